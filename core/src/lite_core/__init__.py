@@ -1,0 +1,109 @@
+"""Lite: run trained neural networks on whatever hardware the machine has.
+
+::
+
+    import lite_core as lite
+
+    session = lite.load("inference.pdmodel", backend="auto", threads=2)
+    outputs = session.run({"x": image})     # name -> array that the caller owns
+
+Names are imported when they are first used, so that ``import lite_core`` stays fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lite_core.log import configure_from_environment
+
+if TYPE_CHECKING:
+    from lite_core.backend import API_VERSION, Device, KernelBackend, No, Unavailable, Yes
+    from lite_core.builder import GraphBuilder
+    from lite_core.errors import (
+        BackendUnavailableError,
+        ExecutionError,
+        GraphError,
+        InputError,
+        LiteError,
+        ModelFormatError,
+        PassError,
+        PluginError,
+        UnsupportedOperatorError,
+    )
+    from lite_core.formats import read_model
+    from lite_core.ir import DType, Graph, TensorType
+    from lite_core.plugins import hookimpl
+    from lite_core.session import RunProfile, Session, load
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "API_VERSION": "backend",
+    "BackendUnavailableError": "errors",
+    "DType": "ir",
+    "Device": "backend",
+    "ExecutionError": "errors",
+    "Graph": "ir",
+    "GraphBuilder": "builder",
+    "GraphError": "errors",
+    "InputError": "errors",
+    "KernelBackend": "backend",
+    "LiteError": "errors",
+    "ModelFormatError": "errors",
+    "No": "backend",
+    "PassError": "errors",
+    "PluginError": "errors",
+    "RunProfile": "session",
+    "Session": "session",
+    "TensorType": "ir",
+    "Unavailable": "backend",
+    "UnsupportedOperatorError": "errors",
+    "Yes": "backend",
+    "hookimpl": "plugins",
+    "load": "session",
+    "read_model": "formats",
+}
+
+__all__ = [
+    "API_VERSION",
+    "BackendUnavailableError",
+    "DType",
+    "Device",
+    "ExecutionError",
+    "Graph",
+    "GraphBuilder",
+    "GraphError",
+    "InputError",
+    "KernelBackend",
+    "LiteError",
+    "ModelFormatError",
+    "No",
+    "PassError",
+    "PluginError",
+    "RunProfile",
+    "Session",
+    "TensorType",
+    "Unavailable",
+    "UnsupportedOperatorError",
+    "Yes",
+    "__version__",
+    "hookimpl",
+    "load",
+    "read_model",
+]
+
+configure_from_environment()
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'lite_core' has no attribute {name!r}")
+    value = getattr(import_module(f"lite_core.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

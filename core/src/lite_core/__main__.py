@@ -1,0 +1,5 @@
+"""``python -m lite_core`` is the command ``lite``."""
+
+from lite_core.cli import main
+
+main()

@@ -1,0 +1,71 @@
+"""``lite check``: can this model be read and run here, and what is in the way."""
+
+from __future__ import annotations
+
+import click
+
+from lite_core.cli import EXIT_FAILURE, print_json
+from lite_core.cli.common import backend_option, backends_of, console, json_option, model_argument, table
+from lite_core.errors import OperatorProblem, UnsupportedOperatorError
+from lite_core.session import Session, load
+
+
+@click.command("check")
+@model_argument
+@backend_option
+@click.option(
+    "--no-fallback", is_flag=True, help="Count nodes that only the host backend can run as problems."
+)
+@json_option
+def command(model: str, backend: str, no_fallback: bool, as_json: bool) -> int:
+    """Tell whether MODEL can be read and run, where each part would run, and what is in the way."""
+    try:
+        session = load(model, backend=backends_of(backend), fallback="never" if no_fallback else "host")
+    except UnsupportedOperatorError as error:
+        _report_problems(model, error.problems, as_json)
+        return EXIT_FAILURE
+    _report_coverage(model, session, as_json)
+    return 0
+
+
+def _report_problems(model: str, problems: tuple[OperatorProblem, ...], as_json: bool) -> None:
+    if as_json:
+        listed = [
+            {"op": p.op, "reason": p.reason, "remedy": p.remedy, "nodes": list(p.nodes)} for p in problems
+        ]
+        print_json({"model": model, "ok": False, "problems": listed})
+        return
+    console.print(f"{model} cannot run: {len(problems)} operator problem(s)\n", markup=False)
+    rows = [(p.op, len(p.nodes), ", ".join(p.nodes[:3]), p.reason, p.remedy) for p in problems]
+    table(("operator", "nodes", "for example", "reason", "what to do"), rows)
+
+
+def _report_coverage(model: str, session: Session, as_json: bool) -> None:
+    counts: dict[tuple[str, str], int] = {}
+    for assigned in session.assignment():
+        key = (assigned.device, assigned.op)
+        counts[key] = counts.get(key, 0) + 1
+    refusals: dict[tuple[str, str, str], int] = {}
+    for assigned in session.assignment():
+        for label, reason in assigned.refusals:
+            refusals[assigned.op, label, reason] = refusals.get((assigned.op, label, reason), 0) + 1
+    if as_json:
+        print_json(
+            {
+                "model": model,
+                "ok": True,
+                "inputs": {n: str(t) for n, t in session.inputs.items()},
+                "outputs": {n: str(t) for n, t in session.outputs.items()},
+                "coverage": [{"device": d, "op": o, "nodes": c} for (d, o), c in counts.items()],
+                "refusals": [
+                    {"op": o, "device": d, "reason": r, "nodes": c} for (o, d, r), c in refusals.items()
+                ],
+            }
+        )
+        return
+    console.print(f"{model} can run\n", markup=False)
+    rows = [(device, op, count) for (device, op), count in sorted(counts.items())]
+    table(("device", "operator", "nodes"), rows)
+    if refusals:
+        console.print()
+        table(("operator", "not on", "nodes", "because"), [(o, d, c, r) for (o, d, r), c in refusals.items()])

@@ -1,0 +1,69 @@
+"""``lite doctor``: the environment, every plugin, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+
+import click
+import numpy as np
+
+from lite_core import __version__
+from lite_core.backend import API_VERSION
+from lite_core.cli import EXIT_FAILURE, print_json
+from lite_core.cli.backends import probe_rows, record_row
+from lite_core.cli.common import console, json_option, table
+from lite_core.plugins import PluginRecord, available_backends, default_host
+
+_VARIABLES = ("LITE_BACKEND", "LITE_BACKENDS", "LITE_LOG", "GLOG_v", "LITE_STRICT_PLUGINS", "OMP_NUM_THREADS")
+_HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes", "lite_commands")
+
+
+@click.command("doctor")
+@json_option
+def command(as_json: bool) -> int:
+    """Show the environment, every plugin, and what is wrong with them. Exits with 1 when something is."""
+    host = default_host()
+    for hook in _HOOKS:
+        host.ask(hook)
+    backends = available_backends()
+    records = host.records()
+    facts = _facts()
+    rows = [row for backend in backends.values() for row in probe_rows(backend)]
+    failed = [r for r in records if r.failed]
+    if as_json:
+        print_json({"environment": facts, "plugins": [record_row(r) for r in records], "backends": rows})
+        return EXIT_FAILURE if failed else 0
+    table(("environment", ""), facts.items())
+    console.print()
+    table(("plugin", "distribution", "version", "stage", "gives"), [_plugin_row(r) for r in records])
+    console.print()
+    columns = ("backend", "state", "device", "about")
+    table(columns, [[row[c] for c in columns] for row in rows])
+    for record in failed:
+        console.print(f"\nplugin {record.label} failed at {record.stage}: {record.error}", markup=False)
+        if record.traceback:
+            console.print(record.traceback.rstrip(), markup=False)
+        console.print(f"next: pip install --upgrade {record.distribution} lite-core", markup=False)
+    if not failed:
+        console.print("\nnothing is wrong with the plugins")
+    return EXIT_FAILURE if failed else 0
+
+
+def _facts() -> dict[str, str]:
+    facts = {
+        "lite-core": f"{__version__}, plugin API {API_VERSION}",
+        "python": f"{platform.python_version()} at {sys.executable}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()}",
+        "numpy": np.__version__,
+        "pluggy": metadata.version("pluggy"),
+    }
+    facts.update({name: os.environ[name] for name in _VARIABLES if name in os.environ})
+    return facts
+
+
+def _plugin_row(record: PluginRecord) -> tuple[str, str, str, str, str]:
+    gives = "; ".join(f"{hook.removeprefix('lite_')}: {', '.join(v)}" for hook, v in record.provides.items())
+    return record.name, record.distribution, record.version, record.stage, gives or record.error

@@ -1,0 +1,51 @@
+"""``lite inspect``: a model's graph, as text or JSON."""
+
+from __future__ import annotations
+
+import click
+
+from lite_core.cli import print_json
+from lite_core.cli.common import console, json_option, model_argument, table
+from lite_core.formats import read_model
+from lite_core.ir import Graph, format_graph, graph_to_dict
+
+
+@click.command("inspect")
+@model_argument
+@click.option("--ops", "only_ops", is_flag=True, help="Count the operators instead of printing the graph.")
+@click.option("--weights", is_flag=True, help="List the constants with their sizes.")
+@click.option("--optimized", is_flag=True, help="Show the graph after the passes.")
+@click.option("--origins", is_flag=True, help="Show which operator of the file each node comes from.")
+@json_option
+def command(model: str, only_ops: bool, weights: bool, optimized: bool, origins: bool, as_json: bool) -> None:
+    """Print the graph of MODEL: inputs, outputs, nodes, types."""
+    graph = read_model(model)
+    if optimized:
+        from lite_core.passes import optimize
+
+        graph = optimize(graph)[0]
+    if as_json:
+        print_json({**graph_to_dict(graph), "op_counts": graph.op_counts(), "parameters": _parameters(graph)})
+        return
+    _print_summary(graph)
+    if only_ops:
+        table(("operator", "count"), graph.op_counts().items())
+    elif weights:
+        constants = sorted(graph.constants.items(), key=lambda item: -item[1].nbytes)
+        table(("constant", "type", "KiB"), [(v.name, v.type, f"{a.nbytes / 1024:.1f}") for v, a in constants])
+    else:
+        console.print(format_graph(graph, origins=origins), markup=False)
+
+
+def _parameters(graph: Graph) -> int:
+    return sum(a.size for scope in graph.walk() for a in scope.constants.values())
+
+
+def _print_summary(graph: Graph) -> None:
+    facts = ", ".join(f"{key} {value}" for key, value in graph.metadata.items())
+    size = sum(a.nbytes for scope in graph.walk() for a in scope.constants.values())
+    console.print(f"{graph.name}: {facts}", markup=False)
+    console.print(
+        f"{sum(graph.op_counts().values())} nodes, {len(graph.op_counts())} operators, "
+        f"{_parameters(graph):,} parameters ({size / 1e6:.1f} MB)\n"
+    )

@@ -1,0 +1,29 @@
+"""The graph and its types: SSA values, nodes, constants, symbolic dimensions, printer, verifier."""
+
+from lite_core.ir.dims import Dim, Shape, SymbolicDim, broadcast, evaluate_shape, fresh_dim, maximum, product
+from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value
+from lite_core.ir.printer import format_attribute, format_graph, graph_to_dict
+from lite_core.ir.types import DType, TensorType
+from lite_core.ir.verifier import verify_structure
+
+__all__ = [
+    "Attribute",
+    "DType",
+    "Dim",
+    "Graph",
+    "Node",
+    "Origin",
+    "Shape",
+    "SymbolicDim",
+    "TensorType",
+    "Value",
+    "broadcast",
+    "evaluate_shape",
+    "format_attribute",
+    "format_graph",
+    "fresh_dim",
+    "graph_to_dict",
+    "maximum",
+    "product",
+    "verify_structure",
+]

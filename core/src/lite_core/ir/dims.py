@@ -1,0 +1,365 @@
+"""Symbolic dimensions: integer polynomials over named symbols.
+
+A dimension is a plain ``int`` or a :class:`SymbolicDim`. Arithmetic between them keeps to
+``int`` whenever the result is known, so code that computes with shapes reads the same for
+static and dynamic models::
+
+    >>> height = SymbolicDim.named("height")
+    >>> (height + 2 - 3) // 2 + 1
+    (height + 1)//2
+    >>> _.evaluate({"height": 224})
+    112
+
+Two dimensions compare equal only when they are equal for every value of their symbols.
+NOTE: every symbol stands for an integer >= 0. An unknown size is a fresh symbol, not ``None``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from math import gcd
+from typing import Union
+
+__all__ = ["Dim", "Shape", "SymbolicDim", "broadcast", "evaluate_shape", "fresh_dim", "maximum", "product"]
+
+# An atom is a symbol's name or a compound (operator, left, right); a monomial is a sorted tuple of
+# atoms (repeated for powers), and the empty monomial is the constant term.
+_Atom = Union[str, "_Compound"]
+_Monomial = tuple[_Atom, ...]
+
+_fresh_numbers = itertools.count()
+
+
+class _Compound(tuple):  # type: ignore[type-arg]
+    """An operation that does not distribute over sums: ``(operator, left, right)``."""
+
+    __slots__ = ()
+
+    def evaluate(self, bindings: Mapping[str, int]) -> int:
+        operator, left, right = self
+        a, b = _evaluate(left, bindings), _evaluate(right, bindings)
+        if operator == "max":
+            return max(a, b)
+        if operator == "broadcast":
+            return b if a == 1 else a
+        if b == 0:
+            raise ZeroDivisionError(f"dimension {self} divides by zero for {dict(bindings)}")
+        return a // b if operator == "//" else a % b
+
+    def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
+        operator, left, right = self
+        a, b = _substitute(left, bindings), _substitute(right, bindings)
+        if operator == "max":
+            return maximum(a, b)
+        if operator == "broadcast":
+            return broadcast(a, b)
+        return a // b if operator == "//" else a % b
+
+    def __str__(self) -> str:
+        operator, left, right = self
+        if operator in ("max", "broadcast"):
+            return f"{operator}({left}, {right})"
+        return f"{_bracket(left)}{operator}{_bracket(right)}"
+
+
+class SymbolicDim:
+    """A dimension known only by an expression over symbols. Immutable and hashable."""
+
+    __slots__ = ("_hash", "_terms")
+
+    def __init__(self, terms: Mapping[_Monomial, int]) -> None:
+        self._terms: dict[_Monomial, int] = {m: c for m, c in terms.items() if c}
+        self._hash = hash(frozenset(self._terms.items()))
+
+    @staticmethod
+    def named(name: str) -> SymbolicDim:
+        """The symbol ``name``, an unknown integer >= 0."""
+        return SymbolicDim({(name,): 1})
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """Names of every symbol in the expression."""
+        names: set[str] = set()
+        for monomial in self._terms:
+            for atom in monomial:
+                if isinstance(atom, str):
+                    names.add(atom)
+                else:
+                    for side in atom[1:]:
+                        names |= side.symbols if isinstance(side, SymbolicDim) else frozenset()
+        return frozenset(names)
+
+    @property
+    def name(self) -> str | None:
+        """The symbol's name when the dimension is one bare symbol, else None."""
+        if len(self._terms) == 1:
+            ((monomial, coefficient),) = self._terms.items()
+            if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], str):
+                return monomial[0]
+        return None
+
+    def evaluate(self, bindings: Mapping[str, int]) -> int:
+        """The integer for the given symbol values. Raises KeyError for a symbol without a value."""
+        total = 0
+        for monomial, coefficient in self._terms.items():
+            value = coefficient
+            for atom in monomial:
+                value *= bindings[atom] if isinstance(atom, str) else atom.evaluate(bindings)
+            total += value
+        return total
+
+    def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
+        """The dimension with some symbols replaced; symbols without a value stay."""
+        total: Dim = 0
+        for monomial, coefficient in self._terms.items():
+            value: Dim = coefficient
+            for atom in monomial:
+                if isinstance(atom, str):
+                    value = value * bindings.get(atom, SymbolicDim.named(atom))
+                else:
+                    value = value * atom.substitute(bindings)
+            total = total + value
+        return total
+
+    # **** arithmetic ****
+
+    def __add__(self, other: Dim) -> Dim:
+        if not _is_dim(other):
+            return NotImplemented
+        terms = dict(self._terms)
+        for monomial, coefficient in _terms_of(other).items():
+            terms[monomial] = terms.get(monomial, 0) + coefficient
+        return _simplest(terms)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dim:
+        return _simplest({m: -c for m, c in self._terms.items()})
+
+    def __sub__(self, other: Dim) -> Dim:
+        return self + (-other) if _is_dim(other) else NotImplemented
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return (-self) + other
+
+    def __mul__(self, other: Dim) -> Dim:
+        if not _is_dim(other):
+            return NotImplemented
+        terms: dict[_Monomial, int] = {}
+        for m1, c1 in self._terms.items():
+            for m2, c2 in _terms_of(other).items():
+                monomial = tuple(sorted(m1 + m2, key=str))
+                terms[monomial] = terms.get(monomial, 0) + c1 * c2
+        return _simplest(terms)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Dim) -> Dim:
+        return _divide(self, other) if _is_dim(other) else NotImplemented
+
+    def __rfloordiv__(self, other: Dim) -> Dim:
+        return _divide(other, self)
+
+    def __mod__(self, other: Dim) -> Dim:
+        if not _is_dim(other):
+            return NotImplemented
+        quotient = _exact_quotient(self, other)
+        return 0 if quotient is not None else SymbolicDim({(_Compound(("%", self, other)),): 1})
+
+    def __rmod__(self, other: Dim) -> Dim:
+        return SymbolicDim({(_Compound(("%", other, self)),): 1})
+
+    # **** identity ****
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SymbolicDim) and self._terms == other._terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __bool__(self) -> bool:
+        # NOTE: an unknown size is neither zero nor non-zero; a silent answer would hide a bug.
+        raise TypeError(f"the truth of the symbolic dimension {self} is not known")
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, coefficient in sorted(self._terms.items(), key=_print_order):
+            factors = [
+                f"({a})" if isinstance(a, _Compound) and len(monomial) > 1 else str(a) for a in monomial
+            ]
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, str(abs(coefficient)))
+            term = "*".join(factors)
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {term}" if text else (f"-{term}" if coefficient < 0 else term)
+        return text
+
+    __repr__ = __str__
+
+
+Dim = Union[int, SymbolicDim]
+Shape = tuple[Dim, ...]
+
+
+def fresh_dim(prefix: str = "unknown") -> SymbolicDim:
+    """A symbol that no other dimension of this process has: a size nobody knows yet."""
+    return SymbolicDim.named(f"{prefix}_{next(_fresh_numbers)}")
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """The product of dimensions; 1 for none."""
+    result: Dim = 1
+    for dim in dims:
+        result = result * dim
+    return result
+
+
+def maximum(a: Dim, b: Dim) -> Dim:
+    """The larger of two dimensions, kept as an expression where it is not known."""
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    difference = a - b
+    if _never_negative(difference):
+        return a
+    if _never_negative(-difference):
+        return b
+    return SymbolicDim({(_Compound(("max", a, b)),): 1})
+
+
+def broadcast(a: Dim, b: Dim) -> Dim:
+    """The size of two dimensions broadcast against each other, NumPy's rule.
+
+    Raises:
+        ValueError: both are known, differ, and neither is 1.
+    """
+    if isinstance(a, int) and isinstance(b, int):
+        if a != b and a != 1 and b != 1:
+            raise ValueError(f"sizes {a} and {b} do not broadcast")
+        return b if a == 1 else a
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    # A known size other than 1 decides: the unknown one is that size or 1.
+    if isinstance(a, int):
+        return a
+    if isinstance(b, int):
+        return b
+    left, right = sorted((a, b), key=str)
+    return SymbolicDim({(_Compound(("broadcast", left, right)),): 1})
+
+
+def evaluate_shape(shape: Iterable[Dim], bindings: Mapping[str, int]) -> tuple[int, ...]:
+    """Every dimension as an integer. Raises KeyError for a symbol without a value."""
+    return tuple(_evaluate(dim, bindings) for dim in shape)
+
+
+def _evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
+    return dim.evaluate(bindings) if isinstance(dim, SymbolicDim) else dim
+
+
+def _substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
+    return dim.substitute(bindings) if isinstance(dim, SymbolicDim) else dim
+
+
+def _is_dim(value: object) -> bool:
+    return isinstance(value, SymbolicDim) or hasattr(value, "__index__")
+
+
+def _never_negative(dim: Dim) -> bool:
+    """Whether the form of the expression shows that it is >= 0 for all symbol values."""
+    return all(
+        coefficient >= 0 and all(isinstance(atom, str) or _atom_never_negative(atom) for atom in monomial)
+        for monomial, coefficient in _terms_of(dim).items()
+    )
+
+
+def _atom_never_negative(compound: _Compound) -> bool:
+    operator, left, right = compound
+    if operator == "max":
+        return _never_negative(left) or _never_negative(right)
+    if operator == "%":
+        return _never_negative(right)
+    return _never_negative(left) and _never_negative(right)
+
+
+def _terms_of(dim: Dim) -> Mapping[_Monomial, int]:
+    return dim._terms if isinstance(dim, SymbolicDim) else {(): int(dim)}
+
+
+def _simplest(terms: Mapping[_Monomial, int]) -> Dim:
+    kept = {m: c for m, c in terms.items() if c}
+    if not kept:
+        return 0
+    if len(kept) == 1 and () in kept:
+        return kept[()]
+    return SymbolicDim(kept)
+
+
+def _exact_quotient(a: Dim, b: Dim) -> Dim | None:
+    """``a / b`` when that is an integer polynomial for all symbol values, else None."""
+    divisor = _terms_of(b)
+    if len(divisor) != 1:
+        return 1 if a == b else None
+    ((monomial, coefficient),) = divisor.items()
+    if coefficient == 0:
+        return None
+    quotient: dict[_Monomial, int] = {}
+    for m, c in _terms_of(a).items():
+        rest = list(m)
+        for atom in monomial:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if c % coefficient:
+            return None
+        quotient[tuple(rest)] = c // coefficient
+    return _simplest(quotient)
+
+
+def _divide(a: Dim, b: Dim) -> Dim:
+    """Floor division. Whole parts are taken out: ``(2*n + 3)//2`` is ``n + 1``."""
+    exact = _exact_quotient(a, b)
+    if exact is not None:
+        return exact
+    if not isinstance(b, int) or b <= 0:
+        return SymbolicDim({(_Compound(("//", a, b)),): 1})
+    whole: Dim = 0
+    remainder: Dim = 0
+    for monomial, coefficient in _terms_of(a).items():
+        term = _simplest({monomial: coefficient})
+        if coefficient % b == 0:
+            whole = whole + _simplest({monomial: coefficient // b})
+        elif monomial == ():
+            whole, remainder = whole + coefficient // b, remainder + coefficient % b
+        else:
+            remainder = remainder + term
+    common = reduce(gcd, _terms_of(remainder).values(), b)
+    if common > 1:
+        remainder = _simplest({m: c // common for m, c in _terms_of(remainder).items()})
+        b //= common
+    if isinstance(remainder, int):
+        return whole + remainder // b
+    if b == 1:
+        return whole + remainder
+    # floor((floor(x / m) + c) / n) == floor((x + c * m) / (m * n)) for positive m and n
+    symbolic = [(m, c) for m, c in remainder._terms.items() if m]
+    if len(symbolic) == 1:
+        (monomial, coefficient) = symbolic[0]
+        if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], _Compound):
+            operator, inner, divisor = monomial[0]
+            if operator == "//" and isinstance(divisor, int) and divisor > 0:
+                constant = remainder._terms.get((), 0)
+                return whole + _divide(inner + constant * divisor, divisor * b)
+    return whole + SymbolicDim({(_Compound(("//", remainder, b)),): 1})
+
+
+def _bracket(dim: Dim) -> str:
+    text = str(dim)
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def _print_order(item: tuple[_Monomial, int]) -> tuple[int, str]:
+    return -len(item[0]), str(item[0])

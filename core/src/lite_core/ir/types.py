@@ -1,0 +1,149 @@
+"""Element types and tensor types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir.dims import Dim, Shape, SymbolicDim, product
+
+__all__ = ["DType", "TensorType"]
+
+
+class DType(str, Enum):
+    """The element type of a tensor. Compares equal to its name: ``DType.FLOAT32 == "float32"``."""
+
+    BOOL = "bool"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+
+    @staticmethod
+    def of(value: Any) -> DType:
+        """The DType of a NumPy dtype, an array, or a name. Raises ValueError for any other type."""
+        if isinstance(value, DType):
+            return value
+        name = value if isinstance(value, str) else np.dtype(getattr(value, "dtype", value)).name
+        try:
+            return DType(name)
+        except ValueError:
+            known = ", ".join(d.value for d in DType)
+            raise ValueError(f"element type {name!r} is not one of Lite's: {known}") from None
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype (bfloat16 comes from ml_dtypes)."""
+        return _numpy_dtype(self.value)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return 2 if self is DType.BFLOAT16 else np.dtype(self.value).itemsize
+
+    @property
+    def is_floating(self) -> bool:
+        return "float" in self.value
+
+    @property
+    def is_half(self) -> bool:
+        """A 16-bit floating type: computed in float32 by the references."""
+        return self is DType.FLOAT16 or self is DType.BFLOAT16
+
+    @property
+    def is_integer(self) -> bool:
+        return "int" in self.value
+
+    @property
+    def is_signed(self) -> bool:
+        return self.is_floating or self.value.startswith("int")
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@lru_cache(maxsize=None)
+def _numpy_dtype(name: str) -> np.dtype[Any]:
+    if name == "bfloat16":
+        import ml_dtypes  # heavy enough to wait until a model needs it
+
+        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return found
+    return np.dtype(name)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Element type and shape of a tensor.
+
+    ``shape`` is a tuple of dimensions (``int`` or :class:`SymbolicDim`), ``()`` for a scalar, or
+    ``None`` where even the rank is unknown until the model runs.
+    """
+
+    dtype: DType
+    shape: Shape | None = None
+
+    @staticmethod
+    def of_array(array: np.ndarray[Any, Any]) -> TensorType:
+        """The type of an array, all dimensions known."""
+        return TensorType(DType.of(array.dtype), tuple(array.shape))
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """True when every dimension is an integer."""
+        return self.shape is not None and all(isinstance(d, int) for d in self.shape)
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """Names of the symbols in the shape."""
+        dims = self.shape or ()
+        return frozenset().union(*(d.symbols for d in dims if isinstance(d, SymbolicDim)))
+
+    @property
+    def size(self) -> Dim | None:
+        """Number of elements, or None for an unknown rank."""
+        return None if self.shape is None else product(self.shape)
+
+    def with_shape(self, shape: Shape | None) -> TensorType:
+        return TensorType(self.dtype, shape)
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        return TensorType(dtype, self.shape)
+
+    def substitute(self, bindings: Mapping[str, Dim]) -> TensorType:
+        """The type with symbols replaced; symbols without a value stay."""
+        if self.shape is None or not self.symbols:
+            return self
+        return self.with_shape(
+            tuple(d.substitute(bindings) if isinstance(d, SymbolicDim) else d for d in self.shape)
+        )
+
+    def accepts(self, shape: tuple[int, ...]) -> bool:
+        """Whether an array of this shape can be of this type (symbols take any size)."""
+        if self.shape is None:
+            return True
+        return len(shape) == len(self.shape) and all(
+            isinstance(d, SymbolicDim) or d == n for d, n in zip(self.shape, shape)
+        )
+
+    def __str__(self) -> str:
+        if self.shape is None:
+            return f"{self.dtype}[?]"
+        return f"{self.dtype}[{', '.join(str(d) for d in self.shape)}]"

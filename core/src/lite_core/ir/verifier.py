@@ -1,0 +1,75 @@
+"""Structural rules of a graph. Operator signatures are checked by ``ops.verify`` on top of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lite_core.errors import GraphError
+from lite_core.ir.graph import Graph, Node, Value
+from lite_core.ir.types import TensorType
+
+__all__ = ["verify_structure"]
+
+
+def verify_structure(graph: Graph, check_node: Callable[[Node], Iterable[str]] | None = None) -> None:
+    """Check a graph and its sub-graphs.
+
+    Rules:
+        1. Every value is defined once: as an input, a constant, or the output of one node.
+        2. A node uses only values defined before it, here or in an enclosing graph.
+        3. Names of values are not empty and unique in a graph and those around it.
+        4. A constant's array has the type its value declares.
+        5. Graph outputs are defined.
+        6. Whatever ``check_node`` reports for a node, for example its operator's signature.
+
+    Raises:
+        GraphError: lists every problem found, not only the first.
+    """
+    problems: list[str] = []
+    _verify(graph, set(), set(), problems, check_node)
+    if problems:
+        listed = "\n  ".join(problems)
+        raise GraphError(f"graph {graph.name!r} is not valid, {len(problems)} problem(s):\n  {listed}")
+
+
+def _verify(
+    graph: Graph,
+    outer_values: set[Value],
+    outer_names: set[str],
+    problems: list[str],
+    check_node: Callable[[Node], Iterable[str]] | None,
+) -> None:
+    visible = set(outer_values)
+    names = set(outer_names)
+
+    def define(value: Value, where: str) -> None:
+        if value in visible:
+            problems.append(f"value {value.name!r} is defined a second time by {where}")
+        elif not value.name:
+            problems.append(f"a value defined by {where} has no name")
+        elif value.name in names:
+            problems.append(f"the name {value.name!r}, given by {where}, belongs to another value")
+        visible.add(value)
+        names.add(value.name)
+
+    for value in graph.inputs:
+        define(value, f"the inputs of graph {graph.name!r}")
+    for value, array in graph.constants.items():
+        define(value, f"the constants of graph {graph.name!r}")
+        if value.type != TensorType.of_array(array):
+            found = TensorType.of_array(array)
+            problems.append(f"constant {value.name!r} declares {value.type}, its array is {found}")
+    for node in graph.nodes:
+        for used in node.inputs:
+            if used is not None and used not in visible:
+                problems.append(f"{node.describe()} uses {used.name!r} before it is defined")
+        if check_node is not None:
+            problems.extend(f"{node.describe()}: {problem}" for problem in check_node(node))
+        for subgraph in node.subgraphs:
+            _verify(subgraph, visible, names, problems, check_node)
+        for output in node.outputs:
+            if output is not None:
+                define(output, f"node {node.name!r} ({node.qualified_op})")
+    for value in graph.outputs:
+        if value not in visible:
+            problems.append(f"the output {value.name!r} of graph {graph.name!r} is not defined")

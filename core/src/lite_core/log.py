@@ -1,0 +1,37 @@
+"""Logging: one logger per room below ``lite``, switched on from outside the program.
+
+``LITE_LOG=debug`` (or info, warning, error) sets the level; so does Paddle-Lite's own ``GLOG_v=N``,
+where 0 is info, and 1 or more is debug.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+
+__all__ = ["configure_from_environment"]
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def _level() -> int | None:
+    named = os.environ.get("LITE_LOG", "").lower()
+    if named:
+        return _LEVELS.get(named, logging.DEBUG)
+    verbosity = os.environ.get("GLOG_v", "")
+    if verbosity.isdigit():
+        return logging.DEBUG if int(verbosity) else logging.INFO
+    return None
+
+
+def configure_from_environment() -> None:
+    """Send Lite's log to standard error at the level the environment asks for; else leave logging alone."""
+    level = _level()
+    root = logging.getLogger("lite")
+    if level is None or root.handlers:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname).1s %(relativeCreated)7.0f ms %(name)s: %(message)s"))
+    root.addHandler(handler)
+    root.setLevel(level)
+    root.propagate = False

@@ -1,0 +1,56 @@
+"""CumSum: sums of all elements up to each place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import DType, Shape
+from lite_core.ops.checks import shape_text
+from lite_core.ops.dtypes import FLOATS, INDICES
+from lite_core.ops.inference import Inference, fail, normalize_axis, same_as_first
+from lite_core.ops.registry import op
+
+Array = np.ndarray[Any, Any]
+
+
+def _infer_cum_sum(inference: Inference) -> list[Shape | None]:
+    shape, axis = inference.shape(0), inference.ints(1)
+    if axis is not None:
+        if len(axis) != 1:
+            raise fail(f"axis must be a scalar, has shape {shape_text(inference.shape(1))}")
+        if shape is not None:
+            normalize_axis(axis[0], len(shape))
+    return same_as_first(inference)
+
+
+def _propagate_cum_sum(inference: Inference) -> Array | None:
+    x, axis = inference.value(0), inference.ints(1)
+    if x is None or axis is None or inference.dtype(0).is_half:
+        return None
+    return np.asarray(cum_sum(x, np.array(axis[0]), **inference.attributes))
+
+
+@op(
+    "CumSum",
+    "x: T, axis: T2 -> y: T",
+    types={"T": (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64, *FLOATS), "T2": INDICES},
+    attributes={"exclusive": 0, "reverse": 0},
+    infer=_infer_cum_sum,
+    propagate=_propagate_cum_sum,
+)
+def cum_sum(x: Array, axis: Array, *, exclusive: int, reverse: int) -> Array:
+    """The sum of the elements along ``axis`` up to each place, or from each place on with ``reverse``.
+
+    With ``exclusive`` the element at the place itself does not count. Integers wrap around.
+    """
+    along = int(axis.reshape(-1)[0])
+    ordered = np.flip(x, along) if reverse else x
+    if exclusive:
+        # NOTE: subtracting the element afterwards instead would lose digits, and make NaN of Inf.
+        ordered = np.roll(ordered, 1, along)
+        np.moveaxis(ordered, along, 0)[:1] = 0
+    # float32 is summed in float64, so that rounding errors do not add up
+    sums = np.cumsum(ordered, along, dtype=np.float64 if x.dtype.kind == "f" else x.dtype)
+    return (np.flip(sums, along) if reverse else sums).astype(x.dtype)

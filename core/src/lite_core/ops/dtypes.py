@@ -1,0 +1,16 @@
+"""Groups of element types that operator signatures use."""
+
+from __future__ import annotations
+
+from lite_core.ir import DType
+
+__all__ = ["ALL", "FLOATS", "INDICES", "INTEGERS", "NUMERIC", "SIGNED", "SIGNED_INTEGERS", "UNSIGNED"]
+
+ALL = tuple(DType)
+FLOATS = tuple(d for d in DType if d.is_floating)
+INTEGERS = tuple(d for d in DType if d.is_integer)
+UNSIGNED = tuple(d for d in INTEGERS if not d.is_signed)
+SIGNED_INTEGERS = tuple(d for d in INTEGERS if d.is_signed)
+SIGNED = SIGNED_INTEGERS + FLOATS
+NUMERIC = INTEGERS + FLOATS
+INDICES = (DType.INT32, DType.INT64)

@@ -1,0 +1,123 @@
+"""Running nodes and graphs by the operators' NumPy references: the meaning of the opset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_core.errors import ExecutionError, GraphError, LiteError
+from lite_core.ir import Graph, Node, TensorType, Value
+from lite_core.ops.inference import Inference
+from lite_core.ops.registry import OpDef
+
+__all__ = ["evaluate_graph", "evaluate_node", "evaluate_op"]
+
+Array = np.ndarray[Any, Any]
+RunGraph = Callable[[Graph, Sequence[Array]], list[Array]]
+
+
+def evaluate_graph(
+    graph: Graph,
+    inputs: Sequence[Array],
+    outer: Mapping[Value, Array] | None = None,
+    observe: Callable[[Node, list[Array]], None] | None = None,
+) -> list[Array]:
+    """Run a graph by the references.
+
+    Args:
+        graph: what to run.
+        inputs: one array for each graph input, in order.
+        outer: values of enclosing graphs that this one captures.
+        observe: called with each node and its outputs, for tracing.
+
+    Returns:
+        One array for each graph output. They may share memory with inputs or constants.
+    """
+    known: dict[Value, Array] = dict(outer or {})
+    known.update(zip(graph.inputs, inputs))
+    known.update(graph.constants)
+    last_use = {value: node for node in graph.nodes for value in node.used()}
+    keep = {*graph.outputs, *graph.inputs, *graph.constants, *(outer or {})}
+    for node in graph.nodes:
+        arrays = [None if v is None else known[v] for v in node.inputs]
+        results = evaluate_node(node, arrays, known)
+        if observe is not None:
+            observe(node, results)
+        known.update((v, array) for v, array in zip(node.outputs, results) if v is not None)
+        for value in (*node.used(), *(v for v in node.outputs if v is not None)):
+            if last_use.get(value, node) is node and value not in keep:
+                known.pop(value, None)
+    return [known[v] for v in graph.outputs]
+
+
+def evaluate_node(
+    node: Node, inputs: Sequence[Array | None], scope: Mapping[Value, Array] | None = None
+) -> list[Array]:
+    """Run one node by its operator's reference.
+
+    Args:
+        node: the node.
+        inputs: an array for each input, None for one that is left out.
+        scope: values that the node's sub-graphs may capture.
+
+    Raises:
+        LiteError: the inputs do not fit the operator or the reference failed; names the node.
+    """
+    from lite_core import ops
+
+    def run_graph(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+        return evaluate_graph(graph, arrays, scope)
+
+    definition = ops.get(node)
+    try:
+        return evaluate_op(definition, inputs, definition.attributes_of(node), len(node.outputs), run_graph)
+    except LiteError as error:
+        raise type(error)(f"{node.describe()}: {error}") from error
+    except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:
+        raise ExecutionError(
+            f"{node.describe()}: the reference failed with {type(error).__name__}: {error}"
+        ) from error
+
+
+def evaluate_op(
+    definition: OpDef,
+    inputs: Sequence[Array | None],
+    attributes: Mapping[str, Any],
+    n_outputs: int = 1,
+    run_graph: RunGraph | None = None,
+) -> list[Array]:
+    """Run an operator's reference on arrays; the element types of the results are the signature's."""
+    types = [None if a is None else TensorType.of_array(a) for a in inputs]
+    if len(inputs) < definition.min_inputs:
+        raise GraphError(
+            f"{definition.qualified_name} needs {definition.min_inputs} inputs, has {len(inputs)}"
+        )
+    outputs = definition.infer_types(
+        Inference(types, attributes, n_outputs, inputs, _types_by_running if run_graph else None)
+    )
+    arguments = [_widened(a) for a in inputs]
+    arguments += [None] * (sum(not p.variadic for p in definition.inputs) - len(arguments))
+    extra: dict[str, Any] = {}
+    if "n_outputs" in definition.extra_keywords:
+        extra["n_outputs"] = n_outputs
+    if "run_graph" in definition.extra_keywords:
+        extra["run_graph"] = run_graph
+    with np.errstate(all="ignore"):  # NaN and Inf are results like any other
+        results = definition.reference(*arguments, **attributes, **extra)
+    if not isinstance(results, (tuple, list)):
+        results = (results,)
+    return [np.asarray(r).astype(t.dtype.numpy, copy=False) for r, t in zip(results, outputs)]
+
+
+def _types_by_running(graph: Graph, inputs: Sequence[TensorType], values: Sequence[Any]) -> list[TensorType]:
+    # The bodies of If and Loop are run right after, with real arrays: only the element types matter here.
+    return [TensorType(v.type.dtype, None) for v in graph.outputs]
+
+
+def _widened(array: Array | None) -> Array | None:
+    """float16 and bfloat16 as float32: references compute with at least single precision."""
+    if array is None or array.dtype.itemsize != 2 or array.dtype.kind not in "fV":
+        return array
+    return array.astype(np.float32)

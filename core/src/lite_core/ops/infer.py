@@ -1,0 +1,178 @@
+"""Type and shape inference of whole graphs, with symbols and shape arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_core.errors import GraphError
+from lite_core.ir import Dim, Graph, Node, SymbolicDim, TensorType, Value
+from lite_core.ops.inference import Inference
+
+__all__ = ["GraphInference", "bind_symbols", "infer_graph", "specialize"]
+
+Array = np.ndarray[Any, Any]
+
+# Elements beyond this are data, not shape arithmetic.
+_MOST_KNOWN_ELEMENTS = 1024
+
+
+class GraphInference:
+    """Infers nodes one after another and remembers which elements of which tensors are known.
+
+    Builders feed it node by node; :func:`infer_graph` runs it over a graph.
+    """
+
+    def __init__(self, outer: GraphInference | None = None) -> None:
+        self._outer = outer
+        self._values: dict[Value, Array] = {}
+        self._types: dict[Value, TensorType] = {}
+
+    def type_of(self, value: Value) -> TensorType:
+        """The type inferred for a value, or the one it declares."""
+        found = self._types.get(value)
+        if found is None:
+            return self._outer.type_of(value) if self._outer else value.type
+        return found
+
+    def value_of(self, value: Value) -> Array | None:
+        """The known elements of a value, see :meth:`Inference.value`."""
+        found = self._values.get(value)
+        return self._outer.value_of(value) if found is None and self._outer else found
+
+    def set_type(self, value: Value, type: TensorType) -> None:
+        self._types[value] = type
+
+    def set_value(self, value: Value, elements: Array) -> None:
+        """Declare the elements of a tensor known (a constant, or an input fixed by the caller)."""
+        if elements.size <= _MOST_KNOWN_ELEMENTS:
+            self._values[value] = elements
+
+    def add_constants(self, graph: Graph) -> None:
+        for value, array in graph.constants.items():
+            self.set_type(value, value.type)
+            self.set_value(value, array)
+
+    def infer(self, node: Node) -> list[TensorType]:
+        """Infer one node whose inputs are known; remembers and returns its outputs' types.
+
+        Raises:
+            GraphError: the inputs do not fit the operator; the message names the node.
+        """
+        from lite_core import ops
+
+        definition = ops.get(node)
+        inference = Inference(
+            [None if v is None else self.type_of(v) for v in node.inputs],
+            definition.attributes_of(node),
+            len(node.outputs),
+            [None if v is None else self.value_of(v) for v in node.inputs],
+            self._infer_subgraph,
+        )
+        try:
+            types = definition.infer_types(inference)
+        except GraphError as error:
+            raise GraphError(f"{node.describe()}: {error}") from None
+        for value, type in zip(node.outputs, types):
+            if value is not None:
+                self.set_type(value, type)
+        if definition.propagate is not None and node.outputs[0] is not None:
+            size = types[0].size
+            if isinstance(size, int) and size <= _MOST_KNOWN_ELEMENTS:
+                elements = definition.propagate(inference)
+                if elements is not None:
+                    self._values[node.outputs[0]] = _narrowest(elements, types[0])
+        return types
+
+    def run(self, graph: Graph) -> None:
+        """Infer every node of a graph whose inputs' types are set."""
+        self.add_constants(graph)
+        for node in graph.nodes:
+            self.infer(node)
+
+    def _infer_subgraph(
+        self, graph: Graph, inputs: Sequence[TensorType], values: Sequence[Array | None]
+    ) -> list[TensorType]:
+        inner = GraphInference(self)
+        for value, type in zip(graph.inputs, inputs):
+            inner.set_type(value, type)
+        for value, elements in zip(graph.inputs, values):
+            if elements is not None:
+                inner.set_value(value, elements)
+        inner.run(graph)
+        # A sub-graph's own values keep what was learnt, so that printing and planning see it.
+        for value, type in inner._types.items():
+            self._types[value] = type
+        return [inner.type_of(v) for v in graph.outputs]
+
+
+def infer_graph(graph: Graph, input_types: Mapping[str, TensorType] | None = None) -> None:
+    """Infer every value of a graph and write the types into it.
+
+    Args:
+        graph: edited in place.
+        input_types: types that replace those the inputs declare, by name.
+    """
+    inference = GraphInference()
+    for value in graph.inputs:
+        inference.set_type(value, (input_types or {}).get(value.name, value.type))
+    inference.run(graph)
+    for scope in graph.walk():
+        for value in scope.defined():
+            value.type = inference.type_of(value)
+
+
+def specialize(
+    graph: Graph,
+    shapes: Mapping[str, Sequence[Dim]],
+    values: Mapping[str, Array] | None = None,
+) -> GraphInference:
+    """Infer a graph for given input shapes without changing it; ask the result for types.
+
+    Args:
+        graph: the graph.
+        shapes: a shape for each input, by name.
+        values: elements of integer inputs that decide shapes, where the caller knows them.
+    """
+    inference = GraphInference()
+    for value in graph.inputs:
+        inference.set_type(value, value.type.with_shape(tuple(shapes[value.name])))
+        if values and value.name in values:
+            inference.set_value(value, values[value.name])
+    inference.run(graph)
+    return inference
+
+
+def bind_symbols(declared: Iterable[Value], shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """What the named symbols of the inputs stand for, given the shapes of the arrays.
+
+    Raises:
+        GraphError: one symbol stands for two sizes, or a size does not fit; names both inputs.
+    """
+    bindings: dict[str, int] = {}
+    sources: dict[str, str] = {}
+    for value in declared:
+        if value.type.shape is None:
+            continue
+        for axis, (dim, size) in enumerate(zip(value.type.shape, shapes[value.name])):
+            name = dim.name if isinstance(dim, SymbolicDim) else None
+            if name is None:
+                continue
+            here = f"dimension {axis} of input {value.name!r}"
+            if bindings.setdefault(name, size) != size:
+                raise GraphError(
+                    f"symbol {name!r} is {bindings[name]} by {sources[name]} and {size} by {here}"
+                )
+            sources.setdefault(name, here)
+    return bindings
+
+
+def _narrowest(elements: Array, type: TensorType) -> Array:
+    """Elements as the tensor's own element type when none of them is symbolic."""
+    if elements.dtype == object and not any(
+        isinstance(e, SymbolicDim) for e in elements.reshape(-1).tolist()
+    ):
+        return elements.astype(type.dtype.numpy)
+    return elements

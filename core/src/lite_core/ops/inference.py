@@ -1,0 +1,161 @@
+"""What an operator's inference function sees, and helpers that many of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lite_core.errors import GraphError
+from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, broadcast, fresh_dim
+
+if TYPE_CHECKING:
+    from lite_core.ir import Graph
+
+__all__ = [
+    "Inference",
+    "broadcast_shapes",
+    "fail",
+    "infer_broadcast",
+    "normalize_axis",
+    "propagate_reference",
+    "same_as_first",
+    "unknown_shape",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+class Inference:
+    """One node as its inference function sees it.
+
+    Attributes:
+        types: type of each input, None for an optional one that is left out.
+        attributes: defaults filled in.
+        n_outputs: how many outputs the node has.
+    """
+
+    __slots__ = ("_infer_graph", "attributes", "n_outputs", "types", "values")
+
+    def __init__(
+        self,
+        types: Sequence[TensorType | None],
+        attributes: Mapping[str, Any],
+        n_outputs: int = 1,
+        values: Sequence[Array | None] = (),
+        infer_graph: Callable[[Graph, Sequence[TensorType], Sequence[Array | None]], list[TensorType]]
+        | None = None,
+    ) -> None:
+        self.types = tuple(types)
+        self.attributes = attributes
+        self.n_outputs = n_outputs
+        self.values = tuple(values)
+        self._infer_graph = infer_graph
+
+    def has(self, index: int) -> bool:
+        """Whether the optional input is there."""
+        return index < len(self.types) and self.types[index] is not None
+
+    def type(self, index: int) -> TensorType:
+        found = self.types[index]
+        assert found is not None, "asked for the type of an input that is left out"
+        return found
+
+    def shape(self, index: int = 0) -> Shape | None:
+        """The shape of an input; None where the rank is unknown."""
+        return self.type(index).shape
+
+    def dtype(self, index: int = 0) -> DType:
+        return self.type(index).dtype
+
+    def value(self, index: int) -> Array | None:
+        """The elements of an input where they are known.
+
+        An array of the input's element type, or, when some elements are symbolic dimensions, an
+        object array of ``int`` and :class:`SymbolicDim`.
+        """
+        return self.values[index] if index < len(self.values) else None
+
+    def dims(self, index: int) -> tuple[Dim, ...] | None:
+        """The elements of an integer vector (a shape, axes, sizes) where they are known."""
+        value = self.value(index)
+        if value is None:
+            return None
+        return tuple(v if isinstance(v, SymbolicDim) else int(v) for v in value.reshape(-1).tolist())
+
+    def ints(self, index: int) -> tuple[int, ...] | None:
+        """As :meth:`dims`, but None unless every element is an integer."""
+        dims = self.dims(index)
+        if dims is None or any(isinstance(d, SymbolicDim) for d in dims):
+            return None
+        return dims  # type: ignore[return-value]
+
+    def infer_graph(
+        self, graph: Graph, inputs: Sequence[TensorType], values: Sequence[Array | None] = ()
+    ) -> list[TensorType]:
+        """Types of a sub-graph's outputs for the given types (and known elements) of its inputs."""
+        if self._infer_graph is None:
+            raise GraphError("a node with sub-graphs can be inferred only as part of a graph")
+        return self._infer_graph(graph, inputs, values)
+
+
+def fail(message: str) -> GraphError:
+    """The error an inference function raises; the node's description is added by the caller."""
+    return GraphError(message)
+
+
+def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """A non-negative axis. Raises GraphError outside [-rank, rank)."""
+    if not -rank <= axis < rank:
+        raise GraphError(f"{what} {axis} is out of range for a tensor of rank {rank}")
+    return axis % rank
+
+
+def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
+    """NumPy broadcasting on shapes with symbols; None when any rank is unknown.
+
+    Raises:
+        GraphError: the shapes do not broadcast.
+    """
+    result: tuple[Dim, ...] = ()
+    for shape in shapes:
+        if shape is None:
+            return None
+        rank = max(len(result), len(shape))
+        a = (1,) * (rank - len(result)) + result
+        b = (1,) * (rank - len(shape)) + tuple(shape)
+        try:
+            result = tuple(broadcast(m, n) for m, n in zip(a, b))
+        except ValueError as error:
+            listed = " and ".join("[" + ", ".join(map(str, s or ())) + "]" for s in shapes)
+            raise GraphError(f"shapes {listed} do not broadcast: {error}") from None
+    return result
+
+
+def same_as_first(inference: Inference) -> list[Shape | None]:
+    """Every output has the shape of the first input."""
+    return [inference.shape(0)] * inference.n_outputs
+
+
+def infer_broadcast(inference: Inference) -> list[Shape | None]:
+    """The output has the shape of all inputs broadcast together."""
+    return [broadcast_shapes(*(t.shape for t in inference.types if t is not None))]
+
+
+def unknown_shape(rank: int, prefix: str = "unknown") -> Shape:
+    """A shape of known rank whose sizes depend on data."""
+    return tuple(fresh_dim(prefix) for _ in range(rank))
+
+
+def propagate_reference(reference: Callable[..., Any]) -> Callable[[Inference], Array | None]:
+    """Shape arithmetic by the reference itself: for references that are right on object arrays."""
+
+    def propagate(inference: Inference) -> Array | None:
+        values = [inference.value(i) for i in range(len(inference.types))]
+        if any(v is None and t is not None for v, t in zip(values, inference.types)):
+            return None
+        result = reference(*values, **inference.attributes)
+        return np.asarray(result[0] if isinstance(result, (tuple, list)) else result)
+
+    return propagate

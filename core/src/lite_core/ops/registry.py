@@ -1,0 +1,296 @@
+"""How an operator is declared: signature, attributes, inference and NumPy reference in one place.
+
+An operator is one decorated function, its reference::
+
+    @op("LeakyRelu", "X: T -> Y: T", types={"T": FLOATS}, attributes={"alpha": 0.01}, infer=same_as_first)
+    def leaky_relu(x, *, alpha):
+        \"\"\"``y = x if x >= 0 else alpha * x``.\"\"\"
+        return np.where(x >= 0, x, alpha * x)
+
+The signature is a small language: ``name: T`` names a tensor of the type variable ``T`` (or of a fixed
+element type such as ``int64``); ``?`` marks an optional tensor, ``*`` a variadic one at the end, and
+``**`` a variadic one whose tensors may differ in type.
+
+The reference receives one argument per input (``None`` for one left out; a variadic one is spread) and
+the attributes, defaults filled in, as keywords. A reference with a keyword ``n_outputs`` or ``run_graph``
+is given how many outputs the node has, or a function that runs a sub-graph. float16 and bfloat16 inputs
+arrive as float32, and results are converted to the element types of the signature.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+import numpy as np
+
+from lite_core.errors import GraphError
+from lite_core.ir import Attribute, DType, Graph, Node, Shape, TensorType
+from lite_core.ops.inference import Inference
+
+__all__ = ["AttributeSpec", "OpDef", "Parameter", "choice", "define", "op", "optional", "register", "required"]
+
+Array = np.ndarray[Any, Any]
+Inferred = Union[TensorType, Shape, None]
+InferFunction = Callable[[Inference], Sequence[Inferred]]
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "int": lambda a: isinstance(a, int) and not isinstance(a, bool),
+    "float": lambda a: isinstance(a, (int, float)) and not isinstance(a, bool),
+    "str": lambda a: isinstance(a, str) and not isinstance(a, DType),
+    "dtype": lambda a: isinstance(a, DType),
+    "ints": lambda a: isinstance(a, tuple) and all(isinstance(i, int) for i in a),
+    "floats": lambda a: isinstance(a, tuple) and all(isinstance(i, (int, float)) for i in a),
+    "strs": lambda a: isinstance(a, tuple) and all(isinstance(i, str) for i in a),
+    "tensor": lambda a: isinstance(a, np.ndarray),
+    "graph": lambda a: isinstance(a, Graph),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One input or output of a signature."""
+
+    name: str
+    type: str
+    optional: bool = False
+    variadic: bool = False
+    #: A variadic parameter whose tensors may differ in element type.
+    heterogeneous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSpec:
+    """What an attribute may be. ``kind`` is one of int, float, str, dtype, ints, floats, strs, tensor, graph."""
+
+    kind: str
+    default: Any = None
+    required: bool = False
+    choices: tuple[str, ...] = ()
+
+    def problem(self, attribute: Attribute) -> str | None:
+        """Why ``attribute`` does not fit, or None."""
+        if not _KINDS[self.kind](attribute):
+            return f"must be of kind {self.kind}, is {attribute!r}"
+        if self.choices and attribute not in self.choices:
+            return f"must be one of {', '.join(self.choices)}, is {attribute!r}"
+        return None
+
+
+def required(kind: str) -> AttributeSpec:
+    """An attribute that a node must give."""
+    return AttributeSpec(kind, required=True)
+
+
+def optional(kind: str) -> AttributeSpec:
+    """An attribute without a default: the reference receives None when it is left out."""
+    return AttributeSpec(kind)
+
+
+def choice(*choices: str) -> AttributeSpec:
+    """A string attribute with a closed set of values; the first is the default."""
+    return AttributeSpec("str", default=choices[0], choices=choices)
+
+
+@dataclass(frozen=True, slots=True)
+class OpDef:
+    """An operator of the opset."""
+
+    name: str
+    domain: str
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    types: Mapping[str, tuple[DType, ...]]
+    attributes: Mapping[str, AttributeSpec]
+    reference: Callable[..., Any]
+    infer: InferFunction
+    #: Computes the elements of the output from what is known of the inputs' elements (shape arithmetic).
+    propagate: Callable[[Inference], Array | None] | None = None
+    extra_keywords: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.domain}.{self.name}" if self.domain else self.name
+
+    @property
+    def documentation(self) -> str:
+        return inspect.getdoc(self.reference) or ""
+
+    @property
+    def min_inputs(self) -> int:
+        return max((i + 1 for i, p in enumerate(self.inputs) if not p.optional and not p.variadic), default=0)
+
+    @property
+    def signature(self) -> str:
+        """The signature as it was declared."""
+
+        def listed(parameters: tuple[Parameter, ...]) -> str:
+            def mark(p: Parameter) -> str:
+                return "?" if p.optional else "**" if p.heterogeneous else "*" if p.variadic else ""
+
+            return ", ".join(f"{p.name}: {p.type}{mark(p)}" for p in parameters)
+
+        return f"{listed(self.inputs)} -> {listed(self.outputs)}"
+
+    def parameter(self, index: int, *, output: bool = False) -> Parameter | None:
+        """The parameter that stands at a position, or None past the end."""
+        parameters = self.outputs if output else self.inputs
+        if index < len(parameters):
+            return parameters[index]
+        return parameters[-1] if parameters and parameters[-1].variadic else None
+
+    def attributes_of(self, node: Node) -> dict[str, Any]:
+        """The node's attributes with defaults filled in."""
+        return {k: node.attributes.get(k, spec.default) for k, spec in self.attributes.items()}
+
+    def check(self, node: Node) -> Iterable[str]:
+        """Everything about a node that does not fit the signature, as sentences."""
+        if len(node.inputs) < self.min_inputs:
+            yield f"{self.qualified_name} needs {self.min_inputs} inputs, has {len(node.inputs)}"
+        for index, value in enumerate(node.inputs):
+            parameter = self.parameter(index)
+            if parameter is None:
+                yield f"{self.qualified_name} takes {len(self.inputs)} inputs, has {len(node.inputs)}"
+                break
+            if value is None and not parameter.optional:
+                yield f"input {parameter.name} is missing"
+        for index in range(len(node.outputs)):
+            if self.parameter(index, output=True) is None:
+                yield f"{self.qualified_name} has {len(self.outputs)} outputs, the node {len(node.outputs)}"
+                break
+        for key, attribute in node.attributes.items():
+            spec = self.attributes.get(key)
+            if spec is None:
+                known = ", ".join(self.attributes) or "none"
+                yield f"{self.qualified_name} has no attribute {key!r} (it has: {known})"
+            elif problem := spec.problem(attribute):
+                yield f"attribute {key!r} {problem}"
+        for key, spec in self.attributes.items():
+            if spec.required and key not in node.attributes:
+                yield f"attribute {key!r} is missing"
+        yield from self._bind_types([None if v is None else v.type for v in node.inputs], {})
+
+    def _bind_types(self, types: Sequence[TensorType | None], bound: dict[str, DType]) -> Iterable[str]:
+        """Bind type variables to element types; sentences for those that do not fit."""
+        for index, tensor in enumerate(types):
+            parameter = self.parameter(index)
+            if tensor is None or parameter is None:
+                continue
+            allowed = self.types.get(parameter.type)
+            if allowed is None:
+                if tensor.dtype != parameter.type:
+                    yield f"input {parameter.name} must be {parameter.type}, is {tensor.dtype}"
+            elif tensor.dtype not in allowed:
+                names = ", ".join(d.value for d in allowed)
+                yield f"input {parameter.name} must be one of {names}, is {tensor.dtype}"
+            elif (
+                not parameter.heterogeneous and bound.setdefault(parameter.type, tensor.dtype) != tensor.dtype
+            ):
+                yield (
+                    f"input {parameter.name} is {tensor.dtype}, but {parameter.type} is already "
+                    f"{bound[parameter.type]} by another input"
+                )
+
+    def infer_types(self, inference: Inference) -> list[TensorType]:
+        """The types of a node's outputs.
+
+        Raises:
+            GraphError: the inputs do not fit the signature or each other.
+        """
+        bound: dict[str, DType] = {}
+        problems = list(self._bind_types(inference.types, bound))
+        if problems:
+            raise GraphError("; ".join(problems))
+        results: list[TensorType] = []
+        for index, inferred in enumerate(self.infer(inference)):
+            if isinstance(inferred, TensorType):
+                results.append(inferred)
+                continue
+            parameter = self.parameter(index, output=True)
+            assert parameter is not None, f"{self.qualified_name} inferred more outputs than it has"
+            dtype = bound.get(parameter.type) or DType.of(parameter.type)
+            results.append(TensorType(dtype, None if inferred is None else tuple(inferred)))
+        return results
+
+
+_registry: dict[tuple[str, str], OpDef] = {}
+
+
+def register(definition: OpDef) -> None:
+    """Add an operator. Raises ValueError when the name is taken."""
+    key = (definition.domain, definition.name)
+    if key in _registry:
+        raise ValueError(f"operator {definition.qualified_name} is already defined")
+    _registry[key] = definition
+
+
+def define(
+    reference: Callable[..., Any],
+    name: str,
+    signature: str,
+    *,
+    infer: InferFunction,
+    types: Mapping[str, Iterable[DType]] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    domain: str = "",
+    propagate: Callable[[Inference], Array | None] | None = None,
+) -> OpDef:
+    """An operator's definition, not yet part of the opset: for a plugin's ``lite_ops`` hook.
+
+    Args:
+        reference: computes the operator with NumPy; see the module's docstring.
+        name: the operator's name, for the default domain ONNX's.
+        signature: inputs and outputs in the small language of this module.
+        infer: gives, for each output, its shape (the element type follows from the signature), a
+            TensorType, or None for an unknown rank.
+        types: the element types that each type variable may stand for.
+        attributes: name to default value (the kind follows from it), or an :class:`AttributeSpec`.
+        domain: ``""`` for ONNX's operators, ``"lite"`` for those ONNX lacks, a plugin's own otherwise.
+        propagate: shape arithmetic, see :class:`OpDef`.
+    """
+    left, _, right = signature.partition("->")
+    keywords = inspect.signature(reference).parameters
+    return OpDef(
+        name,
+        domain,
+        _parse_parameters(left),
+        _parse_parameters(right),
+        {k: tuple(v) for k, v in (types or {}).items()},
+        {k: _attribute_spec(v) for k, v in (attributes or {}).items()},
+        reference,
+        infer,
+        propagate,
+        frozenset(k for k in ("n_outputs", "run_graph") if k in keywords),
+    )
+
+
+def op(name: str, signature: str, **details: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare an operator of Lite's own opset; decorates its reference. Takes what :func:`define` takes."""
+
+    def declare(reference: Callable[..., Any]) -> Callable[..., Any]:
+        register(define(reference, name, signature, **details))
+        return reference
+
+    return declare
+
+
+def _parse_parameters(text: str) -> tuple[Parameter, ...]:
+    parameters = []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, _, type_ = (t.strip() for t in part.partition(":"))
+        bare = type_.rstrip("?*")
+        mark = type_[len(bare) :]
+        parameters.append(Parameter(name, bare, mark == "?", mark in ("*", "**"), mark == "**"))
+    return tuple(parameters)
+
+
+def _attribute_spec(default: Any) -> AttributeSpec:
+    if isinstance(default, AttributeSpec):
+        return default
+    if isinstance(default, tuple):
+        kind = "floats" if any(isinstance(d, float) for d in default) else "ints"
+        return AttributeSpec(kind, default)
+    kind = next(k for k in ("dtype", "int", "float", "str") if _KINDS[k](default))
+    return AttributeSpec(kind, default)

@@ -1,0 +1,83 @@
+"""Graph rewrites that help every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lite_core.ir import Graph
+from lite_core.passes.base import Pass, PassRecord, PassResult, run_passes
+from lite_core.passes.batch_norm_folding import BatchNormFolding
+from lite_core.passes.check import compare_graphs
+from lite_core.passes.common_subexpression import CommonSubexpression
+from lite_core.passes.constant_folding import ConstantFolding
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
+from lite_core.passes.gelu_fusion import GeluFusion
+from lite_core.passes.hard_swish_fusion import HardSwishFusion
+from lite_core.passes.identity_elimination import IdentityElimination
+from lite_core.passes.layer_norm_fusion import LayerNormFusion
+from lite_core.passes.shape_folding import ShapeFolding
+from lite_core.passes.swish_fusion import SwishFusion
+from lite_core.passes.transpose_reshape_cleaning import TransposeReshapeCleaning
+
+__all__ = [
+    "BatchNormFolding",
+    "CommonSubexpression",
+    "ConstantFolding",
+    "DeadNodeElimination",
+    "GeluFusion",
+    "HardSwishFusion",
+    "IdentityElimination",
+    "LayerNormFusion",
+    "Pass",
+    "PassRecord",
+    "PassResult",
+    "ShapeFolding",
+    "SwishFusion",
+    "TransposeReshapeCleaning",
+    "compare_graphs",
+    "default_passes",
+    "optimize",
+    "run_passes",
+]
+
+
+def default_passes() -> list[Pass]:
+    """The passes every graph goes through, in order.
+
+    What refines types and removes shape arithmetic comes first, because the others recognise more then;
+    patterns come after duplicates are merged, because they must be the only users of what they replace.
+    """
+    return [
+        DeadNodeElimination(),
+        ShapeFolding(),
+        ConstantFolding(),
+        IdentityElimination(),
+        CommonSubexpression(),
+        TransposeReshapeCleaning(),
+        LayerNormFusion(),
+        GeluFusion(),
+        HardSwishFusion(),
+        SwishFusion(),
+        BatchNormFolding(),
+        DeadNodeElimination(),
+    ]
+
+
+def optimize(
+    graph: Graph, check: bool = False, *, extra: Iterable[Pass] = (), seed: int = 0
+) -> tuple[Graph, list[PassRecord]]:
+    """Run the default passes on a copy of a graph until nothing changes.
+
+    Args:
+        graph: not changed.
+        check: compare the results before and after each pass, see :func:`run_passes`.
+        extra: passes that run after the default ones (those of plugins).
+        seed: with ``check``, the seed of the random input.
+
+    Returns:
+        The new graph and one record for each pass run.
+
+    Raises:
+        PassError: with ``check``, a pass changed the result; names the pass.
+    """
+    return run_passes(graph, [*default_passes(), *extra], check=check, seed=seed)

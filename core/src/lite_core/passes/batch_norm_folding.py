@@ -1,0 +1,251 @@
+"""Per-channel scales and offsets go into the weights of the convolution or matrix product before them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lite_core import ops
+from lite_core.ir import Node, Value
+from lite_core.passes.rewriting import Scope, ScopePass
+
+__all__ = ["BatchNormFolding"]
+
+Array = np.ndarray[Any, Any]
+
+_PRODUCERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+
+
+@dataclass(slots=True)
+class _Affine:
+    """``y = scale * x + offset``, each one value per channel or a single one, in float64."""
+
+    scale: Array
+    offset: Array
+
+    @property
+    def scales(self) -> bool:
+        return bool((self.scale != 1).any())
+
+    @property
+    def offsets(self) -> bool:
+        return bool((self.offset != 0).any())
+
+
+class BatchNormFolding(ScopePass):
+    """Folds per-channel affine nodes (https://arxiv.org/abs/1502.03167, section 3.1, at inference).
+
+    With ``scale = gamma / sqrt(variance + epsilon)`` and ``offset = beta - mean * scale``:
+
+    Rules:
+        1. BatchNormalization after Conv, ConvTranspose, Gemm or MatMul that nothing else uses:
+           ``weights * scale`` along the output channel, ``bias * scale + offset``.
+        2. Mul, Div, Add, Sub by a constant, one value or one per channel, after the same: as rule 1
+           with the other of scale and offset neutral.
+        3. MatMul has no bias: an offset makes it a Gemm when its operands are matrices, otherwise the
+           offset stays where it is. The channel of a MatMul is its last axis, so a BatchNormalization
+           (axis 1) folds only into one of matrices.
+        4. A BatchNormalization that does not fold becomes Mul and Add by constants.
+
+    Weights, bias and statistics must be constants and floating. The arithmetic is done in float64 and
+    rounded once; where a folded weight would overflow the element type the nodes stay.
+    """
+
+    name = "batch_norm_folding"
+
+    def rewrite(self, scope: Scope) -> None:
+        for node in scope.nodes():
+            if node.domain or node.op not in ("BatchNormalization", "Mul", "Div", "Add", "Sub"):
+                continue
+            data = node.inputs[0]
+            if node.op in ("Mul", "Add") and scope.constant(data) is not None:
+                data = node.inputs[1]
+            if data is None or not data.dtype.is_floating:
+                continue
+            producer = scope.producer(data, *_PRODUCERS)
+            folded = producer is not None and scope.sole_consumer(data) is node
+            if producer is not None and folded:
+                rank = 2 if producer.op == "Gemm" else data.type.rank
+                affine = None if rank is None else _affine_of(scope, node, data, rank, producer)
+                folded = affine is not None and _fold(scope, producer, node, affine)
+            if node.op == "BatchNormalization" and not folded:
+                _split(scope, node)
+
+
+# **** what a node does to each channel ****
+
+
+def _affine_of(scope: Scope, node: Node, data: Value, rank: int, producer: Node) -> _Affine | None:
+    if node.op == "BatchNormalization":
+        # NOTE: its channel is axis 1, that of a product is the last one.
+        return _normalization(scope, node) if producer.op != "MatMul" or rank == 2 else None
+    axis = 1 if producer.op in ("Conv", "ConvTranspose") else rank - 1
+    other = next(v for v in node.inputs if v is not data) if node.inputs[0] is not node.inputs[1] else None
+    array = scope.constant(other)
+    if array is None or (node.op in ("Div", "Sub") and node.inputs[0] is not data):
+        return None
+    if array.ndim > rank:
+        return None
+    padded = (1,) * (rank - array.ndim) + array.shape
+    if any(size != 1 for i, size in enumerate(padded) if i != axis):
+        return None
+    vector = array.reshape(-1).astype(np.float64)
+    one, zero = np.ones(1), np.zeros(1)
+    with np.errstate(all="ignore"):
+        affine = {
+            "Mul": lambda: _Affine(vector, zero),
+            "Div": lambda: _Affine(1 / vector, zero),
+            "Add": lambda: _Affine(one, vector),
+            "Sub": lambda: _Affine(one, -vector),
+        }[node.op]()
+    return affine if np.isfinite(affine.scale).all() and np.isfinite(affine.offset).all() else None
+
+
+def _normalization(scope: Scope, node: Node) -> _Affine | None:
+    parameters = [scope.constant(v) for v in node.inputs[1:5]]
+    attributes = ops.get(node).attributes_of(node)
+    if attributes["training_mode"] or any(v is not None for v in node.outputs[1:]):
+        return None
+    gamma, beta, mean, variance = (None if a is None else a.astype(np.float64) for a in parameters)
+    if gamma is None or beta is None or mean is None or variance is None:
+        return None
+    with np.errstate(all="ignore"):
+        scale = gamma / np.sqrt(variance + attributes["epsilon"])
+    return _Affine(scale, beta - mean * scale)
+
+
+# **** folding it into what comes before ****
+
+
+def _fold(scope: Scope, producer: Node, node: Node, affine: _Affine) -> bool:
+    weights = scope.constant(producer.inputs[1])
+    if weights is None:
+        return False
+    attributes = ops.get(producer).attributes_of(producer)
+    channels = _output_channels(producer, weights, attributes)
+    if channels is None or any(a.size not in (1, channels) for a in (affine.scale, affine.offset)):
+        return False
+    bias_value = producer.inputs[2] if len(producer.inputs) > 2 else None
+    bias = scope.constant(bias_value)
+    if bias_value is not None and bias is None:
+        return False
+    op = producer.op
+    if op == "MatMul" and affine.offsets:
+        first = producer.inputs[0]
+        if first is None or first.type.rank != 2:
+            return False
+        op = "Gemm"
+    new_weights = _scaled_weights(producer, weights, affine.scale, attributes) if affine.scales else weights
+    new_bias = _new_bias(producer, weights, bias, affine, channels, attributes)
+    if not _is_finite(new_weights, weights) or (new_bias is not None and not _is_finite(new_bias, bias)):
+        return False
+
+    inputs = [producer.inputs[0], producer.inputs[1]]
+    if affine.scales:
+        inputs[1] = _new_constant(scope, producer.inputs[1], "folded", new_weights)
+    if new_bias is not None:
+        inputs.append(_new_constant(scope, bias_value or producer.inputs[1], "bias", new_bias))
+    kept = dict(producer.attributes)
+    if producer.op == "Gemm":
+        kept["beta"] = 1.0  # it is in the new bias
+    scope.substitute([producer, node], op, inputs, kept)
+    return True
+
+
+def _new_constant(scope: Scope, base: Value | None, suffix: str, array: Array) -> Value:
+    assert base is not None
+    name = base.name if base.name.endswith(f".{suffix}") else f"{base.name}.{suffix}"
+    return scope.new_constant(name, array)
+
+
+def _output_channels(node: Node, weights: Array, attributes: dict[str, Any]) -> int | None:
+    if node.op == "Conv":
+        return int(weights.shape[0])
+    if node.op == "ConvTranspose":
+        return int(weights.shape[1]) * int(attributes["group"])
+    if weights.ndim != 2:
+        return None
+    return int(weights.shape[0 if node.op == "Gemm" and attributes["transB"] else 1])
+
+
+def _scaled_weights(node: Node, weights: Array, scale: Array, attributes: dict[str, Any]) -> Array:
+    wide = weights.astype(np.float64)
+    if scale.size == 1:
+        result = wide * scale.reshape(())
+    elif node.op == "Conv":
+        result = wide * scale.reshape(-1, *[1] * (wide.ndim - 1))
+    elif node.op == "ConvTranspose":
+        # Input channels lie group after group, and each group has its own output channels.
+        groups = attributes["group"]
+        split = wide.reshape(groups, -1, *wide.shape[1:])
+        factor = scale.reshape(groups, 1, -1, *[1] * (wide.ndim - 2))
+        result = (split * factor).reshape(wide.shape)
+    elif node.op == "Gemm" and attributes["transB"]:
+        result = wide * scale[:, None]
+    else:
+        result = wide * scale
+    return _rounded(result, weights.dtype)
+
+
+def _new_bias(
+    node: Node,
+    weights: Array,
+    bias: Array | None,
+    affine: _Affine,
+    channels: int,
+    attributes: dict[str, Any],
+) -> Array | None:
+    """The bias after folding; None when there is none before and none is needed."""
+    if bias is None and not affine.offsets:
+        return None
+    old = np.zeros(channels) if bias is None else bias.astype(np.float64)
+    if node.op == "Gemm":
+        old = old * attributes["beta"]
+    new = old * affine.scale + affine.offset
+    # A Gemm's bias may have any shape that broadcasts to its output; a convolution's is a vector.
+    return _rounded(new if node.op == "Gemm" else np.broadcast_to(new, (channels,)), weights.dtype)
+
+
+def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
+    with np.errstate(over="ignore"):  # looked at afterwards, see _is_finite
+        return array.astype(dtype)
+
+
+def _is_finite(array: Array, before: Array | None) -> bool:
+    """Whether rounding to the element type overflowed where the numbers were finite before."""
+    return bool(np.isfinite(array.astype(np.float64)).all()) or (
+        before is not None and not np.isfinite(before.astype(np.float64)).all()
+    )
+
+
+# **** BatchNormalization on its own ****
+
+
+def _split(scope: Scope, node: Node) -> None:
+    data, output = node.inputs[0], node.outputs[0]
+    affine = _normalization(scope, node)
+    if affine is None or data is None or output is None or data.type.rank is None or data.type.rank < 2:
+        return
+    dtype = data.dtype.numpy
+    shape = (-1, *[1] * (data.type.rank - 2))
+    scale, offset = (_rounded(a, dtype).reshape(shape) for a in (affine.scale, affine.offset))
+    if not (_is_finite(scale, None) and _is_finite(offset, None)):
+        return
+    product = scope.new_value(f"{output.name}.scaled", output.type)
+    multiply = Node(
+        "Mul",
+        [data, scope.new_constant(f"{output.name}.scale", scale)],
+        [product],
+        name=f"{node.name}.scale",
+        origin=node.origin,
+    )
+    add = Node(
+        "Add",
+        [product, scope.new_constant(f"{output.name}.offset", offset)],
+        [output],
+        name=node.name,
+        origin=node.origin,
+    )
+    scope.replace([node], [multiply, add])

@@ -1,0 +1,79 @@
+"""Nodes whose result is known before the model runs become constants."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+
+from lite_core.errors import LiteError
+from lite_core.ir import Node, TensorType
+from lite_core.ops.evaluate import evaluate_node
+from lite_core.ops.infer import GraphInference
+from lite_core.passes.rewriting import IMPURE_OPS, Scope, ScopePass
+
+__all__ = ["ConstantFolding"]
+
+Array = np.ndarray[Any, Any]
+
+logger = logging.getLogger("lite.passes")
+
+# Quantized weights stay small in the file, and a backend can use the integers themselves.
+_KEPT_OPS = frozenset({"DequantizeLinear"})
+
+
+class ConstantFolding(ScopePass):
+    """Computes nodes of constants once, by the operators' references.
+
+    Rules:
+        1. A pure node all of whose inputs are constants (of this graph or an enclosing one) is
+           evaluated; its outputs become constants.
+        2. Shape and Size of a tensor whose sizes are all known become constants.
+        3. A result larger than ``size_limit`` bytes and than twice the node's constants is not
+           stored (Expand, Tile, ConstantOfShape would blow up the file); nor is that of DequantizeLinear.
+        4. A node whose reference fails stays, so that the failure is reported when the model runs.
+    """
+
+    name = "constant_folding"
+
+    def __init__(self, size_limit: int = 256 * 1024) -> None:
+        self.size_limit = size_limit
+
+    def rewrite(self, scope: Scope) -> None:
+        for node in scope.nodes():
+            arrays = self._fold(scope, node)
+            if arrays is not None:
+                scope.make_constant(node, arrays)
+
+    def _fold(self, scope: Scope, node: Node) -> list[Array] | None:
+        first = node.inputs[0] if node.inputs else None
+        if node.qualified_op in ("Shape", "Size") and first is not None and first.type.is_static:
+            # An array of these sizes that takes no memory.
+            stand_in = np.broadcast_to(np.zeros((), first.dtype.numpy), first.shape)
+            return evaluate_node(node, [stand_in])
+        if node.qualified_op in IMPURE_OPS or node.qualified_op in _KEPT_OPS or any(node.subgraphs):
+            return None
+        inputs = [scope.constant(v) for v in node.inputs]
+        if any(a is None and v is not None for a, v in zip(inputs, node.inputs)):
+            return None
+        limit = max(self.size_limit, 2 * sum(a.nbytes for a in inputs if a is not None))
+        try:
+            if not self._fits(node, inputs, limit):
+                return None
+            results = evaluate_node(node, inputs)
+        except LiteError as error:
+            logger.debug("constant folding leaves a node that fails: %s", error)
+            return None
+        return results if sum(a.nbytes for a in results) <= limit else None
+
+    @staticmethod
+    def _fits(node: Node, inputs: list[Array | None], limit: int) -> bool:
+        """Whether the results, as far as inference knows their sizes, stay within the limit."""
+        inference = GraphInference()
+        for value, array in zip(node.inputs, inputs):
+            if value is not None and array is not None:
+                inference.set_type(value, TensorType.of_array(array))
+                inference.set_value(value, array)
+        sizes = [(t.size, t.dtype.itemsize) for t in inference.infer(node)]
+        return sum(size * itemsize for size, itemsize in sizes if isinstance(size, int)) <= limit

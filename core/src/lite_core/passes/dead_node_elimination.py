@@ -1,0 +1,66 @@
+"""What nothing needs is taken out."""
+
+from __future__ import annotations
+
+from lite_core import ops
+from lite_core.ir import Graph, Node, Value
+from lite_core.passes.base import PassResult
+from lite_core.passes.rewriting import IMPURE_OPS
+
+__all__ = ["DeadNodeElimination"]
+
+_SIDE_EFFECTS = frozenset(op for op in IMPURE_OPS if op.startswith("lite."))
+
+
+class DeadNodeElimination:
+    """Removes what does not reach an output.
+
+    Rules:
+        1. A node none of whose outputs is used, here or in a sub-graph, is removed; nodes with a side
+           effect (``lite.Probe``) or without outputs stay.
+        2. A constant that nothing uses is removed.
+        3. Optional outputs at the end of a node that nothing uses are left out.
+        4. Sub-graphs are cleaned before the uses of their node are counted, so that what only a dead
+           node captured goes too.
+
+    Graph inputs stay: they are the model's interface.
+    """
+
+    name = "dead_node_elimination"
+
+    def __call__(self, graph: Graph) -> PassResult:
+        return PassResult(graph, self._clean(graph))
+
+    def _clean(self, graph: Graph) -> bool:
+        changed = False
+        used: set[Value] = set(graph.outputs)
+        kept: list[Node] = []
+        for node in reversed(graph.nodes):
+            outputs = [v for v in node.outputs if v is not None]
+            if outputs and node.qualified_op not in _SIDE_EFFECTS and not any(v in used for v in outputs):
+                changed = True
+                continue
+            for subgraph in node.subgraphs:
+                changed |= self._clean(subgraph)
+            changed |= _trim_outputs(node, used)
+            used.update(node.used())
+            kept.append(node)
+        graph.nodes = kept[::-1]
+        unused = [v for v in graph.constants if v not in used]
+        for value in unused:
+            del graph.constants[value]
+        return changed or bool(unused)
+
+
+def _trim_outputs(node: Node, used: set[Value]) -> bool:
+    definition = ops.get(node)
+    count = len(node.outputs)
+    while count > 1:
+        parameter = definition.parameter(count - 1, output=True)
+        value = node.outputs[count - 1]
+        if parameter is None or not parameter.optional or (value is not None and value in used):
+            break
+        count -= 1
+    trimmed = count < len(node.outputs)
+    node.outputs = node.outputs[:count]
+    return trimmed

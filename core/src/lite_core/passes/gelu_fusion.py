@@ -1,0 +1,52 @@
+"""Gelu written out in arithmetic becomes one node."""
+
+from __future__ import annotations
+
+import math
+
+from lite_core.ir import DType, Node
+from lite_core.passes.polynomial import Polynomial, is_close, match_polynomial
+from lite_core.passes.rewriting import Scope, ScopePass
+
+__all__ = ["GeluFusion"]
+
+_RESULT: Polynomial = {(1, 0): 0.5, (1, 1): 0.5}
+_ERF_ARGUMENT: Polynomial = {(1, 0): math.sqrt(0.5)}
+_TANH_SCALE = math.sqrt(2 / math.pi)
+_TANH_ARGUMENT: Polynomial = {(1, 0): _TANH_SCALE, (3, 0): _TANH_SCALE * 0.044715}
+
+
+class GeluFusion(ScopePass):
+    """Recognises the Gaussian error linear unit (https://arxiv.org/abs/1606.08415).
+
+    Rules:
+        1. ``0.5 x (1 + erf(x / sqrt(2)))`` -> Gelu.
+        2. ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`` -> Gelu, approximate "tanh".
+
+    Factors and terms may be grouped and ordered in any way, divisions written as products and powers as
+    products. Nothing else may use an intermediate value.
+    """
+
+    name = "gelu_fusion"
+
+    def rewrite(self, scope: Scope) -> None:
+        for node in scope.nodes():
+            if node.qualified_op == "Erf":
+                _fuse(scope, node, _ERF_ARGUMENT, "none")
+            elif node.qualified_op == "Tanh":
+                _fuse(scope, node, _TANH_ARGUMENT, "tanh")
+
+
+def _fuse(scope: Scope, node: Node, wanted: Polynomial, approximate: str) -> None:
+    argument = node.inputs[0]
+    if argument is None:
+        return
+    dtype: DType = argument.dtype
+
+    def accepts(inner: Polynomial, result: Polynomial) -> bool:
+        return is_close(inner, wanted, dtype) and is_close(result, _RESULT, dtype)
+
+    match = match_polynomial(scope, (node,), argument, accepts)
+    if match is not None:
+        attributes = {} if approximate == "none" else {"approximate": approximate}
+        scope.substitute(match.nodes, "Gelu", [match.source], attributes)

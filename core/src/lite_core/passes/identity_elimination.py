@@ -1,0 +1,124 @@
+"""Nodes that hand their input through are taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lite_core import ops
+from lite_core.ir import Node, TensorType, Value
+from lite_core.passes.rewriting import Scope, ScopePass
+
+__all__ = ["IdentityElimination", "passed_through"]
+
+_RESHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand"})
+_ONE_OF_MANY = frozenset({"Concat", "Sum", "Max", "Min", "Mean"})
+# Which constant second operand changes nothing; the first operand too where the order does not matter.
+_NEUTRAL = {"Add": 0.0, "Sub": 0.0, "Mul": 1.0, "Div": 1.0, "Pow": 1.0}
+_COMMUTATIVE = frozenset({"Add", "Mul"})
+
+
+class IdentityElimination(ScopePass):
+    """Removes nodes whose output equals one of their inputs.
+
+    Rules:
+        1. Identity; Dropout outside of training whose mask is not used.
+        2. Reshape, Squeeze, Unsqueeze, Flatten, Expand to the shape the input already has.
+        3. Transpose that keeps the order of all axes longer than 1 and the shape.
+        4. Cast and CastLike to the element type the input already has.
+        5. Pad by nothing; Slice of everything with step 1; Tile by ones.
+        6. Concat, Sum, Max, Min, Mean of one input.
+        7. x + 0, x - 0, x * 1, x / 1, x ** 1, where the constant does not widen the shape by broadcasting.
+
+    A node that writes a graph output goes only where its input can take over the output's name.
+    """
+
+    name = "identity_elimination"
+
+    def rewrite(self, scope: Scope) -> None:
+        for node in scope.nodes():
+            source = passed_through(scope, node)
+            if source is not None:
+                scope.bypass(node, source)
+
+
+def passed_through(
+    scope: Scope, node: Node, type_of: Callable[[Value], TensorType] = lambda value: value.type
+) -> Value | None:
+    """The input that the node's first output equals, or None.
+
+    Args:
+        scope: where the node lives.
+        node: the node.
+        type_of: the types to go by, where better ones are known than the values carry.
+    """
+    first = node.inputs[0] if node.inputs else None
+    output = node.outputs[0] if node.outputs else None
+    if first is None or output is None or node.domain:
+        return None
+    if node.op in _NEUTRAL:
+        return _without_neutral(scope, node, output, type_of)
+    if node.op == "Dropout":
+        return first if _is_inference_dropout(scope, node) else None
+    same_shape = _equal_shapes(type_of(first), type_of(output))
+    if node.op in _RESHAPES:
+        unchanged = same_shape
+    elif node.op in _ONE_OF_MANY:
+        unchanged = len(node.inputs) == 1
+    elif node.op in ("Cast", "CastLike"):
+        unchanged = type_of(first).dtype == type_of(output).dtype
+    elif node.op == "Transpose":
+        unchanged = same_shape and _keeps_axis_order(node, type_of(first))
+    elif node.op == "Pad":
+        pads = scope.integers(node.inputs[1]) if len(node.inputs) > 1 else None
+        unchanged = pads is not None and not any(pads)
+    elif node.op == "Tile":
+        repeats = scope.integers(node.inputs[1])
+        unchanged = repeats is not None and all(r == 1 for r in repeats)
+    elif node.op == "Slice":
+        unchanged = same_shape and _steps_are_one(scope, node)
+    else:
+        unchanged = node.op == "Identity"
+    return first if unchanged else None
+
+
+def _equal_shapes(a: TensorType, b: TensorType) -> bool:
+    return a.shape is not None and a.shape == b.shape
+
+
+def _is_inference_dropout(scope: Scope, node: Node) -> bool:
+    mask = node.outputs[1] if len(node.outputs) > 1 else None
+    if mask is not None and (scope.consumers(mask) or scope.is_output(mask)):
+        return False
+    training = node.inputs[2] if len(node.inputs) > 2 else None
+    return training is None or scope.scalar(training) == 0
+
+
+def _keeps_axis_order(node: Node, type: TensorType) -> bool:
+    assert type.shape is not None
+    order = ops.get(node).attributes_of(node)["perm"]
+    if order is None:
+        order = tuple(reversed(range(len(type.shape))))
+    long = [axis for axis in (a % len(type.shape) for a in order) if type.shape[axis] != 1]
+    return long == sorted(long)
+
+
+def _steps_are_one(scope: Scope, node: Node) -> bool:
+    # A step of -1 reverses and leaves the shape as it is.
+    if len(node.inputs) < 5 or node.inputs[4] is None:
+        return True
+    steps = scope.integers(node.inputs[4])
+    return steps is not None and all(s == 1 for s in steps)
+
+
+def _without_neutral(scope: Scope, node: Node, output: Value, type_of: Callable[[Value], TensorType]) -> Value | None:
+    a, b = node.inputs
+    pairs = [(a, b), (b, a)] if node.op in _COMMUTATIVE else [(a, b)]
+    for kept, dropped in pairs:
+        array = scope.constant(dropped)
+        if kept is None or array is None or scope.constant(kept) is not None:
+            continue
+        neutral = array.size > 0 and bool((array == _NEUTRAL[node.op]).all())
+        # NOTE: a scalar broadcasts to anything; a constant with dimensions may add some to the result.
+        if neutral and (array.ndim == 0 or _equal_shapes(type_of(kept), type_of(output))):
+            return kept
+    return None

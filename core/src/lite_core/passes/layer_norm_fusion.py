@@ -1,0 +1,194 @@
+"""Layer normalization written out in arithmetic becomes one node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lite_core import ops
+from lite_core.ir import Node, Value
+from lite_core.passes.rewriting import Scope, ScopePass
+
+__all__ = ["LayerNormFusion"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class _Normalization:
+    """``(x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon)`` and the nodes that compute it."""
+
+    source: Value
+    axis: int
+    epsilon: float
+    nodes: list[Node]
+
+
+class LayerNormFusion(ScopePass):
+    """Recognises layer normalization (https://arxiv.org/abs/1607.06450).
+
+    With ``d = x - ReduceMean(x)`` and ``s = Sqrt(ReduceMean(d^2) + epsilon)`` over the same last axes:
+
+    Rules:
+        1. ``d / s`` -> LayerNormalization with a scale of ones, when the sizes of those axes are known.
+           The square is Pow by 2 or Mul by itself, the root Sqrt or Pow by 0.5, the division Div or Mul
+           by Reciprocal.
+        2. ``d / s * scale`` takes the constant scale in, whose shape is that of the normalized axes or
+           broadcasts to it.
+        3. ``... + bias`` after it likewise.
+
+    Nothing else may use an intermediate value.
+    """
+
+    name = "layer_norm_fusion"
+
+    def rewrite(self, scope: Scope) -> None:
+        for node in scope.nodes():
+            if node.qualified_op in ("Div", "Mul"):
+                found = _normalization(scope, node)
+                if found is not None:
+                    _fuse(scope, found)
+
+
+def _normalization(scope: Scope, last: Node) -> _Normalization | None:
+    for centered_value, deviation_value in _quotients(scope, last):
+        centered = scope.producer(centered_value, "Sub")
+        root, variance_value = _root(scope, deviation_value)
+        shifted = scope.producer(variance_value, "Add")
+        if centered is None or root is None or shifted is None:
+            continue
+        variance_output, epsilon = _with_number(scope, shifted)
+        variance = scope.producer(variance_output, "ReduceMean")
+        mean = scope.producer(centered.inputs[1], "ReduceMean")
+        source = centered.inputs[0]
+        if variance is None or mean is None or source is None or mean.inputs[0] is not source:
+            continue
+        square = scope.producer(variance.inputs[0], "Mul", "Pow")
+        axis = _normalized_axis(scope, mean, source)
+        if (
+            square is None
+            or not _is_square(scope, square, centered_value)
+            or axis is None
+            or axis != _normalized_axis(scope, variance, source)
+        ):
+            continue
+        nodes = [mean, centered, square, variance, shifted, root]
+        reciprocal = scope.producer(deviation_value) if last.op == "Div" else _reciprocal_of(scope, last)
+        if reciprocal is not None and reciprocal not in nodes:
+            nodes.append(reciprocal)
+        nodes.append(last)
+        output = last.outputs[0]
+        # NOTE: an epsilon with more dimensions than x would widen the result.
+        if output is None or output.type.shape != source.type.shape:
+            continue
+        if all(v is None or scope.used_only_by(v, nodes) for n in nodes[:-1] for v in n.outputs):
+            return _Normalization(source, axis, epsilon, nodes)
+    return None
+
+
+def _quotients(scope: Scope, node: Node) -> list[tuple[Value | None, Value | None]]:
+    """Numerator and denominator of a node, where it can be read as a quotient."""
+    a, b = node.inputs
+    if node.op == "Div":
+        return [(a, b)]
+    pairs = []
+    for numerator, factor in ((a, b), (b, a)):
+        reciprocal = scope.producer(factor, "Reciprocal")
+        if reciprocal is not None:
+            pairs.append((numerator, reciprocal.inputs[0]))
+    return pairs
+
+
+def _reciprocal_of(scope: Scope, node: Node) -> Node | None:
+    found = (scope.producer(v, "Reciprocal") for v in node.inputs)
+    return next((n for n in found if n is not None), None)
+
+
+def _root(scope: Scope, value: Value | None) -> tuple[Node | None, Value | None]:
+    node = scope.producer(value, "Sqrt", "Pow")
+    if node is None or (node.op == "Pow" and scope.scalar(node.inputs[1]) != 0.5):
+        return None, None
+    return node, node.inputs[0]
+
+
+def _with_number(scope: Scope, node: Node) -> tuple[Value | None, float]:
+    """The tensor and the number of an Add."""
+    for value, other in (node.inputs, node.inputs[::-1]):
+        number = scope.scalar(other)
+        if number is not None:
+            return value, number
+    return None, 0.0
+
+
+def _is_square(scope: Scope, node: Node, of: Value | None) -> bool:
+    if node.op == "Mul":
+        return node.inputs[0] is of and node.inputs[1] is of
+    return node.inputs[0] is of and scope.scalar(node.inputs[1]) == 2
+
+
+def _normalized_axis(scope: Scope, mean: Node, source: Value) -> int | None:
+    """The first of the last axes that a ReduceMean reduces, counted from the end; None for other axes."""
+    axes = scope.integers(mean.inputs[1]) if len(mean.inputs) > 1 else None
+    rank = source.type.rank
+    if not axes or rank is None or not ops.get(mean).attributes_of(mean)["keepdims"]:
+        return None
+    counted = sorted(a if a < 0 else a - rank for a in axes)
+    return counted[0] if counted == list(range(-len(counted), 0)) else None
+
+
+# **** scale and bias ****
+
+
+def _fuse(scope: Scope, found: _Normalization) -> None:
+    shape = found.source.type.shape
+    assert shape is not None
+    dims = shape[found.axis :]
+    if not all(isinstance(d, int) for d in dims):
+        return
+    sizes = tuple(d for d in dims if isinstance(d, int))
+    scale = _absorb(scope, found, "Mul", sizes)
+    # The bias comes after the scale; without a scale an Add may follow directly.
+    bias = _absorb(scope, found, "Add", sizes)
+    output = found.nodes[-1].outputs[0]
+    assert output is not None
+    ones = np.ones(sizes, dtype=output.dtype.numpy)
+    inputs = [found.source, _parameter(scope, scale, ones, f"{output.name}.scale")]
+    if bias is not None:
+        inputs.append(_parameter(scope, bias, ones, f"{output.name}.bias"))
+    scope.substitute(found.nodes, "LayerNormalization", inputs, {"axis": found.axis, "epsilon": found.epsilon})
+
+
+def _absorb(scope: Scope, found: _Normalization, op: str, sizes: tuple[int, ...]) -> Value | None:
+    """Take in the node after the pattern when it is ``op`` by a fitting constant; returns the constant."""
+    value = found.nodes[-1].outputs[0]
+    user = None if value is None else scope.sole_consumer(value)
+    if user is None or user.qualified_op != op or user.inputs[0] is user.inputs[1]:
+        return None
+    parameter = next(v for v in user.inputs if v is not value)
+    array = scope.constant(parameter)
+    rank = found.source.type.rank
+    if array is None or rank is None or array.ndim > rank or not _broadcasts(array.shape, sizes):
+        return None
+    found.nodes.append(user)
+    return parameter
+
+
+def _broadcasts(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
+    """Whether an array of this shape, leading ones aside, broadcasts to the normalized axes."""
+    core = shape[-len(sizes) :]
+    leading = shape[: -len(sizes)]
+    return all(n == 1 for n in leading) and all(a in (1, b) for a, b in zip(core[::-1], sizes[::-1]))
+
+
+def _parameter(scope: Scope, value: Value | None, ones: Array, name: str) -> Value:
+    """The constant with exactly the shape of the normalized axes."""
+    if value is None:
+        return scope.new_constant(name, ones)
+    array = scope.constant(value)
+    assert array is not None
+    if array.shape == ones.shape:
+        return value
+    core = array.reshape(array.shape[-ones.ndim :])
+    return scope.new_constant(name, np.ascontiguousarray(np.broadcast_to(core, ones.shape)))

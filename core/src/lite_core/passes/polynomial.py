@@ -1,0 +1,197 @@
+"""Reading arithmetic as a polynomial, so that a pattern is found in whatever order it was written.
+
+``0.5 * x * (1 + erf(x / sqrt(2)))`` has dozens of spellings; as a polynomial in ``x`` and the atom
+``t = erf(...)`` it is always ``0.5 x + 0.5 x t``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lite_core.ir import DType, Node, Value
+from lite_core.passes.rewriting import Scope
+
+__all__ = ["Match", "Polynomial", "is_close", "match_polynomial", "source_candidates"]
+
+#: Coefficients by exponents: ``{(1, 0): 0.5, (1, 1): 0.5}`` is ``0.5 x + 0.5 x t``.
+Polynomial = Mapping[tuple[int, int], float]
+
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Neg", "Pow", "Sum", "Identity")
+_MOST_STEPS = 12
+_MOST_DEGREE = 4
+
+# Constants are written with six digits or so, or rounded to the element type, several times in a row.
+_RELATIVE_TOLERANCE = {DType.FLOAT16: 4e-3, DType.BFLOAT16: 2e-2}
+
+
+def is_close(found: Polynomial, wanted: Polynomial, dtype: DType) -> bool:
+    """Whether two polynomials are equal up to the rounding of constants of an element type."""
+    tolerance = _RELATIVE_TOLERANCE.get(dtype, 2e-5)
+    return all(
+        abs(found.get(key, 0.0) - wanted.get(key, 0.0)) <= tolerance * abs(wanted.get(key, 0.0))
+        for key in {*found, *wanted}
+    )
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads values as polynomials in two atoms and remembers the nodes it went through."""
+
+    scope: Scope
+    atoms: Mapping[Value, tuple[int, int]]
+    nodes: list[Node] = field(default_factory=list)
+
+    def read(self, value: Value | None, depth: int = 0) -> Polynomial | None:
+        if value is None or depth > _MOST_STEPS:
+            return None
+        if value in self.atoms:
+            return {self.atoms[value]: 1.0}
+        number = self.scope.scalar(value)
+        if number is not None:
+            return {(0, 0): number}
+        node = self.scope.producer(value, *_ARITHMETIC)
+        if node is None:
+            return None
+        operands = [self.read(v, depth + 1) for v in node.inputs]
+        if any(p is None for p in operands):
+            return None
+        result = _apply(node.op, [p for p in operands if p is not None])
+        if result is not None and node not in self.nodes:
+            self.nodes.append(node)
+        return result
+
+
+def _apply(op: str, operands: list[Polynomial]) -> Polynomial | None:
+    first = operands[0]
+    if op in ("Identity", "Neg"):
+        return first if op == "Identity" else _combine(first, {}, -1.0)
+    if op == "Sum":
+        total: Polynomial = {}
+        for operand in operands:
+            total = _combine(operand, total, 1.0)
+        return total
+    second = operands[1]
+    if op in ("Add", "Sub"):
+        return _combine(second, first, 1.0 if op == "Add" else -1.0)
+    if op == "Mul":
+        return _multiply(first, second)
+    number = second.get((0, 0), 0.0) if set(second) <= {(0, 0)} else None
+    if number is None:
+        return None
+    if op == "Div":
+        return None if number == 0 else _combine(first, {}, 1.0 / number)
+    if number not in (1, 2, 3):
+        return None
+    power: Polynomial | None = first
+    for _ in range(int(number) - 1):
+        power = None if power is None else _multiply(power, first)
+    return power
+
+
+def _combine(a: Polynomial, b: Polynomial, factor: float) -> Polynomial:
+    """``factor * a + b``."""
+    return {key: factor * a.get(key, 0.0) + b.get(key, 0.0) for key in {*a, *b}}
+
+
+def _multiply(a: Polynomial, b: Polynomial) -> Polynomial | None:
+    result: dict[tuple[int, int], float] = {}
+    for (i, j), p in a.items():
+        for (k, n), q in b.items():
+            key = (i + k, j + n)
+            if sum(key) > _MOST_DEGREE:
+                return None
+            result[key] = result.get(key, 0.0) + p * q
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A pattern that was found.
+
+    Attributes:
+        source: what stands for ``x``.
+        nodes: every node of the pattern, the last one last.
+        argument: the atom's argument as a polynomial in ``x``.
+        result: the last node's output as a polynomial in ``x`` and the atom.
+    """
+
+    source: Value
+    nodes: tuple[Node, ...]
+    argument: Polynomial
+    result: Polynomial
+
+
+def source_candidates(scope: Scope, argument: Value) -> Iterator[Value]:
+    """Values that may be the pattern's ``x``: what arithmetic leads to the atom's argument, nearest first."""
+    pending, seen = [argument], {argument}
+    while pending and len(seen) <= 4 * _MOST_STEPS:
+        value = pending.pop(0)
+        yield value
+        node = scope.producer(value, *_ARITHMETIC)
+        for operand in node.inputs if node is not None else ():
+            if operand is not None and operand not in seen and scope.constant(operand) is None:
+                seen.add(operand)
+                pending.append(operand)
+
+
+def match_polynomial(
+    scope: Scope,
+    atom_nodes: tuple[Node, ...],
+    argument: Value,
+    accepts: Callable[[Polynomial, Polynomial], bool],
+) -> Match | None:
+    """Find arithmetic on ``x`` and an atom that computes what is wanted, and nothing else uses.
+
+    Args:
+        scope: where to look.
+        atom_nodes: the nodes of the atom ``t``, such as Erf; the last one writes it.
+        argument: what ``t`` is computed from.
+        accepts: decides, given the argument as a polynomial in ``x`` (exponents ``(n, 0)``) and a result
+            as one in ``x`` and ``t``, whether this is the pattern.
+    """
+    atom = atom_nodes[-1].outputs[0]
+    if atom is None or not atom.dtype.is_floating:
+        return None
+    for source in source_candidates(scope, argument):
+        reader = _Reader(scope, {source: (1, 0)})
+        inner = reader.read(argument)
+        if inner is None:
+            continue
+        found = _follow(scope, atom_nodes, source, reader.nodes, inner, accepts)
+        if found is not None:
+            return found
+    return None
+
+
+def _follow(
+    scope: Scope,
+    atom_nodes: tuple[Node, ...],
+    source: Value,
+    argument_nodes: list[Node],
+    argument: Polynomial,
+    accepts: Callable[[Polynomial, Polynomial], bool],
+) -> Match | None:
+    """Go from the atom towards the outputs until the result is accepted."""
+    atom = atom_nodes[-1].outputs[0]
+    assert atom is not None
+    value = atom
+    for step in range(_MOST_STEPS):
+        reader = _Reader(scope, {source: (1, 0), atom: (0, 1)})
+        result = reader.read(value)
+        if result is None:
+            return None
+        nodes = [*argument_nodes, *atom_nodes, *(n for n in reader.nodes if n not in argument_nodes)]
+        last = scope.producer(value)
+        if (step > 0 or argument_nodes) and last is not None and accepts(argument, result):
+            nodes.remove(last)
+            nodes.append(last)
+            private = all(v is None or scope.used_only_by(v, nodes) for node in nodes[:-1] for v in node.outputs)
+            # NOTE: a constant with more dimensions than x would widen the result.
+            same_shape = source.type.shape is not None and source.type.shape == value.type.shape
+            return Match(source, tuple(nodes), argument, result) if private and same_shape else None
+        user = scope.sole_consumer(value)
+        if user is None or len(user.outputs) != 1 or user.outputs[0] is None:
+            return None
+        value = user.outputs[0]
+    return None

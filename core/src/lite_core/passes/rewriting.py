@@ -1,0 +1,250 @@
+"""What most passes share: one scope (a graph or a sub-graph) with its uses, and edits that keep them true."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import Attribute, Graph, Node, Origin, TensorType, Value
+from lite_core.passes.base import PassResult
+
+__all__ = ["IMPURE_OPS", "Scope", "ScopePass", "defined_names", "first_origin"]
+
+Array = np.ndarray[Any, Any]
+
+#: Operators whose result differs from run to run, or that are there for a side effect.
+IMPURE_OPS = frozenset(
+    {
+        "Bernoulli",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+        "lite.IoCopy",
+        "lite.Probe",
+    }
+)
+
+
+def defined_names(graph: Graph) -> set[str]:
+    """Names of every value of a graph and its sub-graphs: what a new value must not be called."""
+    return {value.name for scope in graph.walk() for value in scope.defined()}
+
+
+def first_origin(nodes: Sequence[Node]) -> Origin | None:
+    """The origin that a node standing in for ``nodes`` carries: the first there is."""
+    return next((n.origin for n in nodes if n.origin is not None), None)
+
+
+class Scope:
+    """A graph or sub-graph under edit. Who writes and who uses each value is kept up to date.
+
+    NOTE: a graph's outputs are never replaced by other values, because their names are the interface.
+    A node that writes one is replaced by a node that writes the same value.
+    """
+
+    def __init__(self, graph: Graph, names: set[str], outer: Scope | None = None) -> None:
+        self.graph = graph
+        self.outer = outer
+        self.changed = False
+        self._names = names
+        self._producers = graph.producers()
+        self._consumers = graph.consumers()
+        self._outputs = set(graph.outputs)
+        self._replacements: dict[Node, Sequence[Node]] = {}
+        self._removed: set[Node] = set()
+
+    # **** looking ****
+
+    def nodes(self) -> Iterator[Node]:
+        """The nodes in order, without those that edits during the iteration remove."""
+        return (n for n in self.graph.nodes if n not in self._removed)
+
+    def constant(self, value: Value | None) -> Array | None:
+        """The array of a constant of this graph or an enclosing one."""
+        scope: Scope | None = self
+        while scope is not None and value is not None:
+            if value in scope.graph.constants:
+                return scope.graph.constants[value]
+            scope = scope.outer
+        return None
+
+    def scalar(self, value: Value | None) -> float | None:
+        """The number that a constant of one element holds."""
+        array = self.constant(value)
+        return float(array.reshape(())) if array is not None and array.size == 1 else None
+
+    def integers(self, value: Value | None) -> tuple[int, ...] | None:
+        """The elements of a constant integer vector: axes, a shape."""
+        array = self.constant(value)
+        return None if array is None else tuple(int(i) for i in array.reshape(-1))
+
+    def producer(self, value: Value | None, *ops: str) -> Node | None:
+        """The node of this graph that writes a value, when it is one of ``ops`` (any when none is given)."""
+        node = None if value is None else self._producers.get(value)
+        return node if node is not None and (not ops or node.qualified_op in ops) else None
+
+    def consumers(self, value: Value) -> Sequence[Node]:
+        """The nodes that need a value; a use in a sub-graph counts for its node."""
+        return self._consumers.get(value, ())
+
+    def is_output(self, value: Value) -> bool:
+        return value in self._outputs
+
+    def sole_consumer(self, value: Value) -> Node | None:
+        """The one node that uses a value, None for several or when it is a graph output."""
+        users = self.consumers(value)
+        return users[0] if len(users) == 1 and value not in self._outputs else None
+
+    def used_only_by(self, value: Value, nodes: Sequence[Node]) -> bool:
+        """Whether nothing but ``nodes`` needs the value."""
+        return value not in self._outputs and all(user in nodes for user in self.consumers(value))
+
+    # **** editing ****
+
+    def new_value(self, wanted: str, type: TensorType) -> Value:
+        """A value with a name that nothing else has."""
+        name, number = wanted, 1
+        while name in self._names:
+            name, number = f"{wanted}_{number}", number + 1
+        self._names.add(name)
+        return Value(name, type)
+
+    def new_constant(self, wanted: str, array: Array) -> Value:
+        """A constant with a name that nothing else has."""
+        value = self.new_value(wanted, TensorType.of_array(array))
+        self.graph.constants[value] = array
+        return value
+
+    def replace(self, old: Sequence[Node], new: Sequence[Node]) -> None:
+        """Put ``new`` where the last of ``old`` stands. New nodes write the very values that are still used."""
+        for node in old:
+            self._forget(node)
+        for node in new:
+            for value in dict.fromkeys(node.used()):
+                self._consumers.setdefault(value, []).append(node)
+            self._producers.update((v, node) for v in node.outputs if v is not None)
+        self._replacements[old[-1]] = new
+        self.changed = True
+
+    def substitute(
+        self,
+        old: Sequence[Node],
+        op: str,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        domain: str = "",
+    ) -> Node:
+        """One node instead of ``old``; it writes the first output of the last of them and has its name."""
+        last = old[-1]
+        node = Node(
+            op,
+            inputs,
+            last.outputs[:1],
+            attributes,
+            domain=domain,
+            name=last.name,
+            origin=first_origin(old),
+        )
+        self.replace(old, [node])
+        return node
+
+    def make_constant(self, node: Node, arrays: Sequence[Array]) -> None:
+        """The node's outputs become constants with these elements."""
+        self._forget(node)
+        for value, array in zip(node.outputs, arrays):
+            if value is not None:
+                # NOTE: a broadcast view would be small here and large in a file; asarray keeps rank 0.
+                array = np.asarray(array, order="C")
+                value.type = TensorType.of_array(array)
+                self.graph.constants[value] = array
+        self.changed = True
+
+    def merge(self, node: Node, equal: Mapping[Value, Value]) -> None:
+        """Drop a node none of whose outputs is a graph output; users take the values equal to them."""
+        self._forget(node)
+        for old, new in equal.items():
+            self._redirect(old, new)
+        self.changed = True
+
+    def bypass(self, node: Node, source: Value) -> bool:
+        """Drop a node whose first output equals ``source``; False when it must stay.
+
+        It stays where its output is a graph output and ``source`` cannot be renamed to it: a graph
+        input, a constant, a value of an enclosing graph, or another graph output.
+        """
+        output = node.outputs[0]
+        assert output is not None
+        if output not in self._outputs:
+            self._forget(node)
+            self._redirect(output, source)
+        else:
+            producer = self._producers.get(source)
+            if producer is None or source in self._outputs:
+                return False
+            self._forget(node)
+            producer.outputs = tuple(output if v is source else v for v in producer.outputs)
+            self._producers[output] = producer
+            del self._producers[source]
+            self._redirect(source, output)
+        self.changed = True
+        return True
+
+    def _redirect(self, old: Value, new: Value) -> None:
+        for user in self._consumers.pop(old, []):
+            if new not in user.used():
+                self._consumers.setdefault(new, []).append(user)
+            user.inputs = tuple(new if v is old else v for v in user.inputs)
+            for subgraph in user.subgraphs:
+                subgraph.replace_uses({old: new})
+
+    def _forget(self, node: Node) -> None:
+        self._removed.add(node)
+        for value in dict.fromkeys(node.used()):
+            users = self._consumers.get(value, [])
+            if node in users:
+                users.remove(node)
+        for output in node.outputs:
+            if output is not None and self._producers.get(output) is node:
+                del self._producers[output]
+
+    def commit(self) -> bool:
+        """Write the edits into the graph's list of nodes; whether there were any."""
+        if self.changed:
+            self.graph.nodes = [n for node in self.graph.nodes for n in self._current(node)]
+            self._removed.clear()
+            self._replacements.clear()
+        return self.changed
+
+    def _current(self, node: Node) -> Iterator[Node]:
+        if node not in self._removed:
+            yield node
+        for replacement in self._replacements.get(node, ()):
+            yield from self._current(replacement)
+
+
+class ScopePass(ABC):
+    """A pass that rewrites a graph and then each of its sub-graphs, one scope at a time."""
+
+    name: str
+
+    def __call__(self, graph: Graph) -> PassResult:
+        return PassResult(graph, self._visit(graph, defined_names(graph), None))
+
+    def _visit(self, graph: Graph, names: set[str], outer: Scope | None) -> bool:
+        scope = Scope(graph, names, outer)
+        self.rewrite(scope)
+        changed = scope.commit()
+        for node in graph.nodes:
+            for subgraph in node.subgraphs:
+                changed |= self._visit(subgraph, names, scope)
+        return changed
+
+    @abstractmethod
+    def rewrite(self, scope: Scope) -> None:
+        """Edit one scope through its methods; ``scope.changed`` tells whether anything happened."""

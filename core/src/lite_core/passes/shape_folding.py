@@ -1,0 +1,137 @@
+"""Shape arithmetic is done once, with symbols, instead of every time the model runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lite_core.ir import Dim, Graph, Node, Shape, TensorType
+from lite_core.ops.infer import GraphInference
+from lite_core.passes.base import PassResult
+from lite_core.passes.identity_elimination import passed_through
+from lite_core.passes.rewriting import IMPURE_OPS, Scope, defined_names
+
+__all__ = ["ShapeFolding"]
+
+_SHAPE_NO_OPS = frozenset({"Expand", "Reshape", "Slice"})
+
+
+class ShapeFolding:
+    """Uses what shape inference knows about elements of integer tensors.
+
+    Rules:
+        1. A value whose elements are all known (``Shape`` of known sizes and arithmetic on it)
+           becomes a constant.
+        2. The target of a Reshape becomes a constant when the output has at most one dimension that is
+           neither known nor a copy: a known size stands for itself, 0 copies the input's dimension at
+           the same place, -1 is the unknown one.
+        3. Expand, Reshape and Slice to the shape the input already has are removed.
+        4. Types of values inside the graph are refined to what inference finds, in sub-graphs those of
+           inputs and outputs too. This alone does not count as a change.
+    """
+
+    name = "shape_folding"
+
+    def __call__(self, graph: Graph) -> PassResult:
+        return PassResult(graph, _fold_scope(graph, defined_names(graph), None, None))
+
+
+def _fold_scope(graph: Graph, names: set[str], outer: Scope | None, outer_inference: GraphInference | None) -> bool:
+    scope = Scope(graph, names, outer)
+    inference = GraphInference(outer_inference)
+    inference.add_constants(graph)
+    for value in graph.inputs:
+        # NOTE: the types of a body's inputs are what inference of Loop found to hold in every iteration.
+        inference.set_type(value, inference.type_of(value))
+    for node in scope.nodes():
+        types = inference.infer(node)
+        if outer is None:
+            _keep_declared(node, types, inference)
+        if _fold_to_constant(scope, node, inference):
+            continue
+        if node.qualified_op in _SHAPE_NO_OPS:
+            source = passed_through(scope, node, inference.type_of)
+            if source is not None and scope.bypass(node, source):
+                continue
+        if node.qualified_op == "Reshape":
+            _simplify_reshape(scope, node, inference)
+    changed = scope.commit()
+    interface = set() if outer is not None else {*graph.inputs, *graph.outputs}
+    for value in graph.defined():
+        if value not in interface:
+            value.type = inference.type_of(value)
+    for node in graph.nodes:
+        for subgraph in _reachable_subgraphs(node, inference):
+            changed |= _fold_scope(subgraph, names, scope, inference)
+    return changed
+
+
+def _reachable_subgraphs(node: Node, inference: GraphInference) -> list[Graph]:
+    """NOTE: a branch of If that is never taken need not fit its types, so it must not be inferred."""
+    condition = inference.value_of(node.inputs[0]) if node.op == "If" and node.inputs[0] is not None else None
+    if condition is None or condition.size != 1 or condition.dtype == object:
+        return list(node.subgraphs)
+    taken = node.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"]
+    return [taken] if isinstance(taken, Graph) else []
+
+
+def _keep_declared(node: Node, types: list[TensorType], inference: GraphInference) -> None:
+    for value, type in zip(node.outputs, types):
+        if value is not None and _knows_more(value.type, type):
+            inference.set_type(value, value.type)
+
+
+def _knows_more(declared: TensorType, inferred: TensorType) -> bool:
+    """Whether the type a value carries says more than inference does (an importer may know)."""
+    if declared.shape is None or declared.dtype != inferred.dtype:
+        return False
+    if inferred.shape is None:
+        return True
+    known, found = (sum(isinstance(d, int) for d in t) for t in (declared.shape, inferred.shape))
+    return len(declared.shape) == len(inferred.shape) and known > found
+
+
+def _fold_to_constant(scope: Scope, node: Node, inference: GraphInference) -> bool:
+    output = node.outputs[0]
+    if output is None or len(node.outputs) > 1 or node.qualified_op in IMPURE_OPS or any(node.subgraphs):
+        return False
+    elements = inference.value_of(output)
+    type = inference.type_of(output)
+    if elements is None or elements.dtype != type.dtype.numpy:  # symbolic elements are objects
+        return False
+    scope.make_constant(node, [elements])
+    return True
+
+
+def _simplify_reshape(scope: Scope, node: Node, inference: GraphInference) -> None:
+    data, target = node.inputs
+    output = node.outputs[0]
+    if data is None or target is None or output is None or scope.constant(target) is not None:
+        return
+    new = inference.type_of(output).shape
+    wanted = inference.value_of(target)
+    if new is None or wanted is None:
+        return  # the rank or every size depends on data
+    vector = _reshape_target(inference.type_of(data).shape, new)
+    if vector is None:
+        return
+    constant = scope.new_constant(f"{output.name}.shape", np.array(vector, dtype=np.int64))
+    inference.set_type(constant, constant.type)
+    inference.set_value(constant, scope.graph.constants[constant])
+    scope.substitute([node], "Reshape", [data, constant])
+
+
+def _reshape_target(old: Shape | None, new: Shape) -> list[int] | None:
+    """The constant Reshape target that leads from ``old`` to ``new``, or None."""
+    vector: list[int] = []
+    unknown: list[Dim] = []
+    for axis, dim in enumerate(new):
+        if isinstance(dim, int):
+            if dim == 0:
+                return None  # 0 would be read as a copy
+            vector.append(dim)
+        elif old is not None and axis < len(old) and old[axis] == dim:
+            vector.append(0)
+        else:
+            unknown.append(dim)
+            vector.append(-1)
+    return vector if len(unknown) <= 1 else None

@@ -1,0 +1,110 @@
+"""Chains of Transpose and of Reshape are shortened."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lite_core import ops
+from lite_core.ir import Node, TensorType, Value
+from lite_core.passes.rewriting import Scope, ScopePass
+from lite_core.passes.transpose_sinking import sink_transposes, transpose_order
+
+__all__ = ["TransposeReshapeCleaning"]
+
+# Operators that keep the elements in order: the result depends on the new shape alone.
+_RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+
+
+class TransposeReshapeCleaning(ScopePass):
+    """Composes, cancels and moves layout changes.
+
+    Rules:
+        1. Transpose of a Transpose is one Transpose of the composed order, or nothing.
+        2. Reshape, Flatten, Squeeze, Unsqueeze of one of them that lead back to the first shape are
+           nothing; so are Squeeze and Unsqueeze by equal axes, whatever the shape.
+        3. Reshape of one of them reads the first input directly, when its target is a constant whose
+           zeros copy the same dimensions from there.
+        4. Flatten, Squeeze, Unsqueeze of one of them becomes one Reshape of the first input when at most
+           one dimension of the result is unknown.
+        5. A Transpose below element-wise nodes cancels the inverse Transposes above them: see
+           ``transpose_sinking``.
+    """
+
+    name = "transpose_reshape_cleaning"
+
+    def rewrite(self, scope: Scope) -> None:
+        for node in scope.nodes():
+            if node.qualified_op == "Transpose":
+                if not _compose_transposes(scope, node):
+                    sink_transposes(scope, node)
+            elif node.qualified_op in _RESHAPES:
+                _shorten_reshapes(scope, node)
+
+
+def _compose_transposes(scope: Scope, node: Node) -> bool:
+    inner = scope.producer(node.inputs[0], "Transpose")
+    if inner is None or inner.inputs[0] is None:
+        return False
+    source = inner.inputs[0]
+    first, second = transpose_order(inner), transpose_order(node)
+    if first is None or second is None:
+        return False
+    order = tuple(first[axis] for axis in second)
+    if order == tuple(range(len(order))) and scope.bypass(node, source):
+        return True
+    scope.substitute([node], "Transpose", [source], {"perm": order})
+    return True
+
+
+def _shorten_reshapes(scope: Scope, node: Node) -> None:
+    middle, output = node.inputs[0], node.outputs[0]
+    inner = scope.producer(middle, *_RESHAPES)
+    if inner is None or middle is None or output is None or inner.inputs[0] is None:
+        return
+    source = inner.inputs[0]
+    returns = source.type.shape is not None and source.type.shape == output.type.shape
+    if (returns or _inverse_axes(scope, inner, node)) and scope.bypass(node, source):
+        return
+    if node.op == "Reshape":
+        target = _retargeted(scope, node, source.type, middle.type)
+        if target is not None:
+            scope.substitute([node], "Reshape", [source, target], node.attributes)
+        return
+    shape = output.type.shape
+    if shape is None or any(isinstance(d, int) and d == 0 for d in shape):
+        return
+    vector = [d if isinstance(d, int) else -1 for d in shape]
+    if vector.count(-1) <= 1:
+        target = scope.new_constant(f"{output.name}.shape", np.array(vector, dtype=np.int64))
+        scope.substitute([node], "Reshape", [source, target])
+
+
+def _inverse_axes(scope: Scope, inner: Node, node: Node) -> bool:
+    """Squeeze of Unsqueeze or the other way round, by the same axes: both count them in the longer shape."""
+    if {inner.op, node.op} != {"Squeeze", "Unsqueeze"} or min(len(inner.inputs), len(node.inputs)) < 2:
+        return False
+    axes = scope.integers(inner.inputs[1])
+    return axes is not None and axes == scope.integers(node.inputs[1])
+
+
+def _retargeted(scope: Scope, node: Node, source: TensorType, middle: TensorType) -> Value | None:
+    """The target for reading ``source`` instead of ``middle``; None where zeros would copy something else."""
+    value, output = node.inputs[1], node.outputs[0]
+    target = scope.integers(value)
+    if target is None or output is None:
+        return None
+    if ops.get(node).attributes_of(node)["allowzero"] or 0 not in target:
+        return value
+    if middle.shape is None:
+        return None
+    new = list(target)
+    for axis in (a for a, size in enumerate(target) if size == 0):
+        dim = middle.shape[axis]
+        if source.shape is not None and axis < len(source.shape) and source.shape[axis] == dim:
+            continue
+        if not isinstance(dim, int) or dim == 0:
+            return None
+        new[axis] = dim
+    if tuple(new) == target:
+        return value
+    return scope.new_constant(f"{output.name}.shape", np.array(new, dtype=np.int64))

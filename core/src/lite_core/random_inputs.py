@@ -1,0 +1,128 @@
+"""Random inputs that a graph can take: for checks, benchmarks and comparisons."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from lite_core.errors import GraphError, InputError
+from lite_core.ir import Graph, SymbolicDim, Value, evaluate_shape
+from lite_core.ops.infer import specialize
+
+__all__ = ["candidate_inputs", "random_inputs"]
+
+Array = np.ndarray[Any, Any]
+
+logger = logging.getLogger("lite.random_inputs")
+
+_LEADING_SIZES = (2, 1)
+# Middling ones first: big enough for a few strides and windows, small enough for the references.
+_OTHER_SIZES = (32, 64, 8, 2, 1, 3, 16, 48, 128, 224, 256, 320, 416, 512, 640)
+# Integers are indices, lengths or sizes; these ranges (without their ends) suit small tables and big ones.
+_INTEGER_RANGES = ((0, 4), (0, 2), (1, 2), (0, 1))
+
+
+def random_inputs(
+    graph: Graph, seed: int = 0, *, shapes: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, Array]:
+    """One array for each graph input, by name, in the order of the inputs.
+
+    A symbol has the same size wherever it occurs: 2 when it only leads shapes (a batch), otherwise the
+    first of a list of usual sizes that shape inference accepts. Floating inputs are standard normal,
+    integers small and not negative, booleans random.
+
+    Args:
+        graph: the graph.
+        seed: the same seed gives the same arrays.
+        shapes: shapes that the caller knows, by input name.
+
+    Raises:
+        InputError: no sizes were found that the graph takes; says what was tried and the last reason.
+    """
+    return next(candidate_inputs(graph, seed, shapes=shapes))
+
+
+def candidate_inputs(
+    graph: Graph, seed: int = 0, *, shapes: Mapping[str, Sequence[int]] | None = None
+) -> Iterator[dict[str, Array]]:
+    """Inputs that shape inference accepts, the likeliest first; see :func:`random_inputs`.
+
+    Inference cannot see every reason why a graph refuses an input, so who runs the graph tries the next.
+
+    Raises:
+        InputError: when asked for the first and there is none.
+    """
+    given = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    _check_shapes(graph, given)
+    ranges = _INTEGER_RANGES if any(v.dtype.is_integer for v in graph.inputs) else _INTEGER_RANGES[:1]
+    found, tried, reason = False, 0, ""
+    for bindings, integers in product(list(_bindings(graph, given)), ranges):
+        tried += 1
+        generator = np.random.default_rng(seed)
+        sizes = {v.name: given[v.name] if v.name in given else evaluate_shape(v.shape, bindings) for v in graph.inputs}
+        arrays = {v.name: _random_array(v, sizes[v.name], generator, integers) for v in graph.inputs}
+        values = {v.name: arrays[v.name] for v in graph.inputs if v.dtype.is_integer}
+        try:
+            specialize(graph, sizes, values)
+        except (GraphError, ZeroDivisionError) as error:
+            reason = str(error)
+            logger.debug("input shapes %s do not fit: %s", sizes, error)
+            continue
+        found = True
+        yield arrays
+    if not found:
+        declared = ", ".join(f"{v.name}: {v.type}" for v in graph.inputs)
+        raise InputError(
+            f"graph {graph.name!r}: none of {tried} choices of sizes for the inputs ({declared}) fits; the "
+            f"last was refused because: {reason}; give the shapes of the inputs"
+        )
+
+
+def _check_shapes(graph: Graph, given: Mapping[str, Sequence[int]]) -> None:
+    names = [v.name for v in graph.inputs]
+    for name in given:
+        if name not in names:
+            raise InputError(f"graph {graph.name!r} has no input {name!r}; it has: {', '.join(names)}")
+    for value in graph.inputs:
+        shape = given.get(value.name)
+        if shape is None and value.type.shape is None:
+            raise InputError(f"nobody knows the rank of input {value.name!r} ({value.type}): give its shape")
+        if shape is not None and not value.type.accepts(tuple(shape)):
+            raise InputError(f"input {value.name!r} is {value.type}, the given shape is {list(shape)}")
+
+
+def _bindings(graph: Graph, given: Mapping[str, Sequence[int]]) -> Iterator[dict[str, int]]:
+    """Sizes for the symbols of the inputs whose shapes are not given."""
+    known: dict[str, int] = {}
+    leading: dict[str, None] = {}
+    other: dict[str, None] = {}
+    for value in graph.inputs:
+        for axis, dim in enumerate(value.type.shape or ()):
+            if not isinstance(dim, SymbolicDim):
+                continue
+            if value.name in given:
+                if dim.name is not None:
+                    known[dim.name] = given[value.name][axis]
+            else:
+                names = sorted(dim.symbols)
+                (leading if axis == 0 and dim.name else other).update(dict.fromkeys(names))
+    free_leading = [n for n in leading if n not in known and n not in other]
+    free_other = [n for n in other if n not in known]
+    for size in _OTHER_SIZES if free_other else _OTHER_SIZES[:1]:
+        for lead in _LEADING_SIZES if free_leading else _LEADING_SIZES[:1]:
+            yield {**known, **dict.fromkeys(free_other, size), **dict.fromkeys(free_leading, lead)}
+
+
+def _random_array(
+    value: Value, shape: tuple[int, ...], generator: np.random.Generator, integers: tuple[int, int]
+) -> Array:
+    dtype = value.dtype
+    if dtype.is_floating:
+        return np.asarray(generator.standard_normal(shape)).astype(dtype.numpy)
+    if dtype.is_integer:
+        return np.asarray(generator.integers(*integers, size=shape)).astype(dtype.numpy)
+    return np.asarray(generator.integers(0, 2, size=shape)).astype(bool)

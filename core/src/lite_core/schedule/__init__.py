@@ -1,0 +1,18 @@
+"""From a graph and the devices at hand to a plan that runs: placement, partitions, execution."""
+
+from lite_core.schedule.devices import Candidate, Selection, select_devices
+from lite_core.schedule.partition import PlacedPartition, split
+from lite_core.schedule.placement import NodeAssignment, Placement, place
+from lite_core.schedule.plan import Plan
+
+__all__ = [
+    "Candidate",
+    "NodeAssignment",
+    "PlacedPartition",
+    "Placement",
+    "Plan",
+    "Selection",
+    "place",
+    "select_devices",
+    "split",
+]

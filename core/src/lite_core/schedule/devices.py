@@ -1,0 +1,122 @@
+"""Which devices a session may use, in which order, and why not the others."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lite_core.backend import Backend, Device, Unavailable
+from lite_core.errors import BackendUnavailableError, InputError
+
+__all__ = ["Candidate", "Selection", "select_devices"]
+
+logger = logging.getLogger("lite.schedule")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A device a session may use, with the backend that drives it."""
+
+    backend: Backend
+    device: Device
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Devices in order of preference, and a log line for every backend that was considered."""
+
+    candidates: tuple[Candidate, ...]
+    log: tuple[str, ...]
+
+
+def select_devices(
+    requested: str | Sequence[str], backends: Mapping[str, Backend], *, fallback: str = "host"
+) -> Selection:
+    """Choose the devices for a session.
+
+    Args:
+        requested: ``"auto"``, a backend's name, ``"name:index"`` for one of its devices, or several in
+            order of preference. The environment variable ``LITE_BACKEND`` overrides it.
+        backends: every usable backend by name.
+        fallback: ``"host"`` lets the host backend run what the named ones cannot; ``"never"`` does not.
+
+    Raises:
+        BackendUnavailableError: a backend asked for by name is not installed or has no device; the
+            message has the reason. ``"auto"`` never raises: it records why not.
+    """
+    if fallback not in ("host", "never"):
+        raise InputError(f"fallback must be 'host' or 'never', is {fallback!r}")
+    forced = os.environ.get("LITE_BACKEND")
+    log: list[str] = []
+    if forced:
+        requested = [name.strip() for name in forced.split(",")]
+        log.append(f"LITE_BACKEND={forced} overrides what the program asked for")
+    names = [requested] if isinstance(requested, str) else list(requested)
+    if names == ["auto"]:
+        candidates = _automatic(backends, log)
+    else:
+        candidates = [_named(name, backends, log) for name in names]
+    if fallback == "host" and not any(c.device.backend == "host" for c in candidates):
+        host = backends["host"]
+        devices = host.probe()
+        assert not isinstance(devices, Unavailable)
+        candidates.append(Candidate(host, devices[0]))
+        log.append("host: the fallback for what the others cannot run")
+    for line in log:
+        logger.info("%s", line)
+    return Selection(tuple(candidates), tuple(log))
+
+
+def _automatic(backends: Mapping[str, Backend], log: list[str]) -> list[Candidate]:
+    found: list[Candidate] = []
+    for name, backend in backends.items():
+        if name in ("null", "host"):
+            continue
+        devices = _probe(backend)
+        if isinstance(devices, Unavailable):
+            log.append(f"{name}: not available: {_reason(devices)}")
+        else:
+            found += [Candidate(backend, device) for device in devices]
+    found.sort(key=lambda c: -c.device.score)
+    log += [f"{c.device.label}: {c.device.name}, score {c.device.score:g}" for c in found]
+    return found
+
+
+def _named(name: str, backends: Mapping[str, Backend], log: list[str]) -> Candidate:
+    base, _, index = name.partition(":")
+    if base == "auto":
+        raise InputError('"auto" stands alone: name backends in order of preference, or say backend="auto"')
+    if base not in backends:
+        known = ", ".join(sorted(backends))
+        raise BackendUnavailableError(
+            f"backend {base!r} is not installed (here are: {known}). "
+            f"`pip install lite-{base.replace('_', '-')}` if it is one of Lite's; `lite backends` shows what "
+            "is installed and what failed to load"
+        )
+    devices = _probe(backends[base])
+    if isinstance(devices, Unavailable):
+        raise BackendUnavailableError(f"backend {base!r} is not available: {_reason(devices)}")
+    number = int(index) if index.isdigit() else 0 if not index else -1
+    chosen = next((d for d in devices if d.index == number), None)
+    if chosen is None:
+        listed = ", ".join(f"{d.label} ({d.name})" for d in devices)
+        raise BackendUnavailableError(f"backend {base!r} has no device {index!r}; it has: {listed}")
+    log.append(f"{chosen.label}: asked for by name")
+    return Candidate(backends[base], chosen)
+
+
+def _probe(backend: Backend) -> Sequence[Device] | Unavailable:
+    try:
+        devices = backend.probe()
+    except Exception as error:  # the contract forbids it; one bad backend must not hurt the others
+        logger.warning("backend %r raised in probe()", backend.name, exc_info=True)
+        return Unavailable(f"its probe() failed with {type(error).__name__}: {error}")
+    if not isinstance(devices, Unavailable) and not devices:
+        return Unavailable("its probe() found no device")
+    return devices
+
+
+def _reason(answer: Unavailable) -> str:
+    return f"{answer.reason}. {answer.remedy}" if answer.remedy else answer.reason

@@ -1,0 +1,64 @@
+"""Cutting a placed graph into partitions: connected runs of nodes on one device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lite_core.backend import Partition
+from lite_core.ir import Graph, Node, Value
+from lite_core.schedule.devices import Candidate
+from lite_core.schedule.placement import Placement
+
+__all__ = ["PlacedPartition", "split"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPartition:
+    """A partition and the device it runs on. Its graph shares values with the graph it was cut from."""
+
+    partition: Partition
+    candidate: Candidate
+
+
+def split(graph: Graph, placement: Placement) -> list[PlacedPartition]:
+    """Cut the graph into partitions that can run one after another in the order of the list.
+
+    Every partition is convex: no path leaves it and comes back. A node's level is the largest number
+    of device changes on a path that leads to it; nodes of one device and one level form a partition.
+    """
+    producer_of: dict[Value, int] = {}
+    levels: list[int] = []
+    for index, node in enumerate(graph.nodes):
+        level = 0
+        for value in node.used():
+            before = producer_of.get(value)
+            if before is not None:
+                level = max(level, levels[before] + (placement.choice[before] != placement.choice[index]))
+        levels.append(level)
+        producer_of.update((v, index) for v in node.outputs if v is not None)
+
+    groups: dict[tuple[int, int], list[Node]] = {}
+    for index, node in enumerate(graph.nodes):
+        groups.setdefault((levels[index], placement.choice[index]), []).append(node)
+    placed = []
+    for number, (key, nodes) in enumerate(sorted(groups.items(), key=lambda item: item[0])):
+        candidate = placement.candidates[key[1]]
+        name = f"{candidate.device.label}/{number}"
+        placed.append(PlacedPartition(Partition(name, _cut(graph, name, nodes)), candidate))
+    return placed
+
+
+def _cut(graph: Graph, name: str, nodes: list[Node]) -> Graph:
+    """The nodes as a graph of their own."""
+    inside = {v for node in nodes for v in node.outputs if v is not None}
+    used = dict.fromkeys(v for node in nodes for v in node.used() if v not in inside)
+    own = set(nodes)
+    outside_uses = {v for node in graph.nodes if node not in own for v in node.used()} | set(graph.outputs)
+    produced = [v for node in nodes for v in node.outputs if v is not None]
+    return Graph(
+        name,
+        inputs=[v for v in used if v not in graph.constants],
+        outputs=[v for v in produced if v in outside_uses],
+        nodes=nodes,
+        constants={v: graph.constants[v] for v in used if v in graph.constants},
+    )

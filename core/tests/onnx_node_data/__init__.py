@@ -1,0 +1,1 @@
+"""The ONNX project's node test data, run against the references."""

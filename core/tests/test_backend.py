@@ -1,0 +1,238 @@
+"""KernelBackend, the built-in backends, and sessions that use several backends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lite_core.backend import Device, KernelBackend, No, Unavailable, Yes
+from lite_core.builder import GraphBuilder
+from lite_core.errors import BackendUnavailableError, ExecutionError, InputError, UnsupportedOperatorError
+from lite_core.ir import Graph, Node
+from lite_core.plugins import PluginHost, hookimpl
+from lite_core.session import RunProfile, load
+
+Array = np.ndarray[Any, Any]
+X = np.array([[-1.0, 2.0], [3.0, -4.0]], dtype=np.float32)
+
+
+def toy_backend(name: str = "toy") -> KernelBackend:
+    backend = KernelBackend(name)
+
+    @backend.kernel("Relu", dtypes=["float32"])
+    def relu(x: Array, *, out: Array) -> None:
+        np.maximum(x, 0, out=out)
+
+    @backend.kernel("Split", when=lambda node: No("only in half") if len(node.outputs) != 2 else Yes())
+    def split(x: Array, sizes: Array | None = None, *, axis: int, num_outputs: int | None, out: Any) -> None:
+        for target, part in zip(out, np.split(x, 2, axis)):
+            target[...] = part
+
+    @backend.kernel("NonZero")
+    def nonzero(x: Array) -> Array:
+        return np.array(np.nonzero(x))
+
+    return backend
+
+
+class Plugin:
+    """A plugin that gives the backends it was made with."""
+
+    LITE_API_VERSION = 1
+
+    def __init__(self, *backends: Any) -> None:
+        self._backends = backends
+
+    @hookimpl
+    def lite_backends(self) -> list[Any]:
+        return list(self._backends)
+
+
+def host_with(*backends: Any) -> PluginHost:
+    host = PluginHost(list)
+    host.register(Plugin(*backends), "test")
+    return host
+
+
+def relu_exp_relu() -> Graph:
+    b = GraphBuilder("sandwich")
+    x = b.input("x", "float32", ["n", 2])
+    y = b.add("Relu", [x], name="first")
+    z = b.add("Exp", [y], name="middle")
+    b.output(b.add("Relu", [b.add("Sub", [z, y], name="difference")], name="last"), "y")
+    return b.build()
+
+
+def expected(x: Array) -> Array:
+    y = np.maximum(x, 0)
+    result: Array = np.maximum(np.exp(y) - y, 0)
+    return result
+
+
+def test_kernels_run_where_they_can_and_host_does_the_rest() -> None:
+    session = load(relu_exp_relu(), backend="toy", plugins=host_with(toy_backend()))
+    np.testing.assert_allclose(session.run({"x": X})["y"], expected(X), rtol=1e-6)
+    where = {a.node: a.device for a in session.assignment()}
+    assert where == {"first": "toy", "middle": "host", "difference": "host", "last": "toy"}
+    middle = next(a for a in session.assignment() if a.node == "middle")
+    assert middle.refusals == (("toy", "backend 'toy' has no kernel for Exp"),)
+
+
+def test_partitions_are_convex_and_profiled() -> None:
+    session = load(relu_exp_relu(), backend="toy", plugins=host_with(toy_backend()))
+    profile = RunProfile()
+    session.run({"x": X}, profile=profile)
+    assert [(p.device, p.nodes) for p in profile.partitions] == [("toy", 1), ("host", 2), ("toy", 1)]
+    assert profile.seconds >= sum(p.seconds for p in profile.partitions) > 0
+
+
+def test_auto_prefers_the_higher_score() -> None:
+    slow = toy_backend("slow")
+    fast = KernelBackend("fast", Device("fast", score=9))
+    fast.kernel("Exp")(lambda x: np.exp(x))
+    session = load(relu_exp_relu(), plugins=host_with(slow, fast))
+    assert {a.node: a.device for a in session.assignment()}["first"] == "slow"
+    assert {a.node: a.device for a in session.assignment()}["middle"] == "fast"
+    assert any(line.startswith("fast:") for line in session.selection_log)
+
+
+def test_fallback_never_lists_what_cannot_run() -> None:
+    with pytest.raises(UnsupportedOperatorError) as caught:
+        load(relu_exp_relu(), backend="toy", fallback="never", plugins=host_with(toy_backend()))
+    assert {p.op for p in caught.value.problems} == {"Exp", "Sub"}
+    assert "backend 'toy' has no kernel for Exp" in str(caught.value)
+
+
+def test_several_outputs_and_conditions() -> None:
+    b = GraphBuilder("halves")
+    x = b.input("x", "float32", ["n", 4])
+    for index, part in enumerate(b.add_node("Split", [x], {"axis": 1, "num_outputs": 2}, outputs=2)):
+        b.output(part, f"part{index}")
+    session = load(b.build(), backend="toy", plugins=host_with(toy_backend()), fallback="never")
+    outputs = session.run({"x": np.arange(8, dtype=np.float32).reshape(2, 4)})
+    assert outputs["part1"].tolist() == [[2, 3], [6, 7]]
+
+
+def test_a_kernel_for_shapes_that_depend_on_data_returns_its_result() -> None:
+    b = GraphBuilder("where")
+    b.output(b.add("NonZero", [b.input("x", "float32", ["n"])]), "y")
+    session = load(b.build(), backend="toy", plugins=host_with(toy_backend()), fallback="never")
+    assert session.run({"x": np.array([0, 1, 0, 2], np.float32)})["y"].tolist() == [[1, 3]]
+    assert session.run({"x": np.array([0, 0, 0, 2], np.float32)})["y"].tolist() == [[3]]
+
+
+def test_kernel_dtypes() -> None:
+    b = GraphBuilder("double")
+    b.output(b.add("Relu", [b.input("x", "float64", [2])]), "y")
+    with pytest.raises(UnsupportedOperatorError, match="Relu is implemented for float32, not float64"):
+        load(b.build(), backend="toy", fallback="never", plugins=host_with(toy_backend()))
+
+
+def test_registering_a_kernel_that_cannot_work() -> None:
+    backend = KernelBackend("toy")
+    with pytest.raises(ValueError, match="no operator ai.onnx.Nonsense"):
+        backend.kernel("Nonsense")
+    with pytest.raises(ValueError, match=r"does not take the attribute\(s\) axis"):
+        backend.kernel("Softmax")(lambda x, *, out: None)
+
+
+def test_a_kernel_that_fails_is_named() -> None:
+    backend = KernelBackend("bad")
+
+    @backend.kernel("Relu")
+    def relu(x: Array, *, out: Array) -> None:
+        raise RuntimeError("the chip caught fire")
+
+    session = load(relu_exp_relu(), backend="bad", plugins=host_with(backend))
+    with pytest.raises(ExecutionError, match=r"backend 'bad': node 'first' \(Relu\).*the chip caught fire"):
+        session.run({"x": X})
+
+
+# **** choosing ****
+
+
+class Absent:
+    name = "absent"
+
+    def probe(self) -> Unavailable:
+        return Unavailable("libabsent.so was not found in 3 places", "install libabsent")
+
+    def supports(self, node: Node, device: Device) -> Yes:
+        return Yes()
+
+    def compile(self, *arguments: Any) -> Any:
+        raise AssertionError("an absent backend is never asked to compile")
+
+
+class RaisesInProbe(Absent):
+    name = "rude"
+
+    def probe(self) -> Any:
+        raise OSError("driver is broken")
+
+
+def test_an_explicit_backend_that_is_not_available_is_an_error_with_the_reason() -> None:
+    with pytest.raises(
+        BackendUnavailableError, match=r"libabsent.so was not found in 3 places. install libabsent"
+    ):
+        load(relu_exp_relu(), backend="absent", plugins=host_with(Absent()))
+
+
+def test_auto_records_why_not() -> None:
+    session = load(relu_exp_relu(), plugins=host_with(Absent(), RaisesInProbe(), toy_backend()))
+    assert set(session.devices) == {"toy", "host"}
+    log = "\n".join(session.selection_log)
+    assert "absent: not available: libabsent.so was not found" in log
+    assert "rude: not available: its probe() failed with OSError: driver is broken" in log
+
+
+def test_a_backend_that_is_not_installed() -> None:
+    with pytest.raises(BackendUnavailableError, match=r"'opencl' is not installed .*pip install lite-opencl"):
+        load(relu_exp_relu(), backend="opencl", plugins=host_with())
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(BackendUnavailableError, match="backend 'toy' has no device '3'; it has: toy"):
+        load(relu_exp_relu(), backend="toy:3", plugins=host_with(toy_backend()))
+
+
+def test_environment_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITE_BACKEND", "host")
+    session = load(relu_exp_relu(), backend="toy", plugins=host_with(toy_backend()))
+    assert session.devices == ("host",)
+    assert "LITE_BACKEND=host" in session.selection_log[0]
+
+
+def test_pinned_nodes() -> None:
+    session = load(
+        relu_exp_relu(), backend="toy", placement={"la*": "host"}, plugins=host_with(toy_backend())
+    )
+    assert {a.node: a.device for a in session.assignment()}["last"] == "host"
+    with pytest.raises(BackendUnavailableError, match="pins 'x' to 'opencl'"):
+        load(relu_exp_relu(), backend="host", placement={"x": "opencl"}, plugins=host_with())
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(InputError, match="fallback must be"):
+        load(relu_exp_relu(), fallback="sometimes", plugins=host_with())
+    with pytest.raises(InputError, match="precision must be one of"):
+        load(relu_exp_relu(), precision="int3", plugins=host_with())
+    with pytest.raises(InputError, match="threads must be at least 1"):
+        load(relu_exp_relu(), threads=0, plugins=host_with())
+    with pytest.raises(InputError, match='"auto" stands alone'):
+        load(relu_exp_relu(), backend=["host", "auto"], plugins=host_with())
+
+
+# **** built-in ****
+
+
+def test_null_plans_everything_and_computes_nothing() -> None:
+    session = load(relu_exp_relu(), backend="null", plugins=host_with())
+    assert session.devices == ("null",)
+    assert session.run({"x": X})["y"].tolist() == [[0, 0], [0, 0]]
+
+
+def test_null_is_never_chosen_automatically() -> None:
+    assert load(relu_exp_relu(), plugins=host_with()).devices == ("host",)

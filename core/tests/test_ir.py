@@ -1,0 +1,236 @@
+"""Types, graphs, the builder, the verifier and the printer."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from lite_core import ops
+from lite_core.builder import GraphBuilder
+from lite_core.errors import GraphError
+from lite_core.ir import (
+    DType,
+    Graph,
+    Node,
+    Origin,
+    SymbolicDim,
+    TensorType,
+    Value,
+    format_graph,
+    graph_to_dict,
+)
+from lite_core.ops.evaluate import evaluate_graph
+
+
+def chain() -> Graph:
+    b = GraphBuilder("chain")
+    x = b.input("x", "float32", ["batch", 4])
+    y = b.add("Reshape", [x, b.ints(0, 2, 2)], name="split", origin=Origin("reshape2", "r0"))
+    b.output(b.add("Transpose", [y], {"perm": [0, 2, 1]}, name="swap"), "y")
+    return b.build()
+
+
+def branch() -> Graph:
+    """An If whose branches capture a value of the outer graph."""
+    b = GraphBuilder("branch")
+    condition, x = b.input("condition", "bool", []), b.input("x", "float32", ["n"])
+    outer = b.add("Identity", [x], output="outer")
+    bodies = []
+    for op in ("Identity", "Unsqueeze"):
+        inner = GraphBuilder(op.lower(), outer=b)
+        inputs = [outer] if op == "Identity" else [outer, inner.ints(0)]
+        inner.output(inner.add(op, inputs))
+        bodies.append(inner.build())
+    b.output(b.add("If", [condition], {"then_branch": bodies[0], "else_branch": bodies[1]}), "y")
+    return b.build()
+
+
+# **** types ****
+
+
+@pytest.mark.parametrize("dtype", list(DType))
+def test_dtype_numpy_round_trip(dtype: DType) -> None:
+    assert DType.of(dtype.numpy) is dtype
+    assert dtype.numpy.itemsize == dtype.itemsize
+    assert dtype == dtype.value
+
+
+def test_dtype_of_something_foreign() -> None:
+    with pytest.raises(ValueError, match="'complex64' is not one of Lite's"):
+        DType.of(np.dtype("complex64"))
+
+
+def test_tensor_type() -> None:
+    type_ = TensorType(DType.FLOAT32, (SymbolicDim.named("n"), 3))
+    assert str(type_) == "float32[n, 3]"
+    assert type_.accepts((5, 3))
+    assert not type_.accepts((5, 4))
+    assert not type_.accepts((5,))
+    assert not type_.is_static
+    assert type_.symbols == {"n"}
+    assert type_.substitute({"n": 2}) == TensorType(DType.FLOAT32, (2, 3))
+    assert str(TensorType(DType.INT8)) == "int8[?]"
+
+
+# **** building ****
+
+
+def test_builder_infers_types() -> None:
+    graph = chain()
+    assert [str(v.type) for v in graph.outputs] == ["float32[batch, 2, 2]"]
+    assert graph.outputs[0].name == "y"
+
+
+def test_builder_names_are_unique() -> None:
+    b = GraphBuilder()
+    x = b.input("x", "float32", [1])
+    names = {b.add("Identity", [x], name="same").name for _ in range(3)}
+    assert len(names) == 3
+    with pytest.raises(GraphError, match="'x' is already taken"):
+        b.input("x", "float32", [1])
+
+
+def test_builder_shares_small_constants() -> None:
+    b = GraphBuilder()
+    assert b.ints(1, 2) is b.ints(1, 2)
+    assert b.ints(1, 2) is not b.constant(np.array([1, 2], dtype=np.int32))
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "message"),
+    [
+        ("Transpose", {"perm": (0, 0)}, "perm .* is not a permutation"),
+        ("Transpose", {"order": (1, 0)}, "has no attribute 'order' .it has: perm"),
+        ("Cast", {}, "attribute 'to' is missing"),
+        ("Cast", {"to": 1}, "attribute 'to' must be of kind dtype"),
+        ("Reshape", {}, "needs 2 inputs, has 1"),
+        ("Nonsense", {}, "the opset has no operator 'Nonsense'"),
+    ],
+)
+def test_a_node_that_does_not_fit_names_itself(op: str, attributes: dict[str, object], message: str) -> None:
+    b = GraphBuilder()
+    x = b.input("x", "float32", [2, 3])
+    with pytest.raises(GraphError, match=message) as caught:
+        b.add(op, [x], attributes, origin=Origin("paddle_op", "p"))  # type: ignore[arg-type]
+    assert "from paddle_op 'p'" in str(caught.value)
+    assert "float32[2, 3]" in str(caught.value)
+
+
+def test_output_of_an_input_gets_its_own_name() -> None:
+    b = GraphBuilder()
+    x = b.input("x", "float32", [2])
+    b.output(x, "y")
+    graph = b.build()
+    assert [v.name for v in graph.outputs] == ["y"]
+    assert evaluate_graph(graph, [np.ones(2, np.float32)])[0].tolist() == [1, 1]
+
+
+# **** copying, walking, editing ****
+
+
+def test_copy_is_independent_and_shares_constants() -> None:
+    graph = branch()
+    twin = graph.copy()
+    assert str(twin) == str(graph)
+    twin.nodes.clear()
+    assert graph.nodes
+    ops.verify(graph)
+    own = {v for scope in graph.walk() for v in scope.defined()}
+    other = {v for scope in graph.copy().walk() for v in scope.defined()}
+    assert not own & other
+    big = chain()
+    assert [a is b for a, b in zip(big.constants.values(), big.copy().constants.values())] == [True]
+
+
+def test_captured_values_count_as_uses() -> None:
+    graph = branch()
+    outer = next(v for node in graph.nodes for v in node.outputs if v is not None and v.name == "outer")
+    assert [node.op for node in graph.consumers()[outer]] == ["If"]
+    assert set(graph.nodes[-1].captured()) == {outer}
+
+
+def test_replace_uses_reaches_sub_graphs() -> None:
+    graph = branch()
+    outer = graph.nodes[0].outputs[0]
+    assert outer is not None
+    graph.replace_uses({outer: graph.inputs[1]})
+    assert outer not in graph.consumers()
+    assert evaluate_graph(graph, [np.array(True), np.ones(3, np.float32)])[0].shape == (3,)
+    assert evaluate_graph(graph, [np.array(False), np.ones(3, np.float32)])[0].shape == (1, 3)
+
+
+def test_sort_restores_order_and_finds_cycles() -> None:
+    graph = chain()
+    graph.nodes.reverse()
+    graph.sort()
+    assert [n.name for n in graph.nodes] == ["split", "swap"]
+    first, second = graph.nodes
+    first.inputs = (second.outputs[0], first.inputs[1])
+    with pytest.raises(GraphError, match="has a cycle through node 's"):
+        graph.sort()
+
+
+def test_op_counts_include_sub_graphs() -> None:
+    assert branch().op_counts() == {"Identity": 2, "If": 1, "Unsqueeze": 1}
+
+
+# **** verifier ****
+
+
+def test_verifier_lists_every_problem() -> None:
+    f32 = TensorType(DType.FLOAT32, (1,))
+    x, y, z = (Value(name, f32) for name in ("x", "y", "x"))
+    ghost = Value("ghost", f32)
+    graph = Graph(
+        "broken",
+        inputs=[x],
+        nodes=[Node("Identity", [ghost], [y], name="a"), Node("Nonsense", [x], [z], name="b")],
+        outputs=[Value("nowhere", f32)],
+        constants={Value("c", f32): np.zeros(2, np.float32)},
+    )
+    with pytest.raises(GraphError) as caught:
+        ops.verify(graph)
+    message = str(caught.value)
+    for part in (
+        "5 problem(s)",
+        "uses 'ghost' before it is defined",
+        "no operator 'Nonsense'",
+        "the name 'x'",
+        "constant 'c' declares float32[1], its array is float32[2]",
+        "output 'nowhere'",
+    ):
+        assert part in message
+
+
+def test_verifier_refuses_a_second_definition() -> None:
+    x = Value("x", TensorType(DType.FLOAT32, (1,)))
+    graph = Graph(inputs=[x], nodes=[Node("Identity", [x], [x], name="loop")], outputs=[x])
+    with pytest.raises(GraphError, match="'x' is defined a second time"):
+        ops.verify(graph)
+
+
+# **** printer ****
+
+
+def test_printed_graph() -> None:
+    assert format_graph(chain(), origins=True) == (
+        "graph chain(%x: float32[batch, 4]) {\n"
+        "  const %const: int64[3] = [0, 2, 2]\n"
+        "  %split: float32[batch, 2, 2] = Reshape(%x, %const)  # reshape2 'r0'\n"
+        "  %y: float32[batch, 2, 2] = Transpose(%split) {perm=[0, 2, 1]}\n"
+        "  return %y: float32[batch, 2, 2]\n"
+        "}"
+    )
+
+
+def test_printed_sub_graphs_are_indented() -> None:
+    text = format_graph(branch())
+    assert "    then_branch =\n      graph identity() {" in text
+
+
+def test_json_form_is_json() -> None:
+    data = json.loads(json.dumps(graph_to_dict(branch())))
+    assert data["inputs"][1] == {"name": "x", "dtype": "float32", "shape": ["n"]}
+    assert data["nodes"][1]["attributes"]["else_branch"]["nodes"][0]["op"] == "Unsqueeze"

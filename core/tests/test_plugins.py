@@ -1,0 +1,239 @@
+"""Discovery, loading, isolation and versions of plugins, with plugins that really are installed.
+
+Each plugin is a module and the metadata of a distribution in a folder on ``sys.path``: what pip leaves
+behind after installing a wheel.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from lite_core.errors import PluginError
+from lite_core.plugins import ENTRY_POINT_GROUP, PluginHost, available_backends
+
+GOOD = """
+import numpy as np
+from lite_core.backend import KernelBackend
+from lite_core.plugins import hookimpl
+
+LITE_API_VERSION = 1
+
+backend = KernelBackend("{name}")
+
+@backend.kernel("Relu", dtypes=["float32"])
+def relu(x, *, out):
+    np.maximum(x, 0, out=out)
+
+@hookimpl
+def lite_backends():
+    return [backend]
+"""
+BROKEN = {
+    "import_error": "import a_module_that_does_not_exist\n",
+    "exit_on_import": "raise SystemExit(3)\n",
+    "wrong_version": GOOD.replace("LITE_API_VERSION = 1", "LITE_API_VERSION = 99"),
+    "no_version": GOOD.replace("LITE_API_VERSION = 1", ""),
+    "raising_hook": GOOD.replace("return [backend]", "raise RuntimeError('no driver today')"),
+    "wrong_hook": GOOD.replace("def lite_backends():", "def lite_backends(an_argument_nobody_gives):"),
+    "unknown_hook": GOOD.replace("def lite_backends():", "def lite_bakcends():"),
+    "returns_none": GOOD.replace("return [backend]", "return 7"),
+    "not_a_backend": GOOD.replace("return [backend]", "return [object()]"),
+    "same_backend": GOOD.replace('KernelBackend("{name}")', 'KernelBackend("good")'),
+}
+
+
+def install(folder: Path, name: str, source: str, *, distribution: str = "", version: str = "1.0") -> None:
+    """Leave in ``folder`` what pip leaves there: a module, and a dist-info with an entry point."""
+    distribution = distribution or f"lite-{name.replace('_', '-')}"
+    module = f"{distribution.replace('-', '_')}_plugin"
+    (folder / f"{module}.py").write_text(source.replace("{name}", name))
+    info = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{name} = {module}\n")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("LITE_STRICT_PLUGINS", raising=False)
+    yield tmp_path
+    for name in [n for n, m in sys.modules.items() if str(tmp_path) in (getattr(m, "__file__", None) or "")]:
+        del sys.modules[name]
+
+
+def host_of(site: Path) -> PluginHost:
+    """A host that sees only what is installed in ``site``."""
+
+    def entry_points() -> list[metadata.EntryPoint]:
+        found = metadata.distributions(path=[str(site)])
+        return [e for d in found for e in d.entry_points if e.group == ENTRY_POINT_GROUP]
+
+    return PluginHost(entry_points)
+
+
+def test_a_good_plugin(site: Path) -> None:
+    install(site, "good", GOOD)
+    host = host_of(site)
+    assert {"host", "null", "good"} == set(available_backends(host))
+    (record,) = host.records()
+    assert (record.name, record.distribution, record.version, record.stage) == (
+        "good",
+        "lite-good",
+        "1.0",
+        "ready",
+    )
+    assert record.provides == {"lite_backends": ["good"]}
+
+
+def test_discovery_imports_nothing(site: Path) -> None:
+    install(site, "good", GOOD)
+    host = host_of(site)
+    assert [r.stage for r in host.discover()] == ["discovered"]
+    assert "lite_good_plugin" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "message"),
+    [
+        ("import_error", "import", "a_module_that_does_not_exist"),
+        ("exit_on_import", "import", "SystemExit"),
+        ("wrong_version", "version", "written for API 99, this lite-core speaks API 1"),
+        ("no_version", "version", "states no LITE_API_VERSION"),
+        ("raising_hook", "lite_backends", "RuntimeError: no driver today"),
+        ("wrong_hook", "register", "an_argument_nobody_gives"),
+        ("unknown_hook", "register", "lite_bakcends"),
+        ("returns_none", "lite_backends", "TypeError"),
+        ("not_a_backend", "lite_backends", "lacks name, probe, supports, compile"),
+        ("same_backend", "lite_backends", "the backend name 'good' is taken by 'good' (lite-good 1.0)"),
+    ],
+)
+def test_a_broken_plugin_is_recorded_and_hurts_nobody(
+    site: Path, name: str, stage: str, message: str
+) -> None:
+    install(site, "good", GOOD)
+    install(site, name, BROKEN[name], distribution=f"lite-z-{name.replace('_', '-')}")
+    host = host_of(site)
+    assert "good" in available_backends(host)
+    broken = next(r for r in host.records() if r.name == name)
+    assert broken.failed
+    assert broken.stage == stage
+    assert message in broken.error
+    good = next(r for r in host.records() if r.name == "good")
+    assert not good.failed
+
+
+def test_all_broken_at_once(site: Path) -> None:
+    install(site, "good", GOOD)
+    for name, source in BROKEN.items():
+        install(site, name, source, distribution=f"lite-z-{name.replace('_', '-')}")
+    host = host_of(site)
+    assert set(available_backends(host)) == {"host", "null", "good"}
+    assert sorted(r.name for r in host.records() if r.failed) == sorted(BROKEN)
+
+
+def test_tracebacks_are_kept(site: Path) -> None:
+    install(site, "import_error", BROKEN["import_error"])
+    (record,) = host_of(site).records()
+    assert "ModuleNotFoundError" in record.traceback
+    assert "lite_import_error_plugin.py" in record.traceback
+
+
+def test_duplicate_plugin_names(site: Path) -> None:
+    install(site, "twin", GOOD, distribution="lite-a-twin")
+    install(site, "twin", GOOD, distribution="lite-b-twin")
+    host = host_of(site)
+    assert "twin" in available_backends(host)
+    first, second = host.records()
+    assert (first.distribution, first.failed) == ("lite-a-twin", False)
+    assert (second.distribution, second.stage) == ("lite-b-twin", "duplicate")
+    assert "'twin' (lite-a-twin 1.0)" in second.error
+
+
+@pytest.mark.parametrize("name", [n for n in BROKEN if n not in ("not_a_backend", "same_backend")])
+def test_strict_plugins_raise(site: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("LITE_STRICT_PLUGINS", "1")
+    install(site, name, BROKEN[name])
+    with pytest.raises(PluginError, match=name):
+        available_backends(host_of(site))
+
+
+def test_registering_by_hand() -> None:
+    class Plugin:
+        LITE_API_VERSION = 1
+
+    host = PluginHost(list)
+    assert host.register(Plugin(), "mine").stage == "ready"
+    assert [r.name for r in host.records()] == ["mine"]
+
+
+OPS = """
+from lite_core import ops
+from lite_core.plugins import hookimpl
+
+LITE_API_VERSION = 1
+
+
+def twice(x):
+    return x + x
+
+
+@hookimpl
+def lite_ops():
+    return [ops.define(twice, "Twice", "x: T -> y: T", types={"T": ops.find("Relu").types["T"]},
+                       infer=lambda inference: [inference.shape(0)], domain="DOMAIN")]
+"""
+
+
+def test_a_plugin_extends_the_opset(site: Path) -> None:
+    from lite_core.builder import GraphBuilder
+    from lite_core.session import load
+
+    install(site, "extra_ops", OPS.replace("DOMAIN", "example.extra"))
+    host = host_of(site)
+    assert not any(r.failed for r in host.records())
+    b = GraphBuilder()
+    b.output(b.add("Twice", [b.input("x", "float32", [1])], domain="example.extra"), "y")
+    assert load(b.build(), plugins=host).run(x=[3.0])["y"].tolist() == [6]
+
+
+def test_a_plugin_may_not_change_lites_own_operators(site: Path) -> None:
+    install(site, "bad_ops", OPS.replace("DOMAIN", ""))
+    (record,) = host_of(site).records()
+    assert record.stage == "lite_ops"
+    assert "Twice is in a domain that is Lite's own" in record.error
+
+
+def test_command_line_with_broken_plugins(site: Path) -> None:
+    install(site, "good", GOOD)
+    install(site, "import_error", BROKEN["import_error"])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
+
+    def lite(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "lite_core", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    shown = lite("backends", "--json")
+    data = json.loads(shown.stdout)
+    assert {"host", "null", "good"} <= {row["backend"] for row in data["backends"]}
+    assert [p["name"] for p in data["failed_plugins"]] == ["import_error"]
+    doctor = lite("doctor")
+    assert doctor.returncode == 1
+    assert "a_module_that_does_not_exist" in doctor.stdout
+    assert "pip install --upgrade lite-import-error" in doctor.stdout
+
+
+def test_fifty_plugins_are_discovered_without_importing_one(site: Path) -> None:
+    for number in range(50):
+        install(site, f"p{number}", "raise RuntimeError('imported')\n")
+    records = host_of(site).discover()
+    assert len(records) == 50
+    assert not any(r.failed for r in records)

@@ -1,0 +1,238 @@
+"""Sessions: inputs checked, outputs owned, plans kept, threads safe."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lite_core.builder import GraphBuilder
+from lite_core.errors import InputError
+from lite_core.ir import Graph
+from lite_core.plugins import PluginHost
+from lite_core.session import Session, load
+
+PLUGINS = PluginHost(list)
+F32 = np.float32
+
+
+def linear() -> Graph:
+    b = GraphBuilder("linear")
+    x = b.input("x", "float32", ["n", 3])
+    weights = b.constant(np.arange(6, dtype=F32).reshape(3, 2), "weights")
+    b.output(b.add("MatMul", [x, weights]), "y")
+    b.output(x, "same")
+    b.output(weights, "w")
+    return b.build()
+
+
+def two_inputs() -> Graph:
+    b = GraphBuilder("two")
+    x, ids = b.input("x", "float32", ["n", 3]), b.input("ids", "int64", ["n"])
+    b.output(b.add("Add", [x, x]), "twice")
+    b.output(b.add("Add", [ids, ids]), "ids2")
+    return b.build()
+
+
+def session(graph: Graph | None = None, **options: Any) -> Session:
+    return load(graph or linear(), plugins=PLUGINS, **options)
+
+
+X = np.array([[1, 2, 3], [4, 5, 6]], dtype=F32)
+
+
+def test_inputs_and_outputs_are_mappings_in_the_models_order() -> None:
+    s = session()
+    assert {n: str(t) for n, t in s.inputs.items()} == {"x": "float32[n, 3]"}
+    assert list(s.outputs) == ["y", "same", "w"]
+    assert list(s.run({"x": X})) == ["y", "same", "w"]
+
+
+def test_keywords_and_lists() -> None:
+    assert session().run(x=[[1, 2, 3]])["y"].tolist() == [[16, 22]]
+
+
+# **** ownership ****
+
+
+def test_outputs_belong_to_the_caller() -> None:
+    s = session()
+    x = X.copy()
+    first = s.run({"x": x})
+    kept = {n: a.copy() for n, a in first.items()}
+    x[:] = -1
+    s.run({"x": X * 100})
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: s.run({"x": X * k}), range(8)))
+    del s
+    gc.collect()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, kept[name])
+        assert array.flags.writeable
+        assert array.flags.owndata or array.base is not None
+    assert not any(np.shares_memory(a, b) for n, a in first.items() for m, b in first.items() if n != m)
+
+
+def test_outputs_share_nothing_with_inputs_or_constants() -> None:
+    s = session()
+    outputs = s.run({"x": X})
+    outputs["same"][:] = 0
+    outputs["w"][:] = 0
+    assert X[0].tolist() == [1, 2, 3]
+    assert s.run({"x": X})["y"].tolist() == [[16, 22], [34, 49]] or s.run({"x": X})["w"].any()
+    assert s.run({"x": X})["w"].tolist() == np.arange(6).reshape(3, 2).tolist()
+
+
+def test_one_value_under_two_names_is_two_arrays() -> None:
+    b = GraphBuilder("twins")
+    y = b.add("Neg", [b.input("x", "float32", [2])])
+    b.output(y, "a")
+    b.graph.outputs.append(y)
+    graph = b.graph
+    outputs = Session(graph, plugins=PLUGINS)
+    assert len(outputs.run({"x": np.ones(2, F32)})) == 1  # one name, one entry
+
+
+def test_out_and_bind_write_into_the_callers_arrays() -> None:
+    s = session()
+    y = np.empty((2, 2), F32)
+    outputs = s.run({"x": X}, out={"y": y})
+    assert outputs["y"] is y
+    x = X.copy()
+    binding = s.bind({"x": x})
+    before = binding.outputs["y"].copy()
+    x *= 2
+    assert binding.run()["y"] is binding.outputs["y"]
+    np.testing.assert_allclose(binding.outputs["y"], before * 2)
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ({"z": np.empty(1)}, "names 'z', the outputs are: y, same, w"),
+        ({"y": np.empty((2, 2))}, "must be a contiguous array of type float32"),
+        ({"y": np.empty((2, 3), F32)}, "must be a contiguous array of type"),
+        ({"y": np.empty((2, 4), F32)[:, ::2]}, "must be a contiguous array"),
+    ],
+)
+def test_out_that_does_not_fit(out: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        session().run({"x": X}, out=out)
+
+
+# **** input errors ****
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, r"input 'x' is missing, expected float32\[n, 3\]"),
+        ({"x": X, "y": X}, "there is no input 'y', the inputs are: x"),
+        ({"x": X[0]}, r"must have shape \[n, 3\], has \[3\]"),
+        ({"x": X[:, :2]}, r"must have shape \[n, 3\], has \[2, 2\]"),
+        (
+            {"x": X.astype(np.float64)},
+            r"must be float32, is float64; convert it yourself: x.astype\('float32'\)",
+        ),
+        ({"x": X.astype(np.int32)}, "must be float32, is int32"),
+        ({"x": [["a"]]}, "holds <U1 elements"),
+        ({"x": X.astype(np.complex64)}, "holds complex64 elements"),
+    ],
+)
+def test_inputs_that_do_not_fit(inputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        session().run(inputs)
+
+
+def test_every_input_problem_is_in_one_error() -> None:
+    with pytest.raises(InputError) as caught:
+        session(two_inputs()).run({"x": np.zeros((2, 4), F32), "idz": [1]})
+    for part in ("'ids' is missing", "no input 'idz'", "must have shape [n, 3]"):
+        assert part in str(caught.value)
+
+
+def test_one_symbol_is_one_size() -> None:
+    with pytest.raises(InputError, match="symbol 'n' is 2 by dimension 0 of input 'x' and 5 by"):
+        session(two_inputs()).run({"x": np.zeros((2, 3), F32), "ids": np.zeros(5, np.int64)})
+
+
+@pytest.mark.parametrize("ids", [np.array([1, 2], np.int32), np.array([1, 2], np.uint8), [1, 2]])
+def test_integers_are_widened(ids: Any) -> None:
+    assert session(two_inputs()).run({"x": X, "ids": ids})["ids2"].tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("ids", [np.array([1.0, 2.0]), [1.5, 2.0], np.array([1, 2], np.uint64)])
+def test_numbers_are_never_changed_in_silence(ids: Any) -> None:
+    with pytest.raises(InputError, match="input 'ids' must be int64"):
+        session(two_inputs()).run({"x": X, "ids": ids})
+
+
+def test_non_contiguous_inputs_are_right() -> None:
+    s = session()
+    np.testing.assert_array_equal(s.run({"x": X[:, ::-1]})["y"], s.run({"x": X[:, ::-1].copy()})["y"])
+
+
+# **** plans, threads ****
+
+
+def test_many_signatures() -> None:
+    s = session()
+    for rows in [1, 2, 3, 40, 2, 0, 1]:
+        x = np.ones((rows, 3), F32)
+        assert s.run({"x": x})["y"].shape == (rows, 2)
+
+
+def test_prepare() -> None:
+    s = session()
+    with pytest.raises(InputError, match=r"needs shapes for the inputs with unknown dimensions: x \(float32"):
+        s.prepare()
+    s.prepare({"x": (2, 3)})
+    assert s.run({"x": X})["y"].shape == (2, 2)
+
+
+def test_sixteen_threads_on_one_session() -> None:
+    s = session()
+    weights = np.arange(6, dtype=F32).reshape(3, 2)
+
+    def work(seed: int) -> bool:
+        rng = np.random.default_rng(seed)
+        for _ in range(20):
+            x = rng.standard_normal((rng.integers(1, 6), 3)).astype(F32)
+            outputs = s.run({"x": x})
+            if not (np.allclose(outputs["y"], x @ weights, atol=1e-5) and np.array_equal(outputs["same"], x)):
+                return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(work, range(16)))
+
+
+def test_same_input_gives_bit_equal_output() -> None:
+    s = session()
+    first = s.run({"x": X})
+    assert all(np.array_equal(s.run({"x": X})["y"], first["y"]) for _ in range(20))
+
+
+# **** telling ****
+
+
+def test_describe() -> None:
+    text = session().describe()
+    for part in ("model linear", "input  x: float32[n, 3]", "output y: float32[n, 2]", "on host"):
+        assert part in text
+
+
+def test_the_graph_that_was_given_is_not_changed() -> None:
+    graph = linear()
+    before = str(graph)
+    session(graph).run({"x": X})
+    assert str(graph) == before
+
+
+def test_the_source_of_numbers_is_not_confused_by_symbols_of_other_models() -> None:
+    a, b = session(), session(two_inputs())
+    assert a.run({"x": X})["y"].shape == (2, 2)
+    assert b.run({"x": X, "ids": [1, 2]})["twice"].tolist() == (X * 2).tolist()

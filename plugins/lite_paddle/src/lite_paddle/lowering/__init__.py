@@ -1,0 +1,39 @@
+"""Lowering of Paddle programs to Lite's opset, one module per family of operators."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from lite_paddle.lowering.context import supported_ops
+from lite_paddle.lowering.program import lower
+
+__all__ = ["lower", "supported_ops"]
+
+_FAMILIES = (
+    "activation",
+    "channels",
+    "constant",
+    "control_flow",
+    "convolution",
+    "detection",
+    "elementwise",
+    "fake_quantization",
+    "gather",
+    "matmul",
+    "normalization",
+    "indexed_pooling",
+    "lod_recurrent",
+    "pooling",
+    "quantization",
+    "recurrent",
+    "reduction",
+    "resize",
+    "sampling",
+    "sequence",
+    "shape",
+    "transposed_convolution",
+    "unary",
+)
+
+for _family in _FAMILIES:
+    import_module(f"lite_paddle.lowering.{_family}")

@@ -1,0 +1,226 @@
+"""How a Paddle operator is lowered to Lite's opset: the registry and what a lowering function sees.
+
+A lowering is one function for one operator or several that share it::
+
+    @lowers("relu", "sigmoid")
+    def activation(op: SourceOp, context: Context) -> None:
+        context.emit(op, {"relu": "Relu", "sigmoid": "Sigmoid"}[op.type], [context.input(op, "X")])
+
+A lowering that meets something it cannot express raises :class:`Unlowerable` with the reason; the
+model's other operators are still looked at, so that one error lists everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Attribute, DType, Value
+from lite_paddle.source import SourceBlock, SourceOp, SourceProgram, SourceValue
+
+__all__ = ["Context", "Unlowerable", "lowering_of", "lowers", "supported_ops"]
+
+Array = np.ndarray[Any, Any]
+LoweringFunction = Callable[[SourceOp, "Context"], None]
+
+_lowerings: dict[str, LoweringFunction] = {}
+
+
+class Unlowerable(Exception):
+    """An operator of the model cannot be expressed; ``reason`` and ``remedy`` are for the user."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+def lowers(*types: str) -> Callable[[LoweringFunction], LoweringFunction]:
+    """Register a function for these operator types (legacy names)."""
+
+    def register(function: LoweringFunction) -> LoweringFunction:
+        for type_ in types:
+            if type_ in _lowerings:
+                raise ValueError(f"operator {type_!r} is lowered twice")
+            _lowerings[type_] = function
+        return function
+
+    return register
+
+
+def lowering_of(type_: str) -> LoweringFunction | None:
+    return _lowerings.get(type_)
+
+
+def supported_ops() -> Iterable[str]:
+    """Every operator type that can be lowered, sorted."""
+    return sorted(_lowerings)
+
+
+class Context:
+    """What a lowering works with: the builder, and the Lite value of every source value.
+
+    Args:
+        builder: receives the nodes.
+        program: the whole model, for its version.
+        outer: the context of the enclosing block.
+    """
+
+    def __init__(self, builder: GraphBuilder, program: SourceProgram, outer: Context | None = None) -> None:
+        self.builder = builder
+        self.program = program
+        self._outer = outer
+        self._values: dict[SourceValue, Value] = {}
+        #: Float values that hold whole numbers, with the int8 tensors they were made from.
+        self.quantized: dict[Value, Value] = {} if outer is None else outer.quantized
+
+    @property
+    def version(self) -> int:
+        """Version of Paddle that wrote the model (2006002 is 2.6.2; 0, a development build, counts as new)."""
+        return self.program.version or 9_999_999
+
+    # **** what goes in ****
+
+    def value(self, source: SourceValue) -> Value:
+        """The Lite value of a source value, of this block or an enclosing one."""
+        scope: Context | None = self
+        while scope is not None:
+            found = scope._values.get(source)
+            if found is not None:
+                return found
+            scope = scope._outer
+        raise Unlowerable(f"it needs {source.name!r}, an output that its operator does not give in inference")
+
+    def input(self, op: SourceOp, slot: str) -> Value:
+        """The single value in a slot that must be there."""
+        sources = op.inputs.get(slot)
+        if not sources:
+            raise Unlowerable(f"its input {slot} is missing")
+        return self.value(sources[0])
+
+    def optional(self, op: SourceOp, slot: str) -> Value | None:
+        """The single value in a slot, or None."""
+        sources = op.inputs.get(slot)
+        return self.value(sources[0]) if sources else None
+
+    def inputs(self, op: SourceOp, slot: str) -> list[Value]:
+        """Every value in a slot; empty when the slot is absent."""
+        return [self.value(s) for s in op.inputs.get(slot, ())]
+
+    def any_input(self, op: SourceOp, *slots: str) -> Value:
+        """The single value in the first of these slots that is there: "X" in legacy files, "0" in PIR ones."""
+        found = self.any_optional(op, *slots)
+        if found is None:
+            raise Unlowerable(f"its input {slots[0]} is missing")
+        return found
+
+    def any_optional(self, op: SourceOp, *slots: str) -> Value | None:
+        """As :meth:`any_input`, None where there is none."""
+        return next((self.value(op.inputs[s][0]) for s in slots if op.inputs.get(s)), None)
+
+    @staticmethod
+    def attribute(op: SourceOp, *names: str) -> Any:
+        """The first attribute of these names that is there. Raises Unlowerable where none is."""
+        for name in names:
+            if op.attrs.get(name) is not None:
+                return op.attrs[name]
+        raise Unlowerable(f"its attribute {names[0]} is missing")
+
+    def known(self, value: Value | None) -> Array | None:
+        """The elements of a value where they are known at load (some may be symbolic dimensions)."""
+        return None if value is None else self.builder.known(value)
+
+    def known_ints(self, value: Value | None) -> list[int] | None:
+        """The elements of an integer value when all of them are plain integers, else None."""
+        known = self.known(value)
+        if known is None or known.dtype == object or known.dtype.kind not in "iu":
+            return None
+        return [int(i) for i in known.reshape(-1)]
+
+    @staticmethod
+    def rank(value: Value, why: str) -> int:
+        """The rank of a value. Raises Unlowerable, with ``why`` it is needed, where it is not known."""
+        if value.type.rank is None:
+            raise Unlowerable(f"the rank of {value.name!r} is not known before the model runs, but {why}")
+        return value.type.rank
+
+    # **** what comes out ****
+
+    def bind(self, op: SourceOp, slot: str, *values: Value) -> None:
+        """Say which Lite values stand for the outputs in a slot. A slot the model does not use is skipped."""
+        for source, value in zip(op.outputs.get(slot, ()), values):
+            self._values[source] = value
+
+    def bind_value(self, source: SourceValue, value: Value) -> None:
+        """Say which Lite value stands for a source value (inputs, parameters, block arguments)."""
+        self._values[source] = value
+
+    def node(
+        self,
+        type_: str,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Attribute | list[Any]] | None = None,
+        *,
+        domain: str = "",
+    ) -> Value:
+        """Add a node with one output and return it."""
+        return self.builder.add(type_, inputs, attributes, domain=domain)  # type: ignore[arg-type]
+
+    def nodes(
+        self,
+        type_: str,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Attribute | list[Any]] | None = None,
+        *,
+        outputs: int,
+        domain: str = "",
+    ) -> list[Value]:
+        """Add a node with several outputs and return them."""
+        return self.builder.add_node(type_, inputs, attributes, outputs=outputs, domain=domain)  # type: ignore[arg-type]
+
+    def emit(
+        self,
+        op: SourceOp,
+        type_: str,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Attribute | list[Any]] | None = None,
+        *,
+        slot: str = "Out",
+        domain: str = "",
+    ) -> None:
+        """Add a node whose only output is the operator's output in ``slot``."""
+        self.bind(op, slot, self.node(type_, inputs, attributes, domain=domain))
+
+    def scalar(self, number: float | int | bool, like: Value | DType) -> Value:
+        """A 0-D constant of the element type of ``like``."""
+        dtype = like if isinstance(like, DType) else like.dtype
+        return self.builder.constant(np.array(number).astype(dtype.numpy))
+
+    def cast(self, value: Value, dtype: DType | str) -> Value:
+        """The value in an element type; itself where it already is."""
+        wanted = DType.of(dtype)
+        return value if value.dtype is wanted else self.node("Cast", [value], {"to": wanted})
+
+    def reshape(self, value: Value, shape: Iterable[int]) -> Value:
+        """The value in a shape of integers, 0 and -1 as Reshape takes them."""
+        return self.node("Reshape", [value, self.builder.ints(*shape)])
+
+    def transpose(self, value: Value, order: Iterable[int]) -> Value:
+        """The value with its axes in another order; itself where the order is the same."""
+        order = tuple(order)
+        return value if order == tuple(range(len(order))) else self.node("Transpose", [value], {"perm": order})
+
+    # **** sub-blocks ****
+
+    def inner(self, name: str) -> Context:
+        """A context for a block inside this one."""
+        return Context(GraphBuilder(name, outer=self.builder), self.program, self)
+
+    def lower_block(self, block: SourceBlock) -> None:
+        """Lower the operators of a block into this context's builder."""
+        from lite_paddle.lowering.program import lower_operators
+
+        lower_operators(block.ops, self)

@@ -1,0 +1,177 @@
+"""Elements read and written at indices: gather, scatter, embeddings, one-hot vectors, masks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lite_core.ir import DType, Value
+from lite_paddle.lowering.context import Context, Unlowerable, lowers
+from lite_paddle.lowering.integers import element_type, known_int
+from lite_paddle.source import SourceOp
+
+# **** reading ****
+
+
+def _indices(context: Context, value: Value) -> Value:
+    return value if value.dtype in (DType.INT32, DType.INT64) else context.cast(value, DType.INT64)
+
+
+@lowers("gather")
+def gather(op: SourceOp, context: Context) -> None:
+    x, index = context.input(op, "X"), _indices(context, context.input(op, "Index"))
+    axis = known_int(op, context, "axis", "Axis")
+    if context.rank(index, "a column of indices is a vector to gather") > 1:
+        index = context.reshape(index, [-1])
+    context.emit(op, "Gather", [x, index], {"axis": axis})
+
+
+@lowers("gather_nd")
+def gather_nd(op: SourceOp, context: Context) -> None:
+    context.emit(op, "GatherND", [context.input(op, "X"), context.cast(context.input(op, "Index"), DType.INT64)])
+
+
+@lowers("index_select")
+def index_select(op: SourceOp, context: Context) -> None:
+    index = _indices(context, context.input(op, "Index"))
+    context.emit(op, "Gather", [context.input(op, "X"), index], {"axis": int(op.attrs["dim"])})
+
+
+@lowers("index_sample")
+def index_sample(op: SourceOp, context: Context) -> None:
+    index = _indices(context, context.input(op, "Index"))
+    context.emit(op, "GatherElements", [context.input(op, "X"), index], {"axis": 1})
+
+
+@lowers("take_along_axis")
+def take_along_axis(op: SourceOp, context: Context) -> None:
+    index = _indices(context, context.input(op, "Index"))
+    attributes = {"axis": int(context.attribute(op, "Axis"))}
+    context.emit(op, "GatherElements", [context.input(op, "Input"), index], attributes, slot="Result")
+
+
+@lowers("lookup_table", "lookup_table_v2")
+def lookup_table(op: SourceOp, context: Context) -> None:
+    """Rows of a table; the row ``padding_idx`` reads as zeros, whatever it holds."""
+    ids, table = _indices(context, context.input(op, "Ids")), context.input(op, "W")
+    if op.type == "lookup_table":
+        ids = context.node("Squeeze", [ids, context.builder.ints(-1)])
+    rows = context.node("Gather", [table, ids], {"axis": 0})
+    padding = int(op.attrs["padding_idx"])
+    if padding != -1:
+        column = context.node("Unsqueeze", [ids, context.builder.ints(-1)])
+        padded = context.node("Equal", [column, context.scalar(padding, ids)])
+        rows = context.node("Where", [padded, context.scalar(0, rows), rows])
+    context.bind(op, "Out", rows)
+
+
+@lowers("one_hot", "one_hot_v2")
+def one_hot(op: SourceOp, context: Context) -> None:
+    """Compared with 0, 1, 2 ...: unlike in ONNX's OneHot a negative index selects nothing."""
+    ids, depth = context.input(op, "X"), context.optional(op, "depth_tensor")
+    known = context.known_ints(depth) if depth is not None else [int(op.attrs["depth"])]
+    if known:
+        places = context.builder.constant(np.arange(known[0]).astype(ids.dtype.numpy))
+    else:
+        assert depth is not None
+        ends = [context.scalar(0, ids), context.reshape(context.cast(depth, ids.dtype), []), context.scalar(1, ids)]
+        places = context.node("Range", ends)
+    if op.type == "one_hot_v2":
+        ids = context.node("Unsqueeze", [ids, context.builder.ints(-1)])
+    hot = context.node("Equal", [ids, places])
+    context.bind(op, "Out", context.cast(hot, element_type(op.attrs.get("dtype"), DType.FLOAT32)))
+
+
+@lowers("where")
+def where(op: SourceOp, context: Context) -> None:
+    context.emit(op, "Where", [context.input(op, slot) for slot in ("Condition", "X", "Y")])
+
+
+@lowers("masked_select")
+def masked_select(op: SourceOp, context: Context) -> None:
+    x, mask = context.input(op, "X"), context.input(op, "Mask")
+    if x.type.rank is None or x.shape != mask.shape:
+        shapes = [context.node("Shape", [v]) for v in (mask, x)]
+        x, mask = (context.node("Expand", [v, s]) for v, s in zip((x, mask), shapes))
+    context.emit(op, "Compress", [context.reshape(x, [-1]), context.reshape(mask, [-1])], {"axis": 0}, slot="Y")
+
+
+# **** writing ****
+
+_REDUCTIONS = {"add": "add", "sum": "add", "mul": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
+
+
+@lowers("put_along_axis")
+def put_along_axis(op: SourceOp, context: Context) -> None:
+    x, index = context.input(op, "Input"), _indices(context, context.input(op, "Index"))
+    values = context.cast(context.input(op, "Value"), x.dtype)
+    axis = {"axis": int(context.attribute(op, "Axis"))}
+    if values.type.rank is None or values.shape != index.shape:
+        values = context.node("Expand", [values, context.node("Shape", [index])])
+    how = str(op.attrs["Reduce"])
+    if how == "assign":
+        result = context.node("ScatterElements", [x, index, values], axis)
+    elif how == "mean":
+        result = _put_mean(op, context, x, index, values, axis)
+    elif how in _REDUCTIONS:
+        reduction = _REDUCTIONS[how]
+        if not op.attrs["Include_self"]:
+            x = _put_constant(context, x, index, _neutral(reduction, x.dtype), axis)
+        result = context.node("ScatterElements", [x, index, values], {**axis, "reduction": reduction})
+    else:
+        raise Unlowerable(f"Reduce is {how!r}, expected assign, mean or one of {', '.join(_REDUCTIONS)}")
+    context.bind(op, "Result", result)
+
+
+def _neutral(reduction: str, dtype: DType) -> float | int:
+    """The element that a reduction leaves as the other one is."""
+    if reduction in ("add", "mul"):
+        return 0 if reduction == "add" else 1
+    if dtype.is_floating:
+        return -np.inf if reduction == "max" else np.inf
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min if reduction == "max" else limits.max)
+
+
+def _put_constant(context: Context, x: Value, index: Value, number: float | int, axis: dict[str, int]) -> Value:
+    filled = context.node("Expand", [context.scalar(number, x), context.node("Shape", [index])])
+    return context.node("ScatterElements", [x, index, filled], axis)
+
+
+def _put_mean(
+    op: SourceOp, context: Context, x: Value, index: Value, values: Value, axis: dict[str, int]
+) -> Value:
+    if not x.dtype.is_floating:
+        raise Unlowerable(f"Reduce 'mean' of {x.dtype} rounds in a way that is not defined")
+    counts = context.node("Expand", [context.scalar(1, x), context.node("Shape", [x])])
+    ones = context.node("Expand", [context.scalar(1, x), context.node("Shape", [index])])
+    adding = {**axis, "reduction": "add"}
+    kept = x
+    if not op.attrs["Include_self"]:
+        kept = _put_constant(context, x, index, 0, axis)
+        counts = _put_constant(context, counts, index, 0, axis)
+    total = context.node("ScatterElements", [kept, index, values], adding)
+    number = context.node("ScatterElements", [counts, index, ones], adding)
+    return context.node("Div", [total, number])
+
+
+@lowers("scatter")
+def scatter(op: SourceOp, context: Context) -> None:
+    """Rows replaced, or (``overwrite`` false) cleared once and then added up."""
+    x, updates = context.input(op, "X"), context.input(op, "Updates")
+    ids = context.cast(context.input(op, "Ids"), DType.INT64)
+    if ids.type.rank == 0 and updates.type.rank is not None and updates.type.rank < (x.type.rank or 0):
+        updates = context.node("Unsqueeze", [updates, context.builder.ints(0)])
+    ids = context.reshape(ids, [-1, 1])
+    if op.attrs["overwrite"]:
+        context.emit(op, "ScatterND", [x, ids, updates])
+        return
+    zeros = context.node("Expand", [context.scalar(0, updates), context.node("Shape", [updates])])
+    cleared = context.node("ScatterND", [x, ids, zeros])
+    context.emit(op, "ScatterND", [cleared, ids, updates], {"reduction": "add"})
+
+
+@lowers("scatter_nd_add")
+def scatter_nd_add(op: SourceOp, context: Context) -> None:
+    index = context.cast(context.input(op, "Index"), DType.INT64)
+    inputs = [context.input(op, "X"), index, context.input(op, "Updates")]
+    context.emit(op, "ScatterND", inputs, {"reduction": "add"})

@@ -1,0 +1,164 @@
+"""Matrix products, in all the shapes that Paddle's ages gave them."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from lite_core.ir import Value
+from lite_paddle.lowering.activation import activate
+from lite_paddle.lowering.context import Context, Unlowerable, lowers
+from lite_paddle.lowering.dynamic import dimensions, reshape_to, static_dimension
+from lite_paddle.source import SourceOp
+
+# Results without a dimension had shape [1] before this version.
+_SCALARS_SINCE = 2_005_000
+
+
+def _swapped(context: Context, value: Value) -> Value:
+    """The last two axes exchanged; a vector stays what it is."""
+    rank = context.rank(value, "its last axes must be exchanged")
+    return value if rank < 2 else context.transpose(value, [*range(rank - 2), rank - 1, rank - 2])
+
+
+@lowers("matmul_v2")
+def matmul_v2(op: SourceOp, context: Context) -> None:
+    """NumPy's ``matmul``."""
+    x, y = context.input(op, "X"), context.input(op, "Y")
+    if op.attrs["trans_x"]:
+        x = _swapped(context, x)
+    if op.attrs["trans_y"]:
+        y = _swapped(context, y)
+    result = context.node("MatMul", [x, y])
+    if result.type.rank == 0 and context.version < _SCALARS_SINCE:
+        result = context.reshape(result, [1])
+    context.bind(op, "Out", result)
+
+
+@lowers("matmul")
+def matmul_v1(op: SourceOp, context: Context) -> None:
+    """``alpha * X @ Y``; a vector X is a row, a vector Y a column, and transposed the other way round."""
+    x, y = context.input(op, "X"), context.input(op, "Y")
+    if int(op.attrs["head_number"]) > 1:
+        raise Unlowerable("its head_number is above 1", "export the model without Paddle's CPU fusions")
+    transposed_x, transposed_y = bool(op.attrs["transpose_X"]), bool(op.attrs["transpose_Y"])
+    x_rank = context.rank(x, "a vector is treated as a row")
+    y_rank = context.rank(y, "a vector is treated as a column")
+    if x_rank == 1 and transposed_x:
+        x = context.reshape(x, [-1, 1])
+    elif transposed_x:
+        x = _swapped(context, x)
+    if y_rank == 1 and transposed_y:
+        y = context.reshape(y, [1, -1])
+    elif transposed_y:
+        y = _swapped(context, y)
+    result = context.node("MatMul", [x, y])
+    if result.type.rank == 0 and context.version < _SCALARS_SINCE:
+        result = context.reshape(result, [1])
+    alpha = float(op.attrs["alpha"])
+    if alpha != 1:
+        result = context.node("Mul", [result, context.scalar(alpha, result)])
+    context.bind(op, "Out", result)
+
+
+def _matrix_product(context: Context, x: Value, y: Value, x_rows: int, y_rows: int) -> Value:
+    """X flattened to a matrix at axis ``x_rows``, times Y at ``y_rows``; the outer axes of both are kept."""
+    x_rank = context.rank(x, "it is flattened to a matrix")
+    y_rank = context.rank(y, "it is flattened to a matrix")
+    if y_rank == 2 and y_rows == 1 and x_rows == x_rank - 1:
+        return context.node("MatMul", [x, y])
+    outer = [*dimensions(context, x, 0, x_rows), *dimensions(context, y, y_rows, y_rank)]
+    left = x if x_rank == 2 and x_rows == 1 else context.node("Flatten", [x], {"axis": x_rows})
+    right = y if y_rank == 2 and y_rows == 1 else context.node("Flatten", [y], {"axis": y_rows})
+    product = context.node("MatMul", [left, right])
+    return product if x_rows == 1 and len(outer) == 2 else reshape_to(context, product, outer)
+
+
+@lowers("mul")
+def mul(op: SourceOp, context: Context) -> None:
+    x, y = context.input(op, "X"), context.input(op, "Y")
+    result = _matrix_product(context, x, y, int(op.attrs["x_num_col_dims"]), int(op.attrs["y_num_col_dims"]))
+    context.bind(op, "Out", result)
+
+
+@lowers("fc")
+def fully_connected(op: SourceOp, context: Context) -> None:
+    """``activation(flat(Input) @ W + Bias)``."""
+    weight, bias = context.input(op, "W"), context.optional(op, "Bias")
+    if op.attrs["padding_weights"]:
+        # NOTE: such weights carry 4 rows and columns more than they mean, for the cache's sake.
+        ends = [static_dimension(weight, a, "its weights carry padding") - 4 for a in (0, 1)]
+        ints = context.builder.ints
+        weight = context.node("Slice", [weight, ints(0, 0), ints(*ends), ints(0, 1)])
+    x = context.input(op, "Input")
+    rows = int(op.attrs["in_num_col_dims"])
+    rows = rows if rows >= 0 else rows + context.rank(x, "it is flattened to a matrix")
+    result = _matrix_product(context, x, weight, rows, 1)
+    if bias is not None:
+        flat = bias if bias.type.rank == 1 else context.reshape(bias, [-1])
+        result = context.node("Add", [result, flat])
+    context.bind(op, "Out", activate(context, result, str(op.attrs["activation_type"])))
+
+
+@lowers("bmm")
+def batched_product(op: SourceOp, context: Context) -> None:
+    context.emit(op, "MatMul", [context.input(op, "X"), context.input(op, "Y")])
+
+
+@lowers("mv")
+def matrix_vector_product(op: SourceOp, context: Context) -> None:
+    context.emit(op, "MatMul", [context.input(op, "X"), context.input(op, "Vec")])
+
+
+@lowers("dot")
+def dot(op: SourceOp, context: Context) -> None:
+    """Products of the rows; the summed axis stayed, with size 1, before Paddle 2.5."""
+    product = context.node("Mul", [context.input(op, "X"), context.input(op, "Y")])
+    keep = int(context.version < _SCALARS_SINCE)
+    context.emit(op, "ReduceSum", [product, context.builder.ints(-1)], {"keepdims": keep})
+
+
+@lowers("addmm")
+def addmm(op: SourceOp, context: Context) -> None:
+    """``Beta * Input + Alpha * X @ Y``."""
+    inputs = [context.input(op, slot) for slot in ("X", "Y", "Input")]
+    context.emit(op, "Gemm", inputs, {"alpha": float(op.attrs["Alpha"]), "beta": float(op.attrs["Beta"])})
+
+
+@lowers("multi_dot")
+def multi_dot(op: SourceOp, context: Context) -> None:
+    values = context.inputs(op, "X") or context.inputs(op, "0")
+    result = reduce(lambda a, b: context.node("MatMul", [a, b]), values)
+    context.bind(op, "Out", result)
+    context.bind(op, "0", result)
+
+
+@lowers("einsum")
+def einsum(op: SourceOp, context: Context) -> None:
+    operands = context.inputs(op, "Operands")
+    context.emit(op, "Einsum", operands, {"equation": str(context.attribute(op, "equation"))})
+
+
+@lowers("linear_v2")
+def linear_v2(op: SourceOp, context: Context) -> None:
+    x, weight, bias = (context.any_input(op, *slots) for slots in (("input", "0"), ("weight", "1"), ("bias", "2")))
+    if op.attrs.get("transpose_weight"):
+        weight = _swapped(context, weight)
+    result = context.node("Add", [context.node("MatMul", [x, weight]), bias])
+    context.bind(op, "out", result)
+    context.bind(op, "0", result)
+
+
+@lowers("fused_gemm_epilogue")
+def fused_gemm_epilogue(op: SourceOp, context: Context) -> None:
+    """``activation(X @ Y + Bias)``."""
+    x, y, bias = (context.any_input(op, *slots) for slots in (("X", "0"), ("Y", "1"), ("Bias", "2")))
+    if op.attrs.get("trans_x"):
+        x = _swapped(context, x)
+    if op.attrs.get("trans_y"):
+        y = _swapped(context, y)
+    result = context.node("Add", [context.node("MatMul", [x, y]), bias])
+    name = str(op.attrs.get("activation", "none"))
+    # NOTE: the GPU library's fused gelu is the tanh form.
+    result = activate(context, result, "" if name == "none" else name, {"approximate": True})
+    context.bind(op, "Out", result)
+    context.bind(op, "0", result)

@@ -1,0 +1,136 @@
+"""A whole Paddle program as a Lite graph."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+import numpy as np
+
+from lite_core.builder import GraphBuilder
+from lite_core.errors import GraphError, OperatorProblem, UnsupportedOperatorError
+from lite_core.ir import DType, Graph, Origin
+from lite_paddle.lowering.context import Context, Unlowerable, lowering_of
+from lite_paddle.source import SourceOp, SourceProgram, SourceValue
+
+__all__ = ["lower", "lower_operators"]
+
+logger = logging.getLogger("lite.paddle")
+
+
+class _Problems(Exception):
+    """Operators inside a sub-block that could not be lowered; carried to the enclosing operator."""
+
+    def __init__(self, problems: list[tuple[SourceOp, Unlowerable]]) -> None:
+        super().__init__(f"{len(problems)} operators")
+        self.problems = problems
+
+
+def lower(program: SourceProgram) -> Graph:
+    """Lower a program to Lite's opset.
+
+    Raises:
+        UnsupportedOperatorError: once, with every operator that cannot be lowered and its nodes.
+    """
+    unknown = [op for op in program.block.walk() if lowering_of(op.type) is None]
+    if unknown:
+        problems = [(op, Unlowerable("lite-paddle has no lowering for it")) for op in unknown]
+        raise _error(program, problems)
+    builder = GraphBuilder(program.path.stem or "paddle")
+    context = Context(builder, program)
+    for name, source in program.inputs:
+        context.bind_value(source, _input(builder, name, source))
+    used = {s for op in program.block.walk() for group in op.inputs.values() for s in group}
+    used |= {s for op in program.block.walk() for b in op.blocks for s in b.results}
+    used |= {s for _, s in program.outputs}
+    for name, source in program.parameter_values.items():
+        if source in used:
+            context.bind_value(source, builder.constant(_aligned(program.parameters[name]), name))
+    try:
+        lower_operators(program.block.ops, context)
+    except _Problems as found:
+        raise _error(program, found.problems) from None
+    for name, source in program.outputs:
+        builder.output(context.value(source), name)
+    graph = builder.build()
+    graph.metadata.update(_metadata(program))
+    logger.info("%s: %d Paddle operators became %d nodes", program.path, len(program.block.ops), len(graph.nodes))
+    return graph
+
+
+def lower_operators(ops: Iterable[SourceOp], context: Context) -> None:
+    """Lower operators in order, going on after one that cannot be, to find every problem."""
+    problems: list[tuple[SourceOp, Unlowerable]] = []
+    lost: set[SourceValue] = set()  # outputs of operators that could not be lowered, and what follows from them
+    for op in ops:
+        if lost and any(s in lost for s in _needs(op)):
+            lost.update(s for group in op.outputs.values() for s in group)
+            continue
+        context.builder.origin = Origin(op.original_type or op.type, _name(op))
+        try:
+            function = lowering_of(op.type)
+            assert function is not None, "unknown operators were reported before lowering began"
+            function(op, context)
+        except Unlowerable as problem:
+            problems.append((op, problem))
+        except GraphError as problem:
+            problems.append((op, Unlowerable(f"it does not fit Lite's operators: {problem}")))
+        except _Problems as inner:
+            problems += inner.problems
+        else:
+            continue
+        lost.update(s for group in op.outputs.values() for s in group)
+    if problems:
+        raise _Problems(problems)
+
+
+def _needs(op: SourceOp) -> Iterable[SourceValue]:
+    for group in op.inputs.values():
+        yield from group
+    for block in op.blocks:
+        for inner in block.walk():
+            for group in inner.inputs.values():
+                yield from group
+
+
+def _input(builder: GraphBuilder, name: str, source: SourceValue):  # type: ignore[no-untyped-def]
+    if source.type is None or source.type.is_array or source.type.shape is None:
+        return builder.input(name, source.type.dtype if source.type else "float32", None)
+    # One symbol for each unknown dimension: Paddle does not say which of them are equal.
+    dims = [d if d >= 0 else f"{name}_{axis}" for axis, d in enumerate(source.type.shape)]
+    return builder.input(name, source.type.dtype, dims)
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    """Parameters lie unaligned in the file; NumPy is slow, and BLAS refuses, on those."""
+    DType.of(array.dtype)
+    return array if array.flags.aligned else np.array(array)
+
+
+def _name(op: SourceOp) -> str:
+    first = next((s for group in op.outputs.values() for s in group), None)
+    return first.name if first is not None else f"#{op.index}"
+
+
+def _error(program: SourceProgram, problems: list[tuple[SourceOp, Unlowerable]]) -> UnsupportedOperatorError:
+    grouped: dict[tuple[str, str, str], list[str]] = {}
+    for op, problem in problems:
+        key = (op.original_type or op.type, problem.reason, problem.remedy)
+        grouped.setdefault(key, []).append(_name(op))
+    return UnsupportedOperatorError(
+        f"model {str(program.path)!r} cannot be lowered",
+        [OperatorProblem(op, why, tuple(names), cure) for (op, why, cure), names in grouped.items()],
+    )
+
+
+def _metadata(program: SourceProgram) -> dict[str, str]:
+    v = program.version
+    metadata = {
+        "format": "paddle",
+        "kind": program.kind,
+        "paddle_version": f"{v // 1_000_000}.{v // 1000 % 1000}.{v % 1000}" if v else "development build",
+        "file": str(program.path),
+    }
+    if program.file_version is not None:
+        metadata["file_version"] = str(program.file_version)
+    return metadata

@@ -1,0 +1,56 @@
+"""What lite-paddle gives to Lite. Imports nothing heavy: readers are loaded when a file is looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lite_core.plugins import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+    from lite_core.ir import Graph
+
+LITE_API_VERSION = 1
+
+
+class PaddleFormat:
+    """Paddle inference models of 1.x to 3.x; see :mod:`lite_paddle.reader`."""
+
+    name = "paddle"
+    suffixes = (".pdmodel", ".json", "__model__")
+
+    def sniff(self, path: Path) -> bool:
+        """Whether the file, or the folder, holds a Paddle program."""
+        from lite_paddle.reader import sniff
+
+        return sniff(path) is not None
+
+    def read(self, path: Path, *, params: str | Path | None = None) -> Graph:
+        """Read a model and lower it to Lite's opset.
+
+        Args:
+            path: the program file, or a folder with one.
+            params: the parameter file, where it does not lie beside the program.
+
+        Raises:
+            ModelFormatError: the file is damaged, not an inference model, or parameters are missing.
+            UnsupportedOperatorError: operators that cannot be lowered; all are listed.
+        """
+        from lite_paddle.lowering import lower
+        from lite_paddle.reader import read
+
+        return lower(read(path, params=params))
+
+
+@hookimpl
+def lite_formats() -> list[Any]:
+    return [PaddleFormat()]
+
+
+@hookimpl
+def lite_commands() -> list[click.Command]:
+    from lite_paddle.demo import command
+
+    return [command]

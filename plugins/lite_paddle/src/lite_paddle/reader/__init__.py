@@ -1,0 +1,97 @@
+"""Reads Paddle model files, legacy and PIR, into the neutral form of :mod:`lite_paddle.source`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lite_core.errors import ModelFormatError
+
+from ..source import SourceProgram
+from .detect import candidates_of_stem, find_parameters, find_program, programs_in, sniff_file
+from .legacy import LegacyProgram
+from .parameters import load_combined, load_separate
+from .pir import PirProgram
+
+__all__ = ["read", "sniff"]
+
+
+def sniff(path: str | PathLike[str]) -> str | None:
+    """Tells whether a path is a Paddle model, by content; reads at most a few KB of each candidate.
+
+    Args:
+        path: A program file, a directory with one, or the common stem of program and parameters.
+
+    Returns:
+        ``"legacy"``, ``"pir"``, or None if it is no Paddle model. Never raises for a foreign file.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            found = programs_in(path)
+        elif path.is_file():
+            return sniff_file(path)
+        else:
+            found = candidates_of_stem(path) if path.name else []
+    except (OSError, ValueError):
+        return None  # a path that the system refuses is no model
+    return found[0].kind if found else None
+
+
+def read(path: str | PathLike[str], params: str | PathLike[str] | None = None) -> SourceProgram:
+    """Reads a model.
+
+    Args:
+        path: A program (``.pdmodel``, ``__model__``, ``.json``), a directory with one, or the stem of both
+            files.
+        params: The combined parameter file, or the directory with one file per parameter. Searched beside
+            the program when it is not given.
+
+    Returns:
+        The program with its parameters, which stay memory-mapped.
+
+    Raises:
+        ModelFormatError: A file is foreign, truncated, damaged or missing, or the program is one for
+            training.
+    """
+    try:
+        return _read(Path(path), None if params is None else Path(params))
+    except (OSError, UnicodeError) as error:
+        raise ModelFormatError(f"cannot read {path}: {error}") from error
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        # The parsers check what they rely on; what a damaged file still breaks ends here.
+        raise ModelFormatError(
+            f"{path}: the structure of the program is damaged ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _read(path: Path, params: Path | None) -> SourceProgram:
+    found = find_program(path)
+    parse = PirProgram if found.kind == "pir" else LegacyProgram
+    program: PirProgram | LegacyProgram = parse(found.path, found.path.read_bytes())
+    program.refuse_training()
+    return program.build(_load_parameters(program, found.path, params))
+
+
+def _load_parameters(
+    program: PirProgram | LegacyProgram, path: Path, params: Path | None
+) -> Mapping[str, np.ndarray[Any, Any]]:
+    types = program.parameter_types()
+    if not types:
+        return {}
+    location = find_parameters(path, list(types), params)
+    if location.is_dir():
+        return load_separate(location, types)
+    return load_combined(location, types, program.parameter_name_lists())

@@ -1,0 +1,234 @@
+"""Tensors in parameter files, memory-mapped: combined files and one file per variable.
+
+Layout of one tensor (little endian, no padding): uint32 0; uint64 number of LoD levels, each a
+uint64 byte size and that many bytes; uint32 0; int32 size of a TensorDesc message; the message (element
+type and dims); the elements in C order. A combined file is such tensors one after another, without
+names, in the byte order of the variables' names.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from lite_core.errors import ModelFormatError
+
+from ..source import SourceType
+from .element_types import FLOATING, legacy_element_type, numpy_dtype
+from .program_proto import parse_message
+
+_MAXIMUM_RANK = 32  # what every NumPy version can hold
+_MAXIMUM_DESCRIPTION = 4096  # a TensorDesc of 32 dims has at most 360 bytes
+_MAXIMUM_ELEMENTS = 2**60
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRecord:
+    """One tensor of a parameter file: its type and where its elements are."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    byte_size: int
+
+
+class ParameterFile:
+    """A memory-mapped file of tensors.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ModelFormatError: The file cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Maps the file; arrays made from it keep the mapping alive."""
+        self.path = path
+        try:
+            with path.open("rb") as file:
+                self.size = path.stat().st_size
+                # An empty file cannot be mapped.
+                self._data: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.size else b""
+        except OSError as error:
+            raise ModelFormatError(f"cannot read the parameter file {path}: {error}") from error
+
+    def read_record(self, offset: int) -> TensorRecord:
+        """Parses the tensor header at an offset and checks that all its elements are in the file.
+
+        Raises:
+            ModelFormatError: There is no whole tensor at that offset.
+        """
+        position = offset
+        version, levels = struct.unpack("<IQ", self._take(position, 12, offset, "header"))
+        position += 12
+        if version != 0:
+            raise self._damaged(offset, f"the tensor starts with {version:#010x}, expected 0")
+        if levels > (self.size - position) // 8:
+            raise self._damaged(offset, f"{levels} LoD levels do not fit in the file")
+        for _ in range(levels):
+            (byte_size,) = struct.unpack("<Q", self._take(position, 8, offset, "LoD level"))
+            position += 8
+            if byte_size > self.size - position:
+                raise self._damaged(offset, f"a LoD level of {byte_size} bytes does not fit in the file")
+            position += byte_size
+        version, length = struct.unpack("<Ii", self._take(position, 8, offset, "description"))
+        position += 8
+        if version != 0 or not 0 < length <= _MAXIMUM_DESCRIPTION:
+            raise self._damaged(offset, f"tensor version {version}, description of {length} bytes")
+        data = self._take(position, length, offset, "description")
+        position += length
+        description = parse_message("TensorDesc", data, f"{self.path}, tensor at byte {offset}")
+        if not description.HasField("data_type"):
+            raise self._damaged(offset, "the description has no element type")
+        try:
+            dtype = legacy_element_type(description.data_type)
+        except ModelFormatError as error:
+            raise self._damaged(offset, str(error)) from error
+        shape = tuple(description.dims)
+        if len(shape) > _MAXIMUM_RANK or any(dim < 0 for dim in shape):
+            raise self._damaged(offset, f"impossible dimensions {list(shape)[: _MAXIMUM_RANK + 1]}")
+        if math.prod(dim for dim in shape if dim) > _MAXIMUM_ELEMENTS:
+            raise self._damaged(offset, f"impossible dimensions {list(shape)}")
+        byte_size = math.prod(shape) * numpy_dtype(dtype).itemsize
+        if byte_size > self.size - position:
+            raise self._damaged(
+                offset,
+                f"{dtype}{list(shape)} needs {byte_size} bytes, {self.size - position} are left: the file is "
+                "truncated or damaged",
+            )
+        return TensorRecord(dtype, shape, position, byte_size)
+
+    def read_all(self) -> list[TensorRecord]:
+        """Every tensor, in file order.
+
+        Raises:
+            ModelFormatError: The file is not a sequence of whole tensors up to its exact end.
+        """
+        records = []
+        position = 0
+        while position < self.size:
+            records.append(self.read_record(position))
+            position = records[-1].offset + records[-1].byte_size
+        return records
+
+    def array(self, record: TensorRecord) -> np.ndarray[Any, Any]:
+        """The elements of a tensor: a read-only view of the mapping, not necessarily aligned."""
+        dtype = numpy_dtype(record.dtype)
+        if record.byte_size == 0:
+            empty = np.empty(record.shape, dtype)
+            empty.flags.writeable = False
+            return empty
+        count = record.byte_size // dtype.itemsize
+        return np.frombuffer(self._data, dtype, count, record.offset).reshape(record.shape)
+
+    def _take(self, position: int, count: int, start: int, what: str) -> bytes:
+        if count > self.size - position:
+            raise self._damaged(start, f"the file ends inside the tensor's {what}")
+        return bytes(self._data[position : position + count])
+
+    def _damaged(self, offset: int, reason: str) -> ModelFormatError:
+        found = f"{self.path}: no tensor at byte {offset} of {self.size}: {reason}."
+        if offset == 0:
+            found += f" The file starts with {bytes(self._data[:8])!r}"
+            if self._data[:1] == b"\x80":
+                found += ": a Python pickle (.pdparams), which can run code and is never loaded"
+            found += ". Expected the .pdiparams file that was saved together with the program."
+        return ModelFormatError(found)
+
+
+def load_combined(
+    path: Path, types: Mapping[str, SourceType], name_lists: Sequence[Sequence[str]]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Reads a combined file and gives its tensors their names.
+
+    Args:
+        path: The file.
+        types: Name -> type that the program declares.
+        name_lists: Candidate lists of names in file order; the first that fits is taken. The first is what
+            Paddle writes, the others are for files of other tools.
+
+    Returns:
+        Name -> read-only array. The file's element type wins where the program declares another floating
+        type (Paddle can convert while saving).
+
+    Raises:
+        ModelFormatError: The file is damaged, or fits none of the lists.
+    """
+    file = ParameterFile(path)
+    records = file.read_all()
+    for names in name_lists:
+        if _first_mismatch(names, records, types) is None:
+            return {name: file.array(record) for name, record in zip(names, records)}
+    reason = _first_mismatch(name_lists[0], records, types)
+    raise ModelFormatError(
+        f"{path} does not belong to this program: {reason}. Use the parameter file that was saved "
+        "together with "
+        "the program (params=...)."
+    )
+
+
+def load_separate(directory: Path, types: Mapping[str, SourceType]) -> dict[str, np.ndarray[Any, Any]]:
+    """Reads one file per variable, each named like its variable.
+
+    Raises:
+        ModelFormatError: A file is missing, damaged, longer than its tensor, or has another type.
+    """
+    missing = [name for name in types if not separate_file(directory, name).is_file()]
+    if missing:
+        raise ModelFormatError(
+            f"{directory} lacks the files of {len(missing)} of {len(types)} parameters, among them "
+            f"{missing[:5]}"
+        )
+    arrays = {}
+    for name, declared in types.items():
+        file = ParameterFile(separate_file(directory, name))
+        records = file.read_all()
+        reason = _first_mismatch([name], records, {name: declared})
+        if reason is not None:
+            raise ModelFormatError(f"{file.path} does not belong to this program: {reason}")
+        arrays[name] = file.array(records[0])
+    return arrays
+
+
+def separate_file(directory: Path, name: str) -> Path:
+    """The file of one variable; ``/`` in a name makes sub-directories.
+
+    Raises:
+        ModelFormatError: The name leads out of the directory.
+    """
+    relative = PurePosixPath(name)
+    if not name or "\0" in name or "\\" in name or relative.is_absolute() or ".." in relative.parts:
+        raise ModelFormatError(f"the variable name {name!r} is not the name of a file inside {directory}")
+    return directory / relative
+
+
+def _first_mismatch(
+    names: Sequence[str], records: Sequence[TensorRecord], types: Mapping[str, SourceType]
+) -> str | None:
+    """Why the records are not the named tensors, or None if they may be."""
+    if len(names) != len(records):
+        return f"the program has {len(names)} parameters, the file {len(records)} tensors"
+    for position, (name, record) in enumerate(zip(names, records)):
+        declared = types[name]
+        both_floating = declared.dtype in FLOATING and record.dtype in FLOATING
+        same_dtype = declared.dtype in (record.dtype, "undefined") or both_floating
+        same_shape = declared.shape is None or (
+            len(declared.shape) == len(record.shape)
+            and all(want in (-1, found) for want, found in zip(declared.shape, record.shape))
+        )
+        if not (same_dtype and same_shape):
+            shape = None if declared.shape is None else list(declared.shape)
+            return (
+                f"parameter {name!r} is {declared.dtype}{shape} in the program, but tensor {position} "
+                "of the file is "
+                f"{record.dtype}{list(record.shape)}"
+            )
+    return None

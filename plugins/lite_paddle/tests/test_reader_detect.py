@@ -1,0 +1,103 @@
+"""Which paths are Paddle models, and what the error says about those that are not."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lite_core.errors import ModelFormatError
+from lite_paddle.reader import read, sniff
+
+FIXTURES = Path(__file__).parent / "fixtures"
+LEGACY = FIXTURES / "legacy_2.6" / "classifier" / "model.pdmodel"
+PIR = FIXTURES / "pir_3.3" / "classifier" / "model.json"
+
+# The start of an ONNX file (ir_version, producer), and of a protobuf message whose field 1 is a string.
+ONNX = b"\x08\x08\x12\x07pytorch\x1a\x03" + b"2.1:" + bytes(40)
+OTHER_PROTOBUF = b"\x0a\x05hello\x12\x03abc" + bytes(20)
+LOOKS_NESTED = b"\x0a\x04\x0a\x02hi\x12\x03abc" + bytes(20)
+
+
+@pytest.mark.parametrize(("path", "kind"), [(LEGACY, "legacy"), (PIR, "pir")])
+def test_file_directory_and_stem(path: Path, kind: str) -> None:
+    for way in (path, path.parent, path.with_suffix("")):
+        assert sniff(way) == kind
+        assert read(way).path == path
+    assert sniff(str(path)) == kind
+
+
+def test_the_name_does_not_matter(tmp_path: Path) -> None:
+    renamed = shutil.copy(LEGACY, tmp_path / "picture.png")
+    shutil.copy(LEGACY.with_suffix(".pdiparams"), tmp_path / "picture.pdiparams")
+    assert sniff(renamed) == "legacy"
+    assert len(read(renamed).parameters) == 8
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"PK\x03\x04rest", r"starts with b'PK.*a zip archive"),
+        (b"\x1f\x8b" + bytes(20), "gzip"),
+        (pickle.dumps({"a": 1}, protocol=2), "Python pickle.*never loaded.*paddle.jit.save"),
+        (pickle.dumps({"a": 1}, protocol=4), "Python pickle"),
+        (ONNX, "ONNX"),
+        (OTHER_PROTOBUF, "not a ProgramDesc"),
+        (LOOKS_NESTED, "not a ProgramDesc"),
+        (b"\x1c\0\0\0TFL3" + bytes(20), "TensorFlow Lite"),
+        (bytes(40), "looks like a Paddle parameter file"),
+        (b'{"some": "json"}', "no Paddle PIR program"),
+        (b'{"base_code": {"magic": "other"}}', "no Paddle PIR program"),
+        (b"\x10\0\0\0\0\0\0\0" + b'{"a":{}}', "safetensors"),
+        (b"<!DOCTYPE html>", "HTML"),
+        (b"hello world", "Expected a ProgramDesc"),
+        (LEGACY.read_bytes()[:2000], "truncated"),
+    ],
+)
+def test_foreign_files(tmp_path: Path, data: bytes, message: str) -> None:
+    path = tmp_path / "model.pdmodel"
+    path.write_bytes(data)
+    assert sniff(path) is None
+    assert sniff(tmp_path) is None
+    with pytest.raises(ModelFormatError, match=message):
+        read(path)
+    with pytest.raises(ModelFormatError, match=r"no Paddle program in the directory.*model\.pdmodel"):
+        read(tmp_path)
+
+
+def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
+    assert sniff(tmp_path / "nothing") is None
+    assert sniff("bad\0name") is None
+    with pytest.raises(ModelFormatError, match=r"does not exist.*nothing\.json, nothing\.pdmodel"):
+        read(tmp_path / "nothing")
+
+
+def test_several_programs_in_a_directory(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        shutil.copy(LEGACY, tmp_path / f"{name}.pdmodel")
+        shutil.copy(LEGACY.with_suffix(".pdiparams"), tmp_path / f"{name}.pdiparams")
+    assert sniff(tmp_path) == "legacy"
+    with pytest.raises(ModelFormatError, match=r"several programs.*first\.pdmodel.*second\.pdmodel"):
+        read(tmp_path)
+    assert read(tmp_path / "second").path.name == "second.pdmodel"
+    (tmp_path / "second.pdmodel").rename(tmp_path / "inference.pdmodel")
+    (tmp_path / "second.pdiparams").rename(tmp_path / "inference.pdiparams")
+    assert read(tmp_path).path.name == "inference.pdmodel"
+
+
+def test_both_kinds_with_one_stem(tmp_path: Path) -> None:
+    for path in (LEGACY, PIR, PIR.with_suffix(".pdiparams")):
+        shutil.copy(path, tmp_path / path.name)
+    assert read(tmp_path).kind == read(tmp_path / "model").kind == "pir"
+    assert read(tmp_path / "model.pdmodel").kind == "legacy"
+
+
+def test_sniffing_reads_little(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    with path.open("wb") as file:
+        file.write(PIR.read_bytes()[:200])
+        file.truncate(2**40)  # sparse: reading it all would never end
+    assert sniff(path) == "pir"

@@ -1,0 +1,109 @@
+"""Who may import whom, how large files may grow, and what counts as public."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lite_core
+
+ROOT = Path(__file__).parents[1]
+CORE = ROOT / "core/src/lite_core"
+PADDLE = ROOT / "plugins/lite_paddle/src/lite_paddle"
+
+# From the ground up: a room imports only rooms above it in this list. `errors` and `log` belong to all.
+ROOMS = ["errors", "log", "ir", "ops", "builder", "passes", "backend", "builtin", "plugins", "schedule", "formats",
+         "session", "cli"]  # fmt: skip
+PLUGINS = {"lite_paddle", "lite_onnx", "lite_cpu", "lite_x86", "lite_arm", "lite_opencl", "lite_conformance"}
+THIRD_PARTY_OF_CORE = {"numpy", "ml_dtypes", "pluggy", "click", "rich", "PIL"}
+
+
+def imports_of(file: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(CORE).parts[0].removesuffix(".py")
+
+
+CORE_FILES = sorted(CORE.rglob("*.py"))
+PADDLE_FILES = sorted(f for f in PADDLE.rglob("*.py") if "examples" not in f.relative_to(PADDLE).parts)
+
+
+@pytest.mark.parametrize("file", CORE_FILES, ids=lambda f: str(f.relative_to(CORE)))
+def test_core_imports_no_plugin_and_nothing_heavy(file: Path) -> None:
+    roots = {name.partition(".")[0] for name in imports_of(file)}
+    assert not roots & PLUGINS
+    foreign = roots - set(sys.stdlib_module_names) - {"lite_core"}
+    assert foreign <= THIRD_PARTY_OF_CORE
+
+
+@pytest.mark.parametrize("file", CORE_FILES, ids=lambda f: str(f.relative_to(CORE)))
+def test_a_room_imports_only_rooms_above_it(file: Path) -> None:
+    room = room_of(file)
+    if room in ("__init__", "__main__"):
+        return
+    assert room in ROOMS, f"{room} is a new room: give it a place in ROOMS and in docs/architecture.md"
+    used = {name.split(".")[1] for name in imports_of(file) if name.startswith("lite_core.")}
+    below = {r for r in used if r in ROOMS and ROOMS.index(r) > ROOMS.index(room)}
+    assert not below, f"{file.name} of room {room} imports {below}"
+
+
+@pytest.mark.parametrize("file", PADDLE_FILES, ids=lambda f: str(f.relative_to(PADDLE)))
+def test_lite_paddle_imports_the_core_and_never_paddle(file: Path) -> None:
+    roots = {name.partition(".")[0] for name in imports_of(file)}
+    assert "paddle" not in roots
+    assert not roots & (PLUGINS - {"lite_paddle"})
+
+
+def test_no_file_is_over_800_lines() -> None:
+    files = [*CORE_FILES, *PADDLE_FILES, *ROOT.glob("tests/**/*.py"), *ROOT.glob("*/tests/**/*.py")]
+    assert not {f.name: n for f in files if (n := len(f.read_text().splitlines())) > 800}
+
+
+def test_the_core_without_ops_stays_under_4000_lines() -> None:
+    counted = [f for f in CORE_FILES if room_of(f) != "ops"]
+    assert sum(len(f.read_text().splitlines()) for f in counted) < 4000
+
+
+def modules(package: str) -> list[str]:
+    root = importlib.import_module(package)
+    found = [m.name for m in pkgutil.walk_packages(root.__path__, f"{package}.")]
+    return [package, *(m for m in found if not m.endswith("__main__") and ".examples" not in m)]
+
+
+@pytest.mark.parametrize("name", [*modules("lite_core"), *modules("lite_paddle")])
+def test_every_public_name_exists_and_is_documented(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} has no docstring"
+    for public in getattr(module, "__all__", ()):
+        thing = getattr(module, public)
+        if callable(thing) and getattr(thing, "__module__", name).startswith(("lite_core", "lite_paddle")):
+            assert thing.__doc__, f"{name}.{public} has no docstring"
+
+
+def test_lazy_names_are_the_public_names() -> None:
+    assert {*lite_core._HOMES, "__version__"} == set(lite_core.__all__)
+    for name, home in lite_core._HOMES.items():
+        assert getattr(lite_core, name) is getattr(importlib.import_module(f"lite_core.{home}"), name)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = lite_core.nonsense
+
+
+def test_importing_the_core_imports_no_plugin_and_not_even_numpy() -> None:
+    code = "import sys, lite_core; print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'lite_paddle', 'click')])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"

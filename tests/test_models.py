@@ -1,0 +1,78 @@
+"""Real Paddle models on the host backend against Paddle's own inference on the same input.
+
+The answers are Paddle's: made on the spot where paddlepaddle is installed, and committed for the small
+networks and (sampled) for the OCR models, so that something real is compared everywhere.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import catalog
+import numpy as np
+import pytest
+
+import lite_core as lite
+
+# The issue of it: the largest difference of an output, as a share of that output's range.
+TOLERANCE = 1e-4
+GOLDENS = Path(__file__).parent / "models/goldens"
+OCR = [name for name in catalog.NAMES if name.startswith("pp_ocr")]
+
+needs_paddle = pytest.mark.skipif(
+    not catalog.has_paddle(), reason="paddlepaddle is not installed: make test PADDLE=1"
+)
+
+
+def difference(result: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
+    """Largest difference as a share of the expected output's range."""
+    assert result.dtype == expected.dtype
+    assert result.shape == expected.shape
+    spread = float(expected.max()) - float(expected.min())
+    assert spread > 1e-3, "the expected output is almost constant: comparing with it proves nothing"
+    return float(np.abs(result.astype(np.float64) - expected).max()) / spread
+
+
+@pytest.fixture(scope="session", autouse=True)
+def models() -> None:
+    if catalog.has_paddle():
+        catalog.prepare(catalog.NAMES)
+
+
+@needs_paddle
+@pytest.mark.parametrize("name", catalog.NAMES)
+def test_model_matches_paddle(name: str) -> None:
+    path = catalog.ensure(name)
+    session = lite.load(path.model, backend="host", params=path.params)
+    outputs = session.run(catalog.example_input(name))
+    answer = catalog.paddle_answer(name)
+    assert list(outputs) == list(answer)
+    for output, expected in answer.items():
+        assert difference(outputs[output], expected) <= TOLERANCE
+
+
+@pytest.mark.parametrize("name", OCR)
+def test_ocr_model_matches_the_committed_sample(name: str) -> None:
+    path = catalog.ensure(name)
+    session = lite.load(path.model, backend="host", params=path.params)
+    (output,) = session.run(catalog.example_input(name)).values()
+    sample = catalog.sampled_answer(name)
+    assert output.shape == sample.shape
+    found = output.reshape(-1)[sample.positions]
+    assert difference(found, sample.values.astype(found.dtype)) <= TOLERANCE
+
+
+TINY = sorted(p.relative_to(GOLDENS) for p in GOLDENS.glob("*/*") if p.is_dir())
+
+
+@pytest.mark.parametrize("folder", TINY, ids=str)
+def test_tiny_network_matches_the_committed_answer(folder: Path) -> None:
+    directory = GOLDENS / folder
+    session = lite.load(directory, backend="host")
+    answers = directory if (directory / "outputs.npz").exists() else directory.parent / "legacy"
+    with np.load(directory.parent / "inputs.npz") as inputs, np.load(answers / "outputs.npz") as expected:
+        outputs = session.run(dict(inputs))
+        assert list(outputs) == expected.files
+        for name in expected.files:
+            assert difference(outputs[name], expected[name]) <= TOLERANCE

@@ -52,20 +52,14 @@ def main() -> None:
     figures: dict[str, float] = {}
     figures["import numpy"] = seconds(TIMER.format(code="import numpy"))
     figures["import lite_core"] = seconds(TIMER.format(code="import lite_core"))
-    figures["import lite_core and its load()"] = seconds(
-        TIMER.format(code="import lite_core; lite_core.load")
-    )
+    figures["import lite_core and its load()"] = seconds(TIMER.format(code="import lite_core; lite_core.load"))
     for count in (0, 50):
         with tempfile.TemporaryDirectory() as folder:
             fake_plugins(Path(folder), count)
             path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
             environment = {**os.environ, "PYTHONPATH": path}
-            figures[f"discover with {count} more plugins"] = seconds(
-                DISCOVER.format(count=count), environment
-            )
-    figures["50 plugins cost"] = (
-        figures["discover with 50 more plugins"] - figures["discover with 0 more plugins"]
-    )
+            figures[f"discover with {count} more plugins"] = seconds(DISCOVER.format(count=count), environment)
+    figures["50 plugins cost"] = figures["discover with 50 more plugins"] - figures["discover with 0 more plugins"]
     if "--json" in sys.argv:
         print(json.dumps(figures, indent=2))
         return

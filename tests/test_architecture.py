@@ -104,6 +104,8 @@ def test_lazy_names_are_the_public_names() -> None:
 
 
 def test_importing_the_core_imports_no_plugin_and_not_even_numpy() -> None:
-    code = "import sys, lite_core; print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'lite_paddle', 'click')])"
+    code = (
+        "import sys, lite_core; print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'lite_paddle', 'click')])"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"

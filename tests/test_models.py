@@ -20,9 +20,7 @@ TOLERANCE = 1e-4
 GOLDENS = Path(__file__).parent / "models/goldens"
 OCR = [name for name in catalog.NAMES if name.startswith("pp_ocr")]
 
-needs_paddle = pytest.mark.skipif(
-    not catalog.has_paddle(), reason="paddlepaddle is not installed: make test PADDLE=1"
-)
+needs_paddle = pytest.mark.skipif(not catalog.has_paddle(), reason="paddlepaddle is not installed: make test PADDLE=1")
 
 
 def difference(result: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:

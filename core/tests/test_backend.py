@@ -174,9 +174,7 @@ class RaisesInProbe(Absent):
 
 
 def test_an_explicit_backend_that_is_not_available_is_an_error_with_the_reason() -> None:
-    with pytest.raises(
-        BackendUnavailableError, match=r"libabsent.so was not found in 3 places. install libabsent"
-    ):
+    with pytest.raises(BackendUnavailableError, match=r"libabsent.so was not found in 3 places. install libabsent"):
         load(relu_exp_relu(), backend="absent", plugins=host_with(Absent()))
 
 
@@ -206,9 +204,7 @@ def test_environment_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pinned_nodes() -> None:
-    session = load(
-        relu_exp_relu(), backend="toy", placement={"la*": "host"}, plugins=host_with(toy_backend())
-    )
+    session = load(relu_exp_relu(), backend="toy", placement={"la*": "host"}, plugins=host_with(toy_backend()))
     assert {a.node: a.device for a in session.assignment()}["last"] == "host"
     with pytest.raises(BackendUnavailableError, match="pins 'x' to 'opencl'"):
         load(relu_exp_relu(), backend="host", placement={"x": "opencl"}, plugins=host_with())

@@ -76,9 +76,7 @@ def test_nearest_by_two_repeats_and_takes_milliseconds():
 
 
 @pytest.mark.parametrize("new", [1, 2, 5, 9, 20])
-@pytest.mark.parametrize(
-    "transformation", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"]
-)
+@pytest.mark.parametrize("transformation", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])
 def test_linear_is_interpolation_between_the_clamped_neighbours(new, transformation):
     x = np.random.default_rng(new).random(9)
     i = np.arange(new)

@@ -116,9 +116,7 @@ def test_discovery_imports_nothing(site: Path) -> None:
         ("same_backend", "lite_backends", "the backend name 'good' is taken by 'good' (lite-good 1.0)"),
     ],
 )
-def test_a_broken_plugin_is_recorded_and_hurts_nobody(
-    site: Path, name: str, stage: str, message: str
-) -> None:
+def test_a_broken_plugin_is_recorded_and_hurts_nobody(site: Path, name: str, stage: str, message: str) -> None:
     install(site, "good", GOOD)
     install(site, name, BROKEN[name], distribution=f"lite-z-{name.replace('_', '-')}")
     host = host_of(site)

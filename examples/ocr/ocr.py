@@ -108,9 +108,7 @@ class TextReader:
     line_height = 48
     space_threshold = 0.02  # not PP-OCR's: see recognize()
 
-    def __init__(
-        self, detector: Session, classifier: Session, recognizer: Session, characters: Sequence[str]
-    ) -> None:
+    def __init__(self, detector: Session, classifier: Session, recognizer: Session, characters: Sequence[str]) -> None:
         """Keep the three models and the characters; see the class."""
         self.detector = detector
         self.classifier = classifier
@@ -121,9 +119,7 @@ class TextReader:
     def read(self, image: np.ndarray) -> list[Line]:
         """Return the lines of text in ``image`` (uint8 [height, width, 3], BGR), rows from top to bottom."""
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
-            raise ValueError(
-                f"image: expected uint8 [height, width, 3], BGR, found {image.dtype} {list(image.shape)}"
-            )
+            raise ValueError(f"image: expected uint8 [height, width, 3], BGR, found {image.dtype} {list(image.shape)}")
         self.seconds = {}
         with self._timed("detection"):
             boxes = sort_reading_order(self.detect(image))

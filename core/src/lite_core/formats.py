@@ -63,9 +63,7 @@ def read_model(path: str | os.PathLike[str], *, host: PluginHost | None = None, 
     file = Path(path)
     readers: list[Format] = [item for _, item in host.ask("lite_formats")]
     # A stem such as "inference" stands for inference.pdmodel beside inference.pdiparams.
-    candidates = (
-        [file] if file.exists() else [file.with_name(file.name + s) for r in readers for s in r.suffixes]
-    )
+    candidates = [file] if file.exists() else [file.with_name(file.name + s) for r in readers for s in r.suffixes]
     candidates = [c for c in candidates if c.exists()]
     if not candidates:
         raise ModelFormatError(f"model {str(path)!r}: there is no such file or folder")

@@ -130,9 +130,7 @@ class Session:
         self._plans: OrderedDict[tuple[tuple[int, ...], ...], Plan] = OrderedDict()
         self._lock = threading.Lock()
         self.inputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.inputs})
-        self.outputs: Mapping[str, TensorType] = MappingProxyType(
-            {v.name: v.type for v in self.graph.outputs}
-        )
+        self.outputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.outputs})
 
     # **** running ****
 
@@ -260,9 +258,7 @@ class Session:
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Array]:
         """Inputs as arrays of the right types; every problem in one error."""
         problems = [
-            f"input {name!r} is missing, expected {type_}"
-            for name, type_ in self.inputs.items()
-            if name not in given
+            f"input {name!r} is missing, expected {type_}" for name, type_ in self.inputs.items() if name not in given
         ]
         problems += [
             f"there is no input {name!r}, the inputs are: {', '.join(self.inputs) or 'none'}"
@@ -302,9 +298,7 @@ class Session:
 class Binding:
     """Arrays tied to a session's inputs and outputs. Not for several threads at once."""
 
-    def __init__(
-        self, session: Session, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None
-    ) -> None:
+    def __init__(self, session: Session, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None) -> None:
         self._session = session
         #: The arrays that each run reads.
         self.inputs = dict(inputs)

@@ -82,9 +82,7 @@ def _free_name(builder: GraphBuilder, name: str) -> str:
 
 def _fill(builder: GraphBuilder, graph: onnx.GraphProto, scope: dict[str, Value]) -> None:
     for initializer in graph.initializer:
-        scope[initializer.name] = builder.constant(
-            tensor(initializer), builder.unique_name(initializer.name + "_")
-        )
+        scope[initializer.name] = builder.constant(tensor(initializer), builder.unique_name(initializer.name + "_"))
     for node in graph.node:
         _node(builder, node, scope)
     for value in graph.output:
@@ -103,9 +101,7 @@ def _node(builder: GraphBuilder, node: onnx.NodeProto, scope: dict[str, Value]) 
         raise NotConvertible(
             f"operator {node.domain + '.' if node.domain else ''}{node.op_type} is not in Lite's opset"
         )
-    carried = (
-        [scope[name].type if name else None for name in node.input[2:]] if node.op_type == "Loop" else []
-    )
+    carried = [scope[name].type if name else None for name in node.input[2:]] if node.op_type == "Loop" else []
     attributes = {a.name: _attribute(builder, node.op_type, a, scope, carried) for a in node.attribute}
     inputs = [scope[name] if name else None for name in node.input]
     if "axes" in attributes and (node.op_type.startswith("Reduce") or node.op_type.endswith("queeze")):
@@ -147,9 +143,7 @@ def _attribute(
         inner = GraphBuilder(value.name or "body", outer=builder)
         inner_scope = dict(scope)
         scalars = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ())]
-        for graph_input, known in itertools.zip_longest(
-            value.input, [*scalars, *carried][: len(value.input)]
-        ):
+        for graph_input, known in itertools.zip_longest(value.input, [*scalars, *carried][: len(value.input)]):
             inner_scope[graph_input.name] = _input(inner, graph_input, symbolic=False, default=known)
         _fill(inner, value, inner_scope)
         return inner.graph

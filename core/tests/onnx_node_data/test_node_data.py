@@ -63,11 +63,7 @@ def _load_tensor(file: Path) -> Any:
 
 def _as_declared(value: Value, array: Any) -> Any:
     """Some files hold the bits of bfloat16 as uint16; the model says what they mean."""
-    return (
-        array.view(DType.BFLOAT16.numpy)
-        if value.dtype is DType.BFLOAT16 and array.dtype == np.uint16
-        else array
-    )
+    return array.view(DType.BFLOAT16.numpy) if value.dtype is DType.BFLOAT16 and array.dtype == np.uint16 else array
 
 
 def run_case(name: str) -> None:

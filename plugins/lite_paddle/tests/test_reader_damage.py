@@ -71,9 +71,7 @@ def test_bytes_changed(
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     place=st.integers(0, 400),
-    value=st.sampled_from(
-        ["0", "-1", "null", "[]", "{}", '"x"', "true", "1e999", "99999999999999999999", '{"%":0}']
-    ),
+    value=st.sampled_from(["0", "-1", "null", "[]", "{}", '"x"', "true", "1e999", "99999999999999999999", '{"%":0}']),
 )
 def test_json_values_replaced(
     damaged: Callable[[bytes], SourceProgram | None], request: pytest.FixtureRequest, place: int, value: str

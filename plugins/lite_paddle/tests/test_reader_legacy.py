@@ -244,9 +244,7 @@ def conditional(writer: Writer, condition: str, target: str, op_type: str, decla
     if declare:
         writer.variable(target)
     attrs = {"sub_block": body, "is_scalar_condition": True}
-    writer.op(
-        "conditional_block", {"Cond": [condition], "Input": ["x"]}, {"Out": [target], "Scope": ["s"]}, attrs
-    )
+    writer.op("conditional_block", {"Cond": [condition], "Input": ["x"]}, {"Out": [target], "Scope": ["s"]}, attrs)
 
 
 def test_both_branches_write_one_variable(tmp_path: Path) -> None:
@@ -287,9 +285,7 @@ def test_a_value_that_one_branch_leaves_undefined(tmp_path: Path) -> None:
     conditional(writer, "c", "y", "relu")
     writer.op("tanh", {"X": ["y"]}, {"Out": ["z"]})
     writer.fetch("z", 0)
-    with pytest.raises(
-        ModelFormatError, match=r"\['y'\] are written by a conditional_block in one case only"
-    ):
+    with pytest.raises(ModelFormatError, match=r"\['y'\] are written by a conditional_block in one case only"):
         writer.read(tmp_path)
 
 

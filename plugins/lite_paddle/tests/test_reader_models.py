@@ -44,9 +44,7 @@ def check_ssa(program: SourceProgram) -> None:
     define([value for _, value in program.inputs], known)
     define(list(program.parameter_values.values()), known)
     check(program.block, known)
-    defined_outside = {
-        value for op in program.block.ops for values in op.outputs.values() for value in values
-    }
+    defined_outside = {value for op in program.block.ops for values in op.outputs.values() for value in values}
     defined_outside |= {value for _, value in program.inputs} | set(program.parameter_values.values())
     assert all(value in defined_outside for _, value in program.outputs)
 
@@ -94,10 +92,7 @@ def test_classifier_is_the_same_from_every_file_kind() -> None:
             (
                 op.type,
                 {slot: len(values) for slot, values in sorted(op.inputs.items())},
-                {
-                    name: pytest.approx(v, rel=1e-6) if isinstance(v, float) else v
-                    for name, v in op.attrs.items()
-                },
+                {name: pytest.approx(v, rel=1e-6) if isinstance(v, float) else v for name, v in op.attrs.items()},
             )
             for op in program.block.ops
         ]
@@ -167,9 +162,7 @@ class TestStructures:
         assert len(rnn.outputs["State"]) == 2
         assert program.outputs[1][1] is rnn.outputs["State"][0]
         assert rnn.attrs["mode"] == "LSTM"
-        assert find_op(program, "lookup_table_v2").inputs["W"] == [
-            program.parameter_values["embedding_0.w_0"]
-        ]
+        assert find_op(program, "lookup_table_v2").inputs["W"] == [program.parameter_values["embedding_0.w_0"]]
 
 
 def find_op_in(block: SourceBlock, op_type: str) -> SourceOp:

@@ -86,9 +86,7 @@ def test_half_precision_saved_for_a_float32_program(tmp_path: Path) -> None:
 
 def test_mismatch_names_the_parameter(tmp_path: Path) -> None:
     path = write(tmp_path / "p", tensor_bytes(np.float32([1, 2])))
-    with pytest.raises(
-        ModelFormatError, match=r"'w' is float32\[3\] in the program, but tensor 0 .*float32\[2\]"
-    ):
+    with pytest.raises(ModelFormatError, match=r"'w' is float32\[3\] in the program, but tensor 0 .*float32\[2\]"):
         load_combined(path, {"w": SourceType("float32", (3,))}, [["w"]])
     with pytest.raises(ModelFormatError, match="2 parameters, the file 1 tensors"):
         load_combined(path, dict.fromkeys("ab", SourceType("float32", (2,))), [["a", "b"]])
@@ -130,9 +128,7 @@ def copy_program(target: Path) -> Path:
     return Path(shutil.copy(FIXTURE / "model.pdmodel", target / "__model__"))
 
 
-@pytest.mark.parametrize(
-    "name", ["__model__.pdiparams", "__params__", "params", "weights", "other.pdiparams"]
-)
+@pytest.mark.parametrize("name", ["__model__.pdiparams", "__params__", "params", "weights", "other.pdiparams"])
 def test_combined_file_under_its_usual_names(tmp_path: Path, name: str) -> None:
     copy_program(tmp_path)
     shutil.copy(FIXTURE / "model.pdiparams", tmp_path / name)
@@ -145,9 +141,7 @@ def test_separate_files(tmp_path: Path) -> None:
     for name, array in expected.items():
         write(tmp_path / name, tensor_bytes(array))
     loaded = read(tmp_path).parameters
-    assert {name: array.tobytes() for name, array in loaded.items()} == {
-        n: a.tobytes() for n, a in expected.items()
-    }
+    assert {name: array.tobytes() for name, array in loaded.items()} == {n: a.tobytes() for n, a in expected.items()}
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     assert len(read(copy_program(elsewhere), params=tmp_path).parameters) == 8
@@ -162,9 +156,7 @@ def test_explicit_file(tmp_path: Path) -> None:
 
 def test_missing_file_says_what_was_tried(tmp_path: Path) -> None:
     copy_program(tmp_path)
-    with pytest.raises(
-        ModelFormatError, match=r"__params__, params.*0 of 8; the first is 'batch_norm2d_0.b_0'"
-    ):
+    with pytest.raises(ModelFormatError, match=r"__params__, params.*0 of 8; the first is 'batch_norm2d_0.b_0'"):
         read(tmp_path)
 
 

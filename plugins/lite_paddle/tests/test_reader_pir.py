@@ -82,9 +82,7 @@ def first(program: SourceProgram, op_type: str) -> SourceOp:
     return next(found for found in program.block.walk() if found.type == op_type)
 
 
-@pytest.mark.parametrize(
-    ("file_version", "version"), [(0, 3_000_000), (1, 3_000_000), (2, 3_001_000), (4, 3_003_000)]
-)
+@pytest.mark.parametrize(("file_version", "version"), [(0, 3_000_000), (1, 3_000_000), (2, 3_001_000), (4, 3_003_000)])
 def test_file_versions(tmp_path: Path, file_version: int, version: int) -> None:
     program = load(tmp_path, [data(1, "x"), fetch(1)], file_version)
     assert (program.version, program.file_version) == (version, file_version)

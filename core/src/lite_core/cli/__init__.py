@@ -53,9 +53,7 @@ class _Commands(click.Group):
     @staticmethod
     def _plugin_commands() -> dict[str, click.Command]:
         items = [item for _, item in default_host().ask("lite_commands")]
-        return {
-            c.name: c for c in items if isinstance(c, click.Command) and c.name and c.name not in _COMMANDS
-        }
+        return {c.name: c for c in items if isinstance(c, click.Command) and c.name and c.name not in _COMMANDS}
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -80,9 +78,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = _fail(str(error), EXIT_UNAVAILABLE if unavailable else EXIT_FAILURE, as_json, _next(error))
     except Exception as error:
         print(traceback.format_exc(), file=sys.stderr)
-        code = _fail(
-            f"Lite itself failed with {type(error).__name__}: {error}", EXIT_CRASH, as_json, "lite doctor"
-        )
+        code = _fail(f"Lite itself failed with {type(error).__name__}: {error}", EXIT_CRASH, as_json, "lite doctor")
     sys.exit(code)
 
 

@@ -20,9 +20,7 @@ def command(verbose: bool, as_json: bool) -> None:
     rows = [row for backend in available_backends().values() for row in probe_rows(backend)]
     failed = [r for r in default_host().records() if r.failed]
     if as_json:
-        print_json(
-            {"api_version": API_VERSION, "backends": rows, "failed_plugins": [record_row(r) for r in failed]}
-        )
+        print_json({"api_version": API_VERSION, "backends": rows, "failed_plugins": [record_row(r) for r in failed]})
         return
     columns = ("backend", "state", "device", "score", "about")
     table(columns, [[row[c] for c in columns] for row in rows])
@@ -43,9 +41,7 @@ def probe_rows(backend: Backend) -> list[dict[str, Any]]:
     try:
         devices = backend.probe()
     except Exception as error:  # the contract forbids it; show it, do not fall over it
-        devices = Unavailable(
-            f"probe() failed with {type(error).__name__}: {error}", "report it to its author"
-        )
+        devices = Unavailable(f"probe() failed with {type(error).__name__}: {error}", "report it to its author")
     if isinstance(devices, Unavailable):
         why = f"{devices.reason}. {devices.remedy}" if devices.remedy else devices.reason
         return [

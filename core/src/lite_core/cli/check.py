@@ -13,9 +13,7 @@ from lite_core.session import Session, load
 @click.command("check")
 @model_argument
 @backend_option
-@click.option(
-    "--no-fallback", is_flag=True, help="Count nodes that only the host backend can run as problems."
-)
+@click.option("--no-fallback", is_flag=True, help="Count nodes that only the host backend can run as problems.")
 @json_option
 def command(model: str, backend: str, no_fallback: bool, as_json: bool) -> int:
     """Tell whether MODEL can be read and run, where each part would run, and what is in the way."""
@@ -30,9 +28,7 @@ def command(model: str, backend: str, no_fallback: bool, as_json: bool) -> int:
 
 def _report_problems(model: str, problems: tuple[OperatorProblem, ...], as_json: bool) -> None:
     if as_json:
-        listed = [
-            {"op": p.op, "reason": p.reason, "remedy": p.remedy, "nodes": list(p.nodes)} for p in problems
-        ]
+        listed = [{"op": p.op, "reason": p.reason, "remedy": p.remedy, "nodes": list(p.nodes)} for p in problems]
         print_json({"model": model, "ok": False, "problems": listed})
         return
     console.print(f"{model} cannot run: {len(problems)} operator problem(s)\n", markup=False)
@@ -57,9 +53,7 @@ def _report_coverage(model: str, session: Session, as_json: bool) -> None:
                 "inputs": {n: str(t) for n, t in session.inputs.items()},
                 "outputs": {n: str(t) for n, t in session.outputs.items()},
                 "coverage": [{"device": d, "op": o, "nodes": c} for (d, o), c in counts.items()],
-                "refusals": [
-                    {"op": o, "device": d, "reason": r, "nodes": c} for (o, d, r), c in refusals.items()
-                ],
+                "refusals": [{"op": o, "device": d, "reason": r, "nodes": c} for (o, d, r), c in refusals.items()],
             }
         )
         return

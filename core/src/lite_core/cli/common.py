@@ -30,9 +30,7 @@ json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="P
 backend_option: Decorator = click.option(
     "--backend", "-b", default="auto", show_default=True, help="Backend, or several in order: opencl,x86."
 )
-threads_option: Decorator = click.option(
-    "--threads", "-t", type=click.IntRange(1), help="Threads to use [all]."
-)
+threads_option: Decorator = click.option("--threads", "-t", type=click.IntRange(1), help="Threads to use [all].")
 
 
 def backends_of(text: str) -> str | list[str]:

@@ -36,9 +36,7 @@ class ImageOptions:
             except ValueError:
                 found = ()
             if len(found) not in (1, 3):
-                raise click.BadParameter(
-                    f"one number or three separated by commas, not {text!r}", param_hint=option
-                )
+                raise click.BadParameter(f"one number or three separated by commas, not {text!r}", param_hint=option)
             return found
 
         return ImageOptions(numbers(mean, "--mean"), numbers(std, "--std"), bgr)
@@ -52,13 +50,9 @@ def parse_shapes(types: Mapping[str, TensorType], texts: Sequence[str]) -> dict[
         try:
             shape = tuple(int(part) for part in value.replace(",", "x").split("x"))
         except ValueError:
-            raise click.BadParameter(
-                f"a shape reads like 1x3x224x224, not {value!r}", param_hint="--shape"
-            ) from None
+            raise click.BadParameter(f"a shape reads like 1x3x224x224, not {value!r}", param_hint="--shape") from None
         if not types[name].accepts(shape):
-            raise click.BadParameter(
-                f"input {name} is {types[name]}, which {value} is not", param_hint="--shape"
-            )
+            raise click.BadParameter(f"input {name} is {types[name]}, which {value} is not", param_hint="--shape")
         shapes[name] = shape
     return shapes
 
@@ -104,9 +98,7 @@ def _named(types: Mapping[str, TensorType], text: str, option: str) -> tuple[str
             )
         return next(iter(types)), text
     if name not in types:
-        raise click.BadParameter(
-            f"there is no input {name!r}; the inputs are {', '.join(types)}", param_hint=option
-        )
+        raise click.BadParameter(f"there is no input {name!r}; the inputs are {', '.join(types)}", param_hint=option)
     return name, value
 
 
@@ -116,31 +108,23 @@ def _existing(file: str) -> str:
     return file
 
 
-def _load(
-    file: str, name: str, type_: TensorType, shape: tuple[int, ...] | None, image: ImageOptions
-) -> Array:
+def _load(file: str, name: str, type_: TensorType, shape: tuple[int, ...] | None, image: ImageOptions) -> Array:
     suffix = Path(_existing(file)).suffix.lower()
     if suffix in _IMAGES:
         return _load_image(file, name, type_, shape, image)
     try:
         loaded = np.load(file)
     except (ValueError, OSError, EOFError) as error:
-        raise click.BadParameter(
-            f"{file}: not a .npy, .npz or image file: {error}", param_hint="--input"
-        ) from None
+        raise click.BadParameter(f"{file}: not a .npy, .npz or image file: {error}", param_hint="--input") from None
     if isinstance(loaded, np.ndarray):
         return loaded
     if name not in loaded.files:
-        raise click.BadParameter(
-            f"{file} holds {', '.join(loaded.files)}, not {name!r}", param_hint="--input"
-        )
+        raise click.BadParameter(f"{file} holds {', '.join(loaded.files)}, not {name!r}", param_hint="--input")
     array: Array = loaded[name]
     return array
 
 
-def _load_image(
-    file: str, name: str, type_: TensorType, shape: tuple[int, ...] | None, image: ImageOptions
-) -> Array:
+def _load_image(file: str, name: str, type_: TensorType, shape: tuple[int, ...] | None, image: ImageOptions) -> Array:
     try:
         from PIL import Image
     except ImportError:

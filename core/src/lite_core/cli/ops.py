@@ -22,9 +22,7 @@ def command(name: str | None, as_json: bool) -> None:
         wanted = name.lower()
         definitions = [d for d in definitions if wanted in (d.name.lower(), d.qualified_name.lower())]
         if not definitions:
-            raise click.BadParameter(
-                f"the opset has no operator {name!r}; `lite ops` lists them", param_hint="NAME"
-            )
+            raise click.BadParameter(f"the opset has no operator {name!r}; `lite ops` lists them", param_hint="NAME")
     if as_json:
         print_json({"opset": ops.OPSET_VERSION, "operators": [_as_dict(d) for d in definitions]})
     elif name is not None:

@@ -33,9 +33,7 @@ _TOP = 5
               help="A .npy, .npz or image file; NAME= may be left out when there is one input. Repeatable.")  # fmt: skip
 @click.option("--shape", "-s", "shapes", multiple=True, metavar="[NAME=]1x3x224x224",
               help="Random input of this shape, or the size an image is brought to. Repeatable.")  # fmt: skip
-@click.option(
-    "--mean", default="0", show_default=True, help="Images: subtracted per channel, of values in 0..1."
-)
+@click.option("--mean", default="0", show_default=True, help="Images: subtracted per channel, of values in 0..1.")
 @click.option("--std", default="1", show_default=True, help="Images: divided by per channel.")
 @click.option("--bgr", is_flag=True, help="Images: blue first.")
 @click.option("--save", "-o", type=click.Path(dir_okay=False), help="Write the outputs to this .npz file.")
@@ -66,9 +64,7 @@ def command(
     session = load(model, backend=backends_of(backend), threads=threads)
     loading = time.perf_counter() - start
     image = ImageOptions.parse(mean, std, bgr)
-    arrays, sources = collect_inputs(
-        session.inputs, inputs, parse_shapes(session.inputs, shapes), image, seed
-    )
+    arrays, sources = collect_inputs(session.inputs, inputs, parse_shapes(session.inputs, shapes), image, seed)
     times, profile, outputs = [], RunProfile(), {}
     for _ in range(repeat):
         profile = RunProfile()

@@ -186,9 +186,7 @@ class SymbolicDim:
     def __str__(self) -> str:
         text = ""
         for monomial, coefficient in sorted(self._terms.items(), key=_print_order):
-            factors = [
-                f"({a})" if isinstance(a, _Compound) and len(monomial) > 1 else str(a) for a in monomial
-            ]
+            factors = [f"({a})" if isinstance(a, _Compound) and len(monomial) > 1 else str(a) for a in monomial]
             if abs(coefficient) != 1 or not factors:
                 factors.insert(0, str(abs(coefficient)))
             term = "*".join(factors)

@@ -224,9 +224,7 @@ class Graph:
         result = Graph(self.name, inputs=[new(v) for v in self.inputs])
         result.constants = {new(v): array for v, array in self.constants.items()}
         for node in self.nodes:
-            attributes = {
-                k: a._copy(mapping) if isinstance(a, Graph) else a for k, a in node.attributes.items()
-            }
+            attributes = {k: a._copy(mapping) if isinstance(a, Graph) else a for k, a in node.attributes.items()}
             result.nodes.append(
                 Node(
                     node.op,

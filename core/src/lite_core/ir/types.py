@@ -131,9 +131,7 @@ class TensorType:
         """The type with symbols replaced; symbols without a value stay."""
         if self.shape is None or not self.symbols:
             return self
-        return self.with_shape(
-            tuple(d.substitute(bindings) if isinstance(d, SymbolicDim) else d for d in self.shape)
-        )
+        return self.with_shape(tuple(d.substitute(bindings) if isinstance(d, SymbolicDim) else d for d in self.shape))
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
         """Whether an array of this shape can be of this type (symbols take any size)."""

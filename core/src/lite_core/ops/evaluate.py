@@ -76,9 +76,7 @@ def evaluate_node(
     except LiteError as error:
         raise type(error)(f"{node.describe()}: {error}") from error
     except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:
-        raise ExecutionError(
-            f"{node.describe()}: the reference failed with {type(error).__name__}: {error}"
-        ) from error
+        raise ExecutionError(f"{node.describe()}: the reference failed with {type(error).__name__}: {error}") from error
 
 
 def evaluate_op(
@@ -91,9 +89,7 @@ def evaluate_op(
     """Run an operator's reference on arrays; the element types of the results are the signature's."""
     types = [None if a is None else TensorType.of_array(a) for a in inputs]
     if len(inputs) < definition.min_inputs:
-        raise GraphError(
-            f"{definition.qualified_name} needs {definition.min_inputs} inputs, has {len(inputs)}"
-        )
+        raise GraphError(f"{definition.qualified_name} needs {definition.min_inputs} inputs, has {len(inputs)}")
     outputs = definition.infer_types(
         Inference(types, attributes, n_outputs, inputs, _types_by_running if run_graph else None)
     )

@@ -110,9 +110,7 @@ def _infer_gather_nd(inference: Inference) -> list[Shape | None]:
         )
     for axis in range(batch):
         if differ(data[axis], indices[axis]):
-            raise fail(
-                f"data {format_shape(data)} and indices {format_shape(indices)} differ in batch axis {axis}"
-            )
+            raise fail(f"data {format_shape(data)} and indices {format_shape(indices)} differ in batch axis {axis}")
     depth = check_index_depth(data[batch:], indices)
     return [None if depth is None else (*indices[:-1], *data[batch + depth :])]
 

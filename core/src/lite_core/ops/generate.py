@@ -87,9 +87,7 @@ def range_(start: Array, limit: Array, delta: Array) -> Array:
     first, last, step = (_number(a) for a in (start, limit, delta))
     length = _range_length(first, last, step)
     assert isinstance(length, int), "numbers give a number"
-    return np.asarray(
-        first + np.arange(length, dtype=start.dtype) * start.dtype.type(step), dtype=start.dtype
-    )
+    return np.asarray(first + np.arange(length, dtype=start.dtype) * start.dtype.type(step), dtype=start.dtype)
 
 
 # **** ConstantOfShape ****

@@ -162,17 +162,13 @@ def bind_symbols(declared: Iterable[Value], shapes: Mapping[str, Sequence[int]])
                 continue
             here = f"dimension {axis} of input {value.name!r}"
             if bindings.setdefault(name, size) != size:
-                raise GraphError(
-                    f"symbol {name!r} is {bindings[name]} by {sources[name]} and {size} by {here}"
-                )
+                raise GraphError(f"symbol {name!r} is {bindings[name]} by {sources[name]} and {size} by {here}")
             sources.setdefault(name, here)
     return bindings
 
 
 def _narrowest(elements: Array, type: TensorType) -> Array:
     """Elements as the tensor's own element type when none of them is symbolic."""
-    if elements.dtype == object and not any(
-        isinstance(e, SymbolicDim) for e in elements.reshape(-1).tolist()
-    ):
+    if elements.dtype == object and not any(isinstance(e, SymbolicDim) for e in elements.reshape(-1).tolist()):
         return elements.astype(type.dtype.numpy)
     return elements

@@ -44,8 +44,7 @@ class Inference:
         attributes: Mapping[str, Any],
         n_outputs: int = 1,
         values: Sequence[Array | None] = (),
-        infer_graph: Callable[[Graph, Sequence[TensorType], Sequence[Array | None]], list[TensorType]]
-        | None = None,
+        infer_graph: Callable[[Graph, Sequence[TensorType], Sequence[Array | None]], list[TensorType]] | None = None,
     ) -> None:
         self.types = tuple(types)
         self.attributes = attributes

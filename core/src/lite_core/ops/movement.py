@@ -62,9 +62,7 @@ def concat(*inputs: Array, axis: int) -> Array:
     return np.concatenate(inputs, axis=axis)
 
 
-def _split_sizes(
-    size: Dim, wanted: tuple[Dim, ...] | None, num_outputs: int | None, n_outputs: int
-) -> tuple[Dim, ...]:
+def _split_sizes(size: Dim, wanted: tuple[Dim, ...] | None, num_outputs: int | None, n_outputs: int) -> tuple[Dim, ...]:
     """The size of each part along the axis that is split."""
     if wanted is not None:
         if len(wanted) != n_outputs:
@@ -117,16 +115,12 @@ def _propagate_split(inference: Inference) -> Array | None:
     infer=_infer_split,
     propagate=_propagate_split,
 )
-def split(
-    x: Array, split: Array | None = None, *, axis: int, num_outputs: int | None, n_outputs: int
-) -> list[Array]:
+def split(x: Array, split: Array | None = None, *, axis: int, num_outputs: int | None, n_outputs: int) -> list[Array]:
     """Parts along ``axis``: of the sizes ``split``, or equal ones with the last one smaller if need be."""
     wanted = None if split is None else tuple(split.tolist())
     sizes = [d for d in _split_sizes(x.shape[axis], wanted, num_outputs, n_outputs) if isinstance(d, int)]
     if sizes[-1] < 0:
-        raise fail(
-            f"size {x.shape[axis]} cannot be split into {n_outputs} parts of {sizes[0]}, the last smaller"
-        )
+        raise fail(f"size {x.shape[axis]} cannot be split into {n_outputs} parts of {sizes[0]}, the last smaller")
     ends = np.cumsum(np.array(sizes, dtype=np.int64))
     return np.split(x, ends[:-1], axis=axis)
 
@@ -143,9 +137,7 @@ def _infer_tile(inference: Inference) -> list[Shape | None]:
     if shape is None:
         return [unknown_shape(len(repeats))]
     if len(repeats) != len(shape):
-        raise fail(
-            f"repeats {format_shape(repeats)} must have one entry for each axis of {format_shape(shape)}"
-        )
+        raise fail(f"repeats {format_shape(repeats)} must have one entry for each axis of {format_shape(shape)}")
     return [tuple(d * r for d, r in zip(shape, repeats))]
 
 

@@ -126,8 +126,7 @@ def _block_counts(
     """How many blocks lie along each axis of the padded image."""
     rank = len(image)
     return [
-        (image[i] + pads[i] + pads[rank + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1
-        for i in range(rank)
+        (image[i] + pads[i] + pads[rank + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(rank)
     ]
 
 
@@ -140,9 +139,7 @@ def _infer_col2im(inference: Inference) -> list[Shape | None]:
         if vector is not None and len(vector) == 1 and isinstance(vector[0], int):
             ranks.append(vector[0])
     if len(set(ranks)) > 1:
-        raise fail(
-            f"image_shape and block_shape must be equally long, have {ranks[0]} and {ranks[-1]} entries"
-        )
+        raise fail(f"image_shape and block_shape must be equally long, have {ranks[0]} and {ranks[-1]} entries")
     if not ranks:
         return [None]
     rank = ranks[0]

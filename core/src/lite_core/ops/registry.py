@@ -185,9 +185,7 @@ class OpDef:
             elif tensor.dtype not in allowed:
                 names = ", ".join(d.value for d in allowed)
                 yield f"input {parameter.name} must be one of {names}, is {tensor.dtype}"
-            elif (
-                not parameter.heterogeneous and bound.setdefault(parameter.type, tensor.dtype) != tensor.dtype
-            ):
+            elif not parameter.heterogeneous and bound.setdefault(parameter.type, tensor.dtype) != tensor.dtype:
                 yield (
                     f"input {parameter.name} is {tensor.dtype}, but {parameter.type} is already "
                     f"{bound[parameter.type]} by another input"

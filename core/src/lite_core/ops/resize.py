@@ -59,9 +59,7 @@ def _round_half_up(number: Fraction) -> int:
     return math.floor(number + Fraction(1, 2))
 
 
-def _scaled_sizes(
-    shape: Sequence[Dim], scales: Sequence[Fraction], roi: Sequence[Fraction] | None
-) -> list[Dim]:
+def _scaled_sizes(shape: Sequence[Dim], scales: Sequence[Fraction], roi: Sequence[Fraction] | None) -> list[Dim]:
     if any(scale <= 0 for scale in scales):
         raise fail(f"scales must be positive, are {[float(s) for s in scales]}")
     extents = [Fraction(1)] * len(shape)

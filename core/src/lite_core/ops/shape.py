@@ -87,9 +87,7 @@ def shape(data: Array, *, start: int, end: int | None) -> Array:
 
 def _propagate_size(inference: Inference) -> Array | None:
     size = inference.type(0).size
-    return (
-        None if size is None else np.array(size, dtype=object if isinstance(size, SymbolicDim) else np.int64)
-    )
+    return None if size is None else np.array(size, dtype=object if isinstance(size, SymbolicDim) else np.int64)
 
 
 @op(
@@ -127,11 +125,7 @@ def _resolve_reshape(old: Shape | None, wanted: Sequence[Dim], allowzero: int) -
             raise fail(f"shape {list(wanted)} has a negative dimension other than -1")
         result.append(dim)
     if unknown_at is None:
-        if (
-            old is not None
-            and all(isinstance(d, int) for d in (*old, *result))
-            and product(old) != product(result)
-        ):
+        if old is not None and all(isinstance(d, int) for d in (*old, *result)) and product(old) != product(result):
             raise fail(f"{product(old)} elements do not fit into shape {result}")
         return tuple(result)
     if old is None:
@@ -354,9 +348,7 @@ def cast_like(x: Array, target: Array, *, saturate: int) -> Array:
     attributes={"seed": optional("int")},
     infer=same_as_first,
 )
-def dropout(
-    data: Array, ratio: Array | None, training_mode: Array | None, *, seed: int | None
-) -> tuple[Array, Array]:
+def dropout(data: Array, ratio: Array | None, training_mode: Array | None, *, seed: int | None) -> tuple[Array, Array]:
     """Inference only: the data itself and a mask of ones."""
     if training_mode is not None and bool(training_mode) and (ratio is None or float(ratio) != 0):
         raise fail("Dropout in training mode has no place in inference; export the model for inference")

@@ -137,9 +137,7 @@ def _propagate_slice(inference: Inference) -> Array | None:
     infer=_infer_slice,
     propagate=_propagate_slice,
 )
-def slice_(
-    data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
-) -> Array:
+def slice_(data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Array:
     """Every ``steps[i]``-th element from ``starts[i]`` up to, without, ``ends[i]`` along axis ``axes[i]``.
 
     Negative starts and ends count from the end; what lies outside the axis is clamped to it.

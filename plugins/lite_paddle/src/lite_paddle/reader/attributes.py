@@ -107,6 +107,4 @@ def _merge_string_value(attrs: dict[str, Any]) -> None:
         try:
             attrs["value"] = float(text)
         except ValueError as error:
-            raise ModelFormatError(
-                f"fill_constant has str_value {text[:40]!r}, which is not a number"
-            ) from error
+            raise ModelFormatError(f"fill_constant has str_value {text[:40]!r}, which is not a number") from error

@@ -45,8 +45,7 @@ def refuse_undefined(block: SourceBlock, undefined: set[SourceValue]) -> None:
     if found:
         names = sorted(value.name.removesuffix("@undefined") for value in found)
         raise ModelFormatError(
-            f"the variables {names[:5]} are written by a conditional_block in one case only, but read "
-            "in every case"
+            f"the variables {names[:5]} are written by a conditional_block in one case only, but read in every case"
         )
 
 
@@ -80,9 +79,7 @@ def _merge(first: SourceOp, second: SourceOp) -> SourceOp:
     if_true = dict(zip(first_out, then.results))
     if_false = dict(zip(first_out, before_then.results))
     _substitute(other, if_false)
-    then_block = SourceBlock(
-        [], then.ops, [*then.results, *(if_true.get(v, v) for v in before_other.results)]
-    )
+    then_block = SourceBlock([], then.ops, [*then.results, *(if_true.get(v, v) for v in before_other.results)])
     else_block = SourceBlock([], other.ops, [*before_then.results, *other.results])
     outputs = {"Out": [*first_out, *second_out]} if first_out or second_out else {}
     return SourceOp(
@@ -93,9 +90,7 @@ def _merge(first: SourceOp, second: SourceOp) -> SourceOp:
 def _replace_selects(block: SourceBlock, producers: _Producers) -> None:
     """Makes each select_input a result of the conditional with its condition, or an ``if`` of its own."""
     position = {value: place for place, op in enumerate(block.ops) for value in _outputs(op)}
-    conditionals = {
-        op.inputs["Cond"][0]: (place, op) for place, op in enumerate(block.ops) if op.type == "if"
-    }
+    conditionals = {op.inputs["Cond"][0]: (place, op) for place, op in enumerate(block.ops) if op.type == "if"}
     kept: list[SourceOp] = []
     for place, op in enumerate(block.ops):
         if op.type != "select_input":
@@ -103,9 +98,7 @@ def _replace_selects(block: SourceBlock, producers: _Producers) -> None:
             continue
         choices, mask, result = op.inputs.get("X", []), op.inputs.get("Mask", []), op.outputs.get("Out", [])
         if len(choices) != 2 or len(mask) != 1 or len(result) != 1:
-            raise ModelFormatError(
-                f"operator {op.index} (select_input): expected two values in X, one in Mask and Out"
-            )
+            raise ModelFormatError(f"operator {op.index} (select_input): expected two values in X, one in Mask and Out")
         condition = _input_of(mask[0], "cast", producers)
         found = conditionals.get(condition) if condition is not None else None
         if found is not None and found[0] < place and _can_join(choices, found[0], found[1], position):
@@ -114,20 +107,14 @@ def _replace_selects(block: SourceBlock, producers: _Producers) -> None:
         if condition is None:
             condition = SourceValue(f"{mask[0].name}@bool")
             kept.append(
-                SourceOp(
-                    "cast", {"X": mask}, {"Out": [condition]}, {"out_dtype": "bool"}, [], op.index, "cast"
-                )
+                SourceOp("cast", {"X": mask}, {"Out": [condition]}, {"out_dtype": "bool"}, [], op.index, "cast")
             )
         branches = [SourceBlock(results=[choices[1]]), SourceBlock(results=[choices[0]])]
-        kept.append(
-            SourceOp("if", {"Cond": [condition]}, {"Out": result}, {}, branches, op.index, op.original_type)
-        )
+        kept.append(SourceOp("if", {"Cond": [condition]}, {"Out": result}, {}, branches, op.index, op.original_type))
     block.ops = kept
 
 
-def _can_join(
-    choices: list[SourceValue], place: int, conditional: SourceOp, position: dict[SourceValue, int]
-) -> bool:
+def _can_join(choices: list[SourceValue], place: int, conditional: SourceOp, position: dict[SourceValue, int]) -> bool:
     own = conditional.outputs.get("Out", [])
     return all(value in own or position.get(value, -1) < place for value in choices)
 

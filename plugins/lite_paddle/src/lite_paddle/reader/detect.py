@@ -99,9 +99,7 @@ def find_program(path: Path) -> ProgramFile:
     found = candidates_of_stem(path) if path.name else []
     if not found:
         tried = ", ".join(path.name + suffix for suffix in _PROGRAM_SUFFIXES)
-        raise ModelFormatError(
-            f"no Paddle program at {path}: it does not exist, nor does any program called {tried}"
-        )
+        raise ModelFormatError(f"no Paddle program at {path}: it does not exist, nor does any program called {tried}")
     return found[0]
 
 
@@ -118,8 +116,7 @@ def _find_in_directory(directory: Path) -> ProgramFile:
         preferred = [stem for stem in _PREFERRED_STEMS if stem in stems]
         if not preferred:
             raise ModelFormatError(
-                f"{directory} holds several programs: {[file.path.name for file in found]}. Give the "
-                "path of one."
+                f"{directory} holds several programs: {[file.path.name for file in found]}. Give the path of one."
             )
         stems = preferred
     same_stem = [file for file in found if file.path.name.removesuffix(file.path.suffix) == stems[0]]
@@ -150,9 +147,7 @@ def find_parameters(program: Path, names: Sequence[str], params: Path | None) ->
             return candidate
     if all(_is_file_inside(directory, name) for name in names):
         return directory
-    others = sorted(
-        path for path in directory.iterdir() if path.suffix in _PARAMETER_SUFFIXES and path.is_file()
-    )
+    others = sorted(path for path in directory.iterdir() if path.suffix in _PARAMETER_SUFFIXES and path.is_file())
     if len(others) == 1:
         return others[0]
     present = sum(_is_file_inside(directory, name) for name in names)
@@ -188,8 +183,7 @@ def describe_foreign(path: Path) -> str:
         return f"{start}: a TensorFlow Lite model"
     if head.startswith(b"\x00" * 12):
         return (
-            f"{start}: it looks like a Paddle parameter file. Give the program beside it (.pdmodel, .json "
-            "or __model__)"
+            f"{start}: it looks like a Paddle parameter file. Give the program beside it (.pdmodel, .json or __model__)"
         )
     if head.lstrip().startswith(b"{"):
         return f'{start}: JSON, but without "base_code": {{"magic": "pir"}} it is no Paddle PIR program'

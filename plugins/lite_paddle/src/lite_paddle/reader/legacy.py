@@ -55,9 +55,7 @@ class LegacyProgram:
                     names += [slot.parameter, *slot.arguments]
             for name in names:
                 if not isinstance(name, str):
-                    raise ModelFormatError(
-                        f"{self.path}: the name {name!r} is not UTF-8; the file is damaged"
-                    )
+                    raise ModelFormatError(f"{self.path}: the name {name!r} is not UTF-8; the file is damaged")
 
     def refuse_training(self) -> None:
         """Raises if the program has gradients or an optimizer.
@@ -87,11 +85,7 @@ class LegacyProgram:
         every = list(self.parameter_types())
         main_block = {v.name for v in self.message.blocks[0].vars if is_stored_parameter(v)}
         read = {
-            name
-            for block in self.message.blocks
-            for op in block.ops
-            for s in slots(op.inputs).values()
-            for name in s
+            name for block in self.message.blocks for op in block.ops for s in slots(op.inputs).values() for name in s
         }
         declared = [v.name for block in self.message.blocks for v in block.vars if is_stored_parameter(v)]
         return [
@@ -111,8 +105,7 @@ class LegacyProgram:
             ModelFormatError: The program is inconsistent.
         """
         parameters = {
-            name: SourceValue(name, SourceType(array.dtype.name, array.shape))
-            for name, array in arrays.items()
+            name: SourceValue(name, SourceType(array.dtype.name, array.shape)) for name, array in arrays.items()
         }
         blocks = LegacyBlocks(self.message, parameters)
         block = blocks.build()
@@ -158,9 +151,7 @@ def _unread_results(block: SourceBlock) -> list[tuple[str, SourceValue]]:
     return found
 
 
-def _drop_final_scales(
-    block: SourceBlock, outputs: list[tuple[str, SourceValue]]
-) -> list[tuple[str, SourceValue]]:
+def _drop_final_scales(block: SourceBlock, outputs: list[tuple[str, SourceValue]]) -> list[tuple[str, SourceValue]]:
     """Removes the scale by one that Paddle up to 2.6 puts before each fetch; the output keeps its name."""
     fetched = {value for _, value in outputs}
     uses: dict[SourceValue, int] = {}

@@ -67,9 +67,7 @@ class LegacyBlocks:
 
     def _block(self, index: int, scope: _Scope) -> SourceBlock:
         if not 0 <= index < len(self._blocks):
-            raise ModelFormatError(
-                f"an operator runs block {index}, but there are {len(self._blocks)} blocks"
-            )
+            raise ModelFormatError(f"an operator runs block {index}, but there are {len(self._blocks)} blocks")
         if index in self._started:
             raise ModelFormatError(f"block {index} is run by more than one operator, or by itself")
         self._started.add(index)
@@ -103,8 +101,7 @@ class LegacyBlocks:
         input_names = {**slots(op.inputs), **run_time_attrs}
         output_names = slots(op.outputs)
         inputs = {
-            slot: [self._read(name, index, scope, block) for name in names]
-            for slot, names in input_names.items()
+            slot: [self._read(name, index, scope, block) for name in names] for slot, names in input_names.items()
         }
         if op.type == "write_to_array":
             inputs["Array"] = [self._read(self._only(output_names, "Out"), index, scope, block)]
@@ -171,9 +168,7 @@ class LegacyBlocks:
         attrs = {} if attributes(op)[0].get("is_scalar_condition", False) else {"is_scalar_condition": False}
         outputs = {"Out": [self._write(name, index, scope) for name in names]} if names else {}
         otherwise = SourceBlock(results=before)
-        block.ops.append(
-            SourceOp("if", {"Cond": [condition]}, outputs, attrs, [body, otherwise], position, op.type)
-        )
+        block.ops.append(SourceOp("if", {"Cond": [condition]}, outputs, attrs, [body, otherwise], position, op.type))
 
     def _read(self, name: str, index: int, scope: _Scope, block: SourceBlock) -> SourceValue:
         value = scope.get(name)
@@ -182,9 +177,7 @@ class LegacyBlocks:
         if self._is_array(name, index):
             # Paddle has no operator that makes an empty array: the first write does.
             scope[name] = SourceValue(f"{name}@empty", self._type(name, index))
-            block.ops.append(
-                SourceOp("create_array", {}, {"Out": [scope[name]]}, {}, original_type="create_array")
-            )
+            block.ops.append(SourceOp("create_array", {}, {"Out": [scope[name]]}, {}, original_type="create_array"))
             return scope[name]
         if not self._has_feed:
             value = self._write(name, index, self._root)
@@ -249,24 +242,18 @@ class LegacyBlocks:
         for block in self._blocks:
             for op in block.ops:
                 for slot, names in slots(op.inputs).items():
-                    if slot != _CAPTURE_SLOTS.get(op.type) and not (
-                        op.type in _LOOPS and slot == "Condition"
-                    ):
+                    if slot != _CAPTURE_SLOTS.get(op.type) and not (op.type in _LOOPS and slot == "Condition"):
                         reads.update(names)
         return reads
 
     @staticmethod
     def _only(names: dict[str, list[str]], slot: str) -> str:
         if len(names.get(slot, [])) != 1:
-            raise ModelFormatError(
-                f"expected one variable in the slot {slot}, found {names.get(slot, [])[:4]}"
-            )
+            raise ModelFormatError(f"expected one variable in the slot {slot}, found {names.get(slot, [])[:4]}")
         return names[slot][0]
 
 
-def _unchanged_input(
-    op_type: str, slot: str, names: list[str], input_names: dict[str, list[str]]
-) -> str | None:
+def _unchanged_input(op_type: str, slot: str, names: list[str], input_names: dict[str, list[str]]) -> str | None:
     """The input slot whose values an output slot repeats, or None if the output is new."""
     source = _UNCHANGED_OUTPUTS.get(op_type, {}).get(slot)
     if source is None or len(input_names.get(source, [])) != len(names):

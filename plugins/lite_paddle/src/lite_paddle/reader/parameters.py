@@ -184,8 +184,7 @@ def load_separate(directory: Path, types: Mapping[str, SourceType]) -> dict[str,
     missing = [name for name in types if not separate_file(directory, name).is_file()]
     if missing:
         raise ModelFormatError(
-            f"{directory} lacks the files of {len(missing)} of {len(types)} parameters, among them "
-            f"{missing[:5]}"
+            f"{directory} lacks the files of {len(missing)} of {len(types)} parameters, among them {missing[:5]}"
         )
     arrays = {}
     for name, declared in types.items():

@@ -49,9 +49,7 @@ class PirProgram:
             ModelFormatError: It has.
         """
         names = {qualified_name(name) for name in _all_names(self._block)}
-        refuse_training_program(
-            self.path, {name for name in names if is_training_op(name.rpartition(".")[2])}
-        )
+        refuse_training_program(self.path, {name for name in names if is_training_op(name.rpartition(".")[2])})
 
     def parameter_types(self) -> dict[str, SourceType]:
         """Name -> declared type of every stored parameter, in the order of the file that Paddle writes."""
@@ -70,10 +68,7 @@ class PirProgram:
         Raises:
             ModelFormatError: The program is inconsistent.
         """
-        values = {
-            name: SourceValue(name, SourceType(array.dtype.name, array.shape))
-            for name, array in arrays.items()
-        }
+        values = {name: SourceValue(name, SourceType(array.dtype.name, array.shape)) for name, array in arrays.items()}
         absent = {name: SourceValue(name, declared) for name, declared in self._not_stored.items()}
         blocks = PirBlocks({**absent, **values})
         block = blocks.build(self._block)
@@ -87,9 +82,7 @@ class PirProgram:
         for name, value in absent.items():
             # The state of dropout in recurrent layers is such a parameter; it has no legacy slot.
             if value in used and name not in values:
-                raise ModelFormatError(
-                    f"{self.path}: the parameter {name!r} is read, but not stored (not persistable)"
-                )
+                raise ModelFormatError(f"{self.path}: the parameter {name!r} is read, but not stored (not persistable)")
         return SourceProgram(
             kind="pir",
             version=program_version(self.file_version),

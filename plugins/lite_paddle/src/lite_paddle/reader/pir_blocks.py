@@ -84,9 +84,7 @@ class PirBlocks:
                 attrs["shape"] = [len(attrs["values"])]
             attrs = complete_attributes(op_type, attrs)
         outputs = self._results(op, short, entry, references, operands, scope, where)
-        result = SourceOp(
-            op_type, inputs, outputs, attrs, [], position, name, str(raw.get("struct_name", ""))
-        )
+        result = SourceOp(op_type, inputs, outputs, attrs, [], position, name, str(raw.get("struct_name", "")))
         self._constants.remember(short, result)
         return result
 
@@ -138,9 +136,7 @@ class PirBlocks:
         out = self._region_results(op, scope, changed, where)
         if len(condition) != 1 or any(len(block.results) != len(out) for block in blocks):
             counts = [len(block.results) for block in blocks]
-            raise ModelFormatError(
-                f"{where}: {len(condition)} conditions, {counts} yielded values, {len(out)} results"
-            )
+            raise ModelFormatError(f"{where}: {len(condition)} conditions, {counts} yielded values, {len(out)} results")
         return SourceOp(
             "if",
             {"Cond": condition},
@@ -230,9 +226,7 @@ class PirBlocks:
             elements = as_list(value) if value is not None else []
             first = attrs.get("index", 0) if short == "slice" else 0
             if not isinstance(first, int) or not 0 <= first <= len(elements) - len(results):
-                raise ModelFormatError(
-                    f"{where}: takes {len(results)} of {len(elements)} tensors, from {first}"
-                )
+                raise ModelFormatError(f"{where}: takes {len(results)} of {len(elements)} tensors, from {first}")
             scope.update(zip(results, elements[first:]))
         elif short == "constant":
             parameter = self._parameter(str(attrs.get("value")), where)
@@ -273,9 +267,7 @@ class PirBlocks:
         number = value_id(reference, where)
         value = self._value(number, scope, where)
         if not isinstance(value, SourceValue):
-            raise ModelFormatError(
-                f"{where}: operand {number} is {'absent' if value is None else 'a vector'}"
-            )
+            raise ModelFormatError(f"{where}: operand {number} is {'absent' if value is None else 'a vector'}")
         return value
 
 

@@ -123,9 +123,7 @@ def read_type(data: Any, where: str) -> PirType:
     ):
         fields = member(data, "D", list, where)
         if len(fields) < 2:
-            raise ModelFormatError(
-                f"{where}: the type {identifier} has {len(fields)} fields, expected at least 2"
-            )
+            raise ModelFormatError(f"{where}: the type {identifier} has {len(fields)} fields, expected at least 2")
         element = PIR_ELEMENT_TYPES.get(member(fields[0], "#", str, where).rpartition(".")[2], "undefined")
         return SourceType(element, _dims(fields[1], where), is_array=name == "t_dense_tensor_array")
     if identifier.startswith(("4.", "dist.")):
@@ -180,9 +178,7 @@ def read_attribute(value: Any, where: str) -> Any:
 
 
 def _dims(data: Any, where: str) -> tuple[int, ...]:
-    if not isinstance(data, list) or not all(
-        isinstance(dim, int) and not isinstance(dim, bool) for dim in data
-    ):
+    if not isinstance(data, list) or not all(isinstance(dim, int) and not isinstance(dim, bool) for dim in data):
         raise ModelFormatError(f"{where}: {str(data)[:80]} is no list of dimensions")
     return tuple(data)
 

@@ -49,9 +49,7 @@ ATTRIBUTE_FIELDS = _ATTRIBUTE_FIELDS_TEXT.split()
 
 
 def _build_messages() -> dict[str, Any]:
-    file = descriptor_pb2.FileDescriptorProto(
-        name="lite_paddle/program.proto", package=_PACKAGE, syntax="proto2"
-    )
+    file = descriptor_pb2.FileDescriptorProto(name="lite_paddle/program.proto", package=_PACKAGE, syntax="proto2")
     kinds = descriptor_pb2.FieldDescriptorProto
     messages: dict[str, descriptor_pb2.DescriptorProto] = {}
     for line in _MESSAGES.strip().splitlines():
@@ -72,8 +70,7 @@ def _build_messages() -> dict[str, Any]:
     pool = descriptor_pool.DescriptorPool()  # not the default one: Paddle may live in the same process
     pool.Add(file)
     return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-        for name in messages
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in messages
     }
 
 

@@ -46,7 +46,7 @@ def test_printed_form(dim: Dim, text: str) -> None:
 def test_what_is_known_is_an_int() -> None:
     assert type(h - h) is int
     assert type((h + 4) - h) is int
-    assert type((h * 0)) is int
+    assert type(h * 0) is int
 
 
 def test_equal_expressions_are_equal_and_hash_alike() -> None:

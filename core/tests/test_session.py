@@ -66,13 +66,12 @@ def test_outputs_belong_to_the_caller() -> None:
     x[:] = -1
     s.run({"x": X * 100})
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda k: s.run({"x": X * k}), range(8)))
+        list(pool.map(s.run, [{"x": X * k} for k in range(8)]))
     del s
     gc.collect()
     for name, array in first.items():
         np.testing.assert_array_equal(array, kept[name])
         assert array.flags.writeable
-        assert array.flags.owndata or array.base is not None
     assert not any(np.shares_memory(a, b) for n, a in first.items() for m, b in first.items() if n != m)
 
 
@@ -82,7 +81,7 @@ def test_outputs_share_nothing_with_inputs_or_constants() -> None:
     outputs["same"][:] = 0
     outputs["w"][:] = 0
     assert X[0].tolist() == [1, 2, 3]
-    assert s.run({"x": X})["y"].tolist() == [[16, 22], [34, 49]] or s.run({"x": X})["w"].any()
+    assert s.run({"x": X})["y"].tolist() == [[16, 22], [34, 49]]
     assert s.run({"x": X})["w"].tolist() == np.arange(6).reshape(3, 2).tolist()
 
 
@@ -90,10 +89,11 @@ def test_one_value_under_two_names_is_two_arrays() -> None:
     b = GraphBuilder("twins")
     y = b.add("Neg", [b.input("x", "float32", [2])])
     b.output(y, "a")
-    b.graph.outputs.append(y)
-    graph = b.graph
-    outputs = Session(graph, plugins=PLUGINS)
-    assert len(outputs.run({"x": np.ones(2, F32)})) == 1  # one name, one entry
+    b.output(y, "b")
+    outputs = session(b.build()).run({"x": np.ones(2, F32)})
+    assert not np.shares_memory(outputs["a"], outputs["b"])
+    outputs["a"][:] = 5
+    assert outputs["b"].tolist() == [-1, -1]
 
 
 def test_out_and_bind_write_into_the_callers_arrays() -> None:
@@ -230,9 +230,3 @@ def test_the_graph_that_was_given_is_not_changed() -> None:
     before = str(graph)
     session(graph).run({"x": X})
     assert str(graph) == before
-
-
-def test_the_source_of_numbers_is_not_confused_by_symbols_of_other_models() -> None:
-    a, b = session(), session(two_inputs())
-    assert a.run({"x": X})["y"].shape == (2, 2)
-    assert b.run({"x": X, "ids": [1, 2]})["twice"].tolist() == (X * 2).tolist()

@@ -19,7 +19,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Union, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -247,7 +247,7 @@ class Backend(Protocol):
 # **** the easy way: one kernel a node ****
 
 
-Condition = Callable[[Node], Union[Yes, No]]
+Condition = Callable[[Node], Yes | No]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from lite_core.ops.infer import GraphInference
 __all__ = ["GraphBuilder"]
 
 Array = np.ndarray[Any, Any]
-DimLike = Union[Dim, str, None]
+DimLike = Dim | str | None
 
 
 class GraphBuilder:

@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ _MOST_PLANS = 16
 
 
 def load(
-    model: Union[str, os.PathLike[str], Graph],
+    model: str | os.PathLike[str] | Graph,
     backend: str | Sequence[str] = "auto",
     threads: int | None = None,
     precision: str = "float32",

@@ -1,8 +1,14 @@
 """Comparing lowered models with Paddle: cases are exported by Paddle in a process of its own, once per module.
 
-A test module lists :class:`Case` objects and asks for :func:`exported`. Paddle runs every case in
-dynamic mode, exports it, and writes inputs and results beside the model; :func:`check` reads the model with
-lite_paddle, runs it by the operators' references, and compares. Paddle is never imported by the tests themselves.
+A test module lists :class:`Case` objects in ``CASES``::
+
+    @each(CASES)
+    def test_as_paddle(case: Case, kind: str, paddle_models) -> None:
+        check(case, paddle_models(kind), kind)
+
+Paddle runs every case in dynamic mode, exports it, and writes inputs and results beside the model;
+:func:`check` reads the model with lite_paddle, runs it by the operators' references, and compares. Paddle is
+never imported by the tests themselves.
 
 Run by hand: ``python paddle_cases.py test_lowering_pooling.py pir /tmp/models [name ...]``.
 """
@@ -47,6 +53,14 @@ class Case:
     rtol: float = 1e-4
     atol: float = 1e-5
     kinds: tuple[str, ...] = KINDS
+
+
+def each(cases: Sequence[Case]) -> Any:
+    """Parametrises a test with ``case`` and ``kind``."""
+    import pytest
+
+    found = [pytest.param(case, kind, id=f"{case.name}-{kind}") for case in cases for kind in case.kinds]
+    return pytest.mark.parametrize(("case", "kind"), found)
 
 
 def paddle_is_installed() -> bool:

@@ -45,7 +45,7 @@ class _Commands(click.Group):
         return self._plugin_commands().get(name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, help_) for name, help_ in _COMMANDS.items()]
+        rows = list(_COMMANDS.items())
         rows += [(name, c.get_short_help_str(80)) for name, c in self._plugin_commands().items()]
         with formatter.section("Commands"):
             formatter.write_dl(sorted(rows))

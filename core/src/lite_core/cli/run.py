@@ -29,10 +29,22 @@ _TOP = 5
 
 @click.command("run")
 @model_argument
-@click.option("--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE",
-              help="A .npy, .npz or image file; NAME= may be left out when there is one input. Repeatable.")  # fmt: skip
-@click.option("--shape", "-s", "shapes", multiple=True, metavar="[NAME=]1x3x224x224",
-              help="Random input of this shape, or the size an image is brought to. Repeatable.")  # fmt: skip
+@click.option(
+    "--input",
+    "-i",
+    "inputs",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="A .npy, .npz or image file; NAME= may be left out when there is one input. Repeatable.",
+)
+@click.option(
+    "--shape",
+    "-s",
+    "shapes",
+    multiple=True,
+    metavar="[NAME=]1x3x224x224",
+    help="Random input of this shape, or the size an image is brought to. Repeatable.",
+)
 @click.option("--mean", default="0", show_default=True, help="Images: subtracted per channel, of values in 0..1.")
 @click.option("--std", default="1", show_default=True, help="Images: divided by per channel.")
 @click.option("--bgr", is_flag=True, help="Images: blue first.")

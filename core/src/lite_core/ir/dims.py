@@ -197,7 +197,7 @@ class SymbolicDim:
     __repr__ = __str__
 
 
-Dim = Union[int, SymbolicDim]
+Dim = int | SymbolicDim
 Shape = tuple[Dim, ...]
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from lite_core.ops.inference import Inference
 __all__ = ["AttributeSpec", "OpDef", "Parameter", "choice", "define", "op", "optional", "register", "required"]
 
 Array = np.ndarray[Any, Any]
-Inferred = Union[TensorType, Shape, None]
+Inferred = TensorType | Shape | None
 InferFunction = Callable[[Inference], Sequence[Inferred]]
 
 _KINDS: dict[str, Callable[[Any], bool]] = {

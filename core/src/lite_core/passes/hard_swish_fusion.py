@@ -79,7 +79,7 @@ def _fuse(scope: Scope, clamp: _Clamp) -> bool:
         return True
     if clamp.nodes[-1].op == "HardSigmoid":
         return False
-    match = match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_sigmoid)
+    match = match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_sigmoid, farthest=True)
     if match is None:
         return False
     slope = line(match.argument, match.result[0, 1])

@@ -140,6 +140,8 @@ def match_polynomial(
     atom_nodes: tuple[Node, ...],
     argument: Value,
     accepts: Callable[[Polynomial, Polynomial], bool],
+    *,
+    farthest: bool = False,
 ) -> Match | None:
     """Find arithmetic on ``x`` and an atom that computes what is wanted, and nothing else uses.
 
@@ -149,11 +151,14 @@ def match_polynomial(
         argument: what ``t`` is computed from.
         accepts: decides, given the argument as a polynomial in ``x`` (exponents ``(n, 0)``) and a result
             as one in ``x`` and ``t``, whether this is the pattern.
+        farthest: of several values that may be ``x`` prefer the one farthest from the atom, for patterns
+            that take in any arithmetic before them.
     """
     atom = atom_nodes[-1].outputs[0]
     if atom is None or not atom.dtype.is_floating:
         return None
-    for source in source_candidates(scope, argument):
+    candidates = list(source_candidates(scope, argument))
+    for source in reversed(candidates) if farthest else candidates:
         reader = _Reader(scope, {source: (1, 0)})
         inner = reader.read(argument)
         if inner is None:

@@ -13,13 +13,17 @@ model's other operators are still looked at, so that one error lists everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lite_core.builder import GraphBuilder
-from lite_core.ir import Attribute, DType, Value
+from lite_core.errors import GraphError
+from lite_core.ir import Attribute, Dim, DType, Value
 from lite_paddle.source import SourceBlock, SourceOp, SourceProgram, SourceValue
+
+if TYPE_CHECKING:
+    from lite_paddle.lowering.tensor_arrays import AnyArray
 
 __all__ = ["Context", "Unlowerable", "lowering_of", "lowers", "supported_ops"]
 
@@ -74,6 +78,7 @@ class Context:
         self.program = program
         self._outer = outer
         self._values: dict[SourceValue, Value] = {}
+        self._arrays: dict[SourceValue, AnyArray] = {}
         #: Float values that hold whole numbers, with the int8 tensors they were made from.
         self.quantized: dict[Value, Value] = {} if outer is None else outer.quantized
 
@@ -86,13 +91,32 @@ class Context:
 
     def value(self, source: SourceValue) -> Value:
         """The Lite value of a source value, of this block or an enclosing one."""
+        found = self.find(source)
+        if found is not None:
+            return found
+        if self.array(source) is not None:
+            raise Unlowerable(f"it needs {source.name!r}, a list of tensors, as a tensor")
+        raise Unlowerable(f"it needs {source.name!r}, an output that its operator does not give in inference")
+
+    def find(self, source: SourceValue) -> Value | None:
+        """As :meth:`value`, None where there is none (yet)."""
         scope: Context | None = self
         while scope is not None:
             found = scope._values.get(source)
             if found is not None:
                 return found
             scope = scope._outer
-        raise Unlowerable(f"it needs {source.name!r}, an output that its operator does not give in inference")
+        return None
+
+    def array(self, source: SourceValue) -> AnyArray | None:
+        """The tensor array that a source value is, of this block or an enclosing one; None for a tensor."""
+        scope: Context | None = self
+        while scope is not None:
+            found = scope._arrays.get(source)
+            if found is not None:
+                return found
+            scope = scope._outer
+        return None
 
     def input(self, op: SourceOp, slot: str) -> Value:
         """The single value in a slot that must be there."""
@@ -158,6 +182,10 @@ class Context:
         """Say which Lite value stands for a source value (inputs, parameters, block arguments)."""
         self._values[source] = value
 
+    def bind_array(self, source: SourceValue, array: AnyArray) -> None:
+        """Say which tensor array a source value is."""
+        self._arrays[source] = array
+
     def node(
         self,
         type_: str,
@@ -218,6 +246,17 @@ class Context:
     def inner(self, name: str) -> Context:
         """A context for a block inside this one."""
         return Context(GraphBuilder(name, outer=self.builder), self.program, self)
+
+    def block_input(self, name: str, dtype: DType, shape: Iterable[Dim] | None) -> Value:
+        """Add an input to this block's graph, with a number behind its name where that is taken."""
+        dims = None if shape is None else tuple(shape)
+        wanted, number = name, 0
+        while True:
+            try:
+                return self.builder.input(wanted, dtype, dims)
+            except GraphError:  # the only error there is: the name is taken
+                number += 1
+                wanted = f"{name}_{number}"
 
     def lower_block(self, block: SourceBlock) -> None:
         """Lower the operators of a block into this context's builder."""

@@ -7,7 +7,6 @@ it is known before the model runs, else an int64 vector of one element.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Union
 
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context, Unlowerable
@@ -16,8 +15,8 @@ from lite_paddle.source import SourceOp
 
 __all__ = [
     "FAR",
-    "Element",
     "FIRST_WITH_0D",
+    "Element",
     "add_elements",
     "element_type",
     "elements_of",
@@ -29,7 +28,7 @@ __all__ = [
     "scalar_result",
 ]
 
-Element = Union[int, Value]
+Element = int | Value
 
 #: Beyond every size: the end of a slice that goes to the end of its axis.
 FAR = 2**63 - 1

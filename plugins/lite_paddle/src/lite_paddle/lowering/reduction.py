@@ -150,8 +150,8 @@ def cumprod(op: SourceOp, context: Context) -> None:
     ones = context.node("Expand", [context.scalar(1, x), sizes])
     inner = context.inner("cumprod")
     shape = tuple(x.shape[a] for a in others)
-    product = inner.builder.input(inner.builder.unique_name("product"), x.dtype, shape)
-    factor = inner.builder.input(inner.builder.unique_name("factor"), x.dtype, shape)
+    product = inner.block_input("product", x.dtype, shape)
+    factor = inner.block_input("factor", x.dtype, shape)
     following = inner.node("Mul", [product, factor])
     given = product if op.attrs["exclusive"] else following
     inner.builder.output(following)

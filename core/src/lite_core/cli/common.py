@@ -52,4 +52,5 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str |
 
 
 def milliseconds(seconds: float) -> str:
+    """Seconds as text in milliseconds."""
     return f"{seconds * 1e3:.1f} ms"

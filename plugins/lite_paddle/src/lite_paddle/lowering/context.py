@@ -56,6 +56,7 @@ def lowers(*types: str) -> Callable[[LoweringFunction], LoweringFunction]:
 
 
 def lowering_of(type_: str) -> LoweringFunction | None:
+    """The function that lowers operators of this type, None where there is none."""
     return _lowerings.get(type_)
 
 
@@ -78,6 +79,7 @@ class Context:
         self.program = program
         self._outer = outer
         self._values: dict[SourceValue, Value] = {}
+        self._read: set[SourceValue] | None = None
         self._arrays: dict[SourceValue, AnyArray] = {}
         #: Float values that hold whole numbers, with the int8 tensors they were made from.
         self.quantized: dict[Value, Value] = {} if outer is None else outer.quantized
@@ -96,7 +98,7 @@ class Context:
             return found
         if self.array(source) is not None:
             raise Unlowerable(f"it needs {source.name!r}, a list of tensors, as a tensor")
-        raise Unlowerable(f"it needs {source.name!r}, an output that its operator does not give in inference")
+        raise Unlowerable(f"{source.name!r} is needed, an output that its operator does not give in inference")
 
     def find(self, source: SourceValue) -> Value | None:
         """As :meth:`value`, None where there is none (yet)."""
@@ -170,6 +172,17 @@ class Context:
         if value.type.rank is None:
             raise Unlowerable(f"the rank of {value.name!r} is not known before the model runs, but {why}")
         return value.type.rank
+
+    def is_used(self, op: SourceOp, slot: str) -> bool:
+        """Whether the model reads what the operator writes into a slot, or gives it out."""
+        if self._outer is not None:
+            return self._outer.is_used(op, slot)
+        if self._read is None:
+            block = self.program.block
+            self._read = {s for o in block.walk() for group in o.inputs.values() for s in group}
+            self._read |= {s for o in block.walk() for inner in o.blocks for s in inner.results}
+            self._read |= {s for _, s in self.program.outputs}
+        return any(s in self._read for s in op.outputs.get(slot, ()))
 
     # **** what comes out ****
 

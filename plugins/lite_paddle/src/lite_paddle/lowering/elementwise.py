@@ -36,6 +36,8 @@ def aligned(op: SourceOp, context: Context) -> tuple[Value, Value]:
     if axis == -1:
         return x, y
     x_rank, y_rank = (context.rank(v, f"its operator has axis {axis}") for v in (x, y))
+    if (axis == 0 and x_rank == y_rank) or x.shape == y.shape:
+        return x, y
     if x_rank >= y_rank:
         return x, _placed(context, y, axis, x_rank)
     return _placed(context, x, axis, y_rank), y
@@ -45,8 +47,6 @@ def _placed(context: Context, value: Value, axis: int, rank: int) -> Value:
     """The smaller tensor with size-1 axes behind it, so that its first axis lies at ``axis`` of ``rank``."""
     own = list(value.shape)
     axis = axis % rank if axis < 0 else axis
-    if rank == len(own):
-        return value
     while axis + len(own) > rank and own and own[-1] == 1:
         own.pop()
     if axis + len(own) > rank:

@@ -9,7 +9,7 @@ from lite_paddle.lowering.adaptive import bins
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
 from lite_paddle.lowering.dynamic import dimension, integer_vector, reshape_to, shape_vector, static_dimension
 from lite_paddle.lowering.layout import in_channels_first
-from lite_paddle.lowering.pooling import PoolGeometry, read_geometry
+from lite_paddle.lowering.pooling import PoolGeometry, pool_maximum, read_geometry
 from lite_paddle.lowering.windows import per_axis
 from lite_paddle.source import SourceOp
 
@@ -21,6 +21,9 @@ def pool_with_index(op: SourceOp, context: Context) -> None:
     x = context.input(op, "X")
     context.rank(x, "its pool depends on the size")
     kernel = per_axis(context.attribute(op, "ksize"), axes, "ksize")
+    if not context.is_used(op, "Mask"):
+        context.bind(op, "Out", pool_maximum(op, context, x, kernel))
+        return
     sizes = [dimension(context, x, a) for a in range(2, 2 + axes)]
     if op.attrs.get("global_pooling"):
         out, index = _over_bins(context, x, [1] * axes)

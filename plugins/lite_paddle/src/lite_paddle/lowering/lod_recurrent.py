@@ -93,14 +93,8 @@ def lstm(op: SourceOp, context: Context) -> None:
     attributes = {"hidden_size": hidden, "direction": _direction(op), "activations": activations}
     whole = context.node("LSTM", inputs, attributes)
     context.bind(op, "Hidden", context.reshape(whole, [-1, hidden]))
-    if op.outputs.get("Cell") and _is_used(op, context, "Cell"):
+    if context.is_used(op, "Cell"):
         raise Unlowerable("the model uses its cell states, which no operator of Lite gives for every step")
-
-
-def _is_used(op: SourceOp, context: Context, slot: str) -> bool:
-    wanted = set(op.outputs[slot])
-    read = {s for other in context.program.block.walk() for group in other.inputs.values() for s in group}
-    return bool(wanted & (read | {s for _, s in context.program.outputs}))
 
 
 @lowers("gru")

@@ -219,12 +219,14 @@ def squared_l2_norm(op: SourceOp, context: Context) -> None:
 @lowers("label_smooth")
 def label_smooth(op: SourceOp, context: Context) -> None:
     """``(1 - epsilon) * x + epsilon / classes``, or with the prior instead of ``1 / classes``."""
-    x, epsilon = context.input(op, "X"), float(op.attrs["epsilon"])
-    prior = context.optional(op, "PriorDist")
+    x, epsilon = context.any_input(op, "X", "0"), float(op.attrs["epsilon"])
+    prior = context.any_optional(op, "PriorDist", "1")
     kept = context.node("Mul", [x, context.scalar(1 - epsilon, x)])
     if prior is not None:
         share = context.node("Mul", [prior, context.scalar(epsilon, x)])
     else:
         classes = static_dimension(x, -1, "its smoothing is shared by all classes")
         share = context.scalar(epsilon / classes, x)
-    context.emit(op, "Add", [kept, share])
+    result = context.node("Add", [kept, share])
+    context.bind(op, "Out", result)
+    context.bind(op, "0", result)

@@ -14,7 +14,7 @@ from lite_paddle.lowering.layout import in_channels_first
 from lite_paddle.lowering.windows import Pads, explicit_pads, onnx_pads, per_axis, same_pads
 from lite_paddle.source import SourceOp
 
-__all__ = ["PoolGeometry", "maximum_pool", "read_geometry"]
+__all__ = ["PoolGeometry", "maximum_pool", "pool_maximum", "read_geometry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,15 @@ def maximum_pool(context: Context, x: Value, geometry: PoolGeometry) -> Value:
     return context.node("Max", [result, context.scalar(lowest, x)])
 
 
+def pool_maximum(op: SourceOp, context: Context, x: Value, kernel: list[int]) -> Value:
+    """The maxima of any pool, channels first: global, adaptive (the kernel is then the result's size) or plain."""
+    if op.attrs.get("global_pooling"):
+        return context.node("GlobalMaxPool", [x])
+    if op.attrs.get("adaptive"):
+        return adaptive_maximum(context, x, kernel)
+    return maximum_pool(context, x, read_geometry(op, kernel, x.shape[2:]))
+
+
 def _average_pool(context: Context, x: Value, geometry: PoolGeometry, exclusive: bool) -> Value:
     """Means over the elements of each window that lie in the input, or, not exclusive, in input or padding."""
     if exclusive or not any(b or e for b, e in geometry.pads):
@@ -111,7 +120,13 @@ def _kernel(op: SourceOp, context: Context, axes: int) -> list[int]:
     known = context.known_ints(context.optional(op, "KernelSizeTensor"))
     if known is None:
         known = context.attribute(op, "ksize", "kernel_size")
-    return per_axis(known, axes, "ksize")
+    kernel = per_axis(known, axes, "ksize")
+    if any(k < 1 for k in kernel):
+        raise Unlowerable(
+            f"its ksize is {kernel}: the size was not known when the model was exported",
+            "export the model with fixed sizes for the axes that are kept",
+        )
+    return kernel
 
 
 @lowers("pool2d", "pool3d", "max_pool2d_v2")
@@ -124,15 +139,14 @@ def pool(op: SourceOp, context: Context) -> None:
 
     def compute(x: Value) -> Value:
         context.rank(x, "its pool depends on the size")
-        if attrs.get("global_pooling"):
-            return context.node("GlobalMaxPool" if kind == "max" else "GlobalAveragePool", [x])
-        kernel = _kernel(op, context, axes)
-        if attrs.get("adaptive"):
-            # The size of the kernel is then the size of the result.
-            return (adaptive_maximum if kind == "max" else adaptive_average)(context, x, kernel)
-        geometry = read_geometry(op, kernel, x.shape[2:])
+        kernel = [1] * axes if attrs.get("global_pooling") else _kernel(op, context, axes)
         if kind == "max":
-            return maximum_pool(context, x, geometry)
+            return pool_maximum(op, context, x, kernel)
+        if attrs.get("global_pooling"):
+            return context.node("GlobalAveragePool", [x])
+        if attrs.get("adaptive"):
+            return adaptive_average(context, x, kernel)
+        geometry = read_geometry(op, kernel, x.shape[2:])
         return _average_pool(context, x, geometry, bool(attrs.get("exclusive", True)))
 
     source = context.any_input(op, "X", "x", "0")

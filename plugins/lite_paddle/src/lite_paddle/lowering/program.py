@@ -9,7 +9,7 @@ import numpy as np
 
 from lite_core.builder import GraphBuilder
 from lite_core.errors import GraphError, OperatorProblem, UnsupportedOperatorError
-from lite_core.ir import DType, Graph, Origin
+from lite_core.ir import DType, Graph, Origin, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowering_of
 from lite_paddle.source import SourceOp, SourceProgram, SourceValue
 
@@ -36,7 +36,7 @@ def lower(program: SourceProgram) -> Graph:
     if unknown:
         problems = [(op, Unlowerable("lite-paddle has no lowering for it")) for op in unknown]
         raise _error(program, problems)
-    builder = GraphBuilder(program.path.stem or "paddle")
+    builder = GraphBuilder(_model_name(program))
     context = Context(builder, program)
     for name, source in program.inputs:
         context.bind_value(source, _input(builder, name, source))
@@ -51,7 +51,7 @@ def lower(program: SourceProgram) -> Graph:
     except _Problems as found:
         raise _error(program, found.problems) from None
     for name, source in program.outputs:
-        builder.output(context.value(source), name)
+        builder.output(_output(program, context, source), name)
     graph = builder.build()
     graph.metadata.update(_metadata(program))
     logger.info("%s: %d Paddle operators became %d nodes", program.path, len(program.block.ops), len(graph.nodes))
@@ -84,6 +84,13 @@ def lower_operators(ops: Iterable[SourceOp], context: Context) -> None:
         raise _Problems(problems)
 
 
+def _model_name(program: SourceProgram) -> str:
+    """The file's stem; the folder's name where every model's file is called alike."""
+    stem = program.path.stem
+    folder = program.path.resolve().parent.name
+    return folder if stem in ("inference", "model", "__model__", "") and folder else stem
+
+
 def _needs(op: SourceOp) -> Iterable[SourceValue]:
     for group in op.inputs.values():
         yield from group
@@ -91,6 +98,14 @@ def _needs(op: SourceOp) -> Iterable[SourceValue]:
         for inner in block.walk():
             for group in inner.inputs.values():
                 yield from group
+
+
+def _output(program: SourceProgram, context: Context, source: SourceValue) -> Value:
+    try:
+        return context.value(source)
+    except Unlowerable as problem:
+        ops = (op for op in program.block.ops if any(source in group for group in op.outputs.values()))
+        raise _error(program, [(op, problem) for op in ops]) from None
 
 
 def _input(builder: GraphBuilder, name: str, source: SourceValue):  # type: ignore[no-untyped-def]

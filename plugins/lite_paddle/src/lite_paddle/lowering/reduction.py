@@ -28,8 +28,6 @@ _REDUCTIONS = {
     "reduce_amin": "ReduceMin",
     "frobenius_norm": "ReduceL2",
 }
-# What Paddle 3 adds up, or multiplies, in 64 bits.
-_NARROW_INTEGERS = (DType.BOOL, DType.INT32)
 
 
 def reduced(context: Context, type_: str, x: Value, axes: list[int], keep: bool) -> Value:
@@ -58,7 +56,8 @@ def reduce(op: SourceOp, context: Context) -> None:
     x, axes = context.input(op, "X"), _axes(op, context)
     keep, wanted = bool(op.attrs.get("keep_dim", False)), op.attrs.get("out_dtype")
     if op.type in ("reduce_sum", "reduce_prod"):
-        promoted = x.dtype is DType.BOOL or (context.program.kind == "pir" and x.dtype in _NARROW_INTEGERS)
+        widens = context.program.kind == "pir" and op.type == "reduce_sum"
+        promoted = x.dtype is DType.BOOL or (widens and x.dtype is DType.INT32)
         x = context.cast(x, element_type(wanted, DType.INT64 if promoted else x.dtype))
     context.bind(op, "Out", reduced(context, _REDUCTIONS[op.type], x, axes, keep))
 

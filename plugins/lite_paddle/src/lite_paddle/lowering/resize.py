@@ -18,8 +18,15 @@ _METHODS = ("linear", "bilinear", "trilinear", "nearest", "bicubic")
 _SIZE_ATTRIBUTES = ("out_d", "out_h", "out_w")
 
 
-def _mode(op: SourceOp) -> dict[str, str | float]:
-    """Attributes of Resize for the way in which Paddle places and mixes elements."""
+def _mode(op: SourceOp, may_be_one: bool) -> dict[str, str | float]:
+    """Attributes of Resize for the way in which Paddle places and mixes elements.
+
+    Args:
+        op: the operator.
+        may_be_one: whether the result may have a single element along an axis.
+
+    NOTE: where it has, Paddle takes the first element of the input, not the one in the middle.
+    """
     method = op.type.split("_interp")[0]
     corners = bool(op.attrs["align_corners"])
     place = "align_corners" if corners else "half_pixel"
@@ -34,6 +41,8 @@ def _mode(op: SourceOp) -> dict[str, str | float]:
         return {"mode": "cubic", "coordinate_transformation_mode": place, "cubic_coeff_a": -0.75}
     if not corners and int(op.attrs["align_mode"]) == 1:
         place = "asymmetric"
+    elif not corners and may_be_one:
+        place = "pytorch_half_pixel"
     return {"mode": "linear", "coordinate_transformation_mode": place}
 
 
@@ -43,9 +52,13 @@ def interpolate(op: SourceOp, context: Context) -> None:
         axes = context.rank(x, "it is resized along its spatial axes") - 2
         if axes < 1:
             raise Unlowerable(f"its input has rank {axes + 2}, expected 3 or more")
-        attributes = _mode(op)
         sizes = _wanted_sizes(op, context, axes)
         scales = _scales(op, context, axes)
+        if sizes is None and scales is None:
+            sizes = _attribute_sizes(op, axes)
+        if op.type.startswith("bicubic") and not op.attrs["align_corners"]:
+            x, scales = _single_cubic_elements(context, x, sizes, scales)
+        attributes = _mode(op, _may_be_one(sizes, scales))
         if op.type.endswith("_v2") and scales is not None:
             if sizes is not None and not op.attrs["align_corners"]:
                 _refuse_contradiction(context, x, sizes, scales)
@@ -56,12 +69,52 @@ def interpolate(op: SourceOp, context: Context) -> None:
             if isinstance(scales, list) and all(s == int(s) for s in scales):
                 return context.node("Resize", [x, None, _full_scales(context, scales)], attributes)
             sizes = _scaled_sizes(context, x, scales)
-        if sizes is None:
-            sizes = _attribute_sizes(op, axes)
+        assert sizes is not None, "without a size tensor and a scale the attributes give the sizes"
         return _resize_to(context, x, sizes, attributes)
 
     layout = str(op.attrs["data_layout"])
     context.bind(op, "Out", in_channels_first(context, context.input(op, "X"), layout, compute))
+
+
+def _may_be_one(sizes: list[int] | Value | None, scales: list[float] | Value | None) -> bool:
+    if isinstance(sizes, list):
+        return 1 in sizes
+    return not (sizes is None and isinstance(scales, list) and all(s >= 2 for s in scales))
+
+
+def _single_cubic_elements(
+    context: Context, x: Value, sizes: list[int] | Value | None, scales: list[float] | Value | None
+) -> tuple[Value, list[float] | Value | None]:
+    """Reduce axes that bicubic interpolation brings to one element, so that the rest need not care.
+
+    Paddle takes that element at the place -0.5, half way between the first element and its repetition before
+    the edge: with the kernel's weights for 0.5, (a / 8, 1/2 - a / 8, 1/2 - a / 8, a / 8), a = -0.75, and
+    the edge repeated that is ``(1 - a / 8) * x[0] + a / 8 * x[1]``.
+    """
+    old = x.shape[2:]
+    if isinstance(sizes, list):
+        single = [n == 1 for n in sizes]
+    elif sizes is None and isinstance(scales, list):
+        single = [isinstance(d, int) and int(np.float32(d) * np.float32(s)) == 1 for d, s in zip(old, scales)]
+    else:
+        return x, scales
+    ints = context.builder.ints
+    for axis, (one, size) in enumerate(zip(single, old), start=2):
+        if not one or size == 1:
+            continue
+        first = context.node("Slice", [x, ints(0), ints(1), ints(axis)])
+        second = context.node("Slice", [x, ints(1), ints(2), ints(axis)])
+        outer = -0.75 / 8
+        x = context.node(
+            "Add",
+            [
+                context.node("Mul", [first, context.scalar(1 - outer, x)]),
+                context.node("Mul", [second, context.scalar(outer, x)]),
+            ],
+        )
+        if isinstance(scales, list):
+            scales = [1.0 if a == axis else s for a, s in enumerate(scales, start=2)]
+    return x, scales
 
 
 def _wanted_sizes(op: SourceOp, context: Context, axes: int) -> list[int] | Value | None:

@@ -146,11 +146,15 @@ def crf_decoding(op: SourceOp, context: Context) -> None:
 def sequence_mask(op: SourceOp, context: Context) -> None:
     """For each length, as many ones, then zeros up to ``maxlen`` or the greatest length."""
     lengths = context.cast(context.any_input(op, "X", "0"), DType.INT64)
-    given, limit = context.any_optional(op, "MaxLenTensor", "1"), op.attrs.get("maxlen", op.attrs.get("max_len", -1))
+    given = context.any_optional(op, "MaxLenTensor", "1")
+    limit = int(op.attrs.get("maxlen", op.attrs.get("max_len", -1)))
+    known = context.known_ints(given)
+    if known:
+        given, limit = None, known[0]
     if given is not None:
         most = context.reshape(context.cast(given, DType.INT64), [])
     elif limit > 0:
-        most = context.scalar(int(limit), DType.INT64)
+        most = context.scalar(limit, DType.INT64)
     else:
         most = context.node("ReduceMax", [lengths], {"keepdims": 0})
     zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))

@@ -1,0 +1,191 @@
+"""Recurrent networks against Paddle, and the operators of Paddle 1.x against their formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hand_made import run
+from paddle_cases import Case, check, each
+
+from lite_core.errors import UnsupportedOperatorError
+
+RNG = np.random.default_rng(0)
+Array = np.ndarray[Any, Any]
+
+
+def array(*shape: int) -> Array:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+X = array(3, 5, 4)
+LENGTHS = np.array([5, 2, 3], np.int32)
+OPEN = [(None, None, 4)]
+
+
+def network(kind: str, **options: Any) -> Callable[[Any], Any]:
+    def build(p: Any) -> Any:
+        layer = getattr(p.nn, kind)(4, 6, **options)
+
+        def function(x: Any, lengths: Any = None) -> Any:
+            out, state = layer(x, None, lengths)
+            return (out, *state) if isinstance(state, tuple) else (out, state)
+
+        return _holding(p, layer, function)
+
+    return build
+
+
+def _holding(p: Any, layer: Any, function: Callable[..., Any]) -> Any:
+    """A layer of which the parameters of another are known, computing a function."""
+
+    class Holder(p.nn.Layer):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x: Any, lengths: Any = None) -> Any:
+            return function(x, lengths)
+
+    return Holder()
+
+
+def with_states(p: Any) -> Any:
+    layer = p.nn.LSTM(4, 6)
+
+    class Holder(p.nn.Layer):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x: Any, h: Any, c: Any) -> Any:
+            out, (last_h, last_c) = self.layer(x, (h, c))
+            return out, last_h, last_c
+
+    return Holder()
+
+
+# NOTE: Paddle 3.3 fails when it exports a recurrent layer as a legacy file, on its dropout state.
+PIR = ("pir",)
+
+CASES = [
+    Case(f"{kind.lower()}{name}{suffix}", network(kind, **options), [X], shapes=shapes, kinds=PIR)
+    for kind in ("LSTM", "GRU", "SimpleRNN")
+    for name, options in (
+        ("", {}),
+        ("_deep", {"num_layers": 2}),
+        ("_both_ways", {"direction": "bidirect"}),
+        ("_deep_both_ways", {"direction": "bidirect", "num_layers": 2}),
+        ("_steps_first", {"time_major": True}),
+    )
+    for suffix, shapes in (("", None), ("_open", OPEN))
+]
+CASES += [
+    Case(f"{kind.lower()}_lengths", network(kind, direction="bidirect", num_layers=2), [X, LENGTHS], kinds=PIR)
+    for kind in ("LSTM", "GRU", "SimpleRNN")
+]
+CASES += [
+    Case("rnn_relu", network("SimpleRNN", activation="relu"), [X], kinds=PIR),
+    Case("initial_states", with_states, [X, array(1, 3, 6), array(1, 3, 6)], kinds=PIR),
+]
+
+
+@each(CASES)
+def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+    check(case, paddle_models(kind), kind)
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize("peepholes", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_lstm_of_paddle_1(peepholes: bool, reverse: bool) -> None:
+    t, h = 5, 3
+    x, weight, bias = array(t, 4 * h), array(h, 4 * h), array(1, 7 * h if peepholes else 4 * h)
+    attrs = {"use_peepholes": peepholes, "is_reverse": reverse}
+    options = {"outputs": ["Hidden"], "parameters": ["Weight", "Bias"], "version": 1_008_000}
+    (out,) = run("lstm", {"Input": x, "Weight": weight, "Bias": bias}, attrs, **options)
+    flat = bias.ravel()
+    of_i, of_f, of_o = np.split(flat[4 * h :], 3) if peepholes else (np.zeros(h),) * 3
+    hidden, cell = np.zeros(h), np.zeros(h)
+    expected = np.zeros((t, h))
+    for step in reversed(range(t)) if reverse else range(t):
+        g, i, f, o = np.split(x[step] + flat[: 4 * h] + hidden @ weight, 4)
+        i, f = sigmoid(i + of_i * cell), sigmoid(f + of_f * cell)
+        cell = f * cell + i * np.tanh(g)
+        hidden = sigmoid(o + of_o * cell) * np.tanh(cell)
+        expected[step] = hidden
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
+
+
+def gru_step(x: Array, h: Array, weight: Array, origin: bool) -> Array:
+    size = h.shape[-1]
+    flat = weight.ravel()
+    gates, candidate = flat[: 2 * size * size].reshape(size, 2 * size), flat[2 * size * size :].reshape(size, size)
+    u, r = np.split(sigmoid(x[..., : 2 * size] + h @ gates), 2, axis=-1)
+    c = np.tanh(x[..., 2 * size :] + (r * h) @ candidate)
+    return u * h + (1 - u) * c if origin else (1 - u) * h + u * c
+
+
+@pytest.mark.parametrize("origin", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gru_of_paddle_1(origin: bool, reverse: bool) -> None:
+    t, h = 5, 3
+    x, weight, bias, initial = array(t, 3 * h), array(h, 3 * h), array(1, 3 * h), array(1, h)
+    attrs = {"is_reverse": reverse, "origin_mode": origin}
+    inputs = {"Input": x, "Weight": weight, "Bias": bias, "H0": initial}
+    options = {"outputs": ["Hidden"], "parameters": ["Weight", "Bias"], "version": 1_008_000}
+    (out,) = run("gru", inputs, attrs, **options)
+    state = initial[0]
+    expected = np.zeros((t, h))
+    for step in reversed(range(t)) if reverse else range(t):
+        state = gru_step(x[step] + bias[0], state, weight, origin)
+        expected[step] = state
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("origin", [False, True])
+def test_gru_unit(origin: bool) -> None:
+    b, h = 2, 3
+    x, weight, bias, state = array(b, 3 * h), array(h, 3 * h), array(1, 3 * h), array(b, h)
+    inputs = {"Input": x, "HiddenPrev": state, "Weight": weight, "Bias": bias}
+    options = {"outputs": ["Hidden", "Gate", "ResetHiddenPrev"], "parameters": ["Weight"], "version": 1_008_000}
+    hidden, gate, kept = run("gru_unit", inputs, {"origin_mode": origin}, **options)
+    np.testing.assert_allclose(hidden, gru_step(x + bias, state, weight, origin), rtol=1e-4, atol=1e-5)
+    assert gate.shape == (b, 3 * h)
+    np.testing.assert_allclose(kept, gate[:, h : 2 * h] * state, rtol=1e-5)
+
+
+def test_cudnn_lstm_with_packed_weights_is_rnn() -> None:
+    t, b, i, h = 4, 2, 3, 5
+    weights = [array(4 * h, i), array(4 * h, h), array(4 * h, h), array(4 * h, h), *(array(4 * h) for _ in range(4))]
+    x, h0, c0 = array(t, b, i), array(2, b, h), array(2, b, h)
+    attrs = {"hidden_size": h, "num_layers": 2}
+    packed = np.concatenate([w.ravel() for w in weights])
+    inputs = {"Input": x, "InitH": h0, "InitC": c0, "W": packed}
+    found = run("cudnn_lstm", inputs, attrs, outputs=["Out", "LastH", "LastC"], parameters=["W"])
+    inputs = {"Input": x, "PreState": [h0, c0], "WeightList": weights}
+    expected = run("rnn", inputs, {**attrs, "mode": "LSTM"}, outputs={"Out": 1, "State": 2})
+    for a, e in zip(found, expected):
+        np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
+
+
+def test_what_sequences_behind_each_other_cannot_be() -> None:
+    h = 3
+    inputs = {"Input": array(5, 3 * h), "Weight": array(h, 3 * h), "H0": array(2, h)}
+    with pytest.raises(UnsupportedOperatorError, match="initial state is for 2 sequences"):
+        run("gru", inputs, outputs=["Hidden"], parameters=["Weight"])
+    inputs = {"Input": array(5, 4 * h), "Weight": array(h, 4 * h)}
+    with pytest.raises(UnsupportedOperatorError, match="cell states"):
+        run("lstm", inputs, {"use_peepholes": False}, outputs=["Hidden", "Cell"], parameters=["Weight"])
+
+
+def test_wrong_number_of_weights() -> None:
+    inputs = {"Input": array(4, 2, 3), "PreState": [array(1, 2, 5)], "WeightList": [array(15, 3), array(15, 5)]}
+    with pytest.raises(UnsupportedOperatorError, match="2 weights, expected 4"):
+        run("rnn", inputs, {"mode": "GRU", "hidden_size": 5}, outputs={"Out": 1, "State": 1})

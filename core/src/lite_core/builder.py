@@ -42,6 +42,7 @@ class GraphBuilder:
         self._names: set[str] = outer._names if outer else set()
         self._node_names: set[str] = outer._node_names if outer else set()
         self._inference: GraphInference = GraphInference(outer._inference if outer else None)
+        self._unnamed: set[Value] = set()
         self._constant_cache: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
         #: Given to every node that is added without an origin of its own.
         self.origin: Origin | None = outer.origin if outer else None
@@ -128,6 +129,7 @@ class GraphBuilder:
             Value(self.unique_name(n or (label if i == 0 else f"{label}_{i}")), placeholder)
             for i, n in enumerate(names)
         ]
+        self._unnamed.update(v for v, n in zip(values, names) if not n)
         node = Node(
             op,
             inputs,
@@ -145,16 +147,20 @@ class GraphBuilder:
         self.graph.nodes.append(node)
         return values
 
+    def rename(self, value: Value, name: str) -> bool:
+        """Give the output of a node a better name than the one made up for it, where the name is free."""
+        if value not in self._unnamed or name in self._names:
+            return False
+        self._unnamed.discard(value)
+        self._names.add(name)
+        value.name = name
+        return True
+
     def output(self, value: Value, name: str = "") -> None:
-        """Make a value a graph output. A name of its own is given through an Identity node."""
-        if name and value.name != name:
-            producer = next((n for n in reversed(self.graph.nodes) if value in n.outputs), None)
-            renamable = producer is not None and value not in self.graph.outputs
-            if renamable and name not in self._names:
-                self._names.add(name)
-                value.name = name
-            else:
-                value = self.add("Identity", [value], output=name)
+        """Make a value a graph output. A name of its own is given through an Identity node where need be."""
+        if name and value.name != name and not self.rename(value, name):
+            value = self.add("Identity", [value], output=name)
+        self._unnamed.discard(value)
         self.graph.outputs.append(value)
 
     def build(self) -> Graph:

@@ -66,7 +66,7 @@ def read_model(path: str | os.PathLike[str], *, host: PluginHost | None = None, 
     candidates = [file] if file.exists() else [file.with_name(file.name + s) for r in readers for s in r.suffixes]
     candidates = [c for c in candidates if c.exists()]
     if not candidates:
-        raise ModelFormatError(f"model {str(path)!r}: there is no such file or folder")
+        raise ModelFormatError(f"model {str(path)!r}: there is no such file or folder; {_neighbours(file)}")
     for candidate in candidates:
         for reader in readers:
             if reader.sniff(candidate):
@@ -81,6 +81,14 @@ def _installed(host: PluginHost, readers: list[Format]) -> str:
         return f"no installed plugin reads model files. `pip install lite-paddle` reads Paddle's.{broken}"
     known = "; ".join(f"{r.name} reads {', '.join(r.suffixes)}" for r in readers)
     return f"no installed plugin recognises it ({known}).{broken}"
+
+
+def _neighbours(path: Path) -> str:
+    """What the nearest folder that exists holds: the reader of the message may have mistyped a name."""
+    folder = next((p for p in path.absolute().parents if p.is_dir()), Path("/"))
+    names = sorted(p.name for p in folder.iterdir())
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"{str(folder)!r} holds {shown or 'nothing'}"
 
 
 def _describe(path: Path) -> str:

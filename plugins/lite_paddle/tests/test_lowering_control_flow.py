@@ -40,7 +40,7 @@ def _loop(p: Any) -> Any:
         _, total, _ = p.static.nn.while_loop(
             lambda i, total, scale: i < n,
             lambda i, total, scale: [i + 1, total * 0.5 + x * scale, scale],
-            [i, x, p.full([1], 2.0)],
+            [i, x * 1.0, p.full([1], 2.0)],  # Paddle changes the initial values in dynamic mode
         )
         return total
 
@@ -64,11 +64,11 @@ def _nested(p: Any) -> Any:
             return [j + 1, y + x]
 
         def outer(i: Any, y: Any) -> list[Any]:
-            y = p.static.nn.while_loop(lambda j, y: j < i, inner, [p.zeros([1], "int64"), y])[1]
+            y = p.static.nn.while_loop(lambda j, y: j < i, inner, [p.zeros([1], "int64"), y * 1.0])[1]
             y = p.static.nn.cond(p.sum(y) > 5, lambda: y * 0.5, lambda: y + 1.0)
             return [i + 1, y]
 
-        return p.static.nn.while_loop(lambda i, y: i < n, outer, [p.zeros([1], "int64"), x])[1]
+        return p.static.nn.while_loop(lambda i, y: i < n, outer, [p.zeros([1], "int64"), x * 1.0])[1]
 
     return function
 
@@ -91,7 +91,7 @@ def _array(p: Any) -> Any:
         array = p.tensor.array_write(x, zero, array)
         array = p.tensor.array_write(x * 2.0, one, array)
         array = p.tensor.array_write(x * 3.0, zero, array)
-        return p.tensor.array_read(array, zero) - p.tensor.array_read(array, one), p.tensor.array_length(array)
+        return p.tensor.array_read(array, zero) - p.tensor.array_read(array, one), p.tensor.array_length(array) + zero
 
     return function
 

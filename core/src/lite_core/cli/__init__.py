@@ -15,7 +15,13 @@ from typing import Any
 import click
 
 from lite_core import __version__
-from lite_core.errors import BackendUnavailableError, LiteError, ModelFormatError
+from lite_core.errors import (
+    BackendUnavailableError,
+    InputError,
+    LiteError,
+    ModelFormatError,
+    UnsupportedOperatorError,
+)
 from lite_core.plugins import default_host
 
 __all__ = ["main"]
@@ -64,7 +70,7 @@ def lite() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with one of the exit codes above."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     as_json = "--json" in arguments
     try:
         result = lite.main(arguments, prog_name="lite", standalone_mode=False)
@@ -72,20 +78,27 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Abort:
         code = _fail("interrupted", EXIT_FAILURE, as_json)
     except click.ClickException as error:
-        code = _fail(error.format_message(), EXIT_USAGE, as_json, "lite --help")
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "lite"
+        code = _fail(error.format_message(), EXIT_USAGE, as_json, f"{path} --help")
     except LiteError as error:
         unavailable = isinstance(error, (BackendUnavailableError, ModelFormatError))
-        code = _fail(str(error), EXIT_UNAVAILABLE if unavailable else EXIT_FAILURE, as_json, _next(error))
+        code = EXIT_UNAVAILABLE if unavailable else EXIT_FAILURE
+        code = _fail(str(error), code, as_json, _next(error, arguments))
     except Exception as error:
         print(traceback.format_exc(), file=sys.stderr)
         code = _fail(f"Lite itself failed with {type(error).__name__}: {error}", EXIT_CRASH, as_json, "lite doctor")
     sys.exit(code)
 
 
-def _next(error: LiteError) -> str:
+def _next(error: LiteError, arguments: list[str]) -> str:
+    """The command that tells more about an error."""
+    model = next((a for a in arguments[1:] if not a.startswith("-")), "MODEL")
     if isinstance(error, BackendUnavailableError):
         return "lite backends"
-    return "lite doctor" if isinstance(error, ModelFormatError) else "lite check MODEL"
+    if isinstance(error, UnsupportedOperatorError):
+        return f"lite check {model}"
+    return f"lite inspect {model}" if isinstance(error, InputError) else "lite doctor"
 
 
 def _fail(message: str, code: int, as_json: bool, next_command: str = "") -> int:

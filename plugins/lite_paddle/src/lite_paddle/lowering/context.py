@@ -79,6 +79,8 @@ class Context:
         self.program = program
         self._outer = outer
         self._values: dict[SourceValue, Value] = {}
+        # Outputs of the model are named last, as Paddle's inference shows them.
+        self._outputs = {source for _, source in program.outputs}
         self._read: set[SourceValue] | None = None
         self._arrays: dict[SourceValue, AnyArray] = {}
         #: Float values that hold whole numbers, with the int8 tensors they were made from.
@@ -190,6 +192,8 @@ class Context:
         """Say which Lite values stand for the outputs in a slot. A slot the model does not use is skipped."""
         for source, value in zip(op.outputs.get(slot, ()), values):
             self._values[source] = value
+            if source not in self._outputs:
+                self.builder.rename(value, source.name)
 
     def bind_value(self, source: SourceValue, value: Value) -> None:
         """Say which Lite value stands for a source value (inputs, parameters, block arguments)."""

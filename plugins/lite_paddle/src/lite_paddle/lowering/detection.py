@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ _Attributes = dict[str, Any]
 
 def _attributes(op: SourceOp, **kinds: str) -> _Attributes:
     """Attributes that are there, as their kinds: ``int`` (also for flags), ``float``, ``ints``, ``floats``."""
-    convert = {
+    convert: dict[str, Callable[[Any], Any]] = {
         "int": int,
         "float": float,
         "ints": lambda a: [int(i) for i in a],

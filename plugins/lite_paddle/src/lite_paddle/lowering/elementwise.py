@@ -162,7 +162,9 @@ def arc_tangent_of_quotient(op: SourceOp, context: Context) -> None:
     zero, pi = context.scalar(0, x), context.scalar(np.pi, x)
     below = context.node("Less", [y, zero])
     half_turn = context.node("Where", [below, context.node("Neg", [pi]), pi])
-    angle = context.node("Atan", [context.node("Div", [y, x])])
+    # A negative zero would turn the quotient's infinity round.
+    divisor = context.node("Where", [context.node("Equal", [x, zero]), zero, x])
+    angle = context.node("Atan", [context.node("Div", [y, divisor])])
     angle = context.node("Where", [context.node("Less", [x, zero]), context.node("Add", [angle, half_turn]), angle])
     # Where x is 0 the quotient is infinite, which Atan maps to a quarter turn, except for 0 / 0.
     origin = context.node("And", [context.node("Equal", [v, zero]) for v in (x, y)])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from lite_core.ir import DType, Value
+from lite_core.ir import Attribute, DType, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
 from lite_paddle.lowering.integers import element_type, known_int
 from lite_paddle.source import SourceOp
@@ -142,7 +144,7 @@ def _put_mean(op: SourceOp, context: Context, x: Value, index: Value, values: Va
         raise Unlowerable(f"Reduce 'mean' of {x.dtype} rounds in a way that is not defined")
     counts = context.node("Expand", [context.scalar(1, x), context.node("Shape", [x])])
     ones = context.node("Expand", [context.scalar(1, x), context.node("Shape", [index])])
-    adding = {**axis, "reduction": "add"}
+    adding: dict[str, Attribute | list[Any]] = {**axis, "reduction": "add"}
     kept = x
     if not op.attrs["Include_self"]:
         kept = _put_constant(context, x, index, 0, axis)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lite_core.ir import Value
-from lite_paddle.lowering.context import Context, Unlowerable, lowers
+from lite_paddle.lowering.context import Array, Context, Unlowerable, lowers
 from lite_paddle.lowering.recurrent import gru_weights
 from lite_paddle.source import SourceOp
 
@@ -23,7 +23,7 @@ def _activation(op: SourceOp, name: str) -> str:
     return found
 
 
-def _known(context: Context, value: Value, what: str) -> np.ndarray:  # type: ignore[type-arg]
+def _known(context: Context, value: Value, what: str) -> Array:
     known = context.known(value)
     if known is None or known.dtype == object:
         raise Unlowerable(f"its {what} is not a parameter")

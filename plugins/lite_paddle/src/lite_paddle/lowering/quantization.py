@@ -21,7 +21,7 @@ _TINY = 1e-6
 
 def levels(bits: int) -> int:
     """The largest quantised number: 127 for 8 bits."""
-    return 2 ** (bits - 1) - 1
+    return (1 << (bits - 1)) - 1
 
 
 def rounded(context: Context, x: Value, round_type: int) -> Value:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.activation import activate
-from lite_paddle.lowering.context import Context, Unlowerable, lowers
+from lite_paddle.lowering.context import Array, Context, Unlowerable, lowers
 from lite_paddle.source import SourceOp
 
 __all__ = ["ENUM_ACTIVATIONS", "gru_weights", "reordered"]
@@ -179,8 +179,8 @@ def _unpacked(context: Context, op: SourceOp, x: Value, layers: int, directions:
     if packed is None or packed.dtype == object or not isinstance(size, int):
         raise Unlowerable("its packed weights, or the size of its input, are not known before the model runs")
     flat, at = np.asarray(packed).reshape(-1), 0
-    arrays = []
-    shapes = []
+    arrays: list[Array] = []
+    shapes: list[tuple[int, ...]] = []
     for layer in range(layers):
         inputs = size if layer == 0 else directions * hidden
         shapes += [(4 * hidden, inputs), (4 * hidden, hidden)] * directions

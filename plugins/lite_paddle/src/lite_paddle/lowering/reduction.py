@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from lite_core.ir import DType, Value
+from lite_core.ir import Attribute, DType, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
 from lite_paddle.lowering.integers import (
     FIRST_WITH_0D,
@@ -156,7 +157,7 @@ def cumprod(op: SourceOp, context: Context) -> None:
     inner.builder.output(following)
     inner.builder.output(inner.node("Identity", [given]))
     backwards = [int(bool(op.attrs["reverse"]))]
-    attributes = {
+    attributes: dict[str, Attribute | list[Any]] = {
         "body": inner.builder.build(),
         "num_scan_inputs": 1,
         "scan_input_axes": [axis],

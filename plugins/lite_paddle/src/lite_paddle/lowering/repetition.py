@@ -41,7 +41,7 @@ def _repeated(context: Context, x: Value, times: list[Element]) -> Value:
     rank = context.rank(x, "it is repeated axis by axis")
     if len(times) > rank:
         x = context.node("Unsqueeze", [x, context.builder.ints(*range(len(times) - rank))])
-    times = [1] * (rank - len(times)) + times
+    times = [*[1] * (rank - len(times)), *times]
     if all(isinstance(t, int) and t == 1 for t in times):
         return x
     return context.node("Tile", [x, shape_vector(context, times)])

@@ -13,7 +13,7 @@ def grid_sampler(op: SourceOp, context: Context) -> None:
     mode = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}.get(op.attrs["mode"])
     if mode is None:
         raise Unlowerable(f"its mode is {op.attrs['mode']!r}, expected bilinear, nearest or bicubic")
-    attributes = {
+    attributes: dict[str, str | int] = {
         "mode": mode,
         "padding_mode": str(op.attrs["padding_mode"]),
         "align_corners": int(bool(op.attrs["align_corners"])),

@@ -6,7 +6,9 @@ tensor is one sequence here: axis 0 is time. Operators that mean nothing for one
 
 from __future__ import annotations
 
-from lite_core.ir import DType, Value
+from typing import Any
+
+from lite_core.ir import Attribute, DType, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
 from lite_paddle.lowering.dynamic import dimension, shape_vector
 from lite_paddle.lowering.rearrangement import flipped
@@ -128,7 +130,7 @@ def crf_decoding(op: SourceOp, context: Context) -> None:
     came_from = backward.node("Gather", [origin, tag])
     backward.builder.output(came_from)
     backward.builder.output(backward.node("Identity", [came_from]))
-    attributes = {
+    attributes: dict[str, Attribute | list[Any]] = {
         "body": backward.builder.build(),
         "num_scan_inputs": 1,
         "scan_input_directions": [1],

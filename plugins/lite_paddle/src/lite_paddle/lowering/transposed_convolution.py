@@ -94,7 +94,7 @@ def _transposed(
         else:
             # Paddle allows up to stride - 1 elements more than the natural size.
             extra, cut = [s - 1 for s in geometry.strides], True
-    attributes = {
+    attributes: dict[str, int | tuple[int, ...]] = {
         "strides": tuple(geometry.strides),
         "dilations": tuple(geometry.dilations),
         "group": int(op.attrs.get("groups", 1)),

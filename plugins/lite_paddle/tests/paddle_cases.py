@@ -10,7 +10,7 @@ Paddle runs every case in dynamic mode, exports it, and writes inputs and result
 :func:`check` reads the model with lite_paddle, runs it by the operators' references, and compares. Paddle is
 never imported by the tests themselves.
 
-Run by hand: ``python paddle_cases.py test_lowering_pooling.py pir /tmp/models [name ...]``.
+Run by hand: ``python paddle_cases.py test_lowering_pooling.py pir models [name ...]``.
 """
 
 from __future__ import annotations

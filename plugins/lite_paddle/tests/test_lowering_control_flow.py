@@ -119,7 +119,52 @@ def _appending(join: str, axis: int, first: bool) -> Callable[[Any], Any]:
     return build
 
 
+# Paddle turns Python's own loops and lists into operators, for functions of modules only.
+
+
+def loop_appends(x: Any, n: Any) -> Any:
+    import paddle
+
+    found = []
+    y = x * 1.0
+    for _ in range(n):
+        y = y * 0.5 + 1.0
+        found.append(y)
+    return paddle.stack(found, axis=1)
+
+
+def loop_appends_behind(x: Any, n: Any) -> Any:
+    import paddle
+
+    found = [x]
+    y = x * 1.0
+    for _ in range(n):
+        y = y * 0.5 + 1.0
+        found.append(y)
+    return paddle.concat(found, axis=-1)
+
+
+def loop_breaks(x: Any, n: Any) -> Any:
+    y = x * 1.0
+    for _ in range(n):
+        y = y + 1.0
+        if y.sum() > 8:
+            break
+    return y
+
+
+def loop_fills(x: Any, n: Any) -> Any:
+    y = x * 1.0
+    for i in range(n):
+        y[:, i] = y[:, i] * 2.0
+    return y
+
+
 CASES = [
+    Case("loop_appends", lambda p: loop_appends, [X, THREE], kinds=PIR),
+    Case("loop_appends_behind", lambda p: loop_appends_behind, [X, THREE], kinds=PIR),
+    Case("loop_breaks", lambda p: loop_breaks, [X, THREE], kinds=PIR),
+    Case("loop_fills", lambda p: loop_fills, [X, THREE], kinds=PIR),
     Case("cond", _cond, [X], kinds=PIR),
     Case("cond_negative", _cond, [-np.abs(X)], shapes=[(None, 3)], kinds=PIR),
     Case("cond_outer", _cond_outer, [X], kinds=PIR),

@@ -91,6 +91,18 @@ CASES = [
 ]
 
 
+def _index_put(*indices: Any, accumulate: bool = False) -> Callable[[Any], Any]:
+    return lambda p: lambda x, v: p.index_put(x, [p.to_tensor(i) for i in indices], v, accumulate)
+
+
+CASES += [
+    *both("index_put", _index_put(IDS), X, X[:1], kinds=PIR),
+    *both("index_put_tuples", _index_put(IDS[:2, None], IDS[:2]), X, VALUES[:2], kinds=PIR),
+    *both("index_put_added", _index_put(IDS, accumulate=True), X, X[:3], kinds=PIR),
+    *both("index_put_mask", lambda p: lambda x, v: p.index_put(x, [x > 0], v), X, X[0, :1], kinds=PIR),
+]
+
+
 @each(CASES)
 def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -128,3 +129,10 @@ def test_origins_name_the_users_operators() -> None:
     graph = lite.read_model(TINY)
     origins = {n.origin.op for n in graph.nodes if n.origin}
     assert "pd_op.conv2d" in origins
+
+
+def test_the_documentation_lists_every_operator() -> None:
+    from lite_paddle.lowering import supported_ops
+
+    page = (Path(__file__).parents[3] / "docs/paddle.md").read_text().partition("## Operators")[2]
+    assert set(re.findall(r"`(\w+)`", page.partition("| --- |")[2])) == set(supported_ops())

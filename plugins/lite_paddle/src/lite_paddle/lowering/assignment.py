@@ -62,9 +62,9 @@ def _after(context: Context, start: Element) -> Element:
     """The end of a slice of one element."""
     if isinstance(start, int):
         return 2**31 - 1 if start == -1 else start + 1
-    raise_end = context.node("Add", [start, context.builder.ints(1)])
+    following = context.node("Add", [start, context.builder.ints(1)])
     last = context.node("Equal", [start, context.builder.ints(-1)])
-    return context.node("Where", [last, context.builder.ints(2**31 - 1), raise_end])
+    return context.node("Where", [last, context.builder.ints(2**31 - 1), following])
 
 
 def _shape_of(context: Context, x: Value) -> Value:

@@ -9,6 +9,7 @@ import numpy as np
 from lite_core.ir import Attribute, DType, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
 from lite_paddle.lowering.integers import element_type, known_int
+from lite_paddle.lowering.shape import stacked
 from lite_paddle.source import SourceOp
 
 # **** reading ****
@@ -175,3 +176,41 @@ def scatter_nd_add(op: SourceOp, context: Context) -> None:
     index = context.cast(context.input(op, "Index"), DType.INT64)
     inputs = [context.input(op, "X"), index, context.input(op, "Updates")]
     context.emit(op, "ScatterND", inputs, {"reduction": "add"})
+
+
+@lowers("index_put")
+def index_put(op: SourceOp, context: Context) -> None:
+    """``x[indices] = value`` or, with ``accumulate``, ``+=``, along the first axes of ``x``."""
+    x, value = context.any_input(op, "x", "0"), context.any_input(op, "value", "2")
+    indices = context.inputs(op, "indices" if "indices" in op.inputs else "1")
+    if not indices:
+        raise Unlowerable("it has no indices")
+    if any(index.dtype is DType.BOOL for index in indices):
+        if len(indices) > 1:
+            raise Unlowerable("masks beside other indices are not supported")
+        places = context.node("Transpose", [context.node("NonZero", indices)], {"perm": [1, 0]})
+        depth = context.rank(indices[0], "it is a mask over the first axes")
+    else:
+        places, depth = _index_tuples(context, indices), len(indices)
+    wanted = [
+        context.node("Shape", [places], {"end": -1}),
+        context.node("Shape", [x], {"start": depth}),
+    ]
+    shape = context.node("Concat", wanted, {"axis": 0})
+    updates = context.node("Expand", [context.cast(value, x.dtype), shape])
+    reduction = {"reduction": "add"} if op.attrs.get("accumulate") else {}
+    result = context.node("ScatterND", [x, places, updates], reduction)
+    for slot in ("out", "0"):
+        context.bind(op, slot, result)
+
+
+def _index_tuples(context: Context, indices: list[Value]) -> Value:
+    """Indices broadcast against each other, side by side along a new last axis."""
+    indices = [context.cast(index, DType.INT64) for index in indices]
+    if any(index.shape != indices[0].shape for index in indices) or indices[0].type.rank is None:
+        total = indices[0]
+        for index in indices[1:]:
+            total = context.node("Add", [total, index])
+        shape = context.node("Shape", [total])
+        indices = [context.node("Expand", [index, shape]) for index in indices]
+    return stacked(context, indices, -1)

@@ -23,8 +23,8 @@ __all__ = [
     "int_elements",
     "int_vector",
     "known_int",
+    "known_ints",
     "normalized",
-    "optional_ints",
     "scalar_result",
 ]
 
@@ -82,20 +82,22 @@ def elements_of(context: Context, vector: Value) -> list[Element]:
     ]
 
 
-def optional_ints(op: SourceOp, context: Context, attribute: str, slot: str = "", list_slot: str = "") -> list[int]:
+def known_ints(op: SourceOp, context: Context, attribute: str, slot: str = "", list_slot: str = "") -> list[int]:
     """The integers, all of which must be known. Raises Unlowerable where one is not."""
     found = _tensors(op, context, slot, list_slot)
     if found is None:
         return _attribute(op, attribute)
     known = context.known_ints(found)
     if known is None:
-        raise Unlowerable(f"{attribute} is computed when the model runs", f"export it with a constant {attribute}")
+        raise Unlowerable(
+            f"{attribute} is computed when the model runs", f"export the model with a constant {attribute}"
+        )
     return known
 
 
 def known_int(op: SourceOp, context: Context, attribute: str, slot: str = "") -> int:
     """The one integer, which must be known. Raises Unlowerable where it is not."""
-    found = optional_ints(op, context, attribute, slot)
+    found = known_ints(op, context, attribute, slot)
     if len(found) != 1:
         raise Unlowerable(f"{attribute} must be one number, is {found}")
     return found[0]

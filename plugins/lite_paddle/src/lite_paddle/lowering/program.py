@@ -116,7 +116,7 @@ def _input(builder: GraphBuilder, name: str, source: SourceValue):  # type: igno
     return builder.input(name, source.type.dtype, dims)
 
 
-def _aligned(array: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _aligned(array: np.ndarray) -> np.ndarray:
     """Parameters lie unaligned in the file; NumPy is slow, and BLAS refuses, on those."""
     DType.of(array.dtype)
     return array if array.flags.aligned else np.array(array)

@@ -11,8 +11,8 @@ from lite_paddle.lowering.integers import (
     FIRST_WITH_0D,
     element_type,
     known_int,
+    known_ints,
     normalized,
-    optional_ints,
     scalar_result,
 )
 from lite_paddle.source import SourceOp
@@ -43,7 +43,7 @@ def reduced(context: Context, type_: str, x: Value, axes: list[int], keep: bool)
 def _axes(op: SourceOp, context: Context) -> list[int]:
     """The axes to reduce; empty for all of them."""
     if op.inputs.get("AxisTensor") or op.inputs.get("AxisTensorList"):
-        return optional_ints(op, context, "dim", "AxisTensor", "AxisTensorList")
+        return known_ints(op, context, "dim", "AxisTensor", "AxisTensorList")
     if op.attrs.get("reduce_all"):
         return []
     found = op.attrs.get("dim")

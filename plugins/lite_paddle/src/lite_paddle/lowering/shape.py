@@ -12,8 +12,8 @@ from lite_paddle.lowering.integers import (
     elements_of,
     int_vector,
     known_int,
+    known_ints,
     normalized,
-    optional_ints,
     scalar_result,
 )
 from lite_paddle.source import SourceOp
@@ -66,7 +66,7 @@ def flatten_contiguous_range(op: SourceOp, context: Context) -> None:
 @lowers("squeeze", "squeeze2")
 def squeeze(op: SourceOp, context: Context) -> None:
     x = context.input(op, "X")
-    axes = optional_ints(op, context, "axes", "AxesTensor", "AxesTensorList")
+    axes = known_ints(op, context, "axes", "AxesTensor", "AxesTensorList")
     rank = context.rank(x, "squeeze keeps what is not of size 1")
     if rank == 0:
         context.bind(op, "Out", x)
@@ -92,7 +92,7 @@ def _certainly_not_one(x: Value, axis: int) -> bool:
 @lowers("unsqueeze", "unsqueeze2")
 def unsqueeze(op: SourceOp, context: Context) -> None:
     x = context.input(op, "X")
-    axes = optional_ints(op, context, "axes", "AxesTensor", "AxesTensorList")
+    axes = known_ints(op, context, "axes", "AxesTensor", "AxesTensorList")
     rank = context.rank(x, "unsqueeze puts its axes in one after another")
     places: list[int | None] = list(range(rank))
     for axis in axes:
@@ -123,7 +123,8 @@ def split(op: SourceOp, context: Context) -> None:
     if number:
         if number != count:
             raise Unlowerable(f"num is {number}, but it has {count} outputs")
-        _bind_parts(op, context, context.nodes("Split", [x], {"axis": axis, "num_outputs": count}, outputs=count))
+        attributes = {"axis": axis, "num_outputs": count}
+        context.bind(op, "Out", *context.nodes("Split", [x], attributes, outputs=count))
         return
     vector = int_vector(op, context, "sections", "SectionsTensor", "SectionsTensorList")
     sections = elements_of(context, vector)
@@ -131,11 +132,7 @@ def split(op: SourceOp, context: Context) -> None:
         raise Unlowerable(f"sections has {len(sections)} entries, but it has {count} outputs")
     if -1 in [s for s in sections if isinstance(s, int)]:
         vector = _fill_rest(context, sections, dimension(context, x, axis))
-    _bind_parts(op, context, context.nodes("Split", [x, vector], {"axis": axis}, outputs=count))
-
-
-def _bind_parts(op: SourceOp, context: Context, parts: list[Value]) -> None:
-    context.bind(op, "Out", *parts)
+    context.bind(op, "Out", *context.nodes("Split", [x, vector], {"axis": axis}, outputs=count))
 
 
 def _fill_rest(context: Context, sections: list[Element], size: Element) -> Value:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
 from lite_paddle.lowering.dynamic import dimension, reshape_to, shape_vector
-from lite_paddle.lowering.integers import normalized, optional_ints
+from lite_paddle.lowering.integers import known_ints, normalized
 from lite_paddle.lowering.shape import stacked
 from lite_paddle.source import SourceBlock, SourceOp, SourceValue
 
@@ -201,8 +201,8 @@ def slice_of_array(op: SourceOp, context: Context) -> bool:
         return False
     if isinstance(array, LoopArray) or array.appended is not None:
         raise Unlowerable("it takes a part of a list that a loop fills", _REMEDY)
-    (start,) = optional_ints(op, context, "starts", "StartsTensor", "StartsTensorList")
-    (end,) = optional_ints(op, context, "ends", "EndsTensor", "EndsTensorList")
+    (start,) = known_ints(op, context, "starts", "StartsTensor", "StartsTensorList")
+    (end,) = known_ints(op, context, "ends", "EndsTensor", "EndsTensorList")
     _bind_part(context, op.outputs["Out"][0], array, start, end, bool(op.attrs.get("decrease_axis")))
     return True
 

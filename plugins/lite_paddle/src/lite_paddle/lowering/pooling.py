@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from lite_core.ir import Dim, Value
@@ -80,13 +81,14 @@ def read_geometry(op: SourceOp, kernel: list[int], sizes: tuple[Dim, ...]) -> Po
 
 
 def maximum_pool(context: Context, x: Value, geometry: PoolGeometry) -> Value:
+    """The maximum of every window, also of those that lie wholly in the padding."""
     if not geometry.window_may_lie_in_padding:
         return context.node("MaxPool", [x], geometry.attributes())
     result = context.node("MaxPool", [x], geometry.with_floor().attributes())
     if not x.dtype.is_floating:
         return result
     # Paddle's maximum of a window wholly in the padding is the lowest finite number.
-    lowest = -65504.0 if x.dtype.is_half else np.finfo(x.dtype.numpy).min
+    lowest = float(ml_dtypes.finfo(x.dtype.numpy).min)
     return context.node("Max", [result, context.scalar(lowest, x)])
 
 

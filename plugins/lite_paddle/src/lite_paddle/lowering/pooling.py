@@ -88,7 +88,7 @@ def maximum_pool(context: Context, x: Value, geometry: PoolGeometry) -> Value:
     if not x.dtype.is_floating:
         return result
     # Paddle's maximum of a window wholly in the padding is the lowest finite number.
-    lowest = float(ml_dtypes.finfo(x.dtype.numpy).min)
+    lowest = float(ml_dtypes.finfo(x.dtype.numpy).min)  # type: ignore[no-untyped-call]
     return context.node("Max", [result, context.scalar(lowest, x)])
 
 

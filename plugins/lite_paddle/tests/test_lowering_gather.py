@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import graph_of, run
-from paddle_cases import Case, check, each
+from hand_made import graph_of, only, same
+from paddle_cases import Case, both, check, each
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -18,15 +18,6 @@ X = RNG.standard_normal((4, 3)).astype(np.float32)
 IDS = np.array([2, 0, 2], np.int64)
 GRID = RNG.integers(0, 3, (4, 2)).astype(np.int64)
 PIR = ("pir",)  # Paddle 3 can no longer export these the old way
-
-
-def both(name: str, build: Callable[[Any], Any], *inputs: Any, **options: Any) -> list[Case]:
-    """A case with fixed shapes and one whose sizes are all open."""
-    open_shapes = [[None] * a.ndim for a in inputs]
-    return [
-        Case(name, build, inputs, **options),
-        Case(f"{name}_open", build, inputs, shapes=open_shapes, **options),
-    ]
 
 
 def _embedding(padding: int | None) -> Callable[[Any], Any]:
@@ -109,16 +100,6 @@ def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) 
 
 
 # **** old files, by hand ****
-
-
-def only(op_type: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None, **options: Any) -> Any:
-    (result,) = run(op_type, inputs, attrs, **options)
-    return result
-
-
-def same(actual: Any, expected: Any) -> None:
-    np.testing.assert_array_equal(actual, expected)
-    assert actual.dtype == np.asarray(expected).dtype
 
 
 def test_columns_of_indices() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import run
-from paddle_cases import Case, check, each
+from hand_made import only, run
+from paddle_cases import Case, both, check, each, of
 
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((2, 3, 4)).astype(np.float32)
@@ -18,19 +18,6 @@ INTEGERS = RNG.integers(-5, 5, (3, 4)).astype(np.int32)
 TRUTH = X > 0
 SCALAR = np.array(2.5, np.float32)
 PIR = ("pir",)  # Paddle 3 can no longer export these the old way
-
-
-def both(name: str, build: Callable[[Any], Any], *inputs: Any, **options: Any) -> list[Case]:
-    """A case with fixed shapes and one whose sizes are all open."""
-    open_shapes = [[None] * a.ndim for a in inputs]
-    return [
-        Case(name, build, inputs, **options),
-        Case(f"{name}_open", build, inputs, shapes=open_shapes, **options),
-    ]
-
-
-def of(method: str, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
-    return lambda p: lambda x: getattr(p, method)(x, *arguments, **options)
 
 
 CASES = [
@@ -101,11 +88,6 @@ def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) 
 
 
 # **** old files, by hand ****
-
-
-def only(op_type: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None, **options: Any) -> Any:
-    (result,) = run(op_type, inputs, attrs, **options)
-    return result
 
 
 @pytest.mark.parametrize("op_type", ["reduce_sum", "mean", "logsumexp", "p_norm", "frobenius_norm", "arg_max"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import graph_of, run
+from hand_made import graph_of, only
 
 from lite_core.errors import UnsupportedOperatorError
 from lite_paddle.lowering import supported_ops
@@ -15,11 +15,6 @@ from lite_paddle.lowering import supported_ops
 RNG = np.random.default_rng(6)
 X = RNG.standard_normal((5, 3)).astype(np.float32)
 OPEN = {"X": [-1, 3]}
-
-
-def only(op_type: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None, **options: Any) -> Any:
-    (result,) = run(op_type, inputs, attrs, **options)
-    return result
 
 
 @pytest.mark.parametrize(

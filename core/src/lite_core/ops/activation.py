@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType, Shape
-from lite_core.ops.checks import differ, shape_text
 from lite_core.ops.dtypes import FLOATS, NUMERIC, SIGNED
 from lite_core.ops.error_function import error_function
 from lite_core.ops.inference import Inference, fail, same_as_first
 from lite_core.ops.registry import choice, op
+from lite_core.ops.shape_checks import differ, format_shape
 
 Array = np.ndarray[Any, Any]
 Reference = Callable[..., Array]
@@ -55,7 +55,7 @@ def _infer_prelu(inference: Inference) -> list[Shape | None]:
         matched = zip(shape[len(shape) - len(slope) :], slope)
         if len(slope) > len(shape) or any(s != 1 and differ(d, s) for d, s in matched):
             raise fail(
-                f"slope of shape {shape_text(slope)} does not broadcast to X of shape {shape_text(shape)}; "
+                f"slope of shape {format_shape(slope)} does not broadcast to X of shape {format_shape(shape)}; "
                 "aligned at the right, each of its dimensions must be 1 or that of X"
             )
     return same_as_first(inference)

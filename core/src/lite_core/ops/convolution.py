@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, DType, Shape, fresh_dim
-from lite_core.ops.checks import check_vector, differ, shape_text
 from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.inference import Inference, fail
 from lite_core.ops.registry import op, optional
 from lite_core.ops.rounding import round_to, wrap_to_int32
+from lite_core.ops.shape_checks import check_vector, differ, format_shape
 from lite_core.ops.spatial import (
     WINDOW_ATTRIBUTES,
     WindowAttributes,
@@ -61,15 +61,15 @@ def convolution_kernel(x: Shape | None, w: Shape | None, kernel_shape: tuple[int
     """
     for shape, what in ((x, "the input"), (w, "the weights")):
         if shape is not None and len(shape) < 3:
-            raise fail(f"{what} must have rank 3 or more (two axes and the spatial ones), is {shape_text(shape)}")
+            raise fail(f"{what} must have rank 3 or more (two axes and the spatial ones), is {format_shape(shape)}")
     if x is not None and w is not None and len(x) != len(w):
-        raise fail(f"the input {shape_text(x)} and the weights {shape_text(w)} must have the same rank")
+        raise fail(f"the input {format_shape(x)} and the weights {format_shape(w)} must have the same rank")
     known = w if w is not None else x
     if kernel_shape is not None:
         if known is not None and len(kernel_shape) != len(known) - 2:
             raise fail(f"kernel_shape {list(kernel_shape)} must have {len(known) - 2} elements, one per spatial axis")
         if w is not None and any(differ(a, b) for a, b in zip(kernel_shape, w[2:])):
-            raise fail(f"kernel_shape {list(kernel_shape)} differs from the weights {shape_text(w)}")
+            raise fail(f"kernel_shape {list(kernel_shape)} differs from the weights {format_shape(w)}")
         kernel: Shape = kernel_shape
     elif w is not None:
         kernel = w[2:]
@@ -86,14 +86,14 @@ def check_channels(x: Shape | None, w: Shape | None, group: int) -> None:
     if group < 1:
         raise fail(f"group must be at least 1, is {group}")
     if w is not None and isinstance(w[0], int) and w[0] % group:
-        raise fail(f"group {group} does not divide the {w[0]} output channels of the weights {shape_text(w)}")
+        raise fail(f"group {group} does not divide the {w[0]} output channels of the weights {format_shape(w)}")
     if x is None:
         return
     if isinstance(x[1], int) and x[1] % group:
-        raise fail(f"group {group} does not divide the {x[1]} channels of the input {shape_text(x)}")
+        raise fail(f"group {group} does not divide the {x[1]} channels of the input {format_shape(x)}")
     if w is not None and differ(x[1], w[1] * group):
         raise fail(
-            f"the input {shape_text(x)} has {x[1]} channels, the weights {shape_text(w)} with group {group} "
+            f"the input {format_shape(x)} has {x[1]} channels, the weights {format_shape(w)} with group {group} "
             f"need {w[1] * group}"
         )
 
@@ -264,7 +264,7 @@ def _check_quantization(
         return
     if channels is None:
         if len(shape) > 1 or isinstance(shape[0], int):
-            raise fail(f"{what} must be a scalar, is {shape_text(shape)}")
+            raise fail(f"{what} must be a scalar, is {format_shape(shape)}")
     else:
         check_vector(inference, index, channels, what, per)
 

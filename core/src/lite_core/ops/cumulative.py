@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType, Shape
-from lite_core.ops.checks import shape_text
 from lite_core.ops.dtypes import FLOATS, INDICES
 from lite_core.ops.inference import Inference, fail, normalize_axis, same_as_first
 from lite_core.ops.registry import op
+from lite_core.ops.shape_checks import format_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -19,7 +19,7 @@ def _infer_cum_sum(inference: Inference) -> list[Shape | None]:
     shape, axis = inference.shape(0), inference.ints(1)
     if axis is not None:
         if len(axis) != 1:
-            raise fail(f"axis must be a scalar, has shape {shape_text(inference.shape(1))}")
+            raise fail(f"axis must be a scalar, has shape {format_shape(inference.shape(1))}")
         if shape is not None:
             normalize_axis(axis[0], len(shape))
     return same_as_first(inference)

@@ -10,7 +10,6 @@ import numpy as np
 
 from lite_core.ir import Dim, Shape, fresh_dim
 from lite_core.ir import product as product_of
-from lite_core.ops.checks import check_vector, differ, shape_text
 from lite_core.ops.convolution import (
     check_channels,
     convolution_kernel,
@@ -20,6 +19,7 @@ from lite_core.ops.convolution import (
 from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.inference import Inference, fail
 from lite_core.ops.registry import op, optional
+from lite_core.ops.shape_checks import check_vector, differ, format_shape
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows, window_counts
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +33,7 @@ def _infer_deform_conv(inference: Inference) -> list[Shape | None]:
         return [None]
     check_channels(x, w, group)
     if offset_group < 1 or (x is not None and isinstance(x[1], int) and x[1] % offset_group):
-        raise fail(f"offset_group {offset_group} must divide the channels of the input {shape_text(x)}")
+        raise fail(f"offset_group {offset_group} must divide the channels of the input {format_shape(x)}")
     channels = fresh_dim("channels") if w is None else w[0]
     check_vector(inference, 3, channels, "the bias", "output channel")
     batch: Dim = fresh_dim("batch") if x is None else x[0]
@@ -45,7 +45,7 @@ def _infer_deform_conv(inference: Inference) -> list[Shape | None]:
         expected = (batch, per_window, *counts)
         shape = inference.shape(index) if inference.has(index) else None
         if shape is not None and (len(shape) != len(expected) or any(differ(a, b) for a, b in zip(shape, expected))):
-            raise fail(f"{what} must be {shape_text(expected)}, is {shape_text(shape)}")
+            raise fail(f"{what} must be {format_shape(expected)}, is {format_shape(shape)}")
     return [(batch, channels, *counts)]
 
 

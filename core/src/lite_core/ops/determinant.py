@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Shape
-from lite_core.ops.checks import differ, shape_text
 from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.inference import Inference, fail
 from lite_core.ops.registry import op
+from lite_core.ops.shape_checks import differ, format_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -20,7 +20,7 @@ def _infer_det(inference: Inference) -> list[Shape | None]:
     if shape is None:
         return [None]
     if len(shape) < 2 or differ(shape[-2], shape[-1]):
-        raise fail(f"X must be square matrices, [..., n, n]; it is {shape_text(shape)}")
+        raise fail(f"X must be square matrices, [..., n, n]; it is {format_shape(shape)}")
     return [shape[:-2]]
 
 

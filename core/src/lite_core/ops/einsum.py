@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, Shape, broadcast, fresh_dim
-from lite_core.ops.checks import differ, shape_text
 from lite_core.ops.dtypes import NUMERIC
 from lite_core.ops.inference import Inference, fail
 from lite_core.ops.registry import op, required
+from lite_core.ops.shape_checks import differ, format_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -94,14 +94,15 @@ def _infer_einsum(inference: Inference) -> list[Shape | None]:
         for label, size in zip(labels, shape if shape is not None else ()):
             if differ(own.setdefault(label, size), size):
                 raise fail(
-                    f"equation {equation!r}: {label!r} is {own[label]} and {size} in input {number} {shape_text(shape)}"
+                    f"equation {equation!r}: {label!r} is {own[label]} and {size} in input {number} "
+                    f"{format_shape(shape)}"
                 )
         for label, size in own.items():
             try:
                 sizes[label] = broadcast(sizes.get(label, 1), size)
             except ValueError:
                 raise fail(
-                    f"equation {equation!r}: {label!r} is {size} in input {number} {shape_text(shape)}, and "
+                    f"equation {equation!r}: {label!r} is {size} in input {number} {format_shape(shape)}, and "
                     f"{sizes[label]} in an input before it"
                 ) from None
     return [tuple(sizes[label] if label in sizes else fresh_dim("size") for label in parsed.output)]

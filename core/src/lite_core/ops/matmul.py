@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType, Shape, fresh_dim
-from lite_core.ops.checks import differ, shape_text
 from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.inference import Inference, broadcast_shapes, fail
 from lite_core.ops.registry import op
 from lite_core.ops.rounding import round_to, wrap_to_int32
+from lite_core.ops.shape_checks import differ, format_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +39,7 @@ def _matrix(shape: Shape | None, transposed: int, what: str) -> Shape:
     if shape is None:
         return (fresh_dim("rows"), fresh_dim("columns"))
     if len(shape) != 2:
-        raise fail(f"{what} must be a matrix, is {shape_text(shape)}")
+        raise fail(f"{what} must be a matrix, is {format_shape(shape)}")
     return shape[::-1] if transposed else shape
 
 
@@ -49,7 +49,7 @@ def _infer_gemm(inference: Inference) -> list[Shape | None]:
     b = _matrix(inference.shape(1), attributes["transB"], "B")
     if differ(a[1], b[0]):
         raise fail(
-            f"A' {shape_text(a)} and B' {shape_text(b)} (transA={attributes['transA']}, "
+            f"A' {format_shape(a)} and B' {format_shape(b)} (transA={attributes['transA']}, "
             f"transB={attributes['transB']}) do not multiply: {a[1]} columns, {b[0]} rows"
         )
     result = (a[0], b[1])
@@ -57,7 +57,7 @@ def _infer_gemm(inference: Inference) -> list[Shape | None]:
         c = inference.shape(2)
         spread = broadcast_shapes(c, result)
         if spread is not None and (len(spread) != 2 or any(differ(m, n) for m, n in zip(spread, result))):
-            raise fail(f"C {shape_text(c)} must broadcast to {shape_text(result)}")
+            raise fail(f"C {format_shape(c)} must broadcast to {format_shape(result)}")
     return [result]
 
 
@@ -94,7 +94,7 @@ def product_shape(a: Shape | None, b: Shape | None) -> Shape | None:
         return None
     inner_a, inner_b = a[-1], b[-2] if len(b) > 1 else b[0]
     if differ(inner_a, inner_b):
-        raise fail(f"A {shape_text(a)} and B {shape_text(b)} do not multiply: {inner_a} columns, {inner_b} rows")
+        raise fail(f"A {format_shape(a)} and B {format_shape(b)} do not multiply: {inner_a} columns, {inner_b} rows")
     stack = broadcast_shapes(a[:-2], b[:-2])
     assert stack is not None
     return (*stack, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
@@ -136,12 +136,12 @@ def _check_parameter(inference: Inference, index: int, operand: Shape | None, wh
     if len(shape) == 1:
         length = (operand[-2] if len(operand) > 1 else 1) if rows else operand[-1]
         if differ(shape[0], length):
-            raise fail(f"{what} must be a scalar or one element per {per}, [{length}]; it is {shape_text(shape)}")
+            raise fail(f"{what} must be a scalar or one element per {per}, [{length}]; it is {format_shape(shape)}")
         return
     expected = (*operand[:-1], 1) if rows else (*operand[:-2], 1, operand[-1])
     if len(shape) != len(expected) or any(differ(m, n) for m, n in zip(shape, expected)):
         raise fail(
-            f"{what} must be a scalar or one element per {per}, {shape_text(expected)}; it is {shape_text(shape)}"
+            f"{what} must be a scalar or one element per {per}, {format_shape(expected)}; it is {format_shape(shape)}"
         )
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType, Shape, TensorType
-from lite_core.ops.checks import check_vector, differ, shape_text
 from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.inference import Inference, broadcast_shapes, fail, normalize_axis, same_as_first
 from lite_core.ops.registry import Inferred, op, required
+from lite_core.ops.shape_checks import check_vector, differ, format_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -36,7 +36,7 @@ def _per_channel(vector: Array, rank: int) -> Array:
 
 def _check_rank(x: Shape | None, least: int) -> None:
     if x is not None and len(x) < least:
-        raise fail(f"the input must have rank {least} or more (batch, channels, ...), is {shape_text(x)}")
+        raise fail(f"the input must have rank {least} or more (batch, channels, ...), is {format_shape(x)}")
 
 
 # **** by given statistics ****
@@ -113,7 +113,7 @@ def _infer_layer_normalization(inference: Inference) -> list[Inferred]:
 def _check_broadcasts_to(shape: Shape | None, x: Shape, what: str) -> None:
     result = broadcast_shapes(shape, x)
     if result is not None and (len(result) != len(x) or any(differ(a, b) for a, b in zip(result, x))):
-        raise fail(f"{what} {shape_text(shape)} must broadcast to the input's shape {shape_text(x)}")
+        raise fail(f"{what} {format_shape(shape)} must broadcast to the input's shape {format_shape(x)}")
 
 
 @op(
@@ -172,7 +172,7 @@ def _infer_group_normalization(inference: Inference) -> list[Shape | None]:
         raise fail(f"stash_type must name a floating type, is {inference.attributes['stash_type']}")
     shape = _infer_channel_normalization(inference)
     if x is not None and isinstance(x[1], int) and x[1] % groups:
-        raise fail(f"num_groups {groups} does not divide the {x[1]} channels of the input {shape_text(x)}")
+        raise fail(f"num_groups {groups} does not divide the {x[1]} channels of the input {format_shape(x)}")
     return shape
 
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from lite_core.ir import Dim, DType, Shape, fresh_dim
-from lite_core.ops.checks import differ, shape_text
 from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.inference import Inference, fail, unknown_shape
 from lite_core.ops.registry import op, optional, required
+from lite_core.ops.shape_checks import differ, format_shape
 from lite_core.ops.spatial import (
     WINDOW_ATTRIBUTES,
     WindowAttributes,
@@ -45,7 +45,7 @@ def _check_rank(x: Shape, kernel: Sequence[int]) -> None:
     if len(x) != len(kernel) + 2:
         raise fail(
             f"kernel_shape {list(kernel)} needs an input of rank {len(kernel) + 2} (batch, channels and the "
-            f"spatial axes), it is {shape_text(x)}"
+            f"spatial axes), it is {format_shape(x)}"
         )
 
 
@@ -179,7 +179,7 @@ def _infer_global(inference: Inference) -> list[Shape | None]:
     if x is None:
         return [None]
     if len(x) < 2:
-        raise fail(f"the input must have rank 2 or more (batch, channels, spatial axes), is {shape_text(x)}")
+        raise fail(f"the input must have rank 2 or more (batch, channels, spatial axes), is {format_shape(x)}")
     return [(*x[:2], *(1 for _ in x[2:]))]
 
 
@@ -237,14 +237,14 @@ def _infer_max_unpool(inference: Inference) -> list[Shape | None]:
         _check_rank(x, kernel)
         natural = (*x[:2], *_unpooled_sizes(attributes, x[2:]))
         if indices is not None and (len(indices) != len(x) or any(differ(a, b) for a, b in zip(x, indices))):
-            raise fail(f"the indices must have the input's shape {shape_text(x)}, are {shape_text(indices)}")
+            raise fail(f"the indices must have the input's shape {format_shape(x)}, are {format_shape(indices)}")
     if not inference.has(2):
         return [natural]
     wanted = inference.dims(2)
     if wanted is None:
         return [(natural[0], natural[1], *(fresh_dim("size") for _ in kernel))]
     if len(wanted) != rank or any(isinstance(a, int) and isinstance(b, int) and a < b for a, b in zip(wanted, natural)):
-        raise fail(f"output_shape {shape_text(wanted)} must have at least the sizes {shape_text(natural)}")
+        raise fail(f"output_shape {format_shape(wanted)} must have at least the sizes {format_shape(natural)}")
     return [wanted]
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, DType, Shape, TensorType
-from lite_core.ops.checks import differ, shape_text
 from lite_core.ops.inference import Inference, fail, normalize_axis
 from lite_core.ops.registry import op, optional
 from lite_core.ops.rounding import round_to
+from lite_core.ops.shape_checks import differ, format_shape
 from lite_core.ops.spatial import after
 
 Array = np.ndarray[Any, Any]
@@ -39,7 +39,8 @@ def _check_granularity(inference: Inference, scale_name: str, zero_point_name: s
             and not (_is_single(scale) and _is_single(zero_point))
         ):
             raise fail(
-                f"{zero_point_name} {shape_text(zero_point)} must have the shape of {scale_name} {shape_text(scale)}"
+                f"{zero_point_name} {format_shape(zero_point)} must have the shape of "
+                f"{scale_name} {format_shape(scale)}"
             )
     if block_size < 0:
         raise fail(f"block_size must be at least 0, is {block_size}")
@@ -48,8 +49,8 @@ def _check_granularity(inference: Inference, scale_name: str, zero_point_name: s
     expected = _scale_shape(x, axis, block_size)
     if len(scale) != len(expected) or any(differ(a, b) for a, b in zip(scale, expected)):
         raise fail(
-            f"{scale_name} must be a scalar or {shape_text(expected)} for an input {shape_text(x)}, axis "
-            f"{axis} and block_size {block_size}; it is {shape_text(scale)}"
+            f"{scale_name} must be a scalar or {format_shape(expected)} for an input {format_shape(x)}, axis "
+            f"{axis} and block_size {block_size}; it is {format_shape(scale)}"
         )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, Shape, fresh_dim
-from lite_core.ops.checks import shape_text
 from lite_core.ops.dtypes import ALL, NUMERIC
 from lite_core.ops.inference import Inference, fail, normalize_axis, unknown_shape
 from lite_core.ops.registry import op, optional
+from lite_core.ops.shape_checks import format_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -27,7 +27,7 @@ def _infer_arg(inference: Inference) -> list[Shape | None]:
     axis = normalize_axis(inference.attributes["axis"], len(shape))
     others = shape[:axis] + shape[axis + 1 :]
     if isinstance(shape[axis], int) and shape[axis] == 0 and not any(d == 0 for d in others):
-        raise fail(f"axis {axis} of shape {shape_text(shape)} has no elements to choose from")
+        raise fail(f"axis {axis} of shape {format_shape(shape)} has no elements to choose from")
     return [(*shape[:axis], 1, *shape[axis + 1 :]) if inference.attributes["keepdims"] else others]
 
 
@@ -68,7 +68,7 @@ def _infer_top_k(inference: Inference) -> list[Shape | None]:
     count: Dim = fresh_dim("k") if k is None else k[0]
     available = shape[axis]
     if isinstance(count, int) and isinstance(available, int) and count > available:
-        raise fail(f"K is {count}, but axis {axis} of shape {shape_text(shape)} has only {available} elements")
+        raise fail(f"K is {count}, but axis {axis} of shape {format_shape(shape)} has only {available} elements")
     return [(*shape[:axis], count, *shape[axis + 1 :])] * 2
 
 

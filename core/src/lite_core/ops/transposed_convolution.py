@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, Shape, fresh_dim
-from lite_core.ops.checks import check_vector, differ, shape_text
 from lite_core.ops.convolution import (
     CONVOLUTION_ATTRIBUTES,
     convolution_kernel,
@@ -18,6 +17,7 @@ from lite_core.ops.convolution import (
 from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.inference import Inference, fail
 from lite_core.ops.registry import op, optional
+from lite_core.ops.shape_checks import check_vector, differ, format_shape
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, after, split_padding, taps
 
 Array = np.ndarray[Any, Any]
@@ -77,7 +77,7 @@ def _infer_conv_transpose(inference: Inference) -> list[Shape | None]:
         if isinstance(shape, int) and shape % group:
             raise fail(f"group {group} does not divide the {shape} channels of {what}")
     if x is not None and w is not None and differ(x[1], w[0]):
-        raise fail(f"the input {shape_text(x)} has {x[1]} channels, the weights {shape_text(w)} need {w[0]}")
+        raise fail(f"the input {format_shape(x)} has {x[1]} channels, the weights {format_shape(w)} need {w[0]}")
     channels = fresh_dim("channels") if w is None else w[1] * group
     check_vector(inference, 2, channels, "the bias", "output channel")
     batch: Dim = fresh_dim("batch") if x is None else x[0]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType, SymbolicDim, TensorType, fresh_dim
-from lite_core.ops.checks import shape_text
 from lite_core.ops.dtypes import INDICES, NUMERIC
 from lite_core.ops.inference import Inference, fail
 from lite_core.ops.registry import op
+from lite_core.ops.shape_checks import format_shape
 
 Array = np.ndarray[Any, Any]
 #: Window values for angles in [0, 2 pi].
@@ -21,7 +21,7 @@ WindowFunction = Callable[[Array], Array]
 def _infer_window(inference: Inference) -> list[TensorType]:
     size, shape = inference.dims(0), inference.shape(0)
     if shape is not None and (len(shape) > 1 or (size is not None and len(size) != 1)):
-        raise fail(f"size must be a scalar, has shape {shape_text(shape)}")
+        raise fail(f"size must be a scalar, has shape {format_shape(shape)}")
     if size is not None and not isinstance(size[0], SymbolicDim) and size[0] < 0:
         raise fail(f"size must not be negative, is {size[0]}")
     length = fresh_dim("window") if size is None else size[0]

@@ -29,10 +29,12 @@ ROOMS = [
     "random_inputs",
     "passes",
     "backend",
+    "kernel_backend",
     "builtin",
     "plugins",
     "schedule",
     "formats",
+    "arguments",
     "session",
     "cli",
 ]

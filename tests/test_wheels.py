@@ -61,7 +61,7 @@ print(lite.load(b.build()).run(x=np.zeros((1, 3), np.float32))["y"])
     shown = run(python, "-m", "lite_core", "run", TINY, "--input", TINY.parent / "inputs.npz")
     assert shown.returncode == 0, shown.stderr
     demo = run(python, "-m", "lite_core", "demo")
-    assert demo.returncode == 1
+    assert demo.returncode == 3
     assert "pip install 'lite-paddle[demo]'" in demo.stderr
     assert run(python, "-m", "pip", "check").returncode == 0
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lite_core.backend import Device, KernelBackend, No, Unavailable, Yes
+from lite_core.backend import Device, No, Unavailable, Yes
 from lite_core.builder import GraphBuilder
-from lite_core.errors import BackendUnavailableError, ExecutionError, InputError, UnsupportedOperatorError
+from lite_core.errors import (
+    BackendUnavailableError,
+    ExecutionError,
+    InputError,
+    LiteError,
+    UnsupportedOperatorError,
+)
 from lite_core.ir import Graph, Node
+from lite_core.kernel_backend import KernelBackend
 from lite_core.plugins import PluginHost, hookimpl
 from lite_core.session import RunProfile, load
 
@@ -215,7 +224,7 @@ def test_wrong_arguments() -> None:
         load(relu_exp_relu(), fallback="sometimes", plugins=host_with())
     with pytest.raises(InputError, match="precision must be one of"):
         load(relu_exp_relu(), precision="int3", plugins=host_with())
-    with pytest.raises(InputError, match="threads must be at least 1"):
+    with pytest.raises(InputError, match="threads must be a whole number, at least 1"):
         load(relu_exp_relu(), threads=0, plugins=host_with())
     with pytest.raises(InputError, match='"auto" stands alone'):
         load(relu_exp_relu(), backend=["host", "auto"], plugins=host_with())
@@ -232,3 +241,180 @@ def test_null_plans_everything_and_computes_nothing() -> None:
 
 def test_null_is_never_chosen_automatically() -> None:
     assert load(relu_exp_relu(), plugins=host_with()).devices == ("host",)
+
+
+# **** what a backend author gets wrong ****
+
+
+def one_node(op: str, *shapes: tuple[int, ...], dtype: str = "float32", outputs: int = 1, **attributes: Any) -> Graph:
+    b = GraphBuilder(op)
+    inputs = [b.input(f"x{i}", dtype, list(shape)) for i, shape in enumerate(shapes)]
+    for index, value in enumerate(b.add_node(op, inputs, attributes, outputs=outputs)):
+        b.output(value, f"y{index}")
+    return b.build()
+
+
+def backend_with(op: str, kernel: Any, name: str = "mine", **options: Any) -> PluginHost:
+    backend = KernelBackend(name)
+    backend.kernel(op, **options)(kernel)
+    return host_with(backend)
+
+
+def run_one(graph: Graph, host: PluginHost, *arrays: Array) -> dict[str, Array]:
+    session = load(graph, backend="mine", fallback="never", plugins=host)
+    return session.run({f"x{i}": a for i, a in enumerate(arrays)})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda x: np.float64(x), "its kernel gave float64 for .*, expected float32"),
+        (lambda x: x[:1, :1], r"its kernel gave shape \[1, 1\]"),
+        (lambda x: None, "its kernel gave NoneType"),
+    ],
+)
+def test_a_kernel_of_the_wrong_type_is_an_error_not_a_broadcast(kernel: Any, message: str) -> None:
+    with pytest.raises(ExecutionError, match=message):
+        run_one(one_node("Relu", (2, 2)), backend_with("Relu", kernel), X)
+
+
+def test_a_kernel_cannot_write_its_inputs() -> None:
+    def relu(x: Array) -> Array:
+        x[x < 0] = 0
+        return x
+
+    given = X.copy()
+    with pytest.raises(ExecutionError, match="read-only"):
+        run_one(one_node("Relu", (2, 2)), backend_with("Relu", relu), given)
+    np.testing.assert_array_equal(given, X)
+
+
+def test_optional_inputs_that_are_left_out_are_none() -> None:
+    def clip(x: Array, low: Array | None, high: Array | None, *, out: Array) -> None:
+        assert low is None
+        assert high is None
+        out[...] = x
+
+    np.testing.assert_array_equal(run_one(one_node("Clip", (2, 2)), backend_with("Clip", clip), X)["y0"], X)
+
+
+def test_outputs_that_are_left_out_are_none() -> None:
+    def top_k(x: Array, k: Array, *, axis: int, largest: int, sorted: int, out: Any) -> None:
+        values, indices = out
+        assert values is None
+        indices[...] = np.argsort(-x, axis, kind="stable")[..., : int(k[0])]
+
+    b = GraphBuilder("indices")
+    _, indices = b.add_node("TopK", [b.input("x", "float32", [2, 2]), b.ints(1)], outputs=2)
+    b.output(indices, "y")
+    b.graph.nodes[0].outputs = (None, indices)
+    session = load(b.build(), backend="mine", fallback="never", plugins=backend_with("TopK", top_k))
+    assert session.run(x=X)["y"].tolist() == [[1], [0]]
+
+
+def test_dtypes_are_those_of_what_the_output_shares() -> None:
+    b = GraphBuilder("where")
+    c, x, y = b.input("c", "bool", [2]), b.input("x", "float32", [2]), b.input("y", "float32", [2])
+    b.output(b.add("Where", [c, x, y]), "z")
+    host = backend_with("Where", lambda c, x, y: np.where(c, x, y), dtypes=["float32"])
+    session = load(b.build(), backend="mine", fallback="never", plugins=host)
+    assert session.run(c=[True, False], x=[1.0, 2.0], y=[3.0, 4.0])["z"].tolist() == [1, 4]
+
+
+class Strange:
+    """A backend whose parts can be replaced by wrong ones."""
+
+    name = "mine"
+
+    def __init__(self, **parts: Any) -> None:
+        self.__dict__.update(parts)
+
+    def probe(self) -> Any:
+        return [Device("mine")]
+
+    def supports(self, node: Node, device: Device) -> Any:
+        return Yes()
+
+    def compile(self, part: Any, device: Device, options: Any) -> Any:
+        return Leaves(part)
+
+
+class Leaves:
+    """An executable that leaves its outputs alone."""
+
+    scratch_bytes = 0
+
+    def __init__(self, part: Any) -> None:
+        pass
+
+    def run(self, inputs: Any, outputs: Any, scratch: Any) -> None:
+        pass
+
+
+class Steals(Leaves):
+    """An executable that puts its input in the place of its output."""
+
+    def run(self, inputs: Any, outputs: Any, scratch: Any) -> None:
+        outputs[0].data = inputs[0].data
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"probe": lambda: ["gpu0"]}, "its probe.. gave 'gpu0', which is not a Device"),
+        ({"probe": lambda: Device("mine")}, "its probe.. failed with TypeError"),
+        ({"probe": list}, "found no device"),
+        ({"supports": lambda node, device: True}, "answered True, not Yes or No"),
+        ({"compile": lambda part, device, options: None}, "NoneType for partition .* lacks run, scratch_bytes"),
+        ({"memory": lambda device: 1 / 0}, "failed to compile partition .* ZeroDivisionError"),
+        ({"compile": lambda part, device, options: GraphBuilder().add("No", [])}, "failed to compile partition"),
+    ],
+)
+def test_wrong_answers_name_the_backend(parts: dict[str, Any], message: str) -> None:
+    with pytest.raises(LiteError, match=message) as caught:
+        run_one(one_node("Relu", (2, 2)), host_with(Strange(**parts)), X)
+    assert "mine" in str(caught.value)
+    assert not isinstance(caught.value, InputError)
+
+
+def test_a_generator_of_devices_will_do() -> None:
+    host = host_with(Strange(probe=lambda: (Device("mine", i) for i in range(2))))
+    with pytest.raises(BackendUnavailableError, match="it has: mine .*mine:1"):
+        load(one_node("Relu", (2, 2)), backend="mine:3", plugins=host)
+
+
+def test_an_output_that_nobody_fills() -> None:
+    with pytest.raises(ExecutionError, match="left its output 'y0' empty"):
+        run_one(one_node("NonZero", (2, 2)), host_with(Strange()), X)
+
+
+def test_storage_that_a_backend_puts_in_place_is_copied() -> None:
+    given = X.copy()
+    host = host_with(Strange(compile=lambda part, device, options: Steals(part)))
+    result = run_one(one_node("Relu", (2, 2)), host, given)["y0"]
+    assert not np.shares_memory(result, given)
+    assert result.flags.writeable
+
+
+def test_pins_that_match_nothing() -> None:
+    with pytest.raises(InputError, match=r"pins 'frist', but no node .* \(near: .*first"):
+        load(relu_exp_relu(), placement={"frist": "host"}, plugins=host_with())
+
+
+def test_a_slow_compile_does_not_stop_runs_whose_plan_is_ready() -> None:
+    started, release = Event(), Event()
+
+    def compile_(part: Any, device: Device, options: Any) -> Any:
+        if part.graph.inputs[0].shape[0] == 9:
+            started.set()
+            assert release.wait(30)
+        return Steals(part)
+
+    session = load(relu_exp_relu(), backend="mine", plugins=host_with(Strange(compile=compile_)))
+    session.run({"x": X})
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(session.run, {"x": np.zeros((9, 2), np.float32)})
+        assert started.wait(30)
+        session.run({"x": X})  # would wait for ever if one lock guarded both
+        release.set()
+        slow.result()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lite_core.ir import Dim, SymbolicDim, broadcast, evaluate_shape, fresh_dim, maximum
+from lite_core.ir import Dim, SymbolicDim, broadcast, evaluate_shape, fresh_dim, maximum, quotient
 
 h, w, n = (SymbolicDim.named(name) for name in "hwn")
 
@@ -26,11 +27,17 @@ def value(dim: Dim, **bindings: int) -> int:
         (3 - h, "-h + 3"),
         ((h + 1) // 2, "(h + 1)//2"),
         ((2 * h + 3) // 2, "h + 1"),
-        ((4 * h) // (2 * h), "2"),
+        ((4 * h) // (2 * h), "(4*h)//(2*h)"),
+        (quotient(4 * h, 2 * h), "2"),
+        ((h + 1) // (h + 1), "1"),
+        (-(h // 2), "-(h//2)"),
+        (2 * (h // 2), "2*(h//2)"),
+        (6 * (h % 4), "6*(h%4)"),
+        (2 * maximum(h, w), "2*max(h, w)"),
         ((h // 2) // 2, "h//4"),
         (((h + 1) // 2 + 1) // 2, "(h + 3)//4"),
         ((6 * h + 3) // 9, "(2*h + 1)//3"),
-        ((h * w) // w, "h"),
+        (quotient(h * w, w), "h"),
         (h % 1, "0"),
         (maximum(h, h + 2), "h + 2"),
         (maximum(h, w), "max(h, w)"),
@@ -81,12 +88,45 @@ def test_evaluate() -> None:
     assert evaluate_shape((n, 3, (h + 1) // 2), {"n": 2, "h": 7}) == (2, 3, 4)
     with pytest.raises(KeyError):
         h.evaluate({})
-    with pytest.raises(ZeroDivisionError, match=r"h//w"):
-        (h // w).evaluate({"h": 3, "w": 0})
+
+
+@pytest.mark.parametrize("dim", [h // w, h % w, w // w, w % w])
+def test_a_division_by_zero_gives_zero_as_the_operators_do(dim: Dim) -> None:
+    assert value(dim, h=3, w=0) == 0
+    assert (h // w).substitute({"w": 0}) == 0
+    assert h // 0 == 0
 
 
 def test_fresh_symbols_differ() -> None:
     assert fresh_dim() != fresh_dim()
+    with pytest.raises(ValueError, match="a symbol's name must be"):
+        SymbolicDim.named(str(fresh_dim()))
+
+
+def test_fresh_symbols_survive_substitution() -> None:
+    fresh = fresh_dim()
+    assert (fresh * h).substitute({"h": 2}) == 2 * fresh
+
+
+@pytest.mark.parametrize("name", ["x_0", "x.0", "unknown_7", "seq len + 1"])
+def test_names_of_symbols(name: str) -> None:
+    assert str(SymbolicDim.named(name)) == name
+
+
+@pytest.mark.parametrize("name", ["", " ", "a?1", 3])
+def test_names_that_symbols_cannot_have(name: str) -> None:
+    with pytest.raises(ValueError, match="a symbol's name must be a text"):
+        SymbolicDim.named(name)
+
+
+def test_operands_that_are_no_dimensions() -> None:
+    for operation in ("+", "-", "*", "//", "%"):
+        for left, right in ((h, 2.5), (2.5, h)):
+            with pytest.raises(TypeError):
+                apply(operation, left, right)  # type: ignore[arg-type]
+    assert [str(d) for d in h * np.array([1, 2])] == ["h", "2*h"]
+    assert h // np.int64(2) == h // 2
+    assert type(maximum(np.int64(3), 2)) is int
 
 
 OPERATIONS = ["+", "-", "*", "//", "%", "max"]
@@ -123,3 +163,5 @@ def test_expressions_agree_with_integer_arithmetic(made: tuple[Dim, object], hv:
     for operation, other in steps:
         expected = apply(operation, expected, bindings[other] if isinstance(other, str) else other)
     assert value(dim, **bindings) == expected
+    printed = {"max": max, "broadcast": lambda a, b: b if a == 1 else a, **bindings}
+    assert eval(str(dim), printed) == expected

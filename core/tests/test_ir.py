@@ -22,6 +22,7 @@ from lite_core.ir import (
     graph_to_dict,
 )
 from lite_core.ops.evaluate import evaluate_graph
+from lite_core.ops.infer import infer_graph
 
 
 def chain() -> Graph:
@@ -127,6 +128,101 @@ def test_output_of_an_input_gets_its_own_name() -> None:
     assert evaluate_graph(graph, [np.ones(2, np.float32)])[0].tolist() == [1, 1]
 
 
+def test_names_that_were_given_are_kept_or_refused() -> None:
+    b = GraphBuilder()
+    x = b.input("x", "float32", [3])
+    y = b.add("Relu", [x], output="y")
+    for clash in (
+        lambda: b.output(y, "x"),
+        lambda: b.output(b.add("Neg", [x]), "y"),
+        lambda: b.add("Neg", [x], output="y"),
+        lambda: b.constant(np.ones(3), "x"),
+        lambda: b.input("y", "float32", [1]),
+        lambda: b.add_node("Split", [x], {"num_outputs": 2}, outputs=["z", "z"]),
+    ):
+        with pytest.raises(GraphError, match="the name"):
+            clash()
+    b.output(y, "first")
+    b.output(y, "second")
+    assert [v.name for v in b.build().outputs] == ["first", "second"]
+
+
+def test_made_up_names_make_way() -> None:
+    b = GraphBuilder()
+    x = b.input("x", "float32", [3])
+    first, constant = b.add("Relu", [x]), b.constant(1.0)
+    assert (first.name, constant.name) == ("relu", "const")
+    b.output(b.add("Neg", [first]), "relu")
+    b.output(b.add("Abs", [x]), "const")
+    assert [v.name for v in b.build().outputs] == ["relu", "const"]
+    assert first.name != "relu"
+    assert b.is_taken("relu")
+    assert not b.is_taken(first.name)
+    assert b.input(b.unique_name("x"), "float32", [3]).name == "x_1"
+
+
+def test_a_node_that_fails_takes_no_name() -> None:
+    b = GraphBuilder()
+    x, i = b.input("x", "float32", [2]), b.input("i", "int64", [3])
+    with pytest.raises(GraphError):
+        b.add("Add", [x, i], output="sum", name="plus")
+    assert b.add("Relu", [x], output="sum", name="plus").name == "sum"
+    assert b.graph.nodes[-1].name == "plus"
+
+
+def test_constants_are_the_builder_s_own() -> None:
+    b = GraphBuilder()
+    array = np.ones(3, np.float32)
+    first = b.constant(array)
+    array[:] = 2
+    assert b.graph.constants[first].tolist() == [1, 1, 1]
+    assert b.constant(array) is not first
+    assert not any(a.flags.writeable for a in b.graph.constants.values())
+    array.setflags(write=False)
+    assert b.graph.constants[b.constant(array, "as_it_is")] is array
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype"),
+    [([1.7], "int64"), ([-1], "uint8"), ([300], "int8"), ([1e300], "float32"), ([2], "bool"), ("text", None)],
+)
+def test_constants_that_a_type_cannot_hold(given: object, dtype: str | None) -> None:
+    with pytest.raises(GraphError, match="no constant can be made of"):
+        GraphBuilder().constant(given, dtype=dtype)
+
+
+def test_constants_are_rounded_to_floating_types() -> None:
+    b = GraphBuilder()
+    assert b.graph.constants[b.constant([0.1, float("inf")], dtype="float16")].dtype == np.float16
+    assert b.graph.constants[b.constant([1.0, 0.0], dtype="bool")].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dim", [-1, 2.5, "", "a?1", True])
+def test_dimensions_that_are_none(dim: object) -> None:
+    with pytest.raises(GraphError, match="input 'x': a"):
+        GraphBuilder().input("x", "float32", [dim])  # type: ignore[list-item]
+
+
+def test_numbers_of_numpy_become_python_s() -> None:
+    b = GraphBuilder()
+    x = b.input("x", "float32", [np.int64(1), 1, 4, 4])  # type: ignore[list-item]
+    assert x.type.is_static
+    pooled = b.add("MaxPool", [x], {"kernel_shape": list(np.array([2, 2]))})  # type: ignore[dict-item]
+    assert str(pooled.type) == "float32[1, 1, 3, 3]"
+    assert [type(a) for a in b.graph.nodes[-1].attributes["kernel_shape"]] == [int, int]  # type: ignore[union-attr]
+
+
+def test_arguments_that_are_no_values() -> None:
+    b = GraphBuilder()
+    x = b.input("x", "float32", [2])
+    with pytest.raises(GraphError, match="input 1 of Add must be a Value or None, is ndarray"):
+        b.add("Add", [x, np.ones(2)])  # type: ignore[list-item]
+    with pytest.raises(GraphError, match="must be a list of values"):
+        b.add("Relu", x)  # type: ignore[arg-type]
+    with pytest.raises(GraphError, match="must be a Value, is str"):
+        b.output("x")  # type: ignore[arg-type]
+
+
 # **** copying, walking, editing ****
 
 
@@ -209,6 +305,15 @@ def test_verifier_refuses_a_second_definition() -> None:
     graph = Graph(inputs=[x], nodes=[Node("Identity", [x], [x], name="loop")], outputs=[x])
     with pytest.raises(GraphError, match="'x' is defined a second time"):
         ops.verify(graph)
+
+
+def test_verifier_refuses_a_node_that_writes_nothing() -> None:
+    x = Value("x", TensorType(DType.FLOAT32, (1,)))
+    graph = Graph(inputs=[x], nodes=[Node("Relu", [x], [], name="idle")], outputs=[x])
+    with pytest.raises(GraphError, match="'idle' .* writes nothing"):
+        ops.verify(graph)
+    with pytest.raises(GraphError, match="'idle' .* writes nothing"):
+        infer_graph(graph)
 
 
 # **** printer ****

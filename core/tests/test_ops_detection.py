@@ -94,7 +94,7 @@ def test_nms_of_nothing(shape: tuple[int, int, int]) -> None:
 def test_nms_inference() -> None:
     boxes = typed("float32", "n", "m", 4)
     (found,) = infer_op("NonMaxSuppression", [boxes, typed("float32", "n", 80, "m")])
-    assert found.startswith("int64[selected_")
+    assert found.startswith("int64[selected?")
     assert found.endswith(", 3]")
     with pytest.raises(GraphError, match=r"scores must have size 6 on axis 2, has shape \[1, 2, 5\]"):
         infer_op("NonMaxSuppression", [typed("float32", 1, 6, 4), typed("float32", 1, 2, 5)])

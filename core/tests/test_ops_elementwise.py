@@ -204,10 +204,10 @@ class Arithmetic:
         ("Sub", [1, 2], ["n - 1", "h - 2"]),
         ("Mul", [4], ["4*n", "4*h"]),
         ("Div", [2, 1], ["n//2", "h"]),
-        ("Div", [-2, 2], ["-n//2", "h//2"]),
-        ("Div", [0, 1], None),
+        ("Div", [-2, 2], ["-(n//2)", "h//2"]),
+        ("Div", [0, 1], ["0", "h"]),
         ("Mod", [2, 1], ["n%2", "0"]),
-        ("Mod", [0, 1], None),
+        ("Mod", [0, 1], ["0", "0"]),
         ("Max", [7, -1], ["max(n, 7)", "h"]),
         ("Equal", [-1, -5], ["False", "False"]),
         ("Equal", [1, 1], None),
@@ -273,3 +273,22 @@ def test_comparisons_of_dimensions_are_sound():
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize("divisor", [2, -3])
+def test_division_of_what_may_be_negative_rounds_towards_zero(divisor):
+    a = Arithmetic()
+    shifted = a.b.add("Sub", [a.dims, a.b.ints(5, 5)])
+    for op, attributes in (("Div", {}), ("Mod", {"fmod": 0}), ("Mod", {"fmod": 1})):
+        found = a.b.known(a.b.add(op, [shifted, a.b.ints(divisor, divisor)], attributes))
+        for n in range(12):
+            numbers = np.array([n - 5, n - 5])
+            (expected,) = run_op(op, [numbers, np.array([divisor, divisor])], **attributes)
+            assert [d.evaluate({"n": n, "h": n}) for d in found] == expected.tolist()
+
+
+def test_a_size_divided_by_itself_may_be_zero_by_zero():
+    a = Arithmetic()
+    whole = a.b.known(a.b.add("Div", [a.dims, a.dims]))
+    assert [d.evaluate({"n": 0, "h": 3}) for d in whole] == [0, 1]
+    assert a.known("Mod", a.dims, [1, 1]) == ["0", "0"]

@@ -46,7 +46,7 @@ def test_split_of_a_symbolic_size_has_a_smaller_last_part():
     b = GraphBuilder()
     x = b.input("x", "float32", ["h", 4])
     parts = b.add_node("Split", [x], {"num_outputs": 2}, outputs=2)
-    assert [dims(p)[0] for p in parts] == ["(h + 1)//2", "h - (h + 1)//2"]
+    assert [dims(p)[0] for p in parts] == ["(h + 1)//2", "h - ((h + 1)//2)"]
 
 
 def test_split_of_an_even_size_is_exact():

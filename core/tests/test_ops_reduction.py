@@ -124,7 +124,7 @@ def test_shapes_with_known_axes():
 
 def test_shapes_with_axes_that_the_model_computes():
     one_axis, some_axes = TensorType(DType.INT64, (1,)), TensorType(DType.INT64, (N,))
-    assert infer_op("ReduceSum", [X, one_axis])[0].startswith("float32[reduced_")
+    assert infer_op("ReduceSum", [X, one_axis])[0].startswith("float32[reduced?")
     b = GraphBuilder()
     x, axes = b.input("x", "float32", ["n", 1, "h"]), b.input("axes", "int64", [1])
     kept = b.add("ReduceSum", [x, axes]).type.shape

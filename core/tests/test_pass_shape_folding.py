@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, TensorType
+from lite_core.ops.evaluate import evaluate_graph
 from lite_core.passes import DeadNodeElimination, ShapeFolding, run_passes
 
 
@@ -138,3 +140,16 @@ def test_a_loop_that_grows_its_value_has_unknown_sizes() -> None:
     loop = next(n for n in graph.nodes if n.op == "Loop")
     (inner,) = loop.subgraphs
     assert not isinstance(inner.inputs[2].shape[0], int)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (0, 3, 4), (2, 0, 4), (0, 0, 4)])
+def test_a_folded_target_takes_empty_tensors(shape: tuple[int, ...]) -> None:
+    b = GraphBuilder()
+    x = b.input("x", "float32", ["n", "m", 4])
+    target = b.add("Concat", [dimension(b, x, 0), b.add("Mul", [dimension(b, x, 1), b.ints(4)])], {"axis": 0})
+    b.output(b.add("Reshape", [x, target]), "y")
+    graph = b.build()
+    folded = fold(graph)
+    assert folded.op_counts() == {"Reshape": 1}
+    expected = (shape[0], shape[1] * 4)
+    assert [evaluate_graph(g, [np.ones(shape, np.float32)])[0].shape for g in (graph, folded)] == [expected] * 2

@@ -291,6 +291,14 @@ def test_passes_keep_the_results_of_random_graphs(graph: Graph) -> None:
     assert str(graph) == text
 
 
+def test_rounding_of_a_constant_is_no_range() -> None:
+    x = np.full(8, -1, np.float32)
+    y = x.copy()
+    y[3] = np.nextafter(np.float32(-1), np.float32(0))
+    assert largest_difference(y, x) < 1e-6
+    assert largest_difference(x, x + 0.5) == 0.5
+
+
 # **** a deep graph ****
 
 

@@ -21,7 +21,7 @@ from lite_core.plugins import ENTRY_POINT_GROUP, PluginHost, available_backends
 
 GOOD = """
 import numpy as np
-from lite_core.backend import KernelBackend
+from lite_core.kernel_backend import KernelBackend
 from lite_core.plugins import hookimpl
 
 LITE_API_VERSION = 1

@@ -11,9 +11,9 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.errors import InputError
-from lite_core.ir import Graph
+from lite_core.ir import Graph, SymbolicDim
 from lite_core.plugins import PluginHost
-from lite_core.session import Session, load
+from lite_core.session import RunProfile, Session, load
 
 PLUGINS = PluginHost(list)
 F32 = np.float32
@@ -187,7 +187,7 @@ def test_many_signatures() -> None:
 
 def test_prepare() -> None:
     s = session()
-    with pytest.raises(InputError, match=r"needs shapes for the inputs with unknown dimensions: x \(float32"):
+    with pytest.raises(InputError, match=r"cannot be prepared: input 'x' is missing, expected float32\[n, 3\]"):
         s.prepare()
     s.prepare({"x": (2, 3)})
     assert s.run({"x": X})["y"].shape == (2, 2)
@@ -230,3 +230,98 @@ def test_the_graph_that_was_given_is_not_changed() -> None:
     before = str(graph)
     session(graph).run({"x": X})
     assert str(graph) == before
+
+
+# **** what a user gets wrong ****
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ([X], r"must be a mapping of names to arrays, such as {'x': array}, is list"),
+        ({"x": [[1, 2, 3], [4, 5]]}, "no array can be made of it"),
+        ({"x": [[1e300, 1, 2]]}, "cannot hold what was given"),
+        ({"x": np.ma.masked_array(X, X > 2)}, "is a masked array; fill it first"),
+        ({"x": [[True, False, True]]}, "cannot hold what was given"),
+    ],
+)
+def test_inputs_that_are_not_numbers_for_the_model(inputs: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        session().run(inputs)
+
+
+def test_byte_order_is_not_a_difference() -> None:
+    s = session()
+    np.testing.assert_array_equal(s.run({"x": X.astype(">f4")})["y"], s.run({"x": X})["y"])
+
+
+def test_lists_for_bfloat16() -> None:
+    b = GraphBuilder()
+    b.output(b.add("Neg", [b.input("x", "bfloat16", [2])]), "y")
+    assert session(b.build()).run({"x": [1.0, 2.0]})["y"].astype(float).tolist() == [-1, -2]
+
+
+def test_expressions_of_symbols_are_checked() -> None:
+    b = GraphBuilder()
+    n = SymbolicDim.named("n")
+    b.output(b.add("Neg", [b.input("x", "float32", [n, 2 * n])]), "y")
+    s = session(b.build())
+    assert s.run({"x": np.zeros((2, 4), F32)})["y"].shape == (2, 4)
+    with pytest.raises(InputError, match=r"dimension 1 of input 'x' must be 2\*n = 6 \(n = 3\), is 5"):
+        s.run({"x": np.zeros((3, 5), F32)})
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 3), (1, 4), (-1, 3), 3, ("a", 3)])
+def test_prepare_checks_shapes(shape: Any) -> None:
+    with pytest.raises(InputError, match=r"input 'x' must have shape \[n, 3\]"):
+        session().prepare({"x": shape})
+
+
+def test_prepare_checks_names() -> None:
+    with pytest.raises(InputError, match="there is no input 'q'"):
+        session().prepare({"x": (1, 3), "q": (1,)})
+
+
+def relu_and_reshape() -> Graph:
+    b = GraphBuilder("views")
+    x = b.input("x", "float32", [4])
+    b.output(b.add("Reshape", [x, b.ints(2, 2)]), "z")
+    b.output(b.add("Relu", [x]), "y")
+    return b.build()
+
+
+def test_out_that_overlaps_an_input() -> None:
+    a = np.array([-1, -2, 3, 4], F32)
+    outputs = session(relu_and_reshape()).run({"x": a}, out={"y": a})
+    assert outputs["y"] is a
+    assert a.tolist() == [0, 0, 3, 4]
+    assert outputs["z"].tolist() == [[-1, -2], [3, 4]]
+
+
+def test_out_arrays_that_overlap() -> None:
+    big = np.zeros(4, F32)
+    with pytest.raises(InputError, match=r"out\['y'\] and out\['z'\] share memory"):
+        session(relu_and_reshape()).run({"x": np.ones(4, F32)}, out={"y": big, "z": big.reshape(2, 2)})
+
+
+def test_out_of_the_wrong_size_is_not_broadcast() -> None:
+    with pytest.raises(InputError, match=r"out\['y'\] must have shape \[1, 2\] for these inputs, has \[5, 2\]"):
+        session().run({"x": X[:1]}, out={"y": np.empty((5, 2), F32)})
+
+
+def test_a_profile_is_of_the_last_run() -> None:
+    s, profile = session(), RunProfile()
+    for _ in range(3):
+        s.run({"x": X}, profile=profile)
+    assert len(profile.partitions) == 1
+
+
+@pytest.mark.parametrize("options", [{"threads": "2"}, {"backend": 5}, {"backend": []}, {"backend": ["host", ""]}])
+def test_options_of_the_wrong_kind(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        session(**options)
+
+
+def test_load_of_something_else() -> None:
+    with pytest.raises(InputError, match="model must be a path or a Graph, is NoneType"):
+        load(None)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lite_core.log import configure_from_environment
 
 if TYPE_CHECKING:
-    from lite_core.backend import API_VERSION, Device, KernelBackend, No, Unavailable, Yes
+    from lite_core.backend import API_VERSION, Device, No, Unavailable, Yes
     from lite_core.builder import GraphBuilder
     from lite_core.errors import (
         BackendUnavailableError,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from lite_core.formats import read_model
     from lite_core.ir import DType, Graph, TensorType
+    from lite_core.kernel_backend import KernelBackend
     from lite_core.plugins import hookimpl
     from lite_core.session import RunProfile, Session, load
 
@@ -48,7 +49,7 @@ _HOMES = {
     "GraphBuilder": "builder",
     "GraphError": "errors",
     "InputError": "errors",
-    "KernelBackend": "backend",
+    "KernelBackend": "kernel_backend",
     "LiteError": "errors",
     "ModelFormatError": "errors",
     "No": "backend",

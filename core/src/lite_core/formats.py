@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from lite_core.errors import ModelFormatError
+from lite_core.errors import InputError, LiteError, ModelFormatError
 from lite_core.ir import Graph
-from lite_core.plugins import PluginHost, default_host
+from lite_core.plugins import PluginHost, PluginRecord, default_host
 
 __all__ = ["Format", "read_model"]
 
@@ -68,10 +69,40 @@ def read_model(path: str | os.PathLike[str], *, host: PluginHost | None = None, 
     if not candidates:
         raise ModelFormatError(f"model {str(path)!r}: there is no such file or folder; {_neighbours(file)}")
     for candidate in candidates:
-        for reader in readers:
-            if reader.sniff(candidate):
-                return reader.read(candidate, **options)
+        for record, reader in host.ask("lite_formats"):
+            if _recognises(host, record, reader, candidate):
+                return _read(record, reader, candidate, options)
     raise ModelFormatError(f"model {str(path)!r} is {_describe(candidates[0])}; {_installed(host, readers)}")
+
+
+def _recognises(host: PluginHost, record: PluginRecord, reader: Format, path: Path) -> bool:
+    try:
+        return reader.sniff(path)
+    except Exception as error:  # the contract forbids it; another reader may know the file
+        host.reject(record, "sniff", f"format {reader.name!r} failed with {type(error).__name__}: {error}")
+        return False
+
+
+def _read(record: PluginRecord, reader: Format, path: Path, options: dict[str, Any]) -> Graph:
+    parameters = inspect.signature(reader.read).parameters
+    named = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        unknown = [n for n in options if n not in named]
+        if unknown:
+            raise InputError(
+                f"reading {str(path)!r}: format {reader.name!r} has no option {', '.join(unknown)} "
+                f"(it has: {', '.join(named) or 'none'})"
+            )
+    who = f"model {str(path)!r}: the reader {reader.name!r} of plugin {record.label}"
+    try:
+        graph = reader.read(path, **options)
+    except LiteError:
+        raise
+    except Exception as error:
+        raise ModelFormatError(f"{who} failed with {type(error).__name__}: {error}") from error
+    if not isinstance(graph, Graph):
+        raise ModelFormatError(f"{who} gave {type(graph).__name__}, not a Graph")
+    return graph
 
 
 def _installed(host: PluginHost, readers: list[Format]) -> str:

@@ -22,7 +22,8 @@ import logging
 import os
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
@@ -48,6 +49,15 @@ __all__ = [
 logger = logging.getLogger("lite.plugins")
 
 ENTRY_POINT_GROUP = "lite.plugins"
+
+# What each item that a hook gives must have; see the contracts that HookSpecs names.
+_CONTRACTS = {
+    "lite_backends": ("name", "probe", "supports", "compile"),
+    "lite_formats": ("name", "suffixes", "sniff", "read"),
+    "lite_ops": ("name", "domain", "reference", "infer"),
+    "lite_passes": ("name", "__call__"),
+    "lite_commands": ("name", "callback"),
+}
 
 hookspec = pluggy.HookspecMarker("lite")
 #: Marks a plugin's implementation of a hook.
@@ -128,23 +138,29 @@ class PluginHost:
         self._manager.add_hookspecs(HookSpecs)
         self._loaded: list[tuple[PluginRecord, object]] = []
         self._answers: dict[str, list[tuple[PluginRecord, Any]]] = {}
+        self._loading = False
 
     def discover(self) -> list[PluginRecord]:
         """Every installed plugin, from metadata alone; nothing is imported."""
         with self._lock:
             if self._records is None:
-                self._records = []
                 found = [(_record(entry), entry) for entry in self._entry_points()]
                 found.sort(key=lambda pair: (pair[0].distribution, pair[0].name))
+                owners: dict[str, PluginRecord] = {}
+                duplicates: list[PluginRecord] = []
+                self._records = []
                 for record, entry in found:
-                    self._records.append(record)
-                    same = next((r for r, _ in self._pending if r.name == record.name), None)
-                    if same is None:
+                    owner = owners.setdefault(record.name, record)
+                    if owner is record:
                         self._pending.append((record, entry))
-                    elif (same.module, same.distribution) != (record.module, record.distribution):
-                        self._fail(record, "duplicate", f"the name is taken by {same.label}, uninstall one")
+                    elif (owner.module, owner.distribution) == (record.module, record.distribution):
+                        continue  # one distribution seen twice on sys.path
                     else:
-                        self._records.pop()  # one distribution seen twice on sys.path
+                        duplicates.append(record)
+                    self._records.append(record)
+                for record in duplicates:
+                    taken = f"the name is taken by {owners[record.name].label}, uninstall one"
+                    self._fail(record, "duplicate", taken)
             return self._records
 
     def records(self) -> list[PluginRecord]:
@@ -153,14 +169,16 @@ class PluginHost:
         return self.discover()
 
     def ask(self, hook: str) -> list[tuple[PluginRecord, Any]]:
-        """What the plugins give for a hook, each item with the plugin it comes from."""
+        """What the plugins give for a hook, each item with the plugin it comes from.
+
+        An item that lacks a part of its contract is recorded and left out.
+        """
         with self._lock:
             if hook not in self._answers:
                 self._load()
-                answers: list[tuple[PluginRecord, Any]] = []
-                for record, plugin in self._loaded:
-                    if not record.failed:
-                        answers += [(record, item) for item in self._ask_one(hook, record, plugin)]
+                answers = [(r, item) for r, plugin in self._loaded for item in self._ask_one(hook, r, plugin)]
+                if self._loading:
+                    return answers  # a plugin asks while plugins are being loaded: not the whole answer yet
                 self._answers[hook] = answers
             return list(self._answers[hook])
 
@@ -175,9 +193,11 @@ class PluginHost:
             self._add_operators()
             return record
 
-    def reject(self, record: PluginRecord, stage: str, error: str) -> None:
-        """Record that something a plugin gave cannot be used."""
+    def reject(self, record: PluginRecord, stage: str, error: str, item: object = None) -> None:
+        """Record that something a plugin gave cannot be used; ``item`` is not given out again."""
         with self._lock:
+            if item is not None and stage in self._answers:
+                self._answers[stage] = [pair for pair in self._answers[stage] if pair[1] is not item]
             self._fail(record, stage, error)
 
     # **** loading ****
@@ -185,18 +205,27 @@ class PluginHost:
     def _load(self) -> None:
         with self._lock:
             self.discover()
-            pending, self._pending = self._pending, []
-            for record, entry in pending:
-                try:
-                    plugin = entry.load()
-                except BaseException as error:
-                    if isinstance(error, KeyboardInterrupt):
-                        raise
-                    self._fail(record, "import", f"{type(error).__name__}: {error}", error)
-                else:
-                    self._register(record, plugin)
-            if pending:
-                self._add_operators()
+            if self._loading or not self._pending:
+                return
+            self._loading = True
+            try:
+                while self._pending:
+                    record, entry = self._pending.pop(0)
+                    with self._isolated(record, "import"):
+                        self._register(record, entry.load())
+            finally:
+                self._loading = False
+            self._add_operators()
+
+    @contextmanager
+    def _isolated(self, record: PluginRecord, stage: str) -> Iterator[None]:
+        """Whatever a plugin raises here, SystemExit included, is recorded and hurts nobody else."""
+        try:
+            yield
+        except (KeyboardInterrupt, PluginError):
+            raise
+        except BaseException as error:
+            self._fail(record, stage, f"{type(error).__name__}: {error}", error)
 
     def _add_operators(self) -> None:
         """Extend the opset by what plugins declare; each operator needs a domain of the plugin's own."""
@@ -211,45 +240,52 @@ class PluginHost:
                 ops.add(definition)
 
     def _register(self, record: PluginRecord, plugin: object) -> None:
-        version = getattr(plugin, "LITE_API_VERSION", None)
-        if version != API_VERSION:
-            stated = "states no LITE_API_VERSION" if version is None else f"is written for API {version!r}"
-            self._fail(
-                record,
-                "version",
-                f"{stated}, this lite-core speaks API {API_VERSION}; "
-                f"install versions of lite-core and {record.distribution} that fit",
-            )
+        with self._isolated(record, "version"):
+            version = getattr(plugin, "LITE_API_VERSION", None)
+            if version != API_VERSION:
+                stated = "states no LITE_API_VERSION" if version is None else f"is written for API {version!r}"
+                self._fail(
+                    record,
+                    "version",
+                    f"{stated}, this lite-core speaks API {API_VERSION}; "
+                    f"install versions of lite-core and {record.distribution} that fit",
+                )
+        if record.failed:
             return
-        try:
-            self._manager.register(plugin, name=f"{record.distribution}:{record.name}")
-            self._manager.check_pending()
-        except Exception as error:
-            if self._manager.is_registered(plugin):
-                self._manager.unregister(plugin)
-            self._fail(record, "register", f"{type(error).__name__}: {error}", error)
-            return
-        record.stage = "ready"
-        self._loaded.append((record, plugin))
-        logger.debug("plugin %s is ready", record.label)
+        with self._isolated(record, "register"):
+            try:
+                self._manager.register(plugin, name=f"{record.distribution}:{record.name}")
+                self._manager.check_pending()
+            except BaseException:
+                if self._manager.is_registered(plugin):
+                    self._manager.unregister(plugin)
+                raise
+            record.stage = "ready"
+            self._loaded.append((record, plugin))
+            logger.debug("plugin %s is ready", record.label)
 
     def _ask_one(self, hook: str, record: PluginRecord, plugin: object) -> list[Any]:
         others = [p for _, p in self._loaded if p is not plugin]
-        try:
-            results = self._manager.subset_hook_caller(hook, remove_plugins=others)()
-            items = [item for result in results for item in result]
-        except Exception as error:
-            self._fail(record, hook, f"{type(error).__name__}: {error}", error)
-            return []
-        if items:
-            record.provides[hook] = [str(getattr(item, "name", item)) for item in items]
-        return items
+        accepted: list[Any] = []
+        with self._isolated(record, hook):
+            for result in self._manager.subset_hook_caller(hook, remove_plugins=others)():
+                for item in result:
+                    missing = [m for m in _CONTRACTS[hook] if not hasattr(item, m)]
+                    if missing:
+                        self._fail(record, hook, f"{item!r} lacks {', '.join(missing)}")
+                    elif not isinstance(item.name, str):
+                        self._fail(record, hook, f"the name of {item!r} is not a string")
+                    else:
+                        accepted.append(item)
+        if accepted:
+            record.provides[hook] = [item.name for item in accepted]
+        return accepted
 
     def _fail(self, record: PluginRecord, stage: str, error: str, cause: BaseException | None = None) -> None:
         record.stage, record.error = stage, error
         if cause is not None:
             record.traceback = "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
-        message = f"plugin {record.label} is left out, it failed at {stage}: {error}"
+        message = f"plugin {record.label} failed at {stage}, what it gives there is left out: {error}"
         if os.environ.get("LITE_STRICT_PLUGINS") == "1":
             raise PluginError(message) from cause
         logger.warning("%s (`lite doctor` shows the details)", message)
@@ -272,7 +308,7 @@ def default_host() -> PluginHost:
 def available_backends(host: PluginHost | None = None) -> dict[str, Backend]:
     """Every usable backend by name: the built-in ones, then the plugins'.
 
-    A backend whose name is taken, or that lacks a part of the contract, is recorded and left out.
+    A backend whose name is taken is recorded and left out.
     """
     from lite_core.builtin import HostBackend, NullBackend
 
@@ -283,15 +319,10 @@ def available_backends(host: PluginHost | None = None) -> dict[str, Backend]:
         backends[builtin.name] = builtin
         owners[builtin.name] = "lite-core itself"
     for record, backend in host.ask("lite_backends"):
-        name = getattr(backend, "name", None)
-        missing = [m for m in ("name", "probe", "supports", "compile") if not hasattr(backend, m)]
-        if missing:
-            host.reject(record, "lite_backends", f"backend {backend!r} lacks {', '.join(missing)}")
-        elif not isinstance(name, str):
-            host.reject(record, "lite_backends", f"the name of backend {backend!r} is not a string")
-        elif name in backends:
-            host.reject(record, "lite_backends", f"the backend name {name!r} is taken by {owners[name]}")
+        if backend.name in backends:
+            taken = f"the backend name {backend.name!r} is taken by {owners[backend.name]}"
+            host.reject(record, "lite_backends", taken, backend)
         else:
-            backends[name] = backend
-            owners[name] = record.label
+            backends[backend.name] = backend
+            owners[backend.name] = record.label
     return backends

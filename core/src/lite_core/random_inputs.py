@@ -68,7 +68,7 @@ def candidate_inputs(
         values = {v.name: arrays[v.name] for v in graph.inputs if v.dtype.is_integer}
         try:
             specialize(graph, sizes, values)
-        except (GraphError, ZeroDivisionError) as error:
+        except GraphError as error:
             reason = str(error)
             logger.debug("input shapes %s do not fit: %s", sizes, error)
             continue

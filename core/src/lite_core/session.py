@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from lite_core import ops, passes
+from lite_core.arguments import check_out, check_shapes, overlapping, to_arrays
 from lite_core.backend import Options
 from lite_core.errors import GraphError, InputError
 from lite_core.formats import read_model
-from lite_core.ir import DType, Graph, TensorType
-from lite_core.ops.infer import bind_symbols, infer_graph
+from lite_core.ir import Graph, TensorType
+from lite_core.ops.infer import infer_graph
 from lite_core.plugins import PluginHost, available_backends, default_host
 from lite_core.schedule import NodeAssignment, Plan, place, select_devices
 from lite_core.schedule.plan import PartitionTime
@@ -64,6 +65,8 @@ def load(
         UnsupportedOperatorError: operators cannot be lowered or run; all are listed.
         BackendUnavailableError: a backend asked for by name cannot be used.
     """
+    if not isinstance(model, (Graph, str, os.PathLike)):
+        raise InputError(f"model must be a path or a Graph, is {type(model).__name__}")
     if isinstance(model, Graph):
         if options:
             raise InputError(f"a graph takes no reader options, given: {', '.join(options)}")
@@ -117,8 +120,8 @@ class Session:
     ) -> None:
         if precision not in _PRECISIONS:
             raise InputError(f"precision must be one of {', '.join(_PRECISIONS)}, is {precision!r}")
-        if threads is not None and threads < 1:
-            raise InputError(f"threads must be at least 1, is {threads}")
+        if threads is not None and (not isinstance(threads, int) or threads < 1):
+            raise InputError(f"threads must be a whole number, at least 1, is {threads!r}")
         host = plugins or default_host()
         self._options = Options(threads or os.cpu_count() or 1, precision)
         ops.verify(graph)
@@ -127,7 +130,7 @@ class Session:
         self.graph = passes.optimize(graph, extra=extra)[0] if run_passes else graph.copy()
         infer_graph(self.graph)
         self._placement = place(self.graph, self._selection.candidates, placement)
-        self._plans: OrderedDict[tuple[tuple[int, ...], ...], Plan] = OrderedDict()
+        self._plans: OrderedDict[tuple[tuple[int, ...], ...], _PlanSlot] = OrderedDict()
         self._lock = threading.Lock()
         self.inputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.inputs})
         self.outputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.outputs})
@@ -157,28 +160,32 @@ class Session:
         Raises:
             InputError: an input is missing, unknown, or does not fit in shape or element type.
         """
-        arrays = self._checked({**(inputs or {}), **named})
-        self._check_out(out)
+        arrays = to_arrays(self.graph.name, self.graph.inputs, inputs, named)
+        check_out(self.outputs, out)
         start = time.perf_counter()
         plan = self._plan({name: array.shape for name, array in arrays.items()})
-        results = plan.run(arrays, out, profile.partitions if profile else None)
+        late = overlapping(out, arrays)
+        direct = {name: array for name, array in (out or {}).items() if name not in late}
+        if profile is not None:
+            profile.partitions.clear()
+        results = plan.run(arrays, direct, profile.partitions if profile else None)
+        outputs = {v.name: array for v, array in zip(self.graph.outputs, results)}
+        for name in late:
+            outputs[name] = _copy_into((out or {})[name], outputs[name], name)
         if profile is not None:
             profile.seconds = time.perf_counter() - start
-        return {v.name: array for v, array in zip(self.graph.outputs, results)}
+        return outputs
 
     def prepare(self, shapes: Mapping[str, Sequence[int]] | None = None) -> None:
         """Compile everything for input shapes before the first run.
 
         Args:
             shapes: a shape for each input with unknown dimensions; the others have their own.
+
+        Raises:
+            InputError: a shape is missing or does not fit.
         """
-        known = {n: t.shape for n, t in self.inputs.items() if t.is_static}
-        given = {**known, **{n: tuple(s) for n, s in (shapes or {}).items()}}
-        missing = [n for n in self.inputs if n not in given]
-        if missing:
-            listed = ", ".join(f"{n} ({self.inputs[n]})" for n in missing)
-            raise InputError(f"prepare() needs shapes for the inputs with unknown dimensions: {listed}")
-        self._plan({n: given[n] for n in self.inputs})  # type: ignore[misc]
+        self._plan(check_shapes(self.graph.name, self.graph.inputs, shapes or {}))
 
     def bind(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None) -> Binding:
         """Tie arrays to inputs and outputs once, to run without copies again and again.
@@ -203,28 +210,21 @@ class Session:
     @property
     def devices(self) -> tuple[str, ...]:
         """Labels of the devices that run at least one node, most nodes first."""
-        counts: dict[str, int] = {}
-        for assigned in self._placement.assignments:
-            counts[assigned.device] = counts.get(assigned.device, 0) + 1
-        return tuple(sorted(counts, key=lambda label: -counts[label]))
+        return tuple(label for label, _ in self._counts().most_common())
+
+    def _counts(self) -> Counter[str]:
+        """How many nodes each device runs."""
+        return Counter(a.device for a in self._placement.assignments)
 
     def describe(self) -> str:
         """The session in words: inputs, outputs, devices and how many nodes each runs, and why."""
         lines = [f"model {self.graph.name}: {len(self.graph.nodes)} nodes"]
         lines += [f"  input  {name}: {type_}" for name, type_ in self.inputs.items()]
         lines += [f"  output {name}: {type_}" for name, type_ in self.outputs.items()]
-        counts: dict[str, int] = {}
-        for assigned in self._placement.assignments:
-            counts[assigned.device] = counts.get(assigned.device, 0) + 1
-        lines += [f"  {count} node(s) on {label}" for label, count in counts.items()]
-        refused: dict[tuple[str, str, str], int] = {}
-        for assigned in self._placement.assignments:
-            for label, reason in assigned.refusals:
-                key = (assigned.device, label, reason)
-                refused[key] = refused.get(key, 0) + 1
+        lines += [f"  {count} node(s) on {label}" for label, count in self._counts().items()]
+        refused = Counter((a.device, label, why) for a in self._placement.assignments for label, why in a.refusals)
         lines += [
-            f"  {count} node(s) on {device}, not {label}: {reason}"
-            for (device, label, reason), count in refused.items()
+            f"  {count} node(s) on {device}, not {label}: {why}" for (device, label, why), count in refused.items()
         ]
         lines += [f"  {line}" for line in self.selection_log]
         return "\n".join(lines)
@@ -235,64 +235,49 @@ class Session:
     # **** inside ****
 
     def _plan(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
-        """The plan for these input shapes, made when it is first needed and kept while it is in use."""
+        """The plan for these input shapes, made when it is first needed and kept while it is in use.
+
+        Threads that need the same new plan wait for it; those whose plan is there do not.
+        """
         key = tuple(shapes[name] for name in self.inputs)
         with self._lock:
-            plan = self._plans.get(key)
-            if plan is not None:
-                self._plans.move_to_end(key)
-                return plan
-            start = time.perf_counter()
-            types = {n: t.with_shape(shapes[n]) for n, t in self.inputs.items()}
-            try:
-                plan = Plan(self.graph, self._placement, types, self._options)
-            except GraphError as error:
-                listed = ", ".join(f"{n}={list(s)}" for n, s in shapes.items())
-                raise InputError(f"the model does not accept the input shapes {listed}: {error}") from None
-            self._plans[key] = plan
+            slot = self._plans.setdefault(key, _PlanSlot())
+            self._plans.move_to_end(key)
             while len(self._plans) > _MOST_PLANS:
                 self._plans.popitem(last=False)
-            logger.debug("planned for %s in %.1f ms", dict(shapes), (time.perf_counter() - start) * 1e3)
-            return plan
+        with slot.lock:
+            if slot.plan is None:
+                slot.plan = self._make_plan(shapes)
+            return slot.plan
 
-    def _checked(self, given: Mapping[str, Any]) -> dict[str, Array]:
-        """Inputs as arrays of the right types; every problem in one error."""
-        problems = [
-            f"input {name!r} is missing, expected {type_}" for name, type_ in self.inputs.items() if name not in given
-        ]
-        problems += [
-            f"there is no input {name!r}, the inputs are: {', '.join(self.inputs) or 'none'}"
-            for name in given
-            if name not in self.inputs
-        ]
-        arrays: dict[str, Array] = {}
-        for name, type_ in self.inputs.items():
-            if name in given:
-                array, problem = _converted(name, given[name], type_)
-                arrays[name] = array
-                problems += [problem] if problem else []
-        if not problems:
-            try:
-                bind_symbols(self.graph.inputs, {n: a.shape for n, a in arrays.items()})
-            except GraphError as error:
-                problems.append(str(error))
-        if problems:
-            raise InputError(f"model {self.graph.name!r} cannot run: " + "; ".join(problems))
-        return arrays
+    def _make_plan(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
+        start = time.perf_counter()
+        graph = self.graph.copy()
+        try:
+            infer_graph(graph, {n: t.with_shape(shapes[n]) for n, t in self.inputs.items()})
+        except GraphError as error:
+            listed = ", ".join(f"{n}={list(s)}" for n, s in shapes.items())
+            raise InputError(f"the model does not accept the input shapes {listed}: {error}") from None
+        plan = Plan(graph, self._placement, self._options)
+        logger.debug("planned for %s in %.1f ms", dict(shapes), (time.perf_counter() - start) * 1e3)
+        return plan
 
-    def _check_out(self, out: Mapping[str, Array] | None) -> None:
-        for name, array in (out or {}).items():
-            expected = self.outputs.get(name)
-            if expected is None:
-                raise InputError(f"out= names {name!r}, the outputs are: {', '.join(self.outputs)}")
-            fits = isinstance(array, np.ndarray) and expected.accepts(array.shape)
-            if not fits or array.dtype != expected.dtype.numpy or not array.flags.c_contiguous:
-                raise InputError(
-                    f"out[{name!r}] must be a contiguous array of type {expected}, is "
-                    f"{TensorType.of_array(array) if isinstance(array, np.ndarray) else type(array).__name__}"
-                )
-            if not array.flags.writeable:
-                raise InputError(f"out[{name!r}] is read-only")
+
+class _PlanSlot:
+    """A place for a plan that one thread is making."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.plan: Plan | None = None
+
+
+def _copy_into(target: Array, array: Array, name: str) -> Array:
+    if target.shape != array.shape:
+        raise InputError(
+            f"out[{name!r}] must have shape {list(array.shape)} for these inputs, has {list(target.shape)}"
+        )
+    np.copyto(target, array)
+    return target
 
 
 class Binding:
@@ -308,40 +293,3 @@ class Binding:
     def run(self) -> dict[str, Array]:
         """Run on what the input arrays hold now; returns the output arrays, overwritten."""
         return self._session.run(self.inputs, out=self.outputs)
-
-
-def _converted(name: str, given: Any, expected: TensorType) -> tuple[Array, str | None]:
-    """``given`` as an array of the input's type, and what is wrong with it.
-
-    Numbers are converted only where every number stays the same: Python lists take the model's element
-    type if it can hold them; arrays must already have it, except that an integer type is widened.
-    """
-    is_array = isinstance(given, np.ndarray) or hasattr(given, "__array__")
-    array = np.asarray(given)
-    wanted = expected.dtype.numpy
-    if array.dtype != wanted:
-        try:
-            found = DType.of(array.dtype).value
-        except ValueError:
-            return array, f"input {name!r} must be {expected}, holds {array.dtype} elements"
-        same_kind = array.dtype.kind == wanted.kind or (array.dtype.kind in "iu" and wanted.kind in "iu")
-        with np.errstate(all="ignore"):
-            converted = array.astype(wanted)
-        widened = same_kind and np.can_cast(array.dtype, wanted, "safe") and wanted.kind in "iu"
-        if not widened and (is_array or not _same_numbers(array, converted)):
-            hint = f"convert it yourself: {name}.astype({expected.dtype.value!r})"
-            return array, f"input {name!r} must be {expected.dtype}, is {found}; {hint}"
-        array = converted
-    if not expected.accepts(array.shape):
-        return array, f"input {name!r} must have shape {_shape_text(expected)}, has {list(array.shape)}"
-    return np.ascontiguousarray(array) if array.ndim else array, None
-
-
-def _same_numbers(array: Array, converted: Array) -> bool:
-    if converted.dtype.kind == "f" and array.dtype.kind == "f":
-        return True  # a Python float is a double; the model's precision is what was asked for
-    return array.dtype.kind != "f" and bool(np.array_equal(array, converted))
-
-
-def _shape_text(type_: TensorType) -> str:
-    return "[" + ", ".join(str(d) for d in type_.shape or ()) + "]"

@@ -13,6 +13,7 @@ from paddle_cases import Case, check, each
 from lite_core.errors import UnsupportedOperatorError
 from lite_core.ops.evaluate import evaluate_graph
 from lite_paddle.lowering import lower
+from lite_paddle.reader import read
 from lite_paddle.reader.attributes import complete_attributes
 from lite_paddle.source import SourceBlock, SourceOp, SourceProgram, SourceType, SourceValue
 
@@ -358,3 +359,45 @@ def test_select_input() -> None:
     mask = model.input("mask", np.array([1], np.int32))
     out = add(main, "select_input", {"X": [x, y], "Mask": [mask]})
     np.testing.assert_array_equal(model.run(out)[0], X[:1])
+
+
+def test_a_placeholder_of_another_element_type() -> None:
+    """Paddle 2.6 carries a float for what only the body defines."""
+    model = Model()
+    main, limit = model.program.block, model.input("limit", np.array([3], np.int64))
+    start, placeholder = number(main, 0), add(main, "fill_constant", {}, {"shape": [1], "value": 1e27})
+    condition = add(main, "less_than", {"X": [start], "Y": [limit]})
+    body = SourceBlock(arguments=[SourceValue("i@loop"), SourceValue("own@loop")])
+    after = add(body, "increment", {"X": [body.arguments[0]]})
+    own = add(body, "scale", {"X": [after]}, {"scale": 2.0})
+    body.results = [add(body, "less_than", {"X": [after], "Y": [limit]}), after, own]
+    outs = [SourceValue("i_end"), SourceValue("own_end")]
+    inputs = {"Condition": [condition], "X": [start, placeholder]}
+    main.ops.append(SourceOp("while", inputs, {"Out": outs}, {}, [body]))
+    np.testing.assert_array_equal(model.run(*outs), [[3], [6]])
+    assert model.run(outs[1])[0].dtype == np.int64
+    # Where the body does read it, the two types are a contradiction.
+    body.ops[1].inputs["X"] = [body.arguments[1]]
+    body.ops.append(SourceOp("cast", {"X": [own]}, {"Out": [cast := SourceValue("cast")]}, {"out_dtype": "int64"}))
+    body.results[2] = cast
+    with pytest.raises(UnsupportedOperatorError, match="float32 before the loop and int64 after"):
+        model.run(outs[1])
+
+
+@pytest.mark.parametrize("folder", ["legacy_2.6", "pir_3.3"])
+def test_decoder_with_a_break(folder: str) -> None:
+    graph = lower(read(Path(__file__).parent / "fixtures" / folder / "decoder"))
+    scores = np.array([[0, 3, 2, 1, 0, 2], [2, 2.5, 5, 4, 6, 2]], np.float32)
+    for limit in (0, 2, 9):
+        tokens, i = np.zeros((2, 1), np.int64), 0
+        while i < limit:
+            counts = (tokens[:, :, None] == np.arange(6)).sum(1)
+            tokens = np.concatenate([tokens, np.argmax(scores - counts, 1)[:, None]], axis=1)
+            if tokens.sum() > 20:
+                break
+            i += 1
+        assert limit < 9 or i < 9  # the last one is left by the break
+        feeds = {"scores": scores, "limit": np.array([limit])}
+        found = evaluate_graph(graph, [feeds[v.name] for v in graph.inputs])
+        np.testing.assert_array_equal(found[0], tokens)
+        np.testing.assert_array_equal(found[1], [i])

@@ -212,3 +212,14 @@ def test_regions_of_several_images_need_their_numbers() -> None:
         graph_of("roi_align", {"X": FEATURE, "ROIs": ROIS})
     (one,) = run("roi_align", {"X": FEATURE[:1], "ROIs": ROIS}, {"pooled_height": 2, "pooled_width": 2})
     assert one.shape == (5, 8, 2, 2)
+
+
+@pytest.mark.parametrize("op_type", ["roi_align", "roi_pool", "psroi_pool"])
+def test_an_open_batch_without_numbers_must_be_one_image(op_type: str) -> None:
+    attrs = {"pooled_height": 2, "pooled_width": 2, "output_channels": 2}
+    options: dict[str, Any] = {"shapes": {"X": (-1, 8, 8, 10)}}
+    (open_batch,) = run(op_type, {"X": FEATURE[:1], "ROIs": ROIS}, attrs, **options)
+    (one,) = run(op_type, {"X": FEATURE[:1], "ROIs": ROIS}, attrs)
+    np.testing.assert_array_equal(open_batch, one)
+    with pytest.raises(Exception, match="[Rr]eshape"):
+        run(op_type, {"X": FEATURE, "ROIs": ROIS}, attrs, **options)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +75,37 @@ def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
     assert sniff("bad\0name") is None
     with pytest.raises(ModelFormatError, match=r"does not exist.*nothing\.json, nothing\.pdmodel"):
         read(tmp_path / "nothing")
+
+
+def test_a_missing_program_with_its_suffix(tmp_path: Path) -> None:
+    with pytest.raises(ModelFormatError, match=r"nothing\.pdmodel: the file does not exist$"):
+        read(tmp_path / "nothing.pdmodel")
+
+
+def test_an_empty_path_is_not_the_current_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PIR.parent)
+    assert sniff("") is None
+    with pytest.raises(ModelFormatError, match="path is ''"):
+        read("")
+    with pytest.raises(ModelFormatError, match="params is ''"):
+        read(PIR, params="")
+    with pytest.raises(ModelFormatError, match="path is 'a.x00b'"):
+        read("a\0b")
+
+
+@pytest.mark.parametrize("path", [5, None, b"model.json"])
+def test_what_is_no_path(path: Any) -> None:
+    assert sniff(path) is None
+    with pytest.raises(TypeError, match=f"path is of type {type(path).__name__}, expected a str or pathlib.Path"):
+        read(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among its files")
+def test_what_is_no_regular_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    assert sniff(tmp_path / "pipe.json") is None
+    with pytest.raises(ModelFormatError, match=r"pipe\.json is no regular file"):
+        read(tmp_path / "pipe.json")
 
 
 def test_several_programs_in_a_directory(tmp_path: Path) -> None:

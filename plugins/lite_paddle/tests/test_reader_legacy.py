@@ -5,89 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from legacy_writer import BOOL, FLOAT32, INT64, Writer
 
 from lite_core.errors import ModelFormatError
-from lite_paddle.reader import read, sniff
-from lite_paddle.reader.program_proto import message_class
+from lite_core.ops.evaluate import evaluate_graph
+from lite_paddle.lowering import lower
 from lite_paddle.source import SourceOp, SourceProgram
-
-DENSE, FEED, FETCH, ARRAY, STEP_SCOPES = 7, 9, 10, 13, 11
-FLOAT32, BOOL, INT64 = 5, 0, 3
-
-
-class Writer:
-    """A small ProgramDesc writer: variables and operators by name."""
-
-    def __init__(self, version: int = 2_003_002, feed_fetch: bool = True) -> None:
-        """Starts with block 0 and the variables feed and fetch."""
-        self.program: Any = message_class("ProgramDesc")()
-        self.program.version.version = version
-        self.block(parent=-1)
-        if feed_fetch:
-            self.variable("feed", kind=FEED, persistable=True)
-            self.variable("fetch", kind=FETCH, persistable=True)
-
-    def block(self, parent: int = 0) -> int:
-        block = self.program.blocks.add(parent_idx=parent)
-        block.idx = len(self.program.blocks) - 1
-        return int(block.idx)
-
-    def variable(
-        self, name: str, dims: tuple[int, ...] = (2,), kind: int = DENSE, block: int = 0, **flags: bool
-    ) -> None:
-        variable = self.program.blocks[block].vars.add(name=name, **flags)
-        variable.type.type = kind
-        if kind in (DENSE, ARRAY):
-            tensor = variable.type.dense_tensor.tensor if kind == DENSE else variable.type.tensor_array.tensor
-            tensor.data_type = FLOAT32
-            tensor.dims.extend(dims)
-
-    def op(
-        self,
-        op_type: str,
-        inputs: dict[str, list[str]] | None = None,
-        outputs: dict[str, list[str]] | None = None,
-        attrs: dict[str, Any] | None = None,
-        block: int = 0,
-    ) -> None:
-        op = self.program.blocks[block].ops.add(type=op_type)
-        for slots, target in ((inputs, op.inputs), (outputs, op.outputs)):
-            for slot, names in (slots or {}).items():
-                target.add(parameter=slot, arguments=names)
-        for name, value in (attrs or {}).items():
-            attribute = op.attrs.add(name=name)
-            if name == "sub_block":
-                attribute.type, attribute.block_idx = 8, value
-            elif isinstance(value, bool):
-                attribute.type, attribute.b = 6, value
-            elif isinstance(value, int):
-                attribute.type, attribute.i = 0, value
-            elif isinstance(value, float):
-                attribute.type, attribute.f = 1, value
-            elif isinstance(value, str) and value.startswith("$"):
-                attribute.type, attribute.var_name = 13, value[1:]
-            elif isinstance(value, str):
-                attribute.type, attribute.s = 2, value.encode()
-            elif isinstance(value, list) and all(isinstance(item, int) for item in value):
-                attribute.type = 3
-                attribute.ints.extend(value)
-            else:
-                attribute.type = 4
-                attribute.floats.extend(value)
-
-    def feed(self, name: str, column: int, **more: Any) -> None:
-        self.variable(name, **more)
-        self.op("feed", {"X": ["feed"]}, {"Out": [name]}, {"col": column})
-
-    def fetch(self, name: str, column: int) -> None:
-        self.op("fetch", {"X": [name]}, {"Out": ["fetch"]}, {"col": column})
-
-    def read(self, path: Path) -> SourceProgram:
-        file = path / "model.pdmodel"
-        file.write_bytes(self.program.SerializeToString())
-        assert sniff(file) == "legacy"
-        return read(file)
 
 
 def ops_of(program: SourceProgram, op_type: str) -> list[SourceOp]:
@@ -178,16 +103,6 @@ def test_unused_slots_are_absent(tmp_path: Path) -> None:
     op = writer.read(tmp_path).block.ops[0]
     assert op.inputs.keys() == {"X"}
     assert op.outputs.keys() == {"Out"}
-
-
-def test_an_attribute_that_is_a_variable_is_an_input(tmp_path: Path) -> None:
-    writer = Writer()
-    writer.feed("x", 0)
-    writer.feed("p", 1)
-    writer.op("dropout", {"X": ["x"]}, {"Out": ["y"]}, {"dropout_prob": "$p"})
-    writer.fetch("y", 0)
-    program = writer.read(tmp_path)
-    assert program.block.ops[0].inputs["dropout_prob"] == [program.inputs[1][1]]
 
 
 @pytest.mark.parametrize(
@@ -303,6 +218,42 @@ def test_select_input_of_outer_values(tmp_path: Path) -> None:
         ops_of(program, "tanh")[0].outputs["Out"],
         [program.inputs[0][1]],
     ]
+
+
+def conditional_on_a_negation(late: bool) -> Writer:
+    """``if not c: y = -x else: y = tanh(x)`` as Paddle 2.6 writes it, without the branch that only names a value."""
+    writer = Writer()
+    writer.feed("x", 0)
+    writer.feed("c", 1, dims=(1,))
+    writer.program.blocks[0].vars[-1].type.dense_tensor.tensor.data_type = BOOL
+    if not late:
+        writer.op("tanh", {"X": ["x"]}, {"Out": ["t"]})
+    writer.op("logical_not", {"X": ["c"]}, {"Out": ["n"]})
+    body = writer.block()
+    writer.op("scale", {"X": ["x"]}, {"Out": ["s"]}, {"scale": -1.0}, block=body)
+    writer.op(
+        "conditional_block",
+        {"Cond": ["n"], "Input": ["x"]},
+        {"Out": ["s"], "Scope": ["scope"]},
+        {"sub_block": body, "is_scalar_condition": True},
+    )
+    if late:
+        writer.op("tanh", {"X": ["x"]}, {"Out": ["t"]})
+    writer.op("cast", {"X": ["c"]}, {"Out": ["m"]}, {"out_dtype": 2})
+    writer.op("select_input", {"X": ["s", "t"], "Mask": ["m"]}, {"Out": ["y"]})
+    writer.fetch("y", 0)
+    return writer
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("condition", [False, True])
+def test_a_select_joins_the_conditional_of_the_negation(tmp_path: Path, late: bool, condition: bool) -> None:
+    program = conditional_on_a_negation(late).read(tmp_path)
+    assert len(ops_of(program, "if")) == 1
+    x = np.array([0.5, -1], np.float32)
+    graph = lower(program)
+    (y,) = evaluate_graph(graph, [{"x": x, "c": np.array([condition, False])[:1]}[v.name] for v in graph.inputs])
+    np.testing.assert_allclose(y, np.tanh(x) if condition else -x, rtol=1e-6)
 
 
 def test_a_loop_whose_condition_is_read_later(tmp_path: Path) -> None:

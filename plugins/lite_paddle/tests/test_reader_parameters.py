@@ -98,7 +98,8 @@ GOOD = tensor_bytes(np.float32([1, 2]))
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (GOOD + b"\0", "no tensor at byte 32 of 33: the file ends inside"),
+        (GOOD + b"\0", r"1 bytes are left over after the last tensor \(1 tensors, 33 bytes\)"),
+        (GOOD + bytes(30), "no tensor at byte 32 of 62: tensor version"),
         (GOOD[:-1], "needs 8 bytes, 7 are left"),
         (GOOD[:10], "ends inside the tensor's header"),
         (b"\x01" + GOOD[1:], "starts with 0x00000001"),

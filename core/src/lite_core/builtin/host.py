@@ -26,7 +26,14 @@ class HostBackend:
 
     def probe(self) -> Sequence[Device] | Unavailable:
         details = {"numpy": np.__version__}
-        return [Device("host", name=f"NumPy references on {platform.machine()}", score=0.0, details=details)]
+        return [
+            Device(
+                "host",
+                name=f"the built-in fallback: every operator in NumPy, on {platform.machine()}",
+                score=0.0,
+                details=details,
+            )
+        ]
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         if ops.find(node.op, node.domain) is None:

@@ -19,7 +19,7 @@ class NullBackend:
     name = "null"
 
     def probe(self) -> Sequence[Device] | Unavailable:
-        return [Device("null", name="computes nothing", score=-1.0)]
+        return [Device("null", name="a dry run: plans and compiles, outputs are zeros", score=-1.0)]
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         return Yes()

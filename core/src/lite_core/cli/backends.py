@@ -24,6 +24,7 @@ def command(verbose: bool, as_json: bool) -> None:
         return
     columns = ("backend", "state", "device", "score", "about")
     table(columns, [[row[c] for c in columns] for row in rows])
+    console.print("\nUnless you name a --backend, each node of a model runs on the best-scored device that can run it.")
     if verbose:
         for row in rows:
             for key, value in row["details"].items():

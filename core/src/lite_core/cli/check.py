@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import click
 
 from lite_core.cli import EXIT_FAILURE, print_json
@@ -13,10 +15,15 @@ from lite_core.session import Session, load
 @click.command("check")
 @model_argument
 @backend_option
-@click.option("--no-fallback", is_flag=True, help="Count nodes that only the host backend can run as problems.")
+@click.option(
+    "--no-fallback", is_flag=True, help="Count what only the slow built-in backend, host, can run as a problem."
+)
 @json_option
 def command(model: str, backend: str, no_fallback: bool, as_json: bool) -> int:
-    """Tell whether MODEL can be read and run, where each part would run, and what is in the way."""
+    """Tell whether MODEL can be read and run, where each part would run, and what is in the way.
+
+    MODEL is a file or a folder. Exits with 1 when the model cannot run here.
+    """
     try:
         session = load(model, backend=backends_of(backend), fallback="never" if no_fallback else "host")
     except UnsupportedOperatorError as error:
@@ -37,14 +44,9 @@ def _report_problems(model: str, problems: tuple[OperatorProblem, ...], as_json:
 
 
 def _report_coverage(model: str, session: Session, as_json: bool) -> None:
-    counts: dict[tuple[str, str], int] = {}
-    for assigned in session.assignment():
-        key = (assigned.device, assigned.op)
-        counts[key] = counts.get(key, 0) + 1
-    refusals: dict[tuple[str, str, str], int] = {}
-    for assigned in session.assignment():
-        for label, reason in assigned.refusals:
-            refusals[assigned.op, label, reason] = refusals.get((assigned.op, label, reason), 0) + 1
+    assignment = session.assignment()
+    counts = Counter((assigned.device, assigned.op) for assigned in assignment)
+    refusals = Counter((assigned.op, label, reason) for assigned in assignment for label, reason in assigned.refusals)
     if as_json:
         print_json(
             {

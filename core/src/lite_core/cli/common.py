@@ -1,8 +1,10 @@
-"""What several commands share: options, tables, seconds as text."""
+"""What several commands share: options, errors, tables, seconds as text."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,9 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lite_core.cli import EXIT_UNAVAILABLE
+
 __all__ = [
+    "UnavailableError",
     "backend_option",
     "backends_of",
+    "check_writable",
     "console",
     "json_option",
     "milliseconds",
@@ -21,16 +27,53 @@ __all__ = [
     "threads_option",
 ]
 
-console = Console(highlight=False, soft_wrap=True)
+_WIDE = 10_000
+
+
+def _make_console() -> Console:
+    """Rich's console; as wide as the text where nobody looks at it, so that files and pipes get whole lines."""
+    made = Console(highlight=False, soft_wrap=True)
+    if not made.is_terminal:
+        made.width = _WIDE
+    return made
+
+
+console = _make_console()
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 model_argument: Decorator = click.argument("model", type=click.Path())
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 backend_option: Decorator = click.option(
-    "--backend", "-b", default="auto", show_default=True, help="Backend, or several in order: opencl,x86."
+    "--backend",
+    "-b",
+    default="auto",
+    show_default=True,
+    help="Backend to run on, see `lite backends`, or several by preference: opencl,x86.",
 )
-threads_option: Decorator = click.option("--threads", "-t", type=click.IntRange(1), help="Threads to use [all].")
+threads_option: Decorator = click.option("--threads", "-t", type=click.IntRange(1), help="CPU threads.  [default: all]")
+
+
+class UnavailableError(click.ClickException):
+    """What a command needs is not installed or not there; the message says how to get it. Exit code 3."""
+
+    exit_code = EXIT_UNAVAILABLE
+
+
+def check_writable(file: str, option: str) -> None:
+    """Say before long work, not after it, that a file cannot be written.
+
+    Raises:
+        click.BadParameter: its folder does not exist, or the file or its folder is protected.
+    """
+    path = Path(file)
+    folder = path.parent
+    if path.is_dir():
+        raise click.BadParameter(f"{file!r} is a folder; name a file", param_hint=option)
+    if not folder.is_dir():
+        raise click.BadParameter(f"{file!r} cannot be written: there is no folder {str(folder)!r}", param_hint=option)
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise click.BadParameter(f"{file!r} cannot be written: permission denied", param_hint=option)
 
 
 def backends_of(text: str) -> str | list[str]:

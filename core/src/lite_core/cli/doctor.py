@@ -12,22 +12,26 @@ import numpy as np
 
 from lite_core import __version__
 from lite_core.backend import API_VERSION
-from lite_core.cli import EXIT_FAILURE, print_json
+from lite_core.cli import EXIT_FAILURE, plugin_commands, print_json
 from lite_core.cli.backends import probe_rows, record_row
 from lite_core.cli.common import console, json_option, table
 from lite_core.plugins import PluginRecord, available_backends, default_host
 
-_VARIABLES = ("LITE_BACKEND", "LITE_BACKENDS", "LITE_LOG", "GLOG_v", "LITE_STRICT_PLUGINS", "OMP_NUM_THREADS")
+_VARIABLES = ("LITE_BACKEND", "LITE_LOG", "GLOG_v", "LITE_STRICT_PLUGINS", "OMP_NUM_THREADS")
 _HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes", "lite_commands")
 
 
 @click.command("doctor")
 @json_option
 def command(as_json: bool) -> int:
-    """Show the environment, every plugin, and what is wrong with them. Exits with 1 when something is."""
+    """Show the environment, every plugin, and what is wrong with them.
+
+    Exits with 1 when a plugin failed.
+    """
     host = default_host()
     for hook in _HOOKS:
         host.ask(hook)
+    plugin_commands()  # records the commands that cannot be used
     backends = available_backends()
     records = host.records()
     facts = _facts()
@@ -36,9 +40,9 @@ def command(as_json: bool) -> int:
     if as_json:
         print_json({"environment": facts, "plugins": [record_row(r) for r in records], "backends": rows})
         return EXIT_FAILURE if failed else 0
-    table(("environment", ""), facts.items())
+    table(("environment", "value"), facts.items())
     console.print()
-    table(("plugin", "distribution", "version", "stage", "gives"), [_plugin_row(r) for r in records])
+    table(("plugin", "package", "version", "state", "provides"), [_plugin_row(r) for r in records])
     console.print()
     columns = ("backend", "state", "device", "about")
     table(columns, [[row[c] for c in columns] for row in rows])
@@ -65,5 +69,6 @@ def _facts() -> dict[str, str]:
 
 
 def _plugin_row(record: PluginRecord) -> tuple[str, str, str, str, str]:
-    gives = "; ".join(f"{hook.removeprefix('lite_')}: {', '.join(v)}" for hook, v in record.provides.items())
-    return record.name, record.distribution, record.version, record.stage, gives or record.error
+    provides = "; ".join(f"{hook.removeprefix('lite_')}: {', '.join(v)}" for hook, v in record.provides.items())
+    state = f"failed at {record.stage}" if record.failed else record.stage
+    return record.name, record.distribution, record.version, state, record.error or provides

@@ -13,12 +13,12 @@ from lite_core.ir import Graph, format_graph, graph_to_dict
 @click.command("inspect")
 @model_argument
 @click.option("--ops", "only_ops", is_flag=True, help="Count the operators instead of printing the graph.")
-@click.option("--weights", is_flag=True, help="List the constants with their sizes.")
-@click.option("--optimized", is_flag=True, help="Show the graph after the passes.")
+@click.option("--weights", is_flag=True, help="List the constants (weights), the largest first.")
+@click.option("--optimized", is_flag=True, help="Show the graph as it is run, after the optimization passes.")
 @click.option("--origins", is_flag=True, help="Show which operator of the file each node comes from.")
 @json_option
 def command(model: str, only_ops: bool, weights: bool, optimized: bool, origins: bool, as_json: bool) -> None:
-    """Print the graph of MODEL: inputs, outputs, nodes, types."""
+    """Print the graph of MODEL, a file or a folder: inputs, outputs, nodes, types."""
     graph = read_model(model)
     if optimized:
         from lite_core.passes import optimize

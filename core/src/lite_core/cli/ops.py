@@ -9,14 +9,16 @@ import click
 from lite_core import ops
 from lite_core.cli import print_json
 from lite_core.cli.common import console, json_option, table
-from lite_core.ops import OpDef
+from lite_core.ops import AttributeSpec, OpDef
+
+_NOTATION = "A signature reads inputs -> outputs, each NAME: TYPE; ? marks an optional one, * any number."
 
 
 @click.command("ops")
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the operators of the opset, or describe the operator NAME."""
+    """List the operators that Lite knows (the opset), or describe the operator NAME."""
     definitions = list(ops.all_ops())
     if name is not None:
         wanted = name.lower()
@@ -30,7 +32,10 @@ def command(name: str | None, as_json: bool) -> None:
             _describe(definition)
     else:
         table(("operator", "signature"), [(d.qualified_name, d.signature) for d in definitions])
-        console.print(f"\n{len(definitions)} operators; ONNX opset {ops.OPSET_VERSION}, and the domain lite")
+        console.print(f"\n{_NOTATION}")
+        console.print(
+            f"{len(definitions)} operators: those of ONNX opset {ops.OPSET_VERSION}, and Lite's own, in the domain lite"
+        )
 
 
 def _as_dict(definition: OpDef) -> dict[str, Any]:
@@ -47,15 +52,19 @@ def _as_dict(definition: OpDef) -> dict[str, Any]:
     }
 
 
+def _default(attribute: AttributeSpec) -> str:
+    if attribute.required:
+        return "required"
+    return "none" if attribute.default is None else str(attribute.default)
+
+
 def _describe(definition: OpDef) -> None:
-    console.print(f"{definition.qualified_name}: {definition.signature}\n", markup=False)
+    console.print(f"{definition.qualified_name}: {definition.signature}", markup=False)
+    console.print(_NOTATION + "\n", markup=False)
     console.print(definition.documentation + "\n", markup=False)
     types = [(name, ", ".join(d.value for d in allowed)) for name, allowed in definition.types.items()]
-    table(("type", "may be"), types)
+    table(("type", "one of"), types)
     if definition.attributes:
         console.print()
-        rows = [
-            (name, a.kind, "required" if a.required else a.default, ", ".join(a.choices))
-            for name, a in definition.attributes.items()
-        ]
+        rows = [(name, a.kind, _default(a), ", ".join(a.choices)) for name, a in definition.attributes.items()]
         table(("attribute", "kind", "default", "one of"), rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from pathlib import Path
+import zipfile
 from typing import Any
 
 import click
@@ -14,6 +14,7 @@ from lite_core.cli import print_json
 from lite_core.cli.common import (
     backend_option,
     backends_of,
+    check_writable,
     console,
     json_option,
     milliseconds,
@@ -35,7 +36,8 @@ _TOP = 5
     "inputs",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="A .npy, .npz or image file; NAME= may be left out when there is one input. Repeatable.",
+    help="A .npy, .npz or image file for the input NAME; NAME= may be left out when the model has one input, and "
+    "for an .npz file that holds arrays by input name. Repeatable.",
 )
 @click.option(
     "--shape",
@@ -43,14 +45,25 @@ _TOP = 5
     "shapes",
     multiple=True,
     metavar="[NAME=]1x3x224x224",
-    help="Random input of this shape, or the size an image is brought to. Repeatable.",
+    help="Shape of the random numbers for the input NAME, or of the input that an image is resized to. Repeatable.",
 )
-@click.option("--mean", default="0", show_default=True, help="Images: subtracted per channel, of values in 0..1.")
-@click.option("--std", default="1", show_default=True, help="Images: divided by per channel.")
-@click.option("--bgr", is_flag=True, help="Images: blue first.")
+@click.option(
+    "--mean",
+    default="0",
+    show_default=True,
+    help="For images: subtracted from the pixel values, scaled to 0..1 before; a number, or one for each channel: "
+    "0.485,0.456,0.406.",
+)
+@click.option(
+    "--std",
+    default="1",
+    show_default=True,
+    help="For images: what the values are divided by after that; a number, or one for each channel.",
+)
+@click.option("--bgr", is_flag=True, help="For images: channels in the order blue, green, red, not red, green, blue.")
 @click.option("--save", "-o", type=click.Path(dir_okay=False), help="Write the outputs to this .npz file.")
-@click.option("--repeat", "-n", type=click.IntRange(1), default=1, show_default=True, help="Run this often.")
-@click.option("--seed", default=0, show_default=True, help="Seed of random inputs.")
+@click.option("--repeat", "-n", type=click.IntRange(1), default=1, show_default=True, help="How many times to run.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
 @backend_option
 @threads_option
 @json_option
@@ -68,14 +81,16 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Run MODEL and show its outputs, which backend ran it, and how long it took.
+    """Run MODEL, a file or a folder, and show its outputs, which backend ran it, and how long it took.
 
-    Inputs that are not given are random; say their shape where the model leaves it open.
+    Inputs that are not given are random numbers; say their shape with --shape where the model leaves it open.
     """
+    if save:
+        check_writable(save, "--save")
+    image = ImageOptions.parse(mean, std, bgr)
     start = time.perf_counter()
     session = load(model, backend=backends_of(backend), threads=threads)
     loading = time.perf_counter() - start
-    image = ImageOptions.parse(mean, std, bgr)
     arrays, sources = collect_inputs(session.inputs, inputs, parse_shapes(session.inputs, shapes), image, seed)
     times, profile, outputs = [], RunProfile(), {}
     for _ in range(repeat):
@@ -83,7 +98,7 @@ def command(
         outputs = session.run(arrays, profile=profile)
         times.append(profile.seconds)
     if save:
-        np.savez(save, **outputs)  # type: ignore[arg-type]
+        _save(save, outputs)
     if as_json:
         print_json(_as_dict(model, session, sources, outputs, loading, times, profile, save))
         return
@@ -92,14 +107,28 @@ def command(
     table(("output", "type", "min", "max", "mean"), [(n, *_summary(a)) for n, a in outputs.items()])
     for name, array in outputs.items():
         _print_top(name, array)
-    share = ", ".join(f"{label} {milliseconds(s)}" for label, s in profile.by_device().items())
+    share = ", ".join(f"{label} in {milliseconds(s)}" for label, s in profile.by_device().items())
     console.print(f"\nran on {share}; loaded in {milliseconds(loading)}", markup=False)
     if repeat > 1:
         console.print(
             f"{repeat} runs: median {milliseconds(statistics.median(times))}, fastest {milliseconds(min(times))}"
         )
     if save:
-        console.print(f"outputs written to {Path(save)}", markup=False)
+        console.print(f"outputs written to {save}", markup=False)
+
+
+def _save(file: str, outputs: dict[str, np.ndarray[Any, Any]]) -> None:
+    """Write an .npz file of exactly this name.
+
+    np.savez would append .npz, and cannot take an output named like one of its own parameters (``file``).
+    """
+    try:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, array in outputs.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+    except OSError as error:
+        raise click.ClickException(f"the outputs could not be written to {file!r}: {error}") from None
 
 
 def _type(array: np.ndarray[Any, Any]) -> str:

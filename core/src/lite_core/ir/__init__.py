@@ -1,6 +1,17 @@
 """The graph and its types: SSA values, nodes, constants, symbolic dimensions, printer, verifier."""
 
-from lite_core.ir.dims import Dim, Shape, SymbolicDim, broadcast, evaluate_shape, fresh_dim, maximum, product
+from lite_core.ir.dims import (
+    Dim,
+    Shape,
+    SymbolicDim,
+    broadcast,
+    evaluate_shape,
+    fresh_dim,
+    maximum,
+    never_negative,
+    product,
+    quotient,
+)
 from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value
 from lite_core.ir.printer import format_attribute, format_graph, graph_to_dict
 from lite_core.ir.types import DType, TensorType
@@ -24,6 +35,8 @@ __all__ = [
     "fresh_dim",
     "graph_to_dict",
     "maximum",
+    "never_negative",
     "product",
+    "quotient",
     "verify_structure",
 ]

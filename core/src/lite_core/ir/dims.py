@@ -12,6 +12,8 @@ static and dynamic models::
 
 Two dimensions compare equal only when they are equal for every value of their symbols.
 NOTE: every symbol stands for an integer >= 0. An unknown size is a fresh symbol, not ``None``.
+NOTE: ``//`` rounds down, and a division by zero gives 0, quotient and remainder, as the operators Div and
+Mod have it for integers: ``n//n`` is not 1, because ``n`` may be 0. See :func:`quotient`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,20 @@ from functools import reduce
 from math import gcd
 from typing import Union
 
-__all__ = ["Dim", "Shape", "SymbolicDim", "broadcast", "evaluate_shape", "fresh_dim", "maximum", "product"]
+import numpy as np
+
+__all__ = [
+    "Dim",
+    "Shape",
+    "SymbolicDim",
+    "broadcast",
+    "evaluate_shape",
+    "fresh_dim",
+    "maximum",
+    "never_negative",
+    "product",
+    "quotient",
+]
 
 # An atom is a symbol's name or a compound (operator, left, right); a monomial is a sorted tuple of
 # atoms (repeated for powers), and the empty monomial is the constant term.
@@ -30,6 +45,8 @@ _Atom = Union[str, "_Compound"]
 _Monomial = tuple[_Atom, ...]
 
 _fresh_numbers = itertools.count()
+# Stands between the prefix and the number of a fresh symbol; names that users give must not contain it.
+_FRESH_MARK = "?"
 
 
 class _Compound(tuple):  # type: ignore[type-arg]
@@ -45,7 +62,7 @@ class _Compound(tuple):  # type: ignore[type-arg]
         if operator == "broadcast":
             return b if a == 1 else a
         if b == 0:
-            raise ZeroDivisionError(f"dimension {self} divides by zero for {dict(bindings)}")
+            return 0
         return a // b if operator == "//" else a % b
 
     def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
@@ -55,13 +72,18 @@ class _Compound(tuple):  # type: ignore[type-arg]
             return maximum(a, b)
         if operator == "broadcast":
             return broadcast(a, b)
-        return a // b if operator == "//" else a % b
+        return _divide(a, b) if operator == "//" else _remainder(a, b)
+
+    @property
+    def is_infix(self) -> bool:
+        """Whether the printed form needs brackets beside other operators."""
+        return self[0] in ("//", "%")
 
     def __str__(self) -> str:
         operator, left, right = self
-        if operator in ("max", "broadcast"):
-            return f"{operator}({left}, {right})"
-        return f"{_bracket(left)}{operator}{_bracket(right)}"
+        if self.is_infix:
+            return f"{_bracket(left)}{operator}{_bracket(right)}"
+        return f"{operator}({left}, {right})"
 
 
 class SymbolicDim:
@@ -75,8 +97,15 @@ class SymbolicDim:
 
     @staticmethod
     def named(name: str) -> SymbolicDim:
-        """The symbol ``name``, an unknown integer >= 0."""
-        return SymbolicDim({(name,): 1})
+        """The symbol ``name``, an unknown integer >= 0.
+
+        Raises:
+            ValueError: the name is not a text, empty, or contains ``?``, which marks symbols that
+                :func:`fresh_dim` makes.
+        """
+        if not isinstance(name, str) or not name.strip() or _FRESH_MARK in name:
+            raise ValueError(f"a symbol's name must be a text, not empty and without {_FRESH_MARK!r}, is {name!r}")
+        return _symbol(name)
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -117,7 +146,7 @@ class SymbolicDim:
             value: Dim = coefficient
             for atom in monomial:
                 if isinstance(atom, str):
-                    value = value * bindings.get(atom, SymbolicDim.named(atom))
+                    value = value * bindings.get(atom, _symbol(atom))
                 else:
                     value = value * atom.substitute(bindings)
             total = total + value
@@ -139,10 +168,10 @@ class SymbolicDim:
         return _simplest({m: -c for m, c in self._terms.items()})
 
     def __sub__(self, other: Dim) -> Dim:
-        return self + (-other) if _is_dim(other) else NotImplemented
+        return self + (-_plain(other)) if _is_dim(other) else NotImplemented
 
     def __rsub__(self, other: Dim) -> Dim:
-        return (-self) + other
+        return (-self) + other if _is_dim(other) else NotImplemented
 
     def __mul__(self, other: Dim) -> Dim:
         if not _is_dim(other):
@@ -150,26 +179,23 @@ class SymbolicDim:
         terms: dict[_Monomial, int] = {}
         for m1, c1 in self._terms.items():
             for m2, c2 in _terms_of(other).items():
-                monomial = tuple(sorted(m1 + m2, key=str))
+                monomial = tuple(sorted(m1 + m2, key=_atom_order))
                 terms[monomial] = terms.get(monomial, 0) + c1 * c2
         return _simplest(terms)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Dim) -> Dim:
-        return _divide(self, other) if _is_dim(other) else NotImplemented
+        return _divide(self, _plain(other)) if _is_dim(other) else NotImplemented
 
     def __rfloordiv__(self, other: Dim) -> Dim:
-        return _divide(other, self)
+        return _divide(_plain(other), self) if _is_dim(other) else NotImplemented
 
     def __mod__(self, other: Dim) -> Dim:
-        if not _is_dim(other):
-            return NotImplemented
-        quotient = _exact_quotient(self, other)
-        return 0 if quotient is not None else SymbolicDim({(_Compound(("%", self, other)),): 1})
+        return _remainder(self, _plain(other)) if _is_dim(other) else NotImplemented
 
     def __rmod__(self, other: Dim) -> Dim:
-        return SymbolicDim({(_Compound(("%", other, self)),): 1})
+        return _remainder(_plain(other), self) if _is_dim(other) else NotImplemented
 
     # **** identity ****
 
@@ -186,7 +212,8 @@ class SymbolicDim:
     def __str__(self) -> str:
         text = ""
         for monomial, coefficient in sorted(self._terms.items(), key=_print_order):
-            factors = [f"({a})" if isinstance(a, _Compound) and len(monomial) > 1 else str(a) for a in monomial]
+            alone = coefficient == 1 and len(monomial) == 1
+            factors = [f"({a})" if isinstance(a, _Compound) and a.is_infix and not alone else str(a) for a in monomial]
             if abs(coefficient) != 1 or not factors:
                 factors.insert(0, str(abs(coefficient)))
             term = "*".join(factors)
@@ -203,7 +230,7 @@ Shape = tuple[Dim, ...]
 
 def fresh_dim(prefix: str = "unknown") -> SymbolicDim:
     """A symbol that no other dimension of this process has: a size nobody knows yet."""
-    return SymbolicDim.named(f"{prefix}_{next(_fresh_numbers)}")
+    return _symbol(f"{prefix}{_FRESH_MARK}{next(_fresh_numbers)}")
 
 
 def product(dims: Iterable[Dim]) -> Dim:
@@ -214,14 +241,21 @@ def product(dims: Iterable[Dim]) -> Dim:
     return result
 
 
+def quotient(a: Dim, b: Dim) -> Dim:
+    """``a // b`` where it is known that ``b`` is not 0: common factors are cancelled, ``3*n`` by ``n`` is 3."""
+    exact = _exact_quotient(a, b)
+    return _divide(a, b) if exact is None else exact
+
+
 def maximum(a: Dim, b: Dim) -> Dim:
     """The larger of two dimensions, kept as an expression where it is not known."""
+    a, b = _plain(a), _plain(b)
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
     difference = a - b
-    if _never_negative(difference):
+    if never_negative(difference):
         return a
-    if _never_negative(-difference):
+    if never_negative(-difference):
         return b
     return SymbolicDim({(_Compound(("max", a, b)),): 1})
 
@@ -232,6 +266,7 @@ def broadcast(a: Dim, b: Dim) -> Dim:
     Raises:
         ValueError: both are known, differ, and neither is 1.
     """
+    a, b = _plain(a), _plain(b)
     if isinstance(a, int) and isinstance(b, int):
         if a != b and a != 1 and b != 1:
             raise ValueError(f"sizes {a} and {b} do not broadcast")
@@ -262,11 +297,20 @@ def _substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
     return dim.substitute(bindings) if isinstance(dim, SymbolicDim) else dim
 
 
+def _symbol(name: str) -> SymbolicDim:
+    return SymbolicDim({(name,): 1})
+
+
 def _is_dim(value: object) -> bool:
-    return isinstance(value, SymbolicDim) or hasattr(value, "__index__")
+    return isinstance(value, (SymbolicDim, int, np.integer))
 
 
-def _never_negative(dim: Dim) -> bool:
+def _plain(dim: Dim) -> Dim:
+    """NumPy's integers as ``int``."""
+    return dim if isinstance(dim, SymbolicDim) else int(dim)
+
+
+def never_negative(dim: Dim) -> bool:
     """Whether the form of the expression shows that it is >= 0 for all symbol values."""
     return all(
         coefficient >= 0 and all(isinstance(atom, str) or _atom_never_negative(atom) for atom in monomial)
@@ -277,10 +321,10 @@ def _never_negative(dim: Dim) -> bool:
 def _atom_never_negative(compound: _Compound) -> bool:
     operator, left, right = compound
     if operator == "max":
-        return _never_negative(left) or _never_negative(right)
+        return never_negative(left) or never_negative(right)
     if operator == "%":
-        return _never_negative(right)
-    return _never_negative(left) and _never_negative(right)
+        return never_negative(right)
+    return never_negative(left) and never_negative(right)
 
 
 def _terms_of(dim: Dim) -> Mapping[_Monomial, int]:
@@ -317,9 +361,22 @@ def _exact_quotient(a: Dim, b: Dim) -> Dim | None:
     return _simplest(quotient)
 
 
+def _remainder(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b if b else 0
+    # An exact quotient leaves nothing, and neither does a division by zero.
+    if b == 0 or _exact_quotient(a, b) is not None:
+        return 0
+    return SymbolicDim({(_Compound(("%", a, b)),): 1})
+
+
 def _divide(a: Dim, b: Dim) -> Dim:
     """Floor division. Whole parts are taken out: ``(2*n + 3)//2`` is ``n + 1``."""
-    exact = _exact_quotient(a, b)
+    if b == 0:
+        return 0
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    exact = _exact_quotient(a, b) if isinstance(b, int) or never_negative(b - 1) else None
     if exact is not None:
         return exact
     if not isinstance(b, int) or b <= 0:
@@ -355,8 +412,16 @@ def _divide(a: Dim, b: Dim) -> Dim:
 
 
 def _bracket(dim: Dim) -> str:
-    text = str(dim)
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
+    """A dimension as an operand of ``//`` or ``%``: bracketed unless it is a number, a symbol or a call."""
+    if isinstance(dim, int):
+        return str(dim) if dim >= 0 else f"({dim})"
+    ((monomial, coefficient), *others) = dim._terms.items()
+    bare = not others and coefficient == 1 and len(monomial) == 1
+    return str(dim) if bare and (isinstance(monomial[0], str) or not monomial[0].is_infix) else f"({dim})"
+
+
+def _atom_order(atom: _Atom) -> tuple[bool, str]:
+    return isinstance(atom, _Compound), str(atom)
 
 
 def _print_order(item: tuple[_Monomial, int]) -> tuple[int, str]:

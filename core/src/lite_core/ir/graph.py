@@ -6,7 +6,7 @@ what they use), so code that walks uses must look into sub-graphs too: see :meth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Union
 
@@ -270,17 +270,6 @@ class Graph:
                     state[node] = True
                     order.append(node)
         self.nodes = order
-
-    def transform_nodes(self, rewrite: Callable[[Node], Sequence[Node] | None]) -> bool:
-        """Replace nodes one by one: ``rewrite`` returns None to keep a node, else what stands in for it."""
-        changed = False
-        nodes: list[Node] = []
-        for node in self.nodes:
-            replacement = rewrite(node)
-            changed |= replacement is not None
-            nodes.extend([node] if replacement is None else replacement)
-        self.nodes = nodes
-        return changed
 
     def __str__(self) -> str:
         from lite_core.ir.printer import format_graph

@@ -17,10 +17,11 @@ def verify_structure(graph: Graph, check_node: Callable[[Node], Iterable[str]] |
     Rules:
         1. Every value is defined once: as an input, a constant, or the output of one node.
         2. A node uses only values defined before it, here or in an enclosing graph.
-        3. Names of values are not empty and unique in a graph and those around it.
-        4. A constant's array has the type its value declares.
-        5. Graph outputs are defined.
-        6. Whatever ``check_node`` reports for a node, for example its operator's signature.
+        3. A node writes at least one value.
+        4. Names of values are not empty and unique in a graph and those around it.
+        5. A constant's array has the type its value declares.
+        6. Graph outputs are defined.
+        7. Whatever ``check_node`` reports for a node, for example its operator's signature.
 
     Raises:
         GraphError: lists every problem found, not only the first.
@@ -63,6 +64,8 @@ def _verify(
         for used in node.inputs:
             if used is not None and used not in visible:
                 problems.append(f"{node.describe()} uses {used.name!r} before it is defined")
+        if all(v is None for v in node.outputs):
+            problems.append(f"{node.describe()} writes nothing, every node must have at least one output")
         if check_node is not None:
             problems.extend(f"{node.describe()}: {problem}" for problem in check_node(node))
         for subgraph in node.subgraphs:

@@ -17,6 +17,7 @@ from lite_core.ops.registry import op, optional, required
 
 Array = np.ndarray[Any, Any]
 RunGraph = Callable[[Graph, Sequence[Array]], list[Array]]
+InferOutputs = Callable[[], list[TensorType]]
 
 
 def _as_declared(value: Value, array: Array) -> Array:
@@ -216,7 +217,14 @@ def _scalar(declared: Value, dtype: DType) -> TensorType:
     attributes={"body": required("graph")},
     infer=_infer_loop,
 )
-def loop(m: Array | None, cond: Array | None, *initial: Array, body: Graph, run_graph: RunGraph) -> list[Array]:
+def loop(
+    m: Array | None,
+    cond: Array | None,
+    *initial: Array,
+    body: Graph,
+    run_graph: RunGraph,
+    infer_outputs: InferOutputs,
+) -> list[Array]:
     """Run ``body`` while its condition holds, at most ``M`` times.
 
     The body takes (iteration, condition, carried values...) and gives (condition, carried values...,
@@ -234,17 +242,16 @@ def loop(m: Array | None, cond: Array | None, *initial: Array, body: Graph, run_
         scanned.append(outputs[len(initial) :])
         keep_going = cond is None or _truth(condition)
         iteration += 1
-    declared = body.outputs[1 + len(initial) :]
-    return [*carried, *(_stack(value, [s[i] for s in scanned]) for i, value in enumerate(declared))]
+    if iteration == 0:
+        return [*carried, *_empty(infer_outputs()[len(initial) :])]
+    count = len(body.outputs) - 1 - len(initial)
+    return [*carried, *(np.stack([s[i] for s in scanned]) for i in range(count))]
 
 
-def _stack(declared: Value, parts: Sequence[Array], axis: int = 0) -> Array:
-    """What the iterations gave along a new axis; an empty tensor of the declared type after none."""
-    if parts:
-        return np.stack(parts, axis)
-    shape = [d if isinstance(d, int) else 0 for d in declared.type.shape or ()]
-    shape.insert(axis % (len(shape) + 1), 0)
-    return np.zeros(shape, declared.type.dtype.numpy)
+def _empty(types: Sequence[TensorType]) -> list[Array]:
+    """Scan outputs of no iteration at all. What nobody knows of an iteration's shape counts as 0."""
+    shapes = [tuple(d if isinstance(d, int) else 0 for d in t.shape or (0,)) for t in types]
+    return [np.zeros(shape, t.dtype.numpy) for shape, t in zip(shapes, types)]
 
 
 # **** Scan ****
@@ -333,6 +340,7 @@ def scan(
     scan_output_axes: tuple[int, ...] | None,
     scan_output_directions: tuple[int, ...] | None,
     run_graph: RunGraph,
+    infer_outputs: InferOutputs,
 ) -> list[Array]:
     """Run ``body`` over slices of the last ``num_scan_inputs`` inputs, carrying the states before them.
 
@@ -354,10 +362,11 @@ def scan(
         outputs = run_graph(body, arguments)
         states = outputs[: len(states)]
         collected.append(outputs[len(states) :])
+    if not collected:
+        return [*states, *_empty(infer_outputs()[len(states) :])]
     output_axes = _scan_axes(scan_output_axes, count, "scan_output_axes")
     directions = _scan_axes(scan_output_directions, count, "scan_output_directions")
     stacked = [
-        _stack(body.outputs[len(states) + i], [c[i] for c in collected][:: -1 if directions[i] else 1], axis)
-        for i, axis in enumerate(output_axes)
+        np.stack([c[i] for c in collected][:: -1 if directions[i] else 1], axis) for i, axis in enumerate(output_axes)
     ]
     return [*states, *stacked]

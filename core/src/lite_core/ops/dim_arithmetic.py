@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Dim, maximum
+from lite_core.ir import Dim, maximum, never_negative
 from lite_core.ops.inference import Inference
 
 Array = np.ndarray[Any, Any]
@@ -67,11 +67,6 @@ def object_array(elements: Iterable[Any], shape: tuple[int, ...]) -> Array:
 # **** what is certain of a dimension ****
 
 
-def never_negative(dim: Dim) -> bool:
-    """Whether the dimension is evidently >= 0 for whatever its symbols stand for."""
-    return maximum(dim, 0) == dim
-
-
 def less(a: Dim, b: Dim) -> bool | None:
     """Whether ``a < b``, or None when that depends on the symbols."""
     if never_negative(b - a - 1):
@@ -101,29 +96,28 @@ def maximum_dims(*dims: Dim) -> Dim:
 
 
 def divide_dims(a: Dim, b: Dim) -> Dim | None:
-    """Integer division; None for a division by zero."""
-    if isinstance(a, int) and isinstance(b, int):
-        return None if b == 0 else _truncated(a, b)
-    if isinstance(b, int) and b <= 0:
-        return None if b == 0 else -(a // -b)
-    # NOTE: // rounds down and the operator towards zero; a dimension is never negative, where both agree.
-    return a // b
+    """Integer division, rounded towards zero, 0 for a division by zero; None where the sign of ``b`` is not certain.
 
-
-def _truncated(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    NOTE: ``//`` of dimensions rounds down, and shape arithmetic may well be negative on its way, as in
+    ``(n - 3) / 2 + 1``. There the positive and the negative part are divided one by one.
+    """
+    if isinstance(b, int) and b < 0:
+        a, b = -a, -b
+    if not never_negative(b):
+        return None
+    if never_negative(a):
+        return a // b
+    return maximum(a, 0) // b - maximum(-a, 0) // b
 
 
 def modulo_dims(a: Dim, b: Dim, *, fmod: int) -> Dim | None:
-    """The remainder; None for a division by zero, and for C's remainder where a sign is not certain."""
+    """The remainder, 0 for a division by zero; None for C's remainder where the sign of ``b`` is not certain."""
     if isinstance(b, int) and b == 0:
-        return None
-    if fmod:
-        if isinstance(a, int) and isinstance(b, int):
-            return a - b * _truncated(a, b)
-        if not never_negative(a) or not never_negative(b):
-            return None
-    return a % b
+        return 0
+    if not fmod or (never_negative(a) and never_negative(b)):
+        return a % b
+    whole = divide_dims(a, b) if isinstance(b, int) else None
+    return None if whole is None else a - b * whole
 
 
 def absolute_dim(a: Dim) -> Dim | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lite_core.errors import ExecutionError, GraphError, LiteError
 from lite_core.ir import Graph, Node, TensorType, Value
+from lite_core.ops.infer import GraphInference
 from lite_core.ops.inference import Inference
 from lite_core.ops.registry import OpDef
 
@@ -55,7 +56,7 @@ def evaluate_graph(
 def evaluate_node(
     node: Node, inputs: Sequence[Array | None], scope: Mapping[Value, Array] | None = None
 ) -> list[Array]:
-    """Run one node by its operator's reference.
+    """Run one node by its operator's reference, which gets read-only views of the inputs.
 
     Args:
         node: the node.
@@ -70,12 +71,24 @@ def evaluate_node(
     def run_graph(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         return evaluate_graph(graph, arrays, scope)
 
+    def infer_outputs() -> list[TensorType]:
+        inference = GraphInference()
+        captured = {v: scope[v] for v in node.captured()} if scope else {}
+        for value, array in (*captured.items(), *zip(node.inputs, inputs)):
+            if value is not None and array is not None:
+                inference.set_type(value, TensorType.of_array(array))
+                inference.set_value(value, array)
+        return inference.infer(node)
+
     definition = ops.get(node)
+    arrays = [None if a is None else _read_only(a) for a in inputs]
+    attributes = definition.attributes_of(node)
     try:
-        return evaluate_op(definition, inputs, definition.attributes_of(node), len(node.outputs), run_graph)
+        return evaluate_op(definition, arrays, attributes, len(node.outputs), run_graph, infer_outputs)
     except LiteError as error:
-        raise type(error)(f"{node.describe()}: {error}") from error
-    except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:
+        kind = GraphError if isinstance(error, GraphError) else ExecutionError
+        raise kind(f"{node.describe()}: {error}") from error
+    except Exception as error:
         raise ExecutionError(f"{node.describe()}: the reference failed with {type(error).__name__}: {error}") from error
 
 
@@ -85,6 +98,7 @@ def evaluate_op(
     attributes: Mapping[str, Any],
     n_outputs: int = 1,
     run_graph: RunGraph | None = None,
+    infer_outputs: Callable[[], list[TensorType]] | None = None,
 ) -> list[Array]:
     """Run an operator's reference on arrays; the element types of the results are the signature's."""
     types = [None if a is None else TensorType.of_array(a) for a in inputs]
@@ -94,12 +108,14 @@ def evaluate_op(
         Inference(types, attributes, n_outputs, inputs, _types_by_running if run_graph else None)
     )
     arguments = [_widened(a) for a in inputs]
-    arguments += [None] * (sum(not p.variadic for p in definition.inputs) - len(arguments))
+    arguments += [None] * (definition.fixed_inputs - len(arguments))
     extra: dict[str, Any] = {}
     if "n_outputs" in definition.extra_keywords:
         extra["n_outputs"] = n_outputs
     if "run_graph" in definition.extra_keywords:
         extra["run_graph"] = run_graph
+    if "infer_outputs" in definition.extra_keywords:
+        extra["infer_outputs"] = infer_outputs
     with np.errstate(all="ignore"):  # NaN and Inf are results like any other
         results = definition.reference(*arguments, **attributes, **extra)
     if not isinstance(results, (tuple, list)):
@@ -110,6 +126,13 @@ def evaluate_op(
 def _types_by_running(graph: Graph, inputs: Sequence[TensorType], values: Sequence[Any]) -> list[TensorType]:
     # The bodies of If and Loop are run right after, with real arrays: only the element types matter here.
     return [TensorType(v.type.dtype, None) for v in graph.outputs]
+
+
+def _read_only(array: Array) -> Array:
+    """NOTE: a reference that writes its input would change constants, or what the caller still uses."""
+    view = np.asarray(array)[...]
+    view.flags.writeable = False
+    return view
 
 
 def _widened(array: Array | None) -> Array | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lite_core.errors import GraphError
+from lite_core.errors import GraphError, LiteError
 from lite_core.ir import Dim, Graph, Node, SymbolicDim, TensorType, Value
 from lite_core.ops.inference import Inference
+
+if TYPE_CHECKING:
+    from lite_core.ops.registry import OpDef
 
 __all__ = ["GraphInference", "bind_symbols", "infer_graph", "specialize"]
 
@@ -71,20 +74,34 @@ class GraphInference:
             [None if v is None else self.value_of(v) for v in node.inputs],
             self._infer_subgraph,
         )
+        if not node.outputs:
+            raise GraphError(f"{node.describe()} writes nothing, every node must have at least one output")
         try:
             types = definition.infer_types(inference)
+            elements = self._propagate(definition, inference, types[0])
         except GraphError as error:
-            raise GraphError(f"{node.describe()}: {error}") from None
+            raise GraphError(f"{node.describe()}: {error}") from error
         for value, type in zip(node.outputs, types):
             if value is not None:
                 self.set_type(value, type)
-        if definition.propagate is not None and node.outputs[0] is not None:
-            size = types[0].size
-            if isinstance(size, int) and size <= _MOST_KNOWN_ELEMENTS:
-                elements = definition.propagate(inference)
-                if elements is not None:
-                    self._values[node.outputs[0]] = _narrowest(elements, types[0])
+        if elements is not None and node.outputs[0] is not None:
+            self._values[node.outputs[0]] = elements
         return types
+
+    @staticmethod
+    def _propagate(definition: OpDef, inference: Inference, type: TensorType) -> Array | None:
+        """The elements of the first output where they are known and few."""
+        if definition.propagate is None or not isinstance(type.size, int) or type.size > _MOST_KNOWN_ELEMENTS:
+            return None
+        try:
+            elements = definition.propagate(inference)
+        except LiteError:
+            raise
+        except Exception as error:
+            raise GraphError(
+                f"the shape arithmetic of {definition.qualified_name} failed with {error.__class__.__name__}: {error}"
+            ) from error
+        return None if elements is None else _narrowest(elements, type)
 
     def run(self, graph: Graph) -> None:
         """Infer every node of a graph whose inputs' types are set."""

@@ -12,9 +12,10 @@ element type such as ``int64``); ``?`` marks an optional tensor, ``*`` a variadi
 ``**`` a variadic one whose tensors may differ in type.
 
 The reference receives one argument per input (``None`` for one left out; a variadic one is spread) and
-the attributes, defaults filled in, as keywords. A reference with a keyword ``n_outputs`` or ``run_graph``
-is given how many outputs the node has, or a function that runs a sub-graph. float16 and bfloat16 inputs
-arrive as float32, and results are converted to the element types of the signature.
+the attributes, defaults filled in, as keywords. A reference with a keyword ``n_outputs``, ``run_graph`` or
+``infer_outputs`` is given how many outputs the node has, a function that runs a sub-graph, or one that tells
+the types inferred for the node's outputs. Arrays are read-only: a reference writes only its own. float16
+and bfloat16 inputs arrive as float32, and results are converted to the element types of the signature.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.errors import GraphError
+from lite_core.errors import GraphError, LiteError
 from lite_core.ir import Attribute, DType, Graph, Node, Shape, TensorType
 from lite_core.ops.inference import Inference
 
@@ -123,6 +124,11 @@ class OpDef:
         return max((i + 1 for i, p in enumerate(self.inputs) if not p.optional and not p.variadic), default=0)
 
     @property
+    def fixed_inputs(self) -> int:
+        """How many inputs there are before a variadic one, optional ones included."""
+        return sum(not p.variadic for p in self.inputs)
+
+    @property
     def signature(self) -> str:
         """The signature as it was declared."""
 
@@ -201,16 +207,22 @@ class OpDef:
         problems = list(self._bind_types(inference.types, bound))
         if problems:
             raise GraphError("; ".join(problems))
-        results: list[TensorType] = []
-        for index, inferred in enumerate(self.infer(inference)):
-            if isinstance(inferred, TensorType):
-                results.append(inferred)
-                continue
-            parameter = self.parameter(index, output=True)
-            assert parameter is not None, f"{self.qualified_name} inferred more outputs than it has"
-            dtype = bound.get(parameter.type) or DType.of(parameter.type)
-            results.append(TensorType(dtype, None if inferred is None else tuple(inferred)))
-        return results
+        try:
+            return [self._output_type(i, inferred, bound) for i, inferred in enumerate(self.infer(inference))]
+        except LiteError:
+            raise
+        except Exception as error:
+            raise GraphError(
+                f"the inference of {self.qualified_name} failed with {type(error).__name__}: {error}"
+            ) from error
+
+    def _output_type(self, index: int, inferred: Inferred, bound: Mapping[str, DType]) -> TensorType:
+        if isinstance(inferred, TensorType):
+            return inferred
+        parameter = self.parameter(index, output=True)
+        assert parameter is not None, f"{self.qualified_name} inferred more outputs than it has"
+        dtype = bound.get(parameter.type) or DType.of(parameter.type)
+        return TensorType(dtype, None if inferred is None else tuple(inferred))
 
 
 _registry: dict[tuple[str, str], OpDef] = {}
@@ -260,7 +272,7 @@ def define(
         reference,
         infer,
         propagate,
-        frozenset(k for k in ("n_outputs", "run_graph") if k in keywords),
+        frozenset(k for k in ("n_outputs", "run_graph", "infer_outputs") if k in keywords),
     )
 
 

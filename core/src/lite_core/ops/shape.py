@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, product
+from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, product, quotient
 from lite_core.ops.dtypes import ALL
 from lite_core.ops.inference import (
     Inference,
@@ -108,6 +108,7 @@ def size(data: Array) -> Array:
 def _resolve_reshape(old: Shape | None, wanted: Sequence[Dim], allowzero: int) -> Shape:
     """The new shape: 0 copies the old dimension (unless ``allowzero``), one -1 is inferred."""
     result: list[Dim] = []
+    copied: set[int] = set()
     unknown_at = None
     for axis, dim in enumerate(wanted):
         if isinstance(dim, int) and dim == 0 and not allowzero:
@@ -117,6 +118,7 @@ def _resolve_reshape(old: Shape | None, wanted: Sequence[Dim], allowzero: int) -
                 raise fail(f"shape {list(wanted)} copies dimension {axis}, the input has only {len(old)}")
             else:
                 dim = old[axis]
+                copied.add(axis)
         elif isinstance(dim, int) and dim == -1:
             if unknown_at is not None:
                 raise fail(f"shape {list(wanted)} has more than one -1")
@@ -131,13 +133,14 @@ def _resolve_reshape(old: Shape | None, wanted: Sequence[Dim], allowzero: int) -
     if old is None:
         result[unknown_at] = unknown_shape(1)[0]
         return tuple(result)
-    rest = product(d for axis, d in enumerate(result) if axis != unknown_at)
-    total = product(old)
+    # Copied dimensions are the same on both sides, so -1 is certain beside them even where one is 0.
+    rest = product(d for axis, d in enumerate(result) if axis != unknown_at and axis not in copied)
+    total = product(d for axis, d in enumerate(old) if axis not in copied)
     if isinstance(rest, int) and rest == 0:
         raise fail(f"shape {list(wanted)}: -1 cannot be inferred beside a dimension of 0")
     if isinstance(total, int) and isinstance(rest, int) and total % rest:
-        raise fail(f"{total} elements do not fit into shape {list(wanted)}")
-    result[unknown_at] = total // rest
+        raise fail(f"{product(old)} elements do not fit into shape {list(wanted)}")
+    result[unknown_at] = quotient(total, rest)
     return tuple(result)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from lite_core import ops
-from lite_core.errors import GraphError, PassError
+from lite_core.errors import GraphError, LiteError, PassError
 from lite_core.ir import DType, Graph
 
 __all__ = ["Pass", "PassRecord", "PassResult", "run_passes"]
@@ -68,10 +68,7 @@ class _Checker:
 
     def check(self, name: str, graph: Graph) -> float:
         assert self.before is not None
-        try:
-            ops.verify(graph)
-        except GraphError as problem:
-            raise PassError(f"pass {name!r} left a graph that is not valid: {problem}") from problem
+        _verify(name, graph)
         try:
             error = self.compare(self.before, graph)
         except PassError as problem:
@@ -83,6 +80,30 @@ class _Checker:
                 f"{error:.3g} of an output's range, allowed is {allowed:.3g}; leave the pass out and report it"
             )
         return error
+
+
+def _apply(pass_: Pass, graph: Graph) -> PassResult:
+    """Run a pass; what a plugin's pass does wrong is an error that names it."""
+    try:
+        result = pass_(graph)
+    except LiteError:
+        raise
+    except Exception as error:
+        raise PassError(
+            f"pass {pass_.name!r} failed on graph {graph.name!r} with {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(result, PassResult):
+        raise PassError(f"pass {pass_.name!r} gave {type(result).__name__}, not a PassResult")
+    if result.changed and not type(pass_).__module__.startswith("lite_core."):
+        _verify(pass_.name, result.graph)
+    return result
+
+
+def _verify(name: str, graph: Graph) -> None:
+    try:
+        ops.verify(graph)
+    except GraphError as problem:
+        raise PassError(f"pass {name!r} left a graph that is not valid: {problem}") from problem
 
 
 def _rounding_factor(graph: Graph) -> float:
@@ -117,7 +138,7 @@ def run_passes(
         The graph and one record for each pass run.
 
     Raises:
-        PassError: with ``check``, a pass changed the result or broke the graph; names the pass.
+        PassError: a pass failed, or, with ``check``, changed the result or broke the graph; names the pass.
     """
     checker = None
     if check:
@@ -132,16 +153,10 @@ def run_passes(
             if checker:
                 checker.remember(graph)
             nodes, start = len(graph.nodes), time.perf_counter()
-            result = pass_(graph)
+            result = _apply(pass_, graph)
             seconds = time.perf_counter() - start
             graph = result.graph
-            error = None
-            if result.changed and checker:
-                try:
-                    ops.verify(graph)
-                except GraphError as problem:
-                    raise PassError(f"pass {pass_.name!r} left a graph that is not valid: {problem}") from None
-                error = checker.check(pass_.name, graph)
+            error = checker.check(pass_.name, graph) if result.changed and checker else None
             records.append(
                 PassRecord(pass_.name, round_number, result.changed, nodes, len(graph.nodes), seconds, error)
             )

@@ -5,19 +5,15 @@ from __future__ import annotations
 from lite_core import ops
 from lite_core.ir import Graph, Node, Value
 from lite_core.passes.base import PassResult
-from lite_core.passes.rewriting import IMPURE_OPS
 
 __all__ = ["DeadNodeElimination"]
-
-_SIDE_EFFECTS = frozenset(op for op in IMPURE_OPS if op.startswith("lite."))
 
 
 class DeadNodeElimination:
     """Removes what does not reach an output.
 
     Rules:
-        1. A node none of whose outputs is used, here or in a sub-graph, is removed; nodes with a side
-           effect (``lite.Probe``) or without outputs stay.
+        1. A node none of whose outputs is used, here or in a sub-graph, is removed.
         2. A constant that nothing uses is removed.
         3. Optional outputs at the end of a node that nothing uses are left out.
         4. Sub-graphs are cleaned before the uses of their node are counted, so that what only a dead
@@ -36,8 +32,7 @@ class DeadNodeElimination:
         used: set[Value] = set(graph.outputs)
         kept: list[Node] = []
         for node in reversed(graph.nodes):
-            outputs = [v for v in node.outputs if v is not None]
-            if outputs and node.qualified_op not in _SIDE_EFFECTS and not any(v in used for v in outputs):
+            if not any(v in used for v in node.outputs if v is not None):
                 changed = True
                 continue
             for subgraph in node.subgraphs:

@@ -15,18 +15,9 @@ __all__ = ["IMPURE_OPS", "Scope", "ScopePass", "defined_names", "first_origin"]
 
 Array = np.ndarray[Any, Any]
 
-#: Operators whose result differs from run to run, or that are there for a side effect.
+#: Operators whose result differs from run to run.
 IMPURE_OPS = frozenset(
-    {
-        "Bernoulli",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-        "lite.IoCopy",
-        "lite.Probe",
-    }
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 
 

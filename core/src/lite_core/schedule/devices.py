@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lite_core.backend import Backend, Device, Unavailable
 from lite_core.errors import BackendUnavailableError, InputError
 
-__all__ = ["Candidate", "Selection", "select_devices"]
+__all__ = ["Candidate", "Selection", "probe", "select_devices"]
 
 logger = logging.getLogger("lite.schedule")
 
@@ -51,9 +51,9 @@ def select_devices(
     forced = os.environ.get("LITE_BACKEND")
     log: list[str] = []
     if forced:
-        requested = [name.strip() for name in forced.split(",")]
+        requested = [name.strip() for name in forced.split(",") if name.strip()]
         log.append(f"LITE_BACKEND={forced} overrides what the program asked for")
-    names = [requested] if isinstance(requested, str) else list(requested)
+    names = _names(requested)
     if names == ["auto"]:
         candidates = _automatic(backends, log)
     else:
@@ -69,12 +69,21 @@ def select_devices(
     return Selection(tuple(candidates), tuple(log))
 
 
+def _names(requested: object) -> list[str]:
+    names = [requested] if isinstance(requested, str) else requested
+    if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) and n for n in names):
+        raise InputError(
+            f"backend must be 'auto', a backend's name, or a list of names in order of preference, is {requested!r}"
+        )
+    return list(names)
+
+
 def _automatic(backends: Mapping[str, Backend], log: list[str]) -> list[Candidate]:
     found: list[Candidate] = []
     for name, backend in backends.items():
         if name in ("null", "host"):
             continue
-        devices = _probe(backend)
+        devices = probe(backend)
         if isinstance(devices, Unavailable):
             log.append(f"{name}: not available: {_reason(devices)}")
         else:
@@ -95,7 +104,7 @@ def _named(name: str, backends: Mapping[str, Backend], log: list[str]) -> Candid
             f"`pip install lite-{base.replace('_', '-')}` if it is one of Lite's; `lite backends` shows what "
             "is installed and what failed to load"
         )
-    devices = _probe(backends[base])
+    devices = probe(backends[base])
     if isinstance(devices, Unavailable):
         raise BackendUnavailableError(f"backend {base!r} is not available: {_reason(devices)}")
     number = int(index) if index.isdigit() else 0 if not index else -1
@@ -107,15 +116,20 @@ def _named(name: str, backends: Mapping[str, Backend], log: list[str]) -> Candid
     return Candidate(backends[base], chosen)
 
 
-def _probe(backend: Backend) -> Sequence[Device] | Unavailable:
+def probe(backend: Backend) -> Sequence[Device] | Unavailable:
+    """What a backend finds; whatever it does wrong is an answer too, and does not hurt the others."""
     try:
-        devices = backend.probe()
-    except Exception as error:  # the contract forbids it; one bad backend must not hurt the others
+        answer = backend.probe()
+        devices = answer if isinstance(answer, Unavailable) else list(answer)
+    except Exception as error:
         logger.warning("backend %r raised in probe()", backend.name, exc_info=True)
         return Unavailable(f"its probe() failed with {type(error).__name__}: {error}")
-    if not isinstance(devices, Unavailable) and not devices:
-        return Unavailable("its probe() found no device")
-    return devices
+    if isinstance(devices, Unavailable):
+        return devices
+    strange = [d for d in devices if not isinstance(d, Device)]
+    if strange:
+        return Unavailable(f"its probe() gave {strange[0]!r}, which is not a Device")
+    return devices or Unavailable("its probe() found no device")
 
 
 def _reason(answer: Unavailable) -> str:

@@ -1,4 +1,4 @@
-"""Cutting a placed graph into partitions: connected runs of nodes on one device."""
+"""Cutting a placed graph into partitions: nodes of one device that can run in one go."""
 
 from __future__ import annotations
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lite_core.backend import No, Yes
-from lite_core.errors import BackendUnavailableError, OperatorProblem, UnsupportedOperatorError
+from lite_core.errors import BackendUnavailableError, InputError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import Graph, Node
 from lite_core.schedule.devices import Candidate
 
@@ -53,6 +54,7 @@ def place(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]
     Raises:
         UnsupportedOperatorError: some nodes run on no candidate; all are listed with the reasons.
         BackendUnavailableError: a pin names a device that is not among the candidates.
+        InputError: a pin's pattern matches no node.
     """
     labels = [c.device.label for c in candidates]
     for pattern, label in (pins or {}).items():
@@ -60,6 +62,12 @@ def place(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]
             raise BackendUnavailableError(
                 f"placement pins {pattern!r} to {label!r}, which this session does not use (it uses: "
                 f"{', '.join(labels)}); add it to backend="
+            )
+        if not any(fnmatch.fnmatchcase(node.name, pattern) for node in graph.nodes):
+            near = difflib.get_close_matches(pattern, [node.name for node in graph.nodes], n=5, cutoff=0.3)
+            raise InputError(
+                f"placement pins {pattern!r}, but no node of the optimized graph is called so"
+                f"{' (near: ' + ', '.join(near) + ')' if near else ''}; `lite inspect MODEL --optimized` shows them"
             )
     choice: list[int] = []
     assignments: list[NodeAssignment] = []
@@ -94,6 +102,7 @@ def place(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]
 
 def _ask(candidate: Candidate, node: Node) -> Yes | No:
     try:
-        return candidate.backend.supports(node, candidate.device)
+        answer = candidate.backend.supports(node, candidate.device)
     except Exception as error:  # a backend that fails to answer has not said Yes
         return No(f"its supports() failed with {type(error).__name__}: {error}")
+    return answer if isinstance(answer, (Yes, No)) else No(f"its supports() answered {answer!r}, not Yes or No")

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Buffer, Executable, HostMemory, Memory, Options, Partition
-from lite_core.errors import ExecutionError, LiteError
+from lite_core.backend import Buffer, Executable, HostMemory, Memory, Options, Partition, read_only
+from lite_core.errors import ExecutionError, InputError, LiteError
 from lite_core.ir import DType, Graph, TensorType, Value
-from lite_core.ops.infer import infer_graph
 from lite_core.schedule.devices import Candidate
-from lite_core.schedule.partition import split
+from lite_core.schedule.partition import PlacedPartition, split
 from lite_core.schedule.placement import Placement
 
 __all__ = ["PartitionTime", "Plan"]
@@ -41,47 +40,26 @@ class _Step:
     executable: Executable
     memory: Memory
 
+    @property
+    def label(self) -> str:
+        return f"backend {self.candidate.device.label!r}, partition {self.part.name!r},"
+
 
 class Plan:
     """What runs when the inputs have given shapes.
 
     Args:
-        graph: the session's graph; copied, its types made those of the signature.
+        graph: the graph with the types of the signature: every input's dimensions known.
         placement: the device of every node of ``graph``.
-        input_types: the signature: the type of each input, all dimensions known.
         options: what the session allows.
+
+    Raises:
+        ExecutionError: a backend failed to compile; names the backend and the partition.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        placement: Placement,
-        input_types: Mapping[str, TensorType],
-        options: Options,
-    ) -> None:
-        self.graph = graph.copy()
-        infer_graph(self.graph, input_types)
-        self._steps = [
-            _Step(
-                p.partition,
-                p.candidate,
-                self._compile(p.candidate, p.partition, options),
-                _memory(p.candidate),
-            )
-            for p in split(self.graph, placement)
-        ]
-
-    @staticmethod
-    def _compile(candidate: Candidate, part: Partition, options: Options) -> Executable:
-        try:
-            return candidate.backend.compile(part, candidate.device, options)
-        except LiteError:
-            raise
-        except Exception as error:
-            raise ExecutionError(
-                f"backend {candidate.device.label!r} failed to compile partition {part.name!r} "
-                f"({len(part.graph.nodes)} nodes): {type(error).__name__}: {error}"
-            ) from error
+    def __init__(self, graph: Graph, placement: Placement, options: Options) -> None:
+        self.graph = graph
+        self._steps = [_compile(placed, options) for placed in split(graph, placement)]
 
     @property
     def partitions(self) -> list[tuple[Partition, str]]:
@@ -98,42 +76,34 @@ class Plan:
 
         Args:
             inputs: an array for each input, by name, of the signature's types.
-            out: arrays to write outputs into, by name; the others are newly allocated.
+            out: arrays to write outputs into, by name; the others are newly allocated. They share memory
+                neither with inputs nor with each other.
             times: filled with one entry per partition.
 
         Returns:
             One array per graph output, in order. Each is the caller's own: it shares memory with no
             input, constant, other output or later run.
         """
-        buffers: dict[Value, Buffer] = {v: Buffer(v.type, _HOST, inputs[v.name]) for v in self.graph.inputs}
+        buffers = {v: Buffer(v.type, _HOST, read_only(inputs[v.name])) for v in self.graph.inputs}
         for step in self._steps:
-            arguments = [self._in_memory(buffers[v], step.memory) for v in step.part.graph.inputs]
+            arguments = [_in_memory(buffers[v], step.memory) for v in step.part.graph.inputs]
             results = [_output_buffer(v, step.memory, out) for v in step.part.graph.outputs]
-            scratch = _scratch(step)
             start = time.perf_counter()
             try:
-                step.executable.run(arguments, results, scratch)
+                step.executable.run(arguments, results, _scratch(step))
             except LiteError:
                 raise
             except Exception as error:
-                raise ExecutionError(
-                    f"backend {step.candidate.device.label!r} failed in partition {step.part.name!r}: "
-                    f"{type(error).__name__}: {error}"
-                ) from error
+                raise ExecutionError(f"{step.label} failed with {type(error).__name__}: {error}") from error
+            for value, result in zip(step.part.graph.outputs, results):
+                if result.data is None:
+                    raise ExecutionError(f"{step.label} left its output {value.name!r} empty")
             if times is not None:
                 seconds = time.perf_counter() - start
-                label = step.candidate.device.label
-                times.append(PartitionTime(step.part.name, label, len(step.part.graph.nodes), seconds))
+                nodes = len(step.part.graph.nodes)
+                times.append(PartitionTime(step.part.name, step.candidate.device.label, nodes, seconds))
             buffers.update(zip(step.part.graph.outputs, results))
         return self._collect(buffers, out)
-
-    @staticmethod
-    def _in_memory(buffer: Buffer, memory: Memory) -> Buffer:
-        if buffer.memory.space == memory.space:
-            return buffer
-        moved = Buffer(buffer.type, memory)
-        moved.store(buffer.memory.download(buffer.data))
-        return moved
 
     def _collect(self, buffers: Mapping[Value, Buffer], out: Mapping[str, Array] | None) -> list[Array]:
         """Graph outputs as arrays that belong to the caller."""
@@ -145,21 +115,54 @@ class Plan:
                 array = self.graph.constants[value].copy()
             else:
                 buffer = buffers[value]
-                # A graph input that is also an output, or one value given out twice, is copied.
-                mine = value in written and value not in given and buffer.memory.space == _HOST.space
-                array = buffer.data if mine else buffer.memory.download(buffer.data)
+                # Copied: a graph input that is also an output, one value given out twice, and storage that
+                # a backend put in the place of the buffer's own, which may be anybody's.
+                on_host = buffer.memory.space == _HOST.space
+                own = value in written and value not in given and on_host and buffer.holds_its_own
+                array = buffer.data if own else buffer.memory.download(buffer.data)
             given.add(value)
             target = (out or {}).get(value.name)
             if target is not None and target is not array:
+                if target.shape != array.shape:
+                    raise InputError(
+                        f"out[{value.name!r}] must have shape {list(array.shape)} for these inputs, "
+                        f"has {list(target.shape)}"
+                    )
                 np.copyto(target, array)
                 array = target
             results.append(array)
         return results
 
 
-def _memory(candidate: Candidate) -> Memory:
-    provide = getattr(candidate.backend, "memory", None)
-    return _HOST if provide is None else provide(candidate.device)
+def _compile(placed: PlacedPartition, options: Options) -> _Step:
+    candidate, part = placed.candidate, placed.partition
+    backend, label = candidate.backend, candidate.device.label
+    try:
+        executable = backend.compile(part, candidate.device, options)
+        provide = getattr(backend, "memory", None)
+        memory: Memory = _HOST if provide is None else provide(candidate.device)
+    except Exception as error:
+        raise ExecutionError(
+            f"backend {label!r} failed to compile partition {part.name!r} "
+            f"({len(part.graph.nodes)} nodes): {type(error).__name__}: {error}"
+        ) from error
+    contracts = ((executable, ("run", "scratch_bytes")), (memory, ("space", "allocate", "upload", "download")))
+    for thing, members in contracts:
+        missing = [m for m in members if not hasattr(thing, m)]
+        if missing:
+            raise ExecutionError(
+                f"backend {label!r}: its {type(thing).__name__} for partition {part.name!r} lacks "
+                f"{', '.join(missing)}; see lite_core/backend.py"
+            )
+    return _Step(part, candidate, executable, memory)
+
+
+def _in_memory(buffer: Buffer, memory: Memory) -> Buffer:
+    if buffer.memory.space == memory.space:
+        return buffer
+    moved = Buffer(buffer.type, memory)
+    moved.store(buffer.memory.download(buffer.data))
+    return moved
 
 
 def _scratch(step: _Step) -> Buffer | None:

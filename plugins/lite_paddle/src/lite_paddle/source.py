@@ -19,7 +19,9 @@ Legacy files (``.pdmodel``, ``__model__``) and PIR files (``.json``) look the sa
   (split), ``StartsTensor``/``EndsTensor``/``StepsTensor`` (set_value), ``ValueTensor`` (fill_any_like),
   ``OutputSizeTensor`` (conv2d_transpose), ``KernelSizeTensor`` (pool2d), ``PadValueTensor`` (pad),
   ``DropoutProbTensor`` (dropout), ``NumRowsTensor``/``NumColumnsTensor`` (eye); each is one 1-D or
-  one-element tensor. A legacy attribute whose value is a variable is an input slot with the attribute's name.
+  one-element tensor. Those that say several numbers
+  have a twin ``...TensorList``, a list of one-element tensors. A legacy attribute whose value is a variable is in the
+  same slots; one that no lowering reads as a tensor is in the slot ``@name``, and the operator is refused.
 * **Element types that the two kinds choose differently** are attributes: ``shape.dtype`` is ``"int32"`` in
   legacy files and ``"int64"`` in PIR; ``range.dtype`` is None in legacy files (that of the inputs).
 * **Attributes are normalised**: element types are strings (``"int64"``) or None for "same as the input";

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lite_core.builder import GraphBuilder
-from lite_core.errors import GraphError
 from lite_core.ir import Attribute, Dim, DType, Value
 from lite_paddle.source import SourceBlock, SourceOp, SourceProgram, SourceValue
 
@@ -266,14 +265,7 @@ class Context:
 
     def block_input(self, name: str, dtype: DType, shape: Iterable[Dim] | None) -> Value:
         """Add an input to this block's graph, with a number behind its name where that is taken."""
-        dims = None if shape is None else tuple(shape)
-        wanted, number = name, 0
-        while True:
-            try:
-                return self.builder.input(wanted, dtype, dims)
-            except GraphError:  # the only error there is: the name is taken
-                number += 1
-                wanted = f"{name}_{number}"
+        return self.builder.input(self.builder.unique_name(name), dtype, shape)
 
     def lower_block(self, block: SourceBlock) -> None:
         """Lower the operators of a block into this context's builder."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from lite_core.ir import DType, SymbolicDim, TensorType, Value, fresh_dim
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
 from lite_paddle.lowering.tensor_arrays import LoopArray, TensorArray, loop_positions
+from lite_paddle.reader.conditionals import used_values
 from lite_paddle.source import SourceBlock, SourceOp, SourceValue
 
 _ARRAY_REMEDY = "collect the results in one tensor (paddle.concat or paddle.stack) instead of a list"
@@ -175,12 +176,23 @@ def _fitting_body(
     """
     types = [value.type for value in initial]
     widened: set[SymbolicDim] = set()
+    used = used_values(loop.body)
+    unread = {place for place, n in enumerate(loop.tensors) if loop.body.arguments[n] not in used}
     while True:
         body, results = _lower_body(context, loop, positions, types, lasts)
+        for place in unread:
+            if types[place].dtype != results[place].dtype:
+                # NOTE: Paddle carries a float placeholder for a variable that only the body defines.
+                initial[place] = _zeros_like(context, initial[place], results[place].dtype)
+                types[place] = initial[place].type
         merged = [_merge(old, new.type, widened) for old, new in zip(types, results)]
         if merged == types:
             return body
         types = merged
+
+
+def _zeros_like(context: Context, value: Value, dtype: DType) -> Value:
+    return context.node("Expand", [context.scalar(0, dtype), context.node("Shape", [value])])
 
 
 def _merge(old: TensorType, new: TensorType, widened: set[SymbolicDim]) -> TensorType:

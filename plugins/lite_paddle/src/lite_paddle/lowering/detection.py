@@ -213,22 +213,31 @@ def nms(op: SourceOp, context: Context) -> None:
 # **** regions of interest ****
 
 
-def _one_image(op: SourceOp, x: Value) -> None:
-    """Refuse regions of several images that only sequence offsets tell apart.
+def _images(op: SourceOp, context: Context) -> Value:
+    """The input X. Refuses regions of several images that only sequence offsets tell apart: Lite has none of them.
 
-    NOTE: a batch of unknown size is taken to be one image: Lite has no sequence offsets.
+    NOTE: a batch of unknown size is reshaped to one image, which fails at run time where there are more; without
+    that, the regions of every image would silently be taken from the first.
     """
-    if not op.inputs.get("RoisNum") and x.type.rank is not None and isinstance(x.shape[0], int) and x.shape[0] > 1:
+    x = context.input(op, "X")
+    if op.inputs.get("RoisNum"):
+        return x
+    batch = x.shape[0] if x.type.rank else None
+    if batch == 1:
+        return x
+    if isinstance(batch, int):
         raise Unlowerable(
-            f"regions for a batch of {x.shape[0]} images are told apart by sequence offsets (LoD), which Lite has not",
+            f"regions for a batch of {batch} images are told apart by sequence offsets (LoD), which Lite has not",
             "export the model for one image, or with the input RoisNum",
         )
+    rest = context.node("Shape", [x], {"start": 1})
+    one_image = context.node("Concat", [context.builder.ints(1), rest], {"axis": 0})
+    return context.node("Reshape", [x, one_image], {"allowzero": 1})
 
 
 @lowers("roi_align")
 def roi_align(op: SourceOp, context: Context) -> None:
-    x, regions = context.input(op, "X"), context.input(op, "ROIs")
-    _one_image(op, x)
+    x, regions = _images(op, context), context.input(op, "ROIs")
     attributes: _Attributes = {
         "output_height": int(op.attrs["pooled_height"]),
         "output_width": int(op.attrs["pooled_width"]),
@@ -255,8 +264,7 @@ def _image_indices(op: SourceOp, context: Context, regions: Value) -> Value:
 
 @lowers("roi_pool", "psroi_pool")
 def roi_pool(op: SourceOp, context: Context) -> None:
-    x = context.input(op, "X")
-    _one_image(op, x)
+    x = _images(op, context)
     attributes = _attributes(op, pooled_height="int", pooled_width="int", spatial_scale="float")
     if op.type == "psroi_pool":
         attributes["output_channels"] = int(op.attrs["output_channels"])

@@ -270,3 +270,19 @@ def bitwise(op: SourceOp, context: Context) -> None:
     type_ = _LOGICAL[op.type.removeprefix("bitwise_")]
     values = [context.input(op, "X")] if type_ == "Not" else list(aligned(op, context))
     context.emit(op, type_ if values[0].dtype is DType.BOOL else f"Bitwise{type_}", values)
+
+
+@lowers("copysign")
+def copysign(op: SourceOp, context: Context) -> None:
+    """The magnitude of x with the sign of y, also that of a negative zero."""
+    x, y = context.any_input(op, "x", "X"), context.any_input(op, "y", "Y")
+    if not x.dtype.is_floating:
+        x, y = context.cast(x, DType.FLOAT32), context.cast(y, DType.FLOAT32)
+    zero, magnitude = context.scalar(0, y), context.node("Abs", [x])
+    # 1 / -0 is negative; comparing -0 with 0 would not tell.
+    inverse = context.node("Div", [context.scalar(1, y), y])
+    told = context.node("Where", [context.node("Equal", [y, zero]), inverse, y])
+    negative = context.node("Less", [told, zero])
+    result = context.node("Where", [negative, context.node("Neg", [magnitude]), magnitude])
+    for slot in ("out", "Out"):
+        context.bind(op, slot, result)

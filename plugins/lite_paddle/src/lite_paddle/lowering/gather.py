@@ -8,9 +8,12 @@ import numpy as np
 
 from lite_core.ir import Attribute, DType, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
-from lite_paddle.lowering.integers import element_type, known_int
+from lite_paddle.lowering.integers import element_type, known_int, normalized
 from lite_paddle.lowering.shape import stacked
 from lite_paddle.source import SourceOp
+
+#: Longer rows of numbers are made when the model runs.
+_LARGEST_STORED = 65536
 
 # **** reading ****
 
@@ -72,12 +75,14 @@ def one_hot(op: SourceOp, context: Context) -> None:
     """Compared with 0, 1, 2 ...: unlike in ONNX's OneHot a negative index selects nothing."""
     ids, depth = context.input(op, "X"), context.optional(op, "depth_tensor")
     known = context.known_ints(depth) if depth is not None else [int(op.attrs["depth"])]
-    if known:
+    if known and known[0] < 0:
+        raise Unlowerable(f"its depth is {known[0]}, expected 0 or more")
+    if known and known[0] <= _LARGEST_STORED:
         places = context.builder.constant(np.arange(known[0]).astype(ids.dtype.numpy))
     else:
-        assert depth is not None
-        ends = [context.scalar(0, ids), context.reshape(context.cast(depth, ids.dtype), []), context.scalar(1, ids)]
-        places = context.node("Range", ends)
+        end = context.scalar(known[0], DType.INT64) if known else context.input(op, "depth_tensor")
+        end = context.reshape(context.cast(end, ids.dtype), [])
+        places = context.node("Range", [context.scalar(0, ids), end, context.scalar(1, ids)])
     if op.type == "one_hot_v2":
         ids = context.node("Unsqueeze", [ids, context.builder.ints(-1)])
     hot = context.node("Equal", [ids, places])
@@ -96,6 +101,14 @@ def masked_select(op: SourceOp, context: Context) -> None:
         shapes = [context.node("Shape", [v]) for v in (mask, x)]
         x, mask = (context.node("Expand", [v, s]) for v, s in zip((x, mask), shapes))
     context.emit(op, "Compress", [context.reshape(x, [-1]), context.reshape(mask, [-1])], {"axis": 0}, slot="Y")
+
+
+@lowers("masked_fill")
+def masked_fill(op: SourceOp, context: Context) -> None:
+    x, mask, value = (context.any_input(op, slot, slot.lower()) for slot in ("X", "Mask", "Value"))
+    result = context.node("Where", [mask, context.cast(value, x.dtype), x])
+    for slot in ("Out", "out"):
+        context.bind(op, slot, result)
 
 
 # **** writing ****
@@ -214,3 +227,16 @@ def _index_tuples(context: Context, indices: list[Value]) -> Value:
         shape = context.node("Shape", [total])
         indices = [context.node("Expand", [index, shape]) for index in indices]
     return stacked(context, indices, -1)
+
+
+@lowers("index_add")
+def index_add(op: SourceOp, context: Context) -> None:
+    """Slices added at indices along an axis."""
+    x, added = context.input(op, "X"), context.input(op, "AddValue")
+    rank = context.rank(x, "slices along an axis of it are added to")
+    (axis,) = normalized([int(op.attrs.get("axis", 0))], rank)
+    order = [axis, *(a for a in range(rank) if a != axis)]
+    index = context.reshape(context.cast(context.input(op, "Index"), DType.INT64), [-1, 1])
+    inputs = [context.transpose(x, order), index, context.transpose(added, order)]
+    total = context.node("ScatterND", inputs, {"reduction": "add"})
+    context.bind(op, "Out", context.transpose(total, [order.index(a) for a in range(rank)]))

@@ -33,6 +33,9 @@ Element = int | Value
 #: Beyond every size: the end of a slice that goes to the end of its axis.
 FAR = 2**63 - 1
 
+#: More than any tensor has axes, or any operator outputs.
+_MOST_ELEMENTS = 65536
+
 #: The first version of Paddle with 0-D tensors; before, a scalar was a vector of one element.
 FIRST_WITH_0D = 2_005_000
 
@@ -73,6 +76,8 @@ def elements_of(context: Context, vector: Value) -> list[Element]:
             f"the number of elements of {vector.name!r} is not known before the model runs",
             "export the model with a fixed rank for what is computed from it",
         )
+    if length > _MOST_ELEMENTS:
+        raise Unlowerable(f"{vector.name!r} has {length} elements, expected one for each axis or part of a tensor")
     known = context.known(vector)
     listed: list[object] = [None] * length if known is None else known.reshape(-1).tolist()
     ints = context.builder.ints

@@ -13,6 +13,9 @@ from lite_paddle.source import SourceOp
 # Results without a dimension had shape [1] before this version.
 _SCALARS_SINCE = 2_005_000
 
+# How cross says that it names no axis.
+_NO_AXIS = 9
+
 
 def _swapped(context: Context, value: Value) -> Value:
     """The last two axes exchanged; a vector stays what it is."""
@@ -162,3 +165,49 @@ def fused_gemm_epilogue(op: SourceOp, context: Context) -> None:
     result = activate(context, result, "" if name == "none" else name, {"approximate": True})
     context.bind(op, "Out", result)
     context.bind(op, "0", result)
+
+
+@lowers("baddbmm")
+def baddbmm(op: SourceOp, context: Context) -> None:
+    """``beta * input + alpha * x @ y`` for a batch of matrices."""
+    added, x, y = (context.any_input(op, slot, slot.lower()) for slot in ("Input", "X", "Y"))
+    alpha, beta = (float(op.attrs.get(name, op.attrs.get(name.lower(), 1))) for name in ("Alpha", "Beta"))
+    product = context.node("Mul", [context.node("MatMul", [x, y]), context.scalar(alpha, x)])
+    result = context.node("Add", [context.node("Mul", [added, context.scalar(beta, x)]), product])
+    for slot in ("Out", "out"):
+        context.bind(op, slot, result)
+
+
+@lowers("kron")
+def kron(op: SourceOp, context: Context) -> None:
+    """Every element of X times Y, as blocks; missing first axes are of size 1."""
+    values, ints = [context.input(op, "X"), context.input(op, "Y")], context.builder.ints
+    ranks = [context.rank(v, "it is multiplied axis by axis") for v in values]
+    rank = max(ranks)
+    if rank == 0:
+        context.emit(op, "Mul", values)
+        return
+    values = [context.node("Unsqueeze", [v, ints(*range(rank - r))]) if r < rank else v for v, r in zip(values, ranks)]
+    # x of shape [a, 1, b, 1], y of shape [1, c, 1, d] give [a, c, b, d], which is [a * c, b * d].
+    apart = [context.node("Unsqueeze", [v, ints(*range(1 - i, 2 * rank, 2))]) for i, v in enumerate(values)]
+    shape = context.node("Mul", [context.node("Shape", [v]) for v in values])
+    known = context.known_ints(shape)
+    context.emit(op, "Reshape", [context.node("Mul", apart), shape if known is None else ints(*known)])
+
+
+@lowers("cross")
+def cross(op: SourceOp, context: Context) -> None:
+    """The product of vectors along an axis of size 3; without one, the first of that size."""
+    x, y = context.input(op, "X"), context.input(op, "Y")
+    rank = context.rank(x, "vectors along an axis of it are multiplied")
+    axis = int(op.attrs.get("dim", _NO_AXIS))
+    if axis == _NO_AXIS:
+        found = [a for a, size in enumerate(x.shape) if size == 3]
+        if not found:
+            raise Unlowerable("it names no axis, and none is known to have size 3")
+        axis = found[0]
+    if not -rank <= axis < rank:
+        raise Unlowerable(f"axis {axis} is out of range for a tensor of rank {rank}")
+    orders = [context.builder.ints(1, 2, 0), context.builder.ints(2, 0, 1)]
+    (x1, x2), (y1, y2) = ([context.node("Gather", [v, order], {"axis": axis}) for order in orders] for v in (x, y))
+    context.emit(op, "Sub", [context.node("Mul", [x1, y2]), context.node("Mul", [x2, y1])])

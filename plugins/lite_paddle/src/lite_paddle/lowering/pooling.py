@@ -11,6 +11,7 @@ import numpy as np
 from lite_core.ir import Dim, Value
 from lite_paddle.lowering.adaptive import adaptive_average, adaptive_maximum
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
+from lite_paddle.lowering.integers import known_ints
 from lite_paddle.lowering.layout import in_channels_first
 from lite_paddle.lowering.windows import Pads, explicit_pads, onnx_pads, per_axis, same_pads
 from lite_paddle.source import SourceOp
@@ -119,8 +120,9 @@ def _padded(context: Context, x: Value, pads: Pads) -> Value:
 
 
 def _kernel(op: SourceOp, context: Context, axes: int) -> list[int]:
-    known = context.known_ints(context.optional(op, "KernelSizeTensor"))
-    if known is None:
+    if op.inputs.get("KernelSizeTensor") or op.inputs.get("KernelSizeTensorList"):
+        known = known_ints(op, context, "ksize", "KernelSizeTensor", "KernelSizeTensorList")
+    else:
         known = context.attribute(op, "ksize", "kernel_size")
     kernel = per_axis(known, axes, "ksize")
     if any(k < 1 for k in kernel):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from lite_core.builder import GraphBuilder
-from lite_core.errors import GraphError, OperatorProblem, UnsupportedOperatorError
+from lite_core.errors import GraphError, LiteError, ModelFormatError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import DType, Graph, Origin, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowering_of
+from lite_paddle.reader.run_time_attributes import unreadable_attributes
 from lite_paddle.source import SourceOp, SourceProgram, SourceValue
 
 __all__ = ["lower", "lower_operators"]
@@ -31,6 +33,8 @@ def lower(program: SourceProgram) -> Graph:
 
     Raises:
         UnsupportedOperatorError: once, with every operator that cannot be lowered and its nodes.
+        ModelFormatError: an input or a parameter has an element type that Lite does not have, or an
+            impossible shape.
     """
     unknown = [op for op in program.block.walk() if lowering_of(op.type) is None]
     if unknown:
@@ -45,13 +49,16 @@ def lower(program: SourceProgram) -> Graph:
     used |= {s for _, s in program.outputs}
     for name, source in program.parameter_values.items():
         if source in used:
-            context.bind_value(source, builder.constant(_aligned(program.parameters[name]), name))
+            context.bind_value(source, builder.constant(_aligned(name, program.parameters[name]), name))
     try:
         lower_operators(program.block.ops, context)
     except _Problems as found:
         raise _error(program, found.problems) from None
     for name, source in program.outputs:
-        builder.output(_output(program, context, source), name)
+        value = _output(program, context, source)
+        # A program may overwrite an input and fetch it under the input's name, which is taken here.
+        free = value.name == name or not builder.is_taken(name)
+        builder.output(value, name if free else builder.unique_name(name))
     graph = builder.build()
     graph.metadata.update(_metadata(program))
     logger.info("%s: %d Paddle operators became %d nodes", program.path, len(program.block.ops), len(graph.nodes))
@@ -68,9 +75,7 @@ def lower_operators(ops: Iterable[SourceOp], context: Context) -> None:
             continue
         context.builder.origin = Origin(op.original_type or op.type, _name(op))
         try:
-            function = lowering_of(op.type)
-            assert function is not None, "unknown operators were reported before lowering began"
-            function(op, context)
+            _lower_operator(op, context)
         except Unlowerable as problem:
             problems.append((op, problem))
         except GraphError as problem:
@@ -82,6 +87,29 @@ def lower_operators(ops: Iterable[SourceOp], context: Context) -> None:
         lost.update(s for group in op.outputs.values() for s in group)
     if problems:
         raise _Problems(problems)
+
+
+def _lower_operator(op: SourceOp, context: Context) -> None:
+    function = lowering_of(op.type)
+    assert function is not None, "unknown operators were reported before lowering began"
+    unreadable = unreadable_attributes(op.inputs)
+    if unreadable:
+        named = ", ".join(unreadable)
+        raise Unlowerable(
+            f"its attribute {named} is a tensor, which its lowering needs as a constant",
+            f"export the model with a constant {named}",
+        )
+    try:
+        function(op, context)
+    except (GraphError, LiteError):
+        raise
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+        # The lowerings check what they rely on; what a damaged file still breaks ends here.
+        logger.debug("%s %s", op.type, _name(op), exc_info=True)
+        raise Unlowerable(
+            f"its attributes or inputs are damaged ({type(error).__name__}: {error})",
+            "export the model again, or copy it again",
+        ) from error
 
 
 def _model_name(program: SourceProgram) -> str:
@@ -108,18 +136,36 @@ def _output(program: SourceProgram, context: Context, source: SourceValue) -> Va
         raise _error(program, [(op, problem) for op in ops]) from None
 
 
-def _input(builder: GraphBuilder, name: str, source: SourceValue):  # type: ignore[no-untyped-def]
-    if source.type is None or source.type.is_array or source.type.shape is None:
-        return builder.input(name, source.type.dtype if source.type else "float32", None)
+def _input(builder: GraphBuilder, name: str, source: SourceValue) -> Value:
+    if source.type is None:
+        return builder.input(name, DType.FLOAT32, None)
+    dtype = _lite_type(f"input {name!r}", source.type.dtype)
+    if source.type.is_array or source.type.shape is None:
+        return builder.input(name, dtype, None)
     # One symbol for each unknown dimension: Paddle does not say which of them are equal.
     dims = [d if d >= 0 else f"{name}_{axis}" for axis, d in enumerate(source.type.shape)]
-    return builder.input(name, source.type.dtype, dims)
+    return builder.input(name, dtype, dims)
 
 
-def _aligned(array: np.ndarray) -> np.ndarray:
+def _aligned(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Parameters lie unaligned in the file; NumPy is slow, and BLAS refuses, on those."""
-    DType.of(array.dtype)
-    return array if array.flags.aligned else np.array(array)
+    _lite_type(f"parameter {name!r}", array.dtype)
+    if array.flags.aligned:
+        return array
+    aligned = np.array(array)
+    aligned.flags.writeable = False  # the builder keeps read-only arrays as they are
+    return aligned
+
+
+def _lite_type(what: str, dtype: str | np.dtype[Any]) -> DType:
+    try:
+        return DType.of(dtype)
+    except ValueError:
+        known = ", ".join(str(type_) for type_ in DType)
+        raise ModelFormatError(
+            f"the {what} has the element type {dtype}; Lite has {known}. Export the model with the {what} in one of "
+            "these"
+        ) from None
 
 
 def _name(op: SourceOp) -> str:

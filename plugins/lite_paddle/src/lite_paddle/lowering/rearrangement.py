@@ -31,7 +31,7 @@ def flipped(context: Context, x: Value, axes: list[int]) -> Value:
 @lowers("roll")
 def roll(op: SourceOp, context: Context) -> None:
     x = context.input(op, "X")
-    shifts = int_elements(op, context, "shifts", "ShiftsTensor")
+    shifts = int_elements(op, context, "shifts", "ShiftsTensor", "ShiftsTensorList")
     axes = [int(a) for a in op.attrs.get("axis") or ()]
     rolled = x if axes else context.reshape(x, [-1])
     for shift, axis in zip(shifts, axes or [0]):

@@ -1,18 +1,16 @@
-"""Reductions: reduce_*, mean, logsumexp and the norms; running sums and products."""
+"""Reductions: reduce_*, mean, logsumexp and the norms; running sums."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from lite_core.ir import Attribute, DType, Value
-from lite_paddle.lowering.context import Context, Unlowerable, lowers
+from lite_core.ir import DType, Value
+from lite_paddle.lowering.context import Context, lowers
 from lite_paddle.lowering.integers import (
     FIRST_WITH_0D,
     element_type,
     known_int,
     known_ints,
-    normalized,
     scalar_result,
 )
 from lite_paddle.source import SourceOp
@@ -115,7 +113,7 @@ def p_norm(op: SourceOp, context: Context) -> None:
     context.bind(op, "Out", found)
 
 
-# **** running sums and products ****
+# **** running sums ****
 
 
 @lowers("cumsum")
@@ -132,37 +130,3 @@ def cumsum(op: SourceOp, context: Context) -> None:
         flags = {k: int(bool(op.attrs[k])) for k in ("exclusive", "reverse")}
         result = context.node("CumSum", [x, context.scalar(axis, DType.INT64)], flags)
     context.bind(op, "Out", result)
-
-
-@lowers("cumprod")
-def cumprod(op: SourceOp, context: Context) -> None:
-    """A Scan that carries the product: ONNX has no running product."""
-    x = context.input(op, "X")
-    rank = context.rank(x, "products run along an axis of it")
-    if rank == 0:
-        if op.attrs["exclusive"]:
-            raise Unlowerable("an exclusive product of a scalar has no meaning")
-        context.bind(op, "Out", x)
-        return
-    (axis,) = normalized([int(context.attribute(op, "dim"))], rank)
-    others = [a for a in range(rank) if a != axis]
-    sizes = context.node("Gather", [context.node("Shape", [x]), context.builder.ints(*others)])
-    ones = context.node("Expand", [context.scalar(1, x), sizes])
-    inner = context.inner("cumprod")
-    shape = tuple(x.shape[a] for a in others)
-    product = inner.block_input("product", x.dtype, shape)
-    factor = inner.block_input("factor", x.dtype, shape)
-    following = inner.node("Mul", [product, factor])
-    given = product if op.attrs["exclusive"] else following
-    inner.builder.output(following)
-    inner.builder.output(inner.node("Identity", [given]))
-    backwards = [int(bool(op.attrs["reverse"]))]
-    attributes: dict[str, Attribute | list[Any]] = {
-        "body": inner.builder.build(),
-        "num_scan_inputs": 1,
-        "scan_input_axes": [axis],
-        "scan_input_directions": backwards,
-        "scan_output_axes": [axis],
-        "scan_output_directions": backwards,
-    }
-    context.bind(op, "Out", context.nodes("Scan", [ones, x], attributes, outputs=2)[1])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lite_core.ir import Value
+from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
 from lite_paddle.lowering.dynamic import dimension, shape_vector
-from lite_paddle.lowering.integers import Element, int_elements, int_vector
+from lite_paddle.lowering.integers import Element, int_elements, int_vector, normalized
 from lite_paddle.source import SourceOp
 
 
@@ -93,3 +93,39 @@ def meshgrid(op: SourceOp, context: Context) -> None:
         ones[place] = -1
         grids.append(context.node("Expand", [context.reshape(vector, ones), shape]))
     context.bind(op, "Out", *grids)
+
+
+@lowers("repeat_interleave", "repeat_interleave_with_tensor_index")
+def repeat_interleave(op: SourceOp, context: Context) -> None:
+    """Each slice along an axis several times in a row: as often as the attribute says, or its own number."""
+    x, counts = context.input(op, "X"), context.optional(op, "RepeatsTensor")
+    rank = context.rank(x, "slices along an axis of it are repeated")
+    (axis,) = normalized([int(context.attribute(op, "dim"))], rank)
+    size = dimension(context, x, axis)
+    if counts is None:
+        places = _divided_places(context, size, int(context.attribute(op, "Repeats")))
+    else:
+        places = _counted_places(context, size, context.cast(counts, DType.INT64))
+    context.emit(op, "Gather", [x, places], {"axis": axis})
+
+
+def _divided_places(context: Context, size: Element, times: int) -> Value:
+    """0 ... size - 1, each ``times`` times in a row."""
+    if times < 1:
+        raise Unlowerable(f"it repeats {times} times, expected 1 or more")
+    factor, zero, one = (context.scalar(n, DType.INT64) for n in (times, 0, 1))
+    length = context.scalar(size, DType.INT64) if isinstance(size, int) else context.reshape(size, [])
+    places = context.node("Range", [zero, context.node("Mul", [length, factor]), one])
+    return context.node("Div", [places, factor])
+
+
+def _counted_places(context: Context, size: Element, counts: Value) -> Value:
+    """0 ... size - 1, each as often in a row as its count says: how many runs end at or before each place."""
+    length = context.builder.ints(size) if isinstance(size, int) else size
+    counts = context.node("Expand", [counts, length])
+    zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))
+    total = context.node("ReduceSum", [counts], {"keepdims": 0})
+    column = context.node("Unsqueeze", [context.node("Range", [zero, total, one]), context.builder.ints(1)])
+    behind = context.node("GreaterOrEqual", [column, context.node("CumSum", [counts, zero])])
+    behind = context.cast(behind, DType.INT64)
+    return context.node("ReduceSum", [behind, context.builder.ints(1)], {"keepdims": 0})

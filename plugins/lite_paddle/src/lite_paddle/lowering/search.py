@@ -97,3 +97,15 @@ def unique(op: SourceOp, context: Context) -> None:
 def where_index(op: SourceOp, context: Context) -> None:
     places = context.node("NonZero", [context.input(op, "Condition")])
     context.emit(op, "Transpose", [places], {"perm": [1, 0]})
+
+
+@lowers("searchsorted")
+def searchsorted(op: SourceOp, context: Context) -> None:
+    """How many elements of the sorted last axis are less than each value (``right``: or equal to it)."""
+    ordered, values = context.input(op, "SortedSequence"), context.input(op, "Values")
+    if context.rank(ordered, "one of rank 1 is searched for every value") > 1:
+        ordered = context.node("Unsqueeze", [ordered, context.builder.ints(-2)])
+    values = context.node("Unsqueeze", [values, context.builder.ints(-1)])
+    before = context.node("LessOrEqual" if op.attrs["right"] else "Less", [ordered, values])
+    count = context.node("ReduceSum", [context.cast(before, DType.INT64), context.builder.ints(-1)], {"keepdims": 0})
+    context.bind(op, "Out", context.cast(count, DType.INT32 if op.attrs["out_int32"] else DType.INT64))

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lite_core.ir import Attribute, DType, Value
+from lite_paddle.lowering.constant import filled
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
 from lite_paddle.lowering.dynamic import dimension, shape_vector
+from lite_paddle.lowering.integers import add_elements
 from lite_paddle.lowering.rearrangement import flipped
 from lite_paddle.source import SourceOp
 
@@ -165,3 +169,38 @@ def sequence_mask(op: SourceOp, context: Context) -> None:
     result = context.cast(mask, op.attrs.get("out_dtype") or DType.INT64)
     for slot in ("Y", "0"):
         context.bind(op, slot, result)
+
+
+@lowers("ctc_align")
+def ctc_align(op: SourceOp, context: Context) -> None:
+    """Rows of labels without blanks and (``merge_repeated``) without repetitions, moved to the front."""
+    if not op.inputs.get("InputLength"):
+        raise Unlowerable(
+            "its sequences are told apart by offsets (LoD), which Lite has not",
+            "export the model with padded rows and their lengths (InputLength)",
+        )
+    x, attrs, ints = context.input(op, "Input"), op.attrs, context.builder.ints
+    if context.rank(x, "its rows are sequences") != 2:
+        raise Unlowerable(f"its input has rank {x.type.rank}, expected 2: batch and time")
+    batch, steps = dimension(context, x, 0), dimension(context, x, 1)
+    zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))
+    end = context.scalar(steps, DType.INT64) if isinstance(steps, int) else context.reshape(steps, [])
+    lengths = context.reshape(context.cast(context.input(op, "InputLength"), DType.INT64), [-1, 1])
+    inside = context.node("Less", [context.node("Range", [zero, end, one]), lengths])
+    dropped = context.node("Equal", [x, context.scalar(int(attrs["blank"]), x)])
+    if attrs["merge_repeated"]:
+        # Before the first step stands -1, which is no label.
+        shifted = context.node("Pad", [x, ints(0, 1, 0, 0), context.scalar(-1, x)])
+        before = context.node("Slice", [shifted, ints(0), ints(-1), ints(1)])
+        dropped = context.node("Or", [dropped, context.node("Equal", [x, before])])
+    keep = context.node("And", [inside, context.node("Not", [dropped])])
+    kept = context.cast(keep, DType.INT64)
+    places = context.node("Sub", [context.node("CumSum", [kept, one]), one])
+    # What is dropped goes to one more column, which is cut off.
+    places = context.node("Where", [keep, places, end])
+    number = np.full(1, int(attrs["padding_value"])).astype(x.dtype.numpy)
+    empty = filled(context, shape_vector(context, [batch, add_elements(context, steps, 1)]), number)
+    moved = context.node("ScatterElements", [empty, places, x], {"axis": 1})
+    context.bind(op, "Output", context.node("Slice", [moved, ints(0), ints(-1), ints(1)]))
+    count = context.node("ReduceSum", [kept, ints(1)], {"keepdims": 1})
+    context.bind(op, "OutputLength", context.cast(count, x.dtype))

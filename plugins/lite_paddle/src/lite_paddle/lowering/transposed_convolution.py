@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lite_core.ir import Dim, Value
 from lite_paddle.lowering.context import Context, Unlowerable, lowers
-from lite_paddle.lowering.dynamic import dimension, integer_vector, shape_vector
+from lite_paddle.lowering.dynamic import dimension, shape_vector
+from lite_paddle.lowering.integers import int_vector
 from lite_paddle.lowering.layout import in_channels_first
 from lite_paddle.lowering.windows import Pads, explicit_pads, onnx_pads, per_axis, same_pads
 from lite_paddle.source import SourceOp
@@ -63,11 +64,11 @@ def transposed_convolution(op: SourceOp, context: Context) -> None:
 
 def _wanted_size(op: SourceOp, context: Context, axes: int) -> list[int] | Value | None:
     """``output_size``, from a tensor or the attribute; None when the result has its natural size."""
-    tensor = context.optional(op, "OutputSizeTensor")
-    known = context.known_ints(tensor)
-    if known is None and tensor is not None:
-        return integer_vector(context, tensor)
-    sizes = known if known is not None else op.attrs.get("output_size")
+    if op.inputs.get("OutputSizeTensor") or op.inputs.get("OutputSizeTensorList"):
+        vector = int_vector(op, context, "output_size", "OutputSizeTensor", "OutputSizeTensorList")
+        known = context.known_ints(vector)
+        return vector if known is None else per_axis(known, axes, "output_size")
+    sizes = op.attrs.get("output_size")
     return per_axis(sizes, axes, "output_size") if sizes else None
 
 

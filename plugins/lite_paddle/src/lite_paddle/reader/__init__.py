@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +29,16 @@ def sniff(path: str | PathLike[str]) -> str | None:
     Returns:
         ``"legacy"``, ``"pir"``, or None if it is no Paddle model. Never raises for a foreign file.
     """
-    path = Path(path)
     try:
+        path = _as_path("path", path)
         if path.is_dir():
             found = programs_in(path)
         elif path.is_file():
             return sniff_file(path)
         else:
             found = candidates_of_stem(path) if path.name else []
-    except (OSError, ValueError):
-        return None  # a path that the system refuses is no model
+    except (OSError, TypeError, ValueError, ModelFormatError):
+        return None  # what is no path, or a path that the system refuses, is no model
     return found[0].kind if found else None
 
 
@@ -56,10 +56,12 @@ def read(path: str | PathLike[str], params: str | PathLike[str] | None = None) -
 
     Raises:
         ModelFormatError: A file is foreign, truncated, damaged or missing, or the program is one for
-            training.
+            training; or a path is empty.
+        TypeError: A path is neither a string nor path-like.
     """
+    program, parameters = _as_path("path", path), None if params is None else _as_path("params", params)
     try:
-        return _read(Path(path), None if params is None else Path(params))
+        return _read(program, parameters)
     except (OSError, UnicodeError) as error:
         raise ModelFormatError(f"cannot read {path}: {error}") from error
     except (
@@ -75,6 +77,16 @@ def read(path: str | PathLike[str], params: str | PathLike[str] | None = None) -
         raise ModelFormatError(
             f"{path}: the structure of the program is damaged ({type(error).__name__}: {error})"
         ) from error
+
+
+def _as_path(what: str, given: str | PathLike[str]) -> Path:
+    """A path that somebody gave; an empty one would mean the current directory."""
+    text = fspath(given) if isinstance(given, str | PathLike) else given
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is of type {type(given).__name__}, expected a str or pathlib.Path")
+    if not text or "\0" in text:
+        raise ModelFormatError(f"{what} is {text!r}, expected a program file, its directory or its stem")
+    return Path(text)
 
 
 def _read(path: Path, params: Path | None) -> SourceProgram:

@@ -75,7 +75,20 @@ def complete_attributes(op_type: str, attrs: dict[str, Any]) -> dict[str, Any]:
     for name, value in _defaults().get(op_type, {}).items():
         if name not in result:
             result[name] = copy.copy(value)
+        elif not _fits(result[name], value):
+            raise ModelFormatError(
+                f"{op_type} has {name} {repr(result[name])[:80]}, expected the kind of {value!r}; the file is damaged"
+            )
     return result
+
+
+def _fits(value: Any, default: Any) -> bool:
+    """Whether a value has the kind of the default: a number, a string, or numbers (one may stand for a list)."""
+    if isinstance(default, str):
+        return value is None or isinstance(value, str)
+    if isinstance(default, list) and isinstance(value, list | tuple):
+        return all(isinstance(item, bool | int | float | complex) for item in value)
+    return default is None or isinstance(value, bool | int | float | complex)
 
 
 def _complete_reduction(attrs: dict[str, Any], axes_name: str) -> None:

@@ -89,10 +89,9 @@ def _merge(first: SourceOp, second: SourceOp) -> SourceOp:
 
 def _replace_selects(block: SourceBlock, producers: _Producers) -> None:
     """Makes each select_input a result of the conditional with its condition, or an ``if`` of its own."""
-    position = {value: place for place, op in enumerate(block.ops) for value in _outputs(op)}
-    conditionals = {op.inputs["Cond"][0]: (place, op) for place, op in enumerate(block.ops) if op.type == "if"}
+    conditionals = {op.inputs["Cond"][0]: op for op in block.ops if op.type == "if"}
     kept: list[SourceOp] = []
-    for place, op in enumerate(block.ops):
+    for op in block.ops:
         if op.type != "select_input":
             kept.append(op)
             continue
@@ -100,9 +99,9 @@ def _replace_selects(block: SourceBlock, producers: _Producers) -> None:
         if len(choices) != 2 or len(mask) != 1 or len(result) != 1:
             raise ModelFormatError(f"operator {op.index} (select_input): expected two values in X, one in Mask and Out")
         condition = _input_of(mask[0], "cast", producers)
-        found = conditionals.get(condition) if condition is not None else None
-        if found is not None and found[0] < place and _can_join(choices, found[0], found[1], position):
-            _join(found[1], choices, result[0])
+        found, negated = _conditional_of(condition, conditionals, producers)
+        if found is not None and _can_join(found, choices, kept):
+            _join(found, choices[::-1] if negated else choices, result[0])
             continue
         if condition is None:
             condition = SourceValue(f"{mask[0].name}@bool")
@@ -114,9 +113,38 @@ def _replace_selects(block: SourceBlock, producers: _Producers) -> None:
     block.ops = kept
 
 
-def _can_join(choices: list[SourceValue], place: int, conditional: SourceOp, position: dict[SourceValue, int]) -> bool:
-    own = conditional.outputs.get("Out", [])
-    return all(value in own or position.get(value, -1) < place for value in choices)
+def _conditional_of(
+    condition: SourceValue | None, conditionals: dict[SourceValue, SourceOp], producers: _Producers
+) -> tuple[SourceOp | None, bool]:
+    """The conditional on a condition or on its negation, and whether it is the negation's.
+
+    Paddle leaves out a branch that only hands on a value, so either of the two may be the only one.
+    """
+    if condition is None:
+        return None, False
+    if condition in conditionals:
+        return conditionals[condition], False
+    for other, op in conditionals.items():
+        if _input_of(other, "logical_not", producers) is condition or other is _input_of(
+            condition, "logical_not", producers
+        ):
+            return op, True
+    return None, False
+
+
+def _can_join(conditional: SourceOp, choices: list[SourceValue], kept: list[SourceOp]) -> bool:
+    """Whether a conditional can return the choices; moves it to the end of ``kept`` where they are made after it."""
+    if conditional not in kept:
+        return False
+    place = kept.index(conditional)
+    later = kept[place + 1 :]
+    made_later = {value for op in later for value in _outputs(op)}
+    if not made_later.intersection(choices):
+        return True
+    if any(_reads(op, conditional) for op in later):
+        return False
+    kept.append(kept.pop(place))
+    return True
 
 
 def _join(conditional: SourceOp, choices: list[SourceValue], result: SourceValue) -> None:

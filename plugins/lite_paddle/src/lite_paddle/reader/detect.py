@@ -96,6 +96,10 @@ def find_program(path: Path) -> ProgramFile:
         if kind is None:
             raise ModelFormatError(describe_foreign(path))
         return ProgramFile(path, kind)
+    if path.exists():
+        raise ModelFormatError(f"{path} is no regular file (but a device, pipe or socket). Give a program file")
+    if path.suffix in _PROGRAM_SUFFIXES:
+        raise ModelFormatError(f"no Paddle program at {path}: the file does not exist")
     found = candidates_of_stem(path) if path.name else []
     if not found:
         tried = ", ".join(path.name + suffix for suffix in _PROGRAM_SUFFIXES)

@@ -11,6 +11,7 @@ from ..source import SourceBlock, SourceOp, SourceType, SourceValue
 from .attributes import complete_attributes
 from .conditionals import structure_conditionals
 from .legacy_messages import attributes, slots, sub_block_index, variable_type
+from .run_time_attributes import run_time_slots
 
 # Outputs that inference never changes, and the input slot that holds the same. Paddle writes them in place.
 _BATCH_NORM = {"MeanOut": "Mean", "VarianceOut": "Variance"}
@@ -98,7 +99,7 @@ class LegacyBlocks:
 
     def _plain(self, op: Any, position: int, index: int, scope: _Scope, block: SourceBlock) -> None:
         attrs, run_time_attrs = attributes(op)
-        input_names = {**slots(op.inputs), **run_time_attrs}
+        input_names = {**slots(op.inputs), **run_time_slots(op.type, run_time_attrs)}
         output_names = slots(op.outputs)
         inputs = {
             slot: [self._read(name, index, scope, block) for name in names] for slot, names in input_names.items()

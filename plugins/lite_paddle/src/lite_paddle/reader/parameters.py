@@ -26,6 +26,7 @@ from .program_proto import parse_message
 
 _MAXIMUM_RANK = 32  # what every NumPy version can hold
 _MAXIMUM_DESCRIPTION = 4096  # a TensorDesc of 32 dims has at most 360 bytes
+_SMALLEST_TENSOR = 22  # the header of a tensor without elements, whose description has two bytes
 _MAXIMUM_ELEMENTS = 2**60
 
 
@@ -112,9 +113,15 @@ class ParameterFile:
         Raises:
             ModelFormatError: The file is not a sequence of whole tensors up to its exact end.
         """
-        records = []
+        records: list[TensorRecord] = []
         position = 0
         while position < self.size:
+            left = self.size - position
+            if records and left < _SMALLEST_TENSOR:
+                raise ModelFormatError(
+                    f"{self.path}: {left} bytes are left over after the last tensor ({len(records)} tensors, "
+                    f"{self.size} bytes): the file is damaged. Copy or export it again"
+                )
             records.append(self.read_record(position))
             position = records[-1].offset + records[-1].byte_size
         return records

@@ -82,7 +82,10 @@ class PirBlocks:
             if short == "full_int_array":
                 attrs["values"] = attrs.pop("value", [])
                 attrs["shape"] = [len(attrs["values"])]
-            attrs = complete_attributes(op_type, attrs)
+            try:
+                attrs = complete_attributes(op_type, attrs)
+            except ModelFormatError as error:
+                raise ModelFormatError(f"{where}: {error}") from error
         outputs = self._results(op, short, entry, references, operands, scope, where)
         result = SourceOp(op_type, inputs, outputs, attrs, [], position, name, str(raw.get("struct_name", "")))
         self._constants.remember(short, result)

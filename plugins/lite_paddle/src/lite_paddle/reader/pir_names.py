@@ -183,6 +183,22 @@ array_write: write_to_array | Array, X, I -> Out
 create_array: create_array | -> Out
 array_to_tensor: tensor_array_to_tensor | X -> Out, OutIndex
 atan2: atan2 | X1, X2 -> Out
+masked_fill: masked_fill | X, Mask, Value -> Out
+repeat_interleave: repeat_interleave | X -> Out | Repeats<repeats, dim<axis
+repeat_interleave_with_tensor_index: repeat_interleave | X, RepeatsTensor -> Out | dim<axis
+diagonal: diagonal | Input -> Out
+diag: diag_v2 | X -> Out
+diag_embed: diag_embed | Input -> Out
+trace: trace | Input -> Out
+searchsorted: searchsorted | SortedSequence, Values -> Out
+index_add: index_add | X, Index, AddValue -> Out
+baddbmm: baddbmm | Input, X, Y -> Out | Alpha<alpha, Beta<beta
+logcumsumexp: logcumsumexp | X -> Out
+cummax: cummax | x -> out, indices
+cummin: cummin | x -> out, indices
+kron: kron | X, Y -> Out
+cross: cross | X, Y -> Out | dim<axis
+copysign: copysign | x, y -> out
 isnan: isnan_v2 | X -> Out
 isinf: isinf_v2 | X -> Out
 isfinite: isfinite_v2 | X -> Out

@@ -1,0 +1,179 @@
+"""Checking what is passed to a session: inputs, shapes, and arrays for outputs.
+
+Numbers are converted only where every number stays the same. Every problem is found before anything
+runs, and all of them are in one :class:`InputError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from lite_core.errors import GraphError, InputError
+from lite_core.ir import SymbolicDim, TensorType, Value
+from lite_core.ops.infer import bind_symbols
+
+__all__ = ["check_out", "check_shapes", "overlapping", "to_arrays"]
+
+Array = np.ndarray[Any, Any]
+
+
+def to_arrays(
+    model: str, inputs: Sequence[Value], given: Mapping[str, Any] | None, named: Mapping[str, Any]
+) -> dict[str, Array]:
+    """An array of the right type for every input.
+
+    Args:
+        model: the model's name, for messages.
+        inputs: the graph's inputs.
+        given: name to array, or what NumPy makes one of.
+        named: further inputs given as keywords.
+
+    Raises:
+        InputError: inputs are missing, unknown, or do not fit in shape or element type; lists all.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(
+            f"model {model!r}: inputs must be a mapping of names to arrays, such as "
+            f"{{{inputs[0].name if inputs else 'name'!r}: array}}, is {type(given).__name__}"
+        )
+    everything = {**(given or {}), **named}
+    problems = _name_problems(inputs, everything)
+    arrays: dict[str, Array] = {}
+    for value in inputs:
+        if value.name in everything:
+            try:
+                arrays[value.name] = _converted(value.name, everything[value.name], value.type)
+            except InputError as problem:
+                problems.append(str(problem))
+    problems = problems or _symbol_problems(inputs, {n: a.shape for n, a in arrays.items()})
+    if problems:
+        raise InputError(f"model {model!r} cannot run: " + "; ".join(problems))
+    return arrays
+
+
+def check_shapes(
+    model: str, inputs: Sequence[Value], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[int, ...]]:
+    """A shape for every input; those with static types may be left out.
+
+    Raises:
+        InputError: a shape is missing, of an unknown input, or does not fit.
+    """
+    complete = {v.name: v.type.shape for v in inputs if v.type.is_static}
+    complete.update((n, tuple(s) if isinstance(s, Sequence) else s) for n, s in shapes.items())
+    problems = _name_problems(inputs, complete)
+    for value in inputs:
+        shape = complete.get(value.name, ())
+        whole = isinstance(shape, tuple) and all(isinstance(d, int) and d >= 0 for d in shape)
+        if value.name in complete and not (whole and value.type.accepts(shape)):  # type: ignore[arg-type]
+            problems.append(f"input {value.name!r} must have shape {_shape_text(value.type)}, given {shape}")
+    problems = problems or _symbol_problems(inputs, complete)  # type: ignore[arg-type]
+    if problems:
+        raise InputError(f"model {model!r} cannot be prepared: " + "; ".join(problems))
+    return {v.name: complete[v.name] for v in inputs}  # type: ignore[misc]
+
+
+def check_out(outputs: Mapping[str, TensorType], out: Mapping[str, Array] | None) -> None:
+    """Arrays that outputs are written into must be contiguous, writable, of the right type, and apart.
+
+    Raises:
+        InputError: one of them is not.
+    """
+    for name, array in (out or {}).items():
+        expected = outputs.get(name)
+        if expected is None:
+            raise InputError(f"out= names {name!r}, the outputs are: {', '.join(outputs)}")
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"out[{name!r}] must be an array of type {expected}, is {type(array).__name__}")
+        if array.dtype != expected.dtype.numpy or not expected.accepts(array.shape) or not array.flags.c_contiguous:
+            raise InputError(
+                f"out[{name!r}] must be a contiguous array of type {expected}, is {array.dtype}{list(array.shape)}"
+            )
+        if not array.flags.writeable:
+            raise InputError(f"out[{name!r}] is read-only")
+    for (a, first), (b, second) in combinations((out or {}).items(), 2):
+        if np.may_share_memory(first, second):
+            raise InputError(f"out[{a!r}] and out[{b!r}] share memory: one would overwrite the other")
+
+
+def overlapping(out: Mapping[str, Array] | None, inputs: Mapping[str, Array]) -> set[str]:
+    """Names of the output arrays that share memory with an input, which is still needed when they are written."""
+    return {n for n, a in (out or {}).items() if any(np.may_share_memory(a, x) for x in inputs.values())}
+
+
+def _name_problems(inputs: Iterable[Value], given: Mapping[str, Any]) -> list[str]:
+    types = {v.name: v.type for v in inputs}
+    problems = [f"input {n!r} is missing, expected {t}" for n, t in types.items() if n not in given]
+    known = ", ".join(types) or "none"
+    return problems + [f"there is no input {n!r}, the inputs are: {known}" for n in given if n not in types]
+
+
+def _symbol_problems(inputs: Sequence[Value], shapes: Mapping[str, Sequence[int]]) -> list[str]:
+    """Symbols that stand for two sizes, and expressions that the sizes contradict."""
+    try:
+        bindings = bind_symbols(inputs, shapes)
+    except GraphError as problem:
+        return [str(problem)]
+    problems = []
+    for value in inputs:
+        for axis, (dim, size) in enumerate(zip(value.type.shape or (), shapes[value.name])):
+            if isinstance(dim, SymbolicDim) and dim.symbols <= bindings.keys() and dim.evaluate(bindings) != size:
+                known = ", ".join(f"{s} = {bindings[s]}" for s in sorted(dim.symbols))
+                problems.append(
+                    f"dimension {axis} of input {value.name!r} must be {dim} = {dim.evaluate(bindings)} "
+                    f"({known}), is {size}"
+                )
+    return problems
+
+
+def _converted(name: str, given: Any, expected: TensorType) -> Array:
+    """``given`` as an array of the input's type.
+
+    Python lists and numbers take the model's element type if it can hold them. Arrays must already have
+    it, except that byte order is adapted and an integer type is widened.
+    """
+    if isinstance(given, np.ma.MaskedArray):
+        raise InputError(f"input {name!r} is a masked array; fill it first: {name}.filled(value)")
+    is_array = hasattr(given, "__array__")
+    try:
+        array = np.asarray(given)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise InputError(f"input {name!r} must be {expected}, and no array can be made of it: {error}") from None
+    wanted = expected.dtype.numpy
+    if array.dtype.newbyteorder("=") == wanted:
+        array = array.astype(wanted, copy=False)
+    elif array.dtype.kind not in "biufV":
+        raise InputError(f"input {name!r} must be {expected}, holds {array.dtype} elements")
+    elif is_array and not (array.dtype.kind in "iu" and wanted.kind in "iu" and np.can_cast(array.dtype, wanted)):
+        raise InputError(
+            f"input {name!r} must be {expected.dtype}, is {array.dtype}; "
+            f"convert it yourself: {name}.astype({expected.dtype.value!r})"
+        )
+    else:
+        array = _same_numbers(name, array, expected)
+    if not expected.accepts(array.shape):
+        raise InputError(f"input {name!r} must have shape {_shape_text(expected)}, has {list(array.shape)}")
+    return np.ascontiguousarray(array) if array.ndim else array
+
+
+def _same_numbers(name: str, array: Array, expected: TensorType) -> Array:
+    """Numbers in the input's element type. A float is rounded to its precision, nothing else changes."""
+    with np.errstate(all="ignore"):
+        converted: Array = array.astype(expected.dtype.numpy)
+        if expected.dtype.is_floating:
+            held = array.dtype.kind != "b" and bool(
+                np.all(np.isfinite(converted.astype(np.float64)) == np.isfinite(array))
+            )
+        else:
+            held = array.dtype.kind != "f" and bool(np.array_equal(array, converted))
+    if not held:
+        raise InputError(f"input {name!r} must be {expected.dtype}, which cannot hold what was given ({array.dtype})")
+    return converted
+
+
+def _shape_text(type_: TensorType) -> str:
+    return "[" + ", ".join(str(d) for d in type_.shape or ()) + "]"

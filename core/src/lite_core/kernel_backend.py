@@ -1,0 +1,235 @@
+"""A backend made of kernels, one function for one operator: the easy way to write one.
+
+Example::
+
+    backend = KernelBackend("toy")
+
+    @backend.kernel("Relu", dtypes=["float32"])
+    def relu(x, *, out):
+        np.maximum(x, 0, out=out)
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lite_core import ops
+from lite_core.backend import (
+    Buffer,
+    Device,
+    Executable,
+    HostMemory,
+    No,
+    Options,
+    Partition,
+    Unavailable,
+    Yes,
+    read_only,
+)
+from lite_core.errors import ExecutionError, LiteError
+from lite_core.ir import DType, Node, TensorType, Value
+from lite_core.ops.inference import Inference
+
+__all__ = ["Kernel", "KernelBackend"]
+
+Array = np.ndarray[Any, Any]
+
+Condition = Callable[[Node], Yes | No]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function that computes one operator for some element types."""
+
+    function: Callable[..., Any]
+    dtypes: frozenset[DType]
+    when: Condition | None
+    writes_out: bool
+
+    def accepts(self, node: Node) -> Yes | No:
+        dtype = _working_dtype(node)
+        if dtype is not None and self.dtypes and dtype not in self.dtypes:
+            names = ", ".join(sorted(d.value for d in self.dtypes))
+            return No(f"{node.qualified_op} is implemented for {names}, not {dtype}")
+        return self.when(node) if self.when else Yes()
+
+
+def _working_dtype(node: Node) -> DType | None:
+    """The element type of the inputs that share the first output's type variable; else of the first input."""
+    definition = ops.get(node)
+    variable = definition.outputs[0].type
+    for index, value in enumerate(node.inputs):
+        parameter = definition.parameter(index)
+        if value is not None and parameter is not None and parameter.type == variable:
+            return value.dtype
+    return next((v.dtype for v in (*node.inputs, *node.outputs) if v is not None), None)
+
+
+class KernelBackend:
+    """A backend made of kernels, each a function for one operator, working on NumPy arrays.
+
+    Args:
+        name: the backend's name.
+        device: what ``probe`` reports; a device named like the backend when omitted.
+    """
+
+    def __init__(self, name: str, device: Device | None = None) -> None:
+        self.name = name
+        self._device = device or Device(name, name=name)
+        self._kernels: dict[tuple[str, str], list[Kernel]] = {}
+
+    def kernel(
+        self,
+        op: str,
+        *,
+        dtypes: Iterable[str | DType] = (),
+        domain: str = "",
+        when: Condition | None = None,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Register a kernel; decorates it.
+
+        The kernel receives one array per input (None for one left out), the attributes with defaults
+        filled in as keywords, and ``out``: the array to fill, or, when the operator has several outputs,
+        a tuple with one for each, None for one left out. Inputs are not to be written: those of the model
+        and constants are read-only. A kernel without a parameter ``out`` returns its results instead; only
+        such a kernel can compute an operator whose output shape depends on data.
+
+        Args:
+            op: the operator's name.
+            dtypes: element types that it can do; any when empty. What counts is the type that inputs and
+                output share (for ``Where`` that of its branches), or else the first input's.
+            domain: the operator's domain.
+            when: a further condition on the node, with a reason for No.
+
+        Raises:
+            ValueError: the opset has no such operator, or the kernel does not take its attributes.
+        """
+        definition = ops.find(op, domain)
+        if definition is None:
+            raise ValueError(f"backend {self.name!r}: the opset has no operator {domain or 'ai.onnx'}.{op}")
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            parameters = inspect.signature(function).parameters
+            takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+            missing = [k for k in definition.attributes if k not in parameters and not takes_any]
+            if missing:
+                raise ValueError(
+                    f"backend {self.name!r}: kernel {function.__name__} of {op} does not take the "
+                    f"attribute(s) {', '.join(missing)}; name them as keywords or take **attributes"
+                )
+            kernel = Kernel(function, frozenset(DType.of(d) for d in dtypes), when, "out" in parameters)
+            self._kernels.setdefault((domain, op), []).append(kernel)
+            return function
+
+        return register
+
+    def probe(self) -> Sequence[Device] | Unavailable:
+        return [self._device]
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        return self._choose(node)[1]
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        steps = []
+        for node in part.graph.nodes:
+            kernel, answer = self._choose(node)
+            if kernel is None:
+                assert isinstance(answer, No)
+                raise ExecutionError(f"backend {self.name!r} cannot run {node.describe()}: {answer.reason}")
+            steps.append((node, kernel))
+        return _KernelExecutable(self.name, part, steps)
+
+    def _choose(self, node: Node) -> tuple[Kernel | None, Yes | No]:
+        answer: Yes | No = No(f"backend {self.name!r} has no kernel for {node.qualified_op}")
+        for kernel in self._kernels.get((node.domain, node.op), ()):
+            answer = kernel.accepts(node)
+            if isinstance(answer, Yes):
+                return kernel, answer
+        return None, answer
+
+
+class _KernelExecutable:
+    """Runs kernels one after another; tensors between them live from their making to their last use."""
+
+    scratch_bytes = 0
+
+    def __init__(self, backend: str, part: Partition, steps: Sequence[tuple[Node, Kernel]]) -> None:
+        self._backend = backend
+        self._graph = part.graph
+        self._constants = {value: read_only(array) for value, array in part.graph.constants.items()}
+        self._steps = [_KernelStep(node, kernel) for node, kernel in steps]
+        last_use = {value: step for step in self._steps for value in step.touched()}
+        for value, step in last_use.items():
+            if value not in part.graph.outputs and value not in self._constants:
+                step.finished.append(value)
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
+        arrays: dict[Value, Array] = dict(self._constants)
+        arrays.update((v, b.data) for v, b in zip(self._graph.inputs, inputs))
+        for step in self._steps:
+            try:
+                step.run(arrays)
+            except LiteError as error:
+                raise ExecutionError(f"backend {self._backend!r}: {step.node.describe()}: {error}") from error
+            except Exception as error:
+                raise ExecutionError(
+                    f"backend {self._backend!r}: {step.node.describe()} failed with {type(error).__name__}: {error}"
+                ) from error
+            for value in step.finished:
+                del arrays[value]
+        for value, buffer in zip(self._graph.outputs, outputs):
+            buffer.store(arrays[value])
+
+
+class _KernelStep:
+    """One kernel applied to one node."""
+
+    def __init__(self, node: Node, kernel: Kernel) -> None:
+        self.node = node
+        self.kernel = kernel
+        self.definition = ops.get(node)
+        self.attributes = self.definition.attributes_of(node)
+        #: Values nobody needs after this step.
+        self.finished: list[Value] = []
+
+    def touched(self) -> Iterable[Value]:
+        return (v for v in (*self.node.inputs, *self.node.outputs) if v is not None)
+
+    def run(self, arrays: dict[Value, Array]) -> None:
+        """Compute the node's outputs into ``arrays``."""
+        inputs = [None if v is None else arrays[v] for v in self.node.inputs]
+        inputs += [None] * (self.definition.fixed_inputs - len(inputs))
+        if self.kernel.writes_out:
+            results = self._fill(inputs)
+        else:
+            returned = self.kernel.function(*inputs, **self.attributes)
+            results = returned if isinstance(returned, (tuple, list)) else (returned,)
+        for value, result in zip(self.node.outputs, results):
+            if value is not None:
+                if not isinstance(result, np.ndarray) or result.dtype != value.dtype.numpy:
+                    found = result.dtype if isinstance(result, np.ndarray) else type(result).__name__
+                    raise ExecutionError(f"its kernel gave {found} for {value.name!r}, expected {value.type}")
+                if not value.type.accepts(result.shape):
+                    raise ExecutionError(
+                        f"its kernel gave shape {list(result.shape)} for {value.name!r}, expected {value.type}"
+                    )
+                arrays[value] = result
+
+    def _fill(self, inputs: list[Array | None]) -> Sequence[Array | None]:
+        types = [None if v is None else v.type for v in self.node.outputs]
+        if not all(t is None or t.is_static for t in types):
+            # The shape follows from elements (of a shape input, say) that are known only now.
+            known = [None if a is None else TensorType.of_array(a) for a in inputs]
+            inferred = self.definition.infer_types(Inference(known, self.attributes, len(types), inputs))
+            types = [None if t is None else i for t, i in zip(types, inferred)]
+        out = [None if t is None else HostMemory().allocate(t) for t in types]
+        several = len(self.definition.outputs) > 1 or self.definition.outputs[0].variadic
+        if several and not self.definition.outputs[-1].variadic:
+            out += [None] * (len(self.definition.outputs) - len(out))
+        self.kernel.function(*inputs, **self.attributes, out=tuple(out) if several else out[0])
+        return out

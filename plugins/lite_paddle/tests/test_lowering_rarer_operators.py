@@ -1,0 +1,113 @@
+"""Diagonals, running extremes, searches, products and other operators that few models have, against Paddle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hand_made import graph_of, only, run, same
+from paddle_cases import Case, both, check, each, of
+
+from lite_core.errors import UnsupportedOperatorError
+
+RNG = np.random.default_rng(12)
+X = RNG.standard_normal((2, 3, 4)).astype(np.float32)
+Y = RNG.standard_normal((2, 3, 4)).astype(np.float32)
+TIED = RNG.integers(-2, 3, (2, 3, 5)).astype(np.float32)
+WIDE = np.array([[-1e30, 700, 700, -700], [-np.inf, -np.inf, 0, 90]], np.float32)
+SQUARE = RNG.standard_normal((3, 5)).astype(np.float32)
+ORDERED = np.sort(RNG.integers(0, 9, (2, 6)), axis=1)
+ZEROS = np.array([0.0, -0.0, 2, -2], np.float32)
+PIR = ("pir",)  # Paddle 3 can no longer export these the old way
+
+
+def _two(name: str, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
+    return lambda p: lambda x, y: getattr(p, name)(x, y, *arguments, **options)
+
+
+CASES = [
+    *both("diagonal", of("diagonal", axis1=1, axis2=2), X),
+    *both("diagonal_above", of("diagonal", 1, axis1=-1, axis2=0), X),
+    *both("diagonal_below", of("diagonal", -1), X),
+    *both("diagonal_outside", of("diagonal", 7), X),
+    *both("trace", of("trace", 1, 0, 2), X),
+    *both("diag_vector", of("diag", 0, 3.0), X[0, 0]),
+    *both("diag_vector_below", of("diag", -2), X[0, 0]),
+    *both("diag_matrix", of("diag", 1), SQUARE),
+    *both("diag_embed", of("diag_embed"), X),
+    *both("diag_embed_axes", of("diag_embed", -1, 0, 2), X),
+    *both("cummax", of("cummax", 2), TIED, kinds=PIR),
+    *both("cummin", of("cummin", 1), TIED, kinds=PIR),
+    Case("cummax_integers", of("cummax", 0, "int32"), [TIED.astype(np.int64)], kinds=PIR),
+    *both("logcumsumexp", of("logcumsumexp", 1), X),
+    Case("logcumsumexp_wide", of("logcumsumexp", 1), [WIDE]),
+    Case("logcumsumexp_flat", of("logcumsumexp"), [X]),
+    *both("masked_fill", lambda p: lambda x, y: p.masked_fill(x, y > 0, -1e9), X, Y[0]),
+    *both("repeat_interleave", of("repeat_interleave", 3, 1), X),
+    *both("repeat_interleave_flat", of("repeat_interleave", 2), X),
+    *both("repeat_interleave_numbers", _two("repeat_interleave", 1), X, np.array([2, 0, 3])),
+    *both("searchsorted", _two("searchsorted"), ORDERED[0], RNG.integers(-1, 10, (2, 4))),
+    *both("searchsorted_rows", _two("searchsorted", out_int32=True, right=True), ORDERED, ORDERED[:, 1:4]),
+    *both("bucketize", lambda p: lambda x, y: p.bucketize(y, x), ORDERED[0], RNG.integers(-1, 10, (2, 4))),
+    *both("index_add", lambda p: lambda x, y: p.index_add(x, p.to_tensor([2, 0, 2]), 2, y), X, Y[:, :, :3]),
+    *both("kron", _two("kron"), SQUARE, X),
+    Case("cross", _two("cross", 1), [X, Y]),
+    Case("cross_open", _two("cross", 1), [X, Y], shapes=[(None, 3, None)] * 2),
+    Case("cross_first_of_three", _two("cross"), [X, Y]),
+    *both("copysign", _two("copysign"), np.tile(ZEROS, (4, 1)), np.tile(ZEROS[:, None], (1, 4))),
+    Case("baddbmm", lambda p: lambda x, y: p.baddbmm(p.ones([2, 3, 3]), x, y.transpose([0, 2, 1]), 0.5, 2.0), [X, Y]),
+]
+
+
+@each(CASES)
+def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+    check(case, paddle_models(kind), kind)
+
+
+# **** by hand ****
+
+LABELS = np.array([[0, 1, 1, 0, 1, 2], [4, 4, 0, 4, 5, 5], [0, 0, 0, 0, 0, 0]])
+LENGTHS = np.array([[6], [4], [3]])
+
+
+@pytest.mark.parametrize("shape", [(3, 6), (-1, -1)])
+@pytest.mark.parametrize("merge", [False, True])
+def test_ctc_align(merge: bool, shape: tuple[int, int]) -> None:
+    slots, attrs = ("Output", "OutputLength"), {"blank": 0, "merge_repeated": merge, "padding_value": -7}
+    inputs = {"Input": LABELS, "InputLength": LENGTHS}
+    found, counts = run("ctc_align", inputs, attrs, outputs=slots, shapes={"Input": shape})
+    if merge:
+        same(found, np.array([[1, 1, 2, -7, -7, -7], [4, 4, -7, -7, -7, -7], [-7] * 6]))
+        same(counts, np.array([[3], [2], [0]]))
+    else:
+        same(found, np.array([[1, 1, 1, 2, -7, -7], [4, 4, 4, -7, -7, -7], [-7] * 6]))
+        same(counts, np.array([[4], [3], [0]]))
+
+
+def test_ctc_align_of_offsets_is_refused() -> None:
+    with pytest.raises(UnsupportedOperatorError, match="offsets"):
+        graph_of("ctc_align", {"Input": LABELS[0][:, None]}, outputs=("Output",))
+
+
+def test_trace_of_an_old_model_is_a_vector() -> None:
+    same(only("trace", {"Input": SQUARE}, version=2_004_000), np.trace(SQUARE)[None])
+
+
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "attrs", "message"),
+    [
+        ("diagonal", {"Input": X}, {"axis1": 1, "axis2": -2}, "both 1"),
+        ("diag_embed", {"Input": X}, {"dim1": 1, "dim2": -3}, "both 1"),
+        ("diag_v2", {"X": X}, {}, "rank 3, expected 1 or 2"),
+        ("cross", {"X": X[:, :2], "Y": X[:, :2]}, {}, "names no axis"),
+        ("cross", {"X": X, "Y": X}, {"dim": 5}, "axis 5 is out of range"),
+        ("repeat_interleave", {"X": X}, {"Repeats": 0, "dim": 1}, "repeats 0 times"),
+        ("logcumsumexp", {"X": np.float32(1)}, {"exclusive": True}, "nothing is left of a scalar"),
+    ],
+)
+def test_refused(op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnsupportedOperatorError, match=message):
+        graph_of(op_type, inputs, attrs)

@@ -1,0 +1,298 @@
+"""The command line, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import NoReturn
+
+import catalog
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PICTURE = ROOT / "examples/ocr/picture.png"
+TINY = ROOT / "tests/models/goldens/tiny_conv/legacy"
+INPUTS = TINY.parent / "inputs.npz"
+
+TOY = """
+import types
+import click
+import lite_core
+from lite_core.plugins import hookimpl
+
+LITE_API_VERSION = 1
+
+class ToyFormat:
+    name = "toy"
+    suffixes = (".toy",)
+
+    def sniff(self, path):
+        return path.suffix == ".toy"
+
+    def read(self, path):
+        builder = lite_core.GraphBuilder("toy")
+        x = builder.input("x", "float32", [2])
+        builder.output(builder.add("LeakyRelu", [x], {"alpha": float("inf")}), "file")
+        return builder.build()
+
+@hookimpl
+def lite_formats():
+    return [ToyFormat()]
+
+@hookimpl
+def lite_commands():
+    hello = click.Command("hello", callback=lambda: print("hello"))
+    return [click.Command("run", callback=print), types.SimpleNamespace(name="fake", callback=print), hello]
+"""
+
+
+def lite(*arguments: str | Path, folder: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lite_core", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env={**os.environ, **environment})
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> dict[str, str]:
+    """The environment with a plugin that reads .toy files and gives three commands, one of them usable."""
+    installed = tmp_path / "installed"
+    (installed / "lite_toy-1.0.dist-info").mkdir(parents=True)
+    (installed / "lite_toy.py").write_text(TOY)
+    (installed / "lite_toy-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: lite-toy\nVersion: 1.0\n")
+    (installed / "lite_toy-1.0.dist-info/entry_points.txt").write_text("[lite.plugins]\ntoy = lite_toy\n")
+    (tmp_path / "model.toy").touch()
+    return {"PYTHONPATH": os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])}
+
+
+def test_run_on_arrays(tmp_path: Path) -> None:
+    saved = tmp_path / "out.npz"
+    shown = lite("run", TINY, "--input", INPUTS, "--save", saved, "--repeat", "2")
+    assert shown.returncode == 0, shown.stderr
+    assert "ran on host" in shown.stdout
+    with np.load(saved) as found, np.load(TINY / "outputs.npz") as expected:
+        assert found.files == expected.files
+        for name in found.files:
+            np.testing.assert_allclose(found[name], expected[name], atol=1e-5)
+
+
+def test_run_on_an_image() -> None:
+    path = catalog.ensure("pp_ocrv4_cls").model
+    shown = lite(
+        "run",
+        path,
+        "-i",
+        PICTURE,
+        "-s",
+        "1x3x48x192",
+        "--mean",
+        "0.5",
+        "--std",
+        "0.5",
+        "--json",
+    )
+    assert shown.returncode == 0, shown.stderr
+    data = json.loads(shown.stdout)
+    assert data["devices"] == ["host"]
+    assert next(iter(data["outputs"].values()))["type"] == "float32[1, 2]"
+
+
+def test_run_with_random_inputs_needs_shapes() -> None:
+    path = catalog.ensure("pp_ocrv4_cls").model
+    shown = lite("run", path)
+    assert shown.returncode == 2
+    assert "--shape x=1x3x" in shown.stderr
+    assert lite("run", path, "--shape", "x=1x3x48x192").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("run", "nowhere.pdmodel"), 3, "there is no such file or folder"),
+        (("run", ROOT / "README.md"), 3, "no installed plugin recognises it (paddle reads"),
+        (("run", TINY, "--input", "y=x.npy"), 2, "there is no input 'y'"),
+        (("run", TINY, "--input", "x.npy"), 2, "there is no file 'x.npy'"),
+        (("run", TINY, "--shape", "3x3"), 2, "3x3 does not fit"),
+        (("run", TINY, "--shape", "axb"), 2, "a shape reads like"),
+        (("run", TINY, "--backend", "opencl"), 3, "backend 'opencl' is not installed"),
+        (("run", TINY, "--shape=-1x3x32x32"), 2, "a dimension cannot be negative"),
+        (("run", TINY, "--shape", "999999999999x3x32x32"), 1, "(11,444,091.8 GiB) are more than fit into memory"),
+        (("run", TINY, "--shape", "999999999999999999x3x32x32"), 1, "are more than fit into memory"),
+        (("run", TINY, "--seed", "-1"), 2, "-1 is not in the range x>=0"),
+        (("run", TINY, "--std", "0"), 2, "it cannot be 0"),
+        (("run", TINY, "--std", "1,0,1"), 2, "it cannot be 0"),
+        (("run", TINY, "--mean", "nan"), 2, "one number or three"),
+        (("run", TINY, "--save", "nowhere/o.npz"), 2, "there is no folder 'nowhere'"),
+        (("run", "nowhere.pdmodel", "--save", "nowhere/o.npz"), 2, "there is no folder 'nowhere'"),
+        (("nonsense",), 2, "No such command"),
+        (("ops", "Nonsense"), 2, "the opset has no operator"),
+    ],
+)
+def test_errors_say_what_to_do(arguments: tuple[str | Path, ...], code: int, message: str) -> None:
+    shown = lite(*arguments)
+    assert (shown.returncode, "Traceback" in shown.stderr) == (code, False), shown.stderr
+    assert message in shown.stderr
+    assert "next: lite" in shown.stderr
+
+
+def test_inspect() -> None:
+    shown = lite("inspect", TINY)
+    assert shown.returncode == 0, shown.stderr
+    assert "= Conv(" in shown.stdout
+    data = json.loads(lite("inspect", TINY, "--json").stdout)
+    assert data["metadata"]["format"] == "paddle"
+    assert data["op_counts"]["Conv"] >= 1
+    assert any(n["origin"]["op"] == "conv2d" for n in data["nodes"] if n["op"] == "Conv")
+    for flags in (["--ops"], ["--weights"], ["--optimized"], ["--origins"]):
+        assert lite("inspect", TINY, *flags).returncode == 0
+
+
+def test_check() -> None:
+    shown = lite("check", TINY)
+    assert shown.returncode == 0, shown.stderr
+    assert "can run" in shown.stdout
+    assert json.loads(lite("check", TINY, "--json").stdout)["ok"] is True
+
+
+def test_ops() -> None:
+    assert "Conv" in lite("ops").stdout
+    assert "dilations" in lite("ops", "Conv").stdout
+    names = {o["name"] for o in json.loads(lite("ops", "--json").stdout)["operators"]}
+    assert {"Conv", "LSTM", "Loop", "Resize"} <= names
+
+
+def test_log_from_the_environment() -> None:
+    for environment in ({"LITE_LOG": "debug"}, {"GLOG_v": "5"}):
+        shown = lite("run", TINY, "--shape", "1x3x32x32", **environment)
+        assert "lite.plugins: plugin 'paddle'" in shown.stderr
+
+
+@pytest.mark.parametrize("prefix", ["", "x="])
+@pytest.mark.parametrize("name", ["junk.npz", "junk.npy", "junk.png", "empty.npy", "truncated.npz", "flipped.npz"])
+def test_damaged_input_files(tmp_path: Path, prefix: str, name: str) -> None:
+    sound = INPUTS.read_bytes()
+    middle = len(sound) // 2
+    contents = {
+        "junk": b"this is no array\n",
+        "empty": b"",
+        "truncated": sound[:middle],
+        "flipped": sound[:middle] + bytes(255 - b for b in sound[middle : middle + 8]) + sound[middle + 8 :],
+    }
+    (tmp_path / name).write_bytes(contents[name.partition(".")[0]])
+    shown = lite("run", TINY, "-i", f"{prefix}{name}", folder=tmp_path)
+    assert (shown.returncode, "Traceback" in shown.stderr) == (2, False), shown.stderr
+    assert f"{name} cannot be read as" in shown.stderr
+
+
+def test_truncated_picture(tmp_path: Path) -> None:
+    (tmp_path / "half.png").write_bytes(PICTURE.read_bytes()[:5000])
+    shown = lite("run", TINY, "-i", "half.png", folder=tmp_path)
+    assert shown.returncode == 2
+    assert "half.png cannot be read as an image" in shown.stderr
+
+
+def test_not_enough_memory(tmp_path: Path) -> None:
+    with (tmp_path / "huge.npy").open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (10**15,)}
+        np.lib.format.write_array_header_1_0(file, header)
+    shown = lite("run", TINY, "-i", "huge.npy", folder=tmp_path)
+    assert (shown.returncode, "Traceback" in shown.stderr) == (1, False), shown.stderr
+    assert "there is not enough memory. Unable to allocate 3.55 PiB" in shown.stderr
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_an_existing_file_wins_over_a_name(tmp_path: Path, suffix: str) -> None:
+    with np.load(INPUTS) as archive:
+        x = archive["x"]
+    file = tmp_path / f"a=b.{suffix}"
+    with file.open("wb") as opened:
+        np.save(opened, x) if suffix == "npy" else np.savez(opened, x=x)
+    shown = lite("run", TINY, "-i", file.name, "--json", folder=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["inputs"] == {"x": file.name}
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 8, 8), (3,)])
+def test_inputs_that_do_not_fit_are_wrong_usage(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(shape, np.float32))
+    model = tmp_path / "a model"
+    shutil.copytree(TINY, model)
+    shown = lite("run", "-b", "host", model, "-i", "x.npy", folder=tmp_path)
+    assert (shown.returncode, "Traceback" in shown.stderr) == (2, False), shown.stderr
+    assert "input 'x' must have shape" in shown.stderr
+    assert f"next: lite inspect '{model}'" in shown.stderr
+
+
+def test_outputs_are_written_to_exactly_the_path_whatever_their_names(tmp_path: Path, toy: dict[str, str]) -> None:
+    shown = lite("run", "model.toy", "--save", "out", folder=tmp_path, **toy)
+    assert shown.returncode == 0, shown.stderr
+    assert "outputs written to out" in shown.stdout
+    with zipfile.ZipFile(tmp_path / "out") as archive:
+        assert archive.namelist() == ["file.npy"]
+    with np.load(tmp_path / "out") as outputs:
+        assert outputs["file"].shape == (2,)
+
+
+def no_constant(name: str) -> NoReturn:
+    raise AssertionError(f"{name} is not JSON")
+
+
+def test_json_is_strict(tmp_path: Path, toy: dict[str, str]) -> None:
+    shown = lite("inspect", "model.toy", "--json", folder=tmp_path, **toy)
+    assert shown.returncode == 0, shown.stderr
+    data = json.loads(shown.stdout, parse_constant=no_constant)
+    assert data["nodes"][0]["attributes"]["alpha"] == "inf"
+
+
+def test_commands_of_plugins(tmp_path: Path, toy: dict[str, str]) -> None:
+    assert lite("hello", **toy).stdout == "hello\n"
+    shown = lite("--help", **toy)
+    assert "hello" in shown.stdout
+    assert "fake" not in shown.stdout
+    assert shown.stderr.count("the command name 'run' is taken by lite-core itself") == 1
+    assert shown.stderr.count("is not a click.Command") == 1
+    shown = lite("doctor", "--json", **toy)
+    assert shown.returncode == 1
+    (record,) = [p for p in json.loads(shown.stdout)["plugins"] if p["name"] == "toy"]
+    assert record["stage"] == "lite_commands"
+
+
+def test_names_the_terminal_cannot_show(tmp_path: Path) -> None:
+    shutil.copytree(TINY, tmp_path / "d é")
+    shown = lite("check", "d é", folder=tmp_path, PYTHONIOENCODING="ascii")
+    assert shown.returncode == 0, shown.stderr
+    assert "d \\xe9 can run" in shown.stdout
+    shown = lite("check", "d é/nowhere", folder=tmp_path, PYTHONIOENCODING="ascii")
+    assert shown.returncode == 3
+    assert "d \\xe9/nowhere" in shown.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [["ops"], ["ops", "--json"], ["ops", "Nonsense", "--json"], ["--help"]])
+def test_full_disk(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "lite_core", *arguments]
+    with open("/dev/full", "w") as full:
+        shown = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert shown.returncode == 1
+    (line,) = shown.stderr.splitlines()
+    assert line.startswith("error: the output could not be written: ")
+
+
+@pytest.mark.parametrize("arguments", [["ops"], ["ops", "--json"], ["ops", "Conv", "--json"], ["--help"]])
+def test_reader_that_has_seen_enough(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as pipe:
+        command = [sys.executable, "-m", "lite_core", *arguments]
+        shown = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True)
+    assert (shown.returncode, shown.stderr) == (1, "")
+
+
+def test_tables_are_whole_where_nobody_looks() -> None:
+    shown = lite("ops", COLUMNS="30")
+    (line,) = [line for line in shown.stdout.splitlines() if line.startswith("BatchNormalization")]
+    assert line.rstrip().endswith("running_var: T2?")

@@ -1,0 +1,54 @@
+"""The code in the documentation runs, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import lite_core as lite
+from lite_core.plugins import PluginHost
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *ROOT.glob("*/*/README.md"),
+]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def test_the_plugin_of_the_tutorial() -> None:
+    (code,) = blocks(ROOT / "docs/writing-a-plugin.md", "python")
+    module = ModuleType("lite_toy_plugin")
+    exec(code, module.__dict__)
+    host = PluginHost(list)
+    assert not host.register(module, "toy").failed
+    b = lite.GraphBuilder("softmax of relu")
+    b.output(b.add("Softmax", [b.add("Relu", [b.input("x", "float32", ["n", 3])])]), "y")
+    session = lite.load(b.build(), backend="toy", fallback="never", plugins=host)
+    y = session.run(x=[[-1.0, 0.0, 2.0]])["y"]
+    e = np.exp([0.0, 0.0, 2.0])
+    np.testing.assert_allclose(y[0], e / e.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)", page.read_text())
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_every_command_is_in_the_readme() -> None:
+    from lite_core.cli import lite as group
+
+    names = set(group.list_commands(None))  # type: ignore[arg-type]
+    shown = set(re.findall(r"`lite ([a-z-]+)", (ROOT / "README.md").read_text()))
+    assert names <= shown

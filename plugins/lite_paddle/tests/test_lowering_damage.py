@@ -94,6 +94,13 @@ def test_a_huge_depth_is_not_allocated() -> None:
     assert found.sum() == found[0, 1] + found[1, 70000] == 2
 
 
+@pytest.mark.parametrize("size", [2**62, 0, -3])
+def test_windows_of_impossible_sizes(size: int) -> None:
+    attrs = {"kernel_sizes": [size, 3], "strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1]}
+    with pytest.raises(UnsupportedOperatorError, match="expected sizes from 1 to 1024"):
+        graph_of("unfold", {"X": IMAGE}, attrs, outputs=("Y",))
+
+
 def test_a_crop_to_a_shape_of_many_dimensions() -> None:
     with pytest.raises(UnsupportedOperatorError, match="expected one for each axis"):
         graph_of("crop_tensor", {"X": X, "Shape": np.zeros(10**6, np.int32)})

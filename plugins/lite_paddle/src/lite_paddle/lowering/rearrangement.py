@@ -66,6 +66,9 @@ def tril_triu(op: SourceOp, context: Context) -> None:
 
 # **** patches ****
 
+#: A window takes one node for each row and each column.
+_LARGEST_KERNEL = 1024
+
 
 def _pair(op: SourceOp, context: Context, name: str) -> tuple[int, int]:
     found = [int(i) for i in context.attribute(op, name)]
@@ -95,6 +98,8 @@ def _patches(
 
     Slices with steps instead of indices, because the image's size need not be known.
     """
+    if not all(1 <= k <= _LARGEST_KERNEL for k in kernel):
+        raise Unlowerable(f"its windows are {list(kernel)}, expected sizes from 1 to {_LARGEST_KERNEL}")
     if any(sides):
         top, left, bottom, right = sides
         pads = context.builder.ints(0, 0, top, left, 0, 0, bottom, right)

@@ -13,7 +13,7 @@ demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

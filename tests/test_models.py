@@ -20,9 +20,6 @@ TOLERANCE = 1e-4
 GOLDENS = Path(__file__).parent / "models/goldens"
 OCR = [name for name in catalog.NAMES if name.startswith("pp_ocr")]
 
-# Every model is exported once, into one folder: one worker runs all of these.
-pytestmark = pytest.mark.xdist_group("models")
-
 needs_paddle = pytest.mark.skipif(not catalog.has_paddle(), reason="paddlepaddle is not installed: make test PADDLE=1")
 
 

@@ -19,11 +19,13 @@ with the command that brings it.
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,12 +159,22 @@ def prepare(names: Sequence[str] = NAMES) -> None:
     Raises:
         ModelUnavailableError: as :func:`ensure` and :func:`paddle_answer` do.
     """
-    missing = [name for name in names if name not in OCR and not _model_file(name).exists()]
-    if missing:
-        _export(missing)
-    missing = [name for name in names if not _is_answered(name)]
-    if missing:
-        _answer(missing)
+    with _one_process_at_a_time():
+        missing = [name for name in names if name not in OCR and not _model_file(name).exists()]
+        if missing:
+            _export(missing)
+        missing = [name for name in names if not _is_answered(name)]
+        if missing:
+            _answer(missing)
+
+
+@contextmanager
+def _one_process_at_a_time() -> Iterator[None]:
+    """Several test processes share the cache: the first makes what is missing, the others wait for it."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with (cache_folder() / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _model_file(name: str) -> Path:

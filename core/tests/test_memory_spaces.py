@@ -1,0 +1,134 @@
+"""Backends whose tensors live elsewhere: what crosses spaces is copied, both ways, and stays right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lite_core.backend import Buffer, Device, No, Options, Partition, Yes
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Graph, Node, TensorType
+from lite_core.ops.evaluate import evaluate_graph
+from lite_core.plugins import PluginHost, hookimpl
+from lite_core.session import load
+
+Array = np.ndarray[Any, Any]
+
+
+class Storage:
+    """Device memory: not an array, so whoever takes it for one fails."""
+
+    def __init__(self, content: Array) -> None:
+        self.content = content
+
+
+class Memory:
+    """Counts what crosses it."""
+
+    def __init__(self, space: str) -> None:
+        self.space = space
+        self.uploads = self.downloads = 0
+
+    def allocate(self, type: TensorType) -> Storage:
+        return Storage(np.empty([int(d) for d in type.shape or ()], type.dtype.numpy))  # type: ignore[arg-type]
+
+    def upload(self, array: Array, data: Storage) -> None:
+        self.uploads += 1
+        np.copyto(data.content, array)
+
+    def download(self, data: Storage) -> Array:
+        self.downloads += 1
+        return data.content.copy()
+
+
+class Elsewhere:
+    """Runs some operators, on tensors in a memory of its own."""
+
+    def __init__(self, name: str, ops: set[str], space: str = "") -> None:
+        self.name = name
+        self._ops = ops
+        self.tensors = Memory(space or name)
+
+    def probe(self) -> list[Device]:
+        return [Device(self.name)]
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        return Yes() if node.op in self._ops else No(f"{self.name} has no {node.op}")
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Run:
+        return Run(part)
+
+    def memory(self, device: Device) -> Memory:
+        return self.tensors
+
+
+class Run:
+    scratch_bytes = 16
+
+    def __init__(self, part: Partition) -> None:
+        self._graph = part.graph
+
+    def run(self, inputs: list[Buffer], outputs: list[Buffer], scratch: Buffer) -> None:
+        assert scratch.data.content.nbytes == 16
+        for buffer, result in zip(outputs, evaluate_graph(self._graph, [b.data.content for b in inputs])):
+            (buffer.data or buffer.allocate(result.shape)).content[...] = result
+
+
+class Plugin:
+    LITE_API_VERSION = 1
+
+    def __init__(self, *backends: Any) -> None:
+        self._backends = backends
+
+    @hookimpl
+    def lite_backends(self) -> list[Any]:
+        return list(self._backends)
+
+
+def host_with(*backends: Any) -> PluginHost:
+    host = PluginHost(list)
+    host.register(Plugin(*backends), "test")
+    return host
+
+
+def network() -> Graph:
+    """A value used on three devices, a constant, outputs of each, an input given out, sizes that depend on data."""
+    b = GraphBuilder("spread")
+    x = b.input("x", "float32", ["n", 3])
+    y = b.add("Neg", [x])
+    z = b.add("Exp", [y])
+    total = b.add("Add", [b.add("Mul", [y, z]), b.constant(np.ones(3, np.float32) / 3)])
+    for name, value in (("y", y), ("z", z), ("total", total), ("same", x)):
+        b.output(value, name)
+    b.output(b.add("NonZero", [b.add("Relu", [y])]), "places")
+    return b.build()
+
+
+X = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"], ["a"], ["b"]])
+def test_values_cross_spaces_in_both_directions(order: list[str], rows: int) -> None:
+    a, b = Elsewhere("a", {"Neg", "Mul", "Relu", "NonZero"}), Elsewhere("b", {"Exp", "Add", "Neg"})
+    session = load(network(), backend=order, plugins=host_with(a, b))
+    given = X[:rows].copy()
+    expected = dict(zip(["y", "z", "total", "same", "places"], evaluate_graph(network(), [given])))
+    outputs = session.run({"x": given})
+    assert set(order) <= set(session.devices)
+    for name, array in outputs.items():
+        np.testing.assert_array_equal(array, expected[name])
+        assert not np.shares_memory(array, given)
+
+
+def test_devices_that_share_a_space_do_not_copy() -> None:
+    a, b = Elsewhere("a", {"Neg"}, space="shared"), Elsewhere("b", {"Exp"}, space="shared")
+    graph = GraphBuilder("chain")
+    x = graph.input("x", "float32", ["n", 3])
+    graph.output(graph.add("Exp", [graph.add("Neg", [x])]), "y")
+    session = load(graph.build(), backend=["a", "b"], fallback="never", plugins=host_with(a, b))
+    np.testing.assert_allclose(session.run({"x": X})["y"], np.exp(-X), rtol=1e-6)
+    assert (a.tensors.uploads, a.tensors.downloads) == (1, 0)
+    assert (b.tensors.uploads, b.tensors.downloads) == (0, 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backend_plugin import host_with
 
 from lite_core.backend import Device, No, Unavailable, Yes
 from lite_core.builder import GraphBuilder
@@ -20,7 +21,7 @@ from lite_core.errors import (
 )
 from lite_core.ir import Graph, Node
 from lite_core.kernel_backend import KernelBackend
-from lite_core.plugins import PluginHost, hookimpl
+from lite_core.plugins import PluginHost
 from lite_core.session import RunProfile, load
 
 Array = np.ndarray[Any, Any]
@@ -44,25 +45,6 @@ def toy_backend(name: str = "toy") -> KernelBackend:
         return np.array(np.nonzero(x))
 
     return backend
-
-
-class Plugin:
-    """A plugin that gives the backends it was made with."""
-
-    LITE_API_VERSION = 1
-
-    def __init__(self, *backends: Any) -> None:
-        self._backends = backends
-
-    @hookimpl
-    def lite_backends(self) -> list[Any]:
-        return list(self._backends)
-
-
-def host_with(*backends: Any) -> PluginHost:
-    host = PluginHost(list)
-    host.register(Plugin(*backends), "test")
-    return host
 
 
 def relu_exp_relu() -> Graph:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backend_plugin import host_with
 
 from lite_core.backend import Buffer, Device, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Node, TensorType
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import PluginHost, hookimpl
 from lite_core.session import load
 
 Array = np.ndarray[Any, Any]
@@ -74,23 +74,6 @@ class Run:
         assert scratch.data.content.nbytes == 16
         for buffer, result in zip(outputs, evaluate_graph(self._graph, [b.data.content for b in inputs])):
             (buffer.data or buffer.allocate(result.shape)).content[...] = result
-
-
-class Plugin:
-    LITE_API_VERSION = 1
-
-    def __init__(self, *backends: Any) -> None:
-        self._backends = backends
-
-    @hookimpl
-    def lite_backends(self) -> list[Any]:
-        return list(self._backends)
-
-
-def host_with(*backends: Any) -> PluginHost:
-    host = PluginHost(list)
-    host.register(Plugin(*backends), "test")
-    return host
 
 
 def network() -> Graph:

@@ -22,7 +22,7 @@ from lite_core.ir import Graph, TensorType
 from lite_core.ops.infer import infer_graph
 from lite_core.plugins import PluginHost, available_backends, default_host
 from lite_core.schedule import NodeAssignment, Plan, place, select_devices
-from lite_core.schedule.plan import PartitionTime
+from lite_core.schedule.plan import PartitionTime, copy_into
 
 __all__ = ["Binding", "RunProfile", "Session", "load"]
 
@@ -171,7 +171,7 @@ class Session:
         results = plan.run(arrays, direct, profile.partitions if profile else None)
         outputs = {v.name: array for v, array in zip(self.graph.outputs, results)}
         for name in late:
-            outputs[name] = _copy_into((out or {})[name], outputs[name], name)
+            outputs[name] = copy_into((out or {})[name], outputs[name], name)
         if profile is not None:
             profile.seconds = time.perf_counter() - start
         return outputs
@@ -269,15 +269,6 @@ class _PlanSlot:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.plan: Plan | None = None
-
-
-def _copy_into(target: Array, array: Array, name: str) -> Array:
-    if target.shape != array.shape:
-        raise InputError(
-            f"out[{name!r}] must have shape {list(array.shape)} for these inputs, has {list(target.shape)}"
-        )
-    np.copyto(target, array)
-    return target
 
 
 class Binding:

@@ -16,7 +16,7 @@ from lite_core.schedule.devices import Candidate
 from lite_core.schedule.partition import PlacedPartition, split
 from lite_core.schedule.placement import Placement
 
-__all__ = ["PartitionTime", "Plan"]
+__all__ = ["PartitionTime", "Plan", "copy_into"]
 
 Array = np.ndarray[Any, Any]
 
@@ -123,15 +123,23 @@ class Plan:
             given.add(value)
             target = (out or {}).get(value.name)
             if target is not None and target is not array:
-                if target.shape != array.shape:
-                    raise InputError(
-                        f"out[{value.name!r}] must have shape {list(array.shape)} for these inputs, "
-                        f"has {list(target.shape)}"
-                    )
-                np.copyto(target, array)
-                array = target
+                array = copy_into(target, array, value.name)
             results.append(array)
         return results
+
+
+def copy_into(target: Array, array: Array, name: str) -> Array:
+    """Copy an output into the array the caller gave for it, and return that.
+
+    Raises:
+        InputError: the caller's array has another shape; nothing is broadcast.
+    """
+    if target.shape != array.shape:
+        raise InputError(
+            f"out[{name!r}] must have shape {list(array.shape)} for these inputs, has {list(target.shape)}"
+        )
+    np.copyto(target, array)
+    return target
 
 
 def _compile(placed: PlacedPartition, options: Options) -> _Step:

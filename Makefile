@@ -1,13 +1,13 @@
-# make demo | make test | make lint | make bench: each makes its environment (.venv) and calls one command.
+# make demo | make test | make lint | make bench | make browser: each makes its environment (.venv) and calls one command.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-LOCAL  := core/pyproject.toml plugins/lite_paddle/pyproject.toml
+LOCAL  := core/pyproject.toml conformance/pyproject.toml plugins/lite_paddle/pyproject.toml
 # PADDLE=1 also installs paddlepaddle, so that the tests make Paddle's own answers and compare with them.
 PADDLE ?=
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench browser clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
@@ -23,6 +23,11 @@ lint: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/passes.py
+
+# Debian's Chromium, in which the tests look at the conformance report; they are skipped where there is no browser.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \

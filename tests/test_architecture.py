@@ -18,6 +18,7 @@ import lite_core
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core/src/lite_core"
 PADDLE = ROOT / "plugins/lite_paddle/src/lite_paddle"
+CONFORMANCE = ROOT / "conformance/src/lite_conformance"
 
 # From the ground up: a room imports only rooms above it in this list. `errors` and `log` belong to all.
 ROOMS = [
@@ -39,7 +40,8 @@ ROOMS = [
     "cli",
 ]
 PLUGINS = {"lite_paddle", "lite_onnx", "lite_cpu", "lite_x86", "lite_arm", "lite_opencl", "lite_conformance"}
-THIRD_PARTY_OF_CORE = {"numpy", "ml_dtypes", "pluggy", "click", "rich", "PIL"}
+THIRD_PARTY_OF_CONFORMANCE = {"numpy", "google", "click", "rich", "hypothesis", "pytest", "onnx", "tomli"}
+THIRD_PARTY_OF_CORE = {"numpy", "packaging", "ml_dtypes", "pluggy", "click", "rich", "PIL"}
 
 
 def imports_of(file: Path) -> set[str]:
@@ -58,6 +60,7 @@ def room_of(file: Path) -> str:
 
 
 CORE_FILES = sorted(CORE.rglob("*.py"))
+CONFORMANCE_FILES = sorted(CONFORMANCE.rglob("*.py"))
 PADDLE_FILES = sorted(f for f in PADDLE.rglob("*.py") if "examples" not in f.relative_to(PADDLE).parts)
 
 
@@ -87,8 +90,16 @@ def test_lite_paddle_imports_the_core_and_never_paddle(file: Path) -> None:
     assert not roots & (PLUGINS - {"lite_paddle"})
 
 
+@pytest.mark.parametrize("file", CONFORMANCE_FILES, ids=lambda f: str(f.relative_to(CONFORMANCE)))
+def test_conformance_imports_the_core_only(file: Path) -> None:
+    roots = {name.partition(".")[0] for name in imports_of(file)}
+    assert not roots & (PLUGINS - {"lite_conformance"})
+    foreign = roots - set(sys.stdlib_module_names) - {"lite_core", "lite_conformance", "tomllib"}
+    assert foreign <= THIRD_PARTY_OF_CONFORMANCE
+
+
 def test_no_file_is_over_800_lines() -> None:
-    files = [*CORE_FILES, *PADDLE_FILES, *ROOT.glob("tests/**/*.py"), *ROOT.glob("*/tests/**/*.py")]
+    files = [*CORE_FILES, *PADDLE_FILES, *CONFORMANCE_FILES, *ROOT.glob("tests/**/*.py"), *ROOT.glob("*/tests/**/*.py")]
     assert not {f.name: n for f in files if (n := len(f.read_text().splitlines())) > 800}
 
 
@@ -118,13 +129,14 @@ def modules(package: str) -> list[str]:
     return [package, *(m for m in found if not m.endswith("__main__") and ".examples" not in m)]
 
 
-@pytest.mark.parametrize("name", [*modules("lite_core"), *modules("lite_paddle")])
+@pytest.mark.parametrize("name", [*modules("lite_core"), *modules("lite_conformance"), *modules("lite_paddle")])
 def test_every_public_name_exists_and_is_documented(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__doc__, f"{name} has no docstring"
     for public in getattr(module, "__all__", ()):
         thing = getattr(module, public)
-        if callable(thing) and getattr(thing, "__module__", name).startswith(("lite_core", "lite_paddle")):
+        home = getattr(thing, "__module__", name)
+        if callable(thing) and home.startswith(("lite_core", "lite_conformance", "lite_paddle")):
             assert thing.__doc__, f"{name}.{public} has no docstring"
 
 

@@ -1,7 +1,9 @@
-"""Built wheels in a clean environment: the core alone, and with lite-paddle."""
+"""Built wheels in a clean environment: the core alone, with lite-paddle, and with the suite and a new backend."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import venv
@@ -17,30 +19,60 @@ TINY = ROOT / "tests/models/goldens/tiny_conv/pir"
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheels")
-    for project in ("core", "plugins/lite_paddle"):
+    for project in ("core", "conformance", "plugins/lite_paddle"):
         # Through the source distribution, as a release is built.
-        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT / project]
-        subprocess.run(command, check=True, capture_output=True)
+        build(ROOT / project, folder)
     return folder
+
+
+def build(project: Path, folder: Path) -> None:
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, project]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Path:
     """A clean environment with lite-core installed from its wheel."""
-    folder = tmp_path_factory.mktemp("clean")
-    venv.create(folder, with_pip=True)
-    python = folder / "bin/python"
+    python = clean_environment(tmp_path_factory.mktemp("clean"))
     install(python, wheels, "lite_core")
     return python
 
 
-def install(python: Path, wheels: Path, name: str) -> None:
+@pytest.fixture(scope="module")
+def backend_author(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> tuple[Path, Path]:
+    """A clean environment with the suite and a new backend, all of it from wheels, and the backend's sources."""
+    python = clean_environment(tmp_path_factory.mktemp("author"))
+    install(python, wheels, "lite_conformance", "[pytest]")
+    sources = tmp_path_factory.mktemp("sources")
+    written = run(python, "-m", "lite_core", "new-backend", "my_chip", "--output", sources)
+    assert written.returncode == 0, written.stderr
+    project = sources / "lite-my-chip"
+    build(project, project / "dist")
+    install(python, project / "dist", "lite_my_chip")
+    return python, project
+
+
+def clean_environment(folder: Path) -> Path:
+    venv.create(folder, with_pip=True)
+    return folder / "bin/python"
+
+
+def install(python: Path, wheels: Path, name: str, extras: str = "") -> None:
     (wheel,) = wheels.glob(f"{name}-*.whl")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--find-links", wheels, wheel], check=True)
+    command = [python, "-m", "pip", "install", "--quiet", "--find-links", wheels, f"{wheel}{extras}"]
+    subprocess.run(command, check=True)
 
 
-def run(python: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([python, *map(str, arguments)], capture_output=True, text=True, cwd=python.parent)
+def run(python: Path, *arguments: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [python, *map(str, arguments)]
+    # Nothing of the environment that runs these tests may be found.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder or python.parent, env=environment)
+
+
+def suite(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The suite, by the command that its wheel installs."""
+    return run(python, python.parent / "lite-conformance", *arguments)
 
 
 def test_core_alone_then_with_lite_paddle(python: Path, wheels: Path) -> None:
@@ -66,17 +98,89 @@ print(lite.load(b.build()).run(x=np.zeros((1, 3), np.float32))["y"])
     assert run(python, "-m", "pip", "check").returncode == 0
 
 
+def test_a_new_backend_passes_the_installed_suite(backend_author: tuple[Path, Path], tmp_path: Path) -> None:
+    python, _ = backend_author
+    report = tmp_path / "report.json"
+    shown = suite(python, "--backend", "my_chip", "--level", "L1", "--json", str(report))
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    statuses = [record["status"] for record in json.loads(report.read_text())["records"]]
+    assert statuses.count("passed") >= 15
+    assert set(statuses) <= {"passed", "unsupported"}
+
+    page = tmp_path / "report.html"
+    patterns = ["--case", "Relu[f32,*]", "--case", "MatMul[f32,*]"]
+    shown = suite(python, "--backend", "my_chip", *patterns, "--json", str(report), "--html", str(page))
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    statuses = [record["status"] for record in json.loads(report.read_text())["records"]]
+    assert set(statuses) == {"passed"}
+    assert len(statuses) > 20
+    assert "MatMul[f32," in page.read_text(encoding="utf-8")
+
+
+def test_a_new_backend_passes_its_own_tests(backend_author: tuple[Path, Path]) -> None:
+    python, project = backend_author
+    shown = run(python, "-m", "pytest", "-q", folder=project)
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    passed, _, _ = shown.stdout.splitlines()[-1].partition(" passed")
+    assert int(passed) > 40, shown.stdout
+
+
+def test_the_installed_suite_answers(backend_author: tuple[Path, Path]) -> None:
+    python, _ = backend_author
+    shown = suite(python, "--help")
+    assert shown.returncode == 0
+    assert "lite-conformance --backend NAME" in shown.stdout
+    missing = suite(python, "--backend", "nobody", "--level", "L0")
+    assert missing.returncode == 3
+    assert "'nobody' is not installed (here are: host, my_chip, null)" in missing.stderr
+    assert run(python, "-m", "pip", "check").returncode == 0
+
+
 def test_wheels_hold_what_they_need(wheels: Path) -> None:
-    (core,) = wheels.glob("lite_core-*.whl")
-    (paddle,) = wheels.glob("lite_paddle-*.whl")
-    names = zipfile.ZipFile(core).namelist()
-    assert "lite_core/py.typed" in names
-    assert any(n.endswith("LICENSE") for n in names)
-    names = zipfile.ZipFile(paddle).namelist()
-    for needed in (
-        "py.typed",
-        "reader/attribute_defaults.json",
-        "examples/ocr/ocr.py",
-        "examples/ocr/picture.png",
-    ):
-        assert f"lite_paddle/{needed}" in names
+    needed = {
+        "lite_core": {
+            "py.typed",
+            "cli/templates/backend/pyproject.toml.tmpl",
+            "cli/templates/backend/README.md.tmpl",
+            "cli/templates/backend/src/package/plugin.py.tmpl",
+            "cli/templates/backend/src/package/conformance.toml.tmpl",
+            "cli/templates/backend/src/package/py.typed.tmpl",
+            "cli/templates/backend/tests/test_conformance.py.tmpl",
+        },
+        "lite_conformance": {
+            "py.typed",
+            "operator_weights.json",
+            "onnx_node_data/left_out.txt",
+            "reports/page/page.html",
+            "reports/page/style.css",
+            "reports/page/main.js",
+            "networks/weights/glyph_classifier.npz",
+            "networks/weights/line_reader.npz",
+            "networks/weights/sequence_transformer.npz",
+            "networks/weights/shape_detector.npz",
+            "networks/weights/upscaler.npz",
+        },
+        "lite_paddle": {
+            "py.typed",
+            "reader/attribute_defaults.json",
+            "examples/ocr/ocr.py",
+            "examples/ocr/picture.png",
+        },
+    }
+    for package, files in needed.items():
+        (wheel,) = wheels.glob(f"{package}-*.whl")
+        names = set(zipfile.ZipFile(wheel).namelist())
+        assert {f"{package}/{file}" for file in files} <= names
+        assert any(name.endswith("LICENSE") for name in names)
+
+
+def test_every_file_of_the_sources_is_in_the_wheel(wheels: Path) -> None:
+    for package, folder in (("lite_core", "core"), ("lite_conformance", "conformance")):
+        (wheel,) = wheels.glob(f"{package}-*.whl")
+        names = set(zipfile.ZipFile(wheel).namelist())
+        sources = ROOT / folder / "src"
+        files = {f.relative_to(sources) for f in sources.rglob("*") if f.is_file()}
+        # Caches of the interpreter and of tools may lie between the sources.
+        kept = {f.as_posix() for f in files if not any(p == "__pycache__" or p.startswith(".") for p in f.parts)}
+        assert kept
+        assert kept <= names

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backend_plugin import host_with
 
 from lite_core.backend import Device, No, Unavailable, Yes
 from lite_core.builder import GraphBuilder
@@ -21,7 +20,7 @@ from lite_core.errors import (
 )
 from lite_core.ir import Graph, Node
 from lite_core.kernel_backend import KernelBackend
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginHost, host_with
 from lite_core.session import RunProfile, load
 
 Array = np.ndarray[Any, Any]
@@ -167,6 +166,17 @@ class RaisesInProbe(Absent):
 def test_an_explicit_backend_that_is_not_available_is_an_error_with_the_reason() -> None:
     with pytest.raises(BackendUnavailableError, match=r"libabsent.so was not found in 3 places. install libabsent"):
         load(relu_exp_relu(), backend="absent", plugins=host_with(Absent()))
+
+
+def test_a_kernel_backend_looks_for_its_devices() -> None:
+    found: list[Device] = []
+    backend = KernelBackend("late", device=lambda: found or Unavailable("nothing is plugged in", "plug it in"))
+    backend.kernel("Relu")(lambda x: np.maximum(x, 0))
+    with pytest.raises(BackendUnavailableError, match="'late' is not available: nothing is plugged in. plug it in"):
+        load(relu_exp_relu(), backend="late", plugins=host_with(backend))
+    found += [Device("late", 0, "left"), Device("late", 1, "right")]
+    session = load(relu_exp_relu(), backend="late:1", plugins=host_with(backend))
+    assert set(session.devices) == {"late:1", "host"}
 
 
 def test_auto_records_why_not() -> None:

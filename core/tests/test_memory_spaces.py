@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backend_plugin import host_with
 
 from lite_core.backend import Buffer, Device, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Node, TensorType
 from lite_core.ops.evaluate import evaluate_graph
+from lite_core.plugins import host_with
 from lite_core.session import load
 
 Array = np.ndarray[Any, Any]

@@ -26,7 +26,7 @@ class EntryPoint:
     def __init__(self, name: str, load: Any) -> None:
         self.name = name
         self.value = f"{name}_module"
-        self.dist = SimpleNamespace(name=f"lite-{name}", version="1.0")
+        self.dist = SimpleNamespace(name=f"lite-{name}", version="1.0", requires=None)
         self.load = load
 
 

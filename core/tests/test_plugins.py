@@ -1,41 +1,23 @@
 """Discovery, loading, isolation and versions of plugins, with plugins that really are installed.
 
-Each plugin is a module and the metadata of a distribution in a folder on ``sys.path``: what pip leaves
-behind after installing a wheel.
+Each plugin is a module and the metadata of a distribution in a folder on ``sys.path``, see
+:mod:`installed_plugins`.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
+from installed_plugins import GOOD, host_of, install, lite
 
 from lite_core.errors import PluginError
-from lite_core.plugins import ENTRY_POINT_GROUP, PluginHost, available_backends
-
-GOOD = """
-import numpy as np
 from lite_core.kernel_backend import KernelBackend
-from lite_core.plugins import hookimpl
+from lite_core.plugins import PluginHost, available_backends, host_with
 
-LITE_API_VERSION = 1
-
-backend = KernelBackend("{name}")
-
-@backend.kernel("Relu", dtypes=["float32"])
-def relu(x, *, out):
-    np.maximum(x, 0, out=out)
-
-@hookimpl
-def lite_backends():
-    return [backend]
-"""
 BROKEN = {
     "import_error": "import a_module_that_does_not_exist\n",
     "exit_on_import": "raise SystemExit(3)\n",
@@ -48,36 +30,6 @@ BROKEN = {
     "not_a_backend": GOOD.replace("return [backend]", "return [object()]"),
     "same_backend": GOOD.replace('KernelBackend("{name}")', 'KernelBackend("good")'),
 }
-
-
-def install(folder: Path, name: str, source: str, *, distribution: str = "", version: str = "1.0") -> None:
-    """Leave in ``folder`` what pip leaves there: a module, and a dist-info with an entry point."""
-    distribution = distribution or f"lite-{name.replace('_', '-')}"
-    module = f"{distribution.replace('-', '_')}_plugin"
-    (folder / f"{module}.py").write_text(source.replace("{name}", name))
-    info = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
-    (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{name} = {module}\n")
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delenv("LITE_STRICT_PLUGINS", raising=False)
-    yield tmp_path
-    for name in [n for n, m in sys.modules.items() if str(tmp_path) in (getattr(m, "__file__", None) or "")]:
-        del sys.modules[name]
-
-
-def host_of(site: Path) -> PluginHost:
-    """A host that sees only what is installed in ``site``."""
-
-    def entry_points() -> list[metadata.EntryPoint]:
-        found = metadata.distributions(path=[str(site)])
-        return [e for d in found for e in d.entry_points if e.group == ENTRY_POINT_GROUP]
-
-    return PluginHost(entry_points)
 
 
 def test_a_good_plugin(site: Path) -> None:
@@ -173,6 +125,27 @@ def test_registering_by_hand() -> None:
     assert [r.name for r in host.records()] == ["mine"]
 
 
+def test_host_with_knows_these_backends_and_nothing_else() -> None:
+    first, second = KernelBackend("first"), KernelBackend("second")
+    found = available_backends(host_with(first, second))
+    assert list(found) == ["host", "null", "first", "second"]
+    assert found["first"] is first
+    assert list(available_backends(host_with())) == ["host", "null"]
+
+
+@pytest.mark.parametrize(
+    ("backends", "message"),
+    [
+        ([object()], "lacks name, probe, supports, compile"),
+        ([KernelBackend("host")], "the backend name 'host' is taken by lite-core itself"),
+        ([KernelBackend("twin"), KernelBackend("twin")], "the backend name 'twin' is taken"),
+    ],
+)
+def test_host_with_what_is_no_backend(backends: list[Any], message: str) -> None:
+    with pytest.raises(PluginError, match=message):
+        host_with(*backends)
+
+
 OPS = """
 from lite_core import ops
 from lite_core.plugins import hookimpl
@@ -213,17 +186,11 @@ def test_a_plugin_may_not_change_lites_own_operators(site: Path) -> None:
 def test_command_line_with_broken_plugins(site: Path) -> None:
     install(site, "good", GOOD)
     install(site, "import_error", BROKEN["import_error"])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
-
-    def lite(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "lite_core", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-    shown = lite("backends", "--json")
+    shown = lite(site, "backends", "--json")
     data = json.loads(shown.stdout)
     assert {"host", "null", "good"} <= {row["backend"] for row in data["backends"]}
     assert [p["name"] for p in data["failed_plugins"]] == ["import_error"]
-    doctor = lite("doctor")
+    doctor = lite(site, "doctor")
     assert doctor.returncode == 1
     assert "a_module_that_does_not_exist" in doctor.stdout
     assert "pip install --upgrade lite-import-error" in doctor.stdout

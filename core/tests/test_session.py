@@ -12,10 +12,10 @@ import pytest
 from lite_core.builder import GraphBuilder
 from lite_core.errors import InputError
 from lite_core.ir import Graph, SymbolicDim
-from lite_core.plugins import PluginHost
+from lite_core.plugins import host_with
 from lite_core.session import RunProfile, Session, load
 
-PLUGINS = PluginHost(list)
+PLUGINS = host_with()
 F32 = np.float32
 
 

@@ -105,7 +105,8 @@ class Partition:
 
     Attributes:
         name: unique in the model, for messages and profiles.
-        graph: a graph of its own; its inputs and outputs are the partition's. Shapes are those of the
+        graph: a graph of its own; its inputs and outputs are the partition's. Each output is made by one of its
+            nodes, and listed once. Shapes are those of the
             input signature at hand; a dimension is symbolic only where it depends on data. Constants
             are the same array objects for every signature, so prepared weights can be kept by identity.
     """
@@ -150,6 +151,9 @@ class Memory(Protocol):
         """A host copy of storage; the caller owns it."""
         ...
 
+    # def view(self, data: Any, offset: int, type: TensorType) -> Any: (optional) storage of a tensor that lies
+    #     ``offset`` bytes, a multiple of 64, into storage of uint8 elements; conformance puts guard zones round it
+
 
 class HostMemory:
     """Main memory; storage is a NumPy array."""
@@ -165,6 +169,11 @@ class HostMemory:
     def download(self, data: Array) -> Array:
         copy: Array = data.copy()
         return copy
+
+    def view(self, data: Array, offset: int, type: TensorType) -> Array:
+        shape = evaluate_shape(type.shape or (), {})
+        view: Array = np.ndarray(shape, type.dtype.numpy, buffer=data.data, offset=offset)
+        return view
 
 
 class Buffer:

@@ -40,6 +40,7 @@ __all__ = ["Kernel", "KernelBackend"]
 Array = np.ndarray[Any, Any]
 
 Condition = Callable[[Node], Yes | No]
+Probe = Callable[[], Sequence[Device] | Unavailable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,12 @@ class KernelBackend:
 
     Args:
         name: the backend's name.
-        device: what ``probe`` reports; a device named like the backend when omitted.
+        device: what ``probe`` reports: a device, or a function that looks for devices each time it is
+            called, and answers ``Unavailable(reason, remedy)`` where there is none. When omitted, one
+            device that is always there, named like the backend.
     """
 
-    def __init__(self, name: str, device: Device | None = None) -> None:
+    def __init__(self, name: str, device: Device | Probe | None = None) -> None:
         self.name = name
         self._device = device or Device(name, name=name)
         self._kernels: dict[tuple[str, str], list[Kernel]] = {}
@@ -129,7 +132,7 @@ class KernelBackend:
         return register
 
     def probe(self) -> Sequence[Device] | Unavailable:
-        return [self._device]
+        return self._device() if callable(self._device) else [self._device]
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         return self._choose(node)[1]

@@ -1,7 +1,8 @@
 """Logging: one logger per room below ``lite``, switched on from outside the program.
 
 ``LITE_LOG=debug`` (or info, warning, error) sets the level; so does Paddle-Lite's own ``GLOG_v=N``,
-where 0 is info, and 1 or more is debug.
+where 0 is info, and 1 or more is debug. ``LITE_TRACE_PLUGINS=1`` shows every step of finding, loading and
+asking plugins, whatever the level of the rest.
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ def _level() -> int | None:
 def configure_from_environment() -> None:
     """Send Lite's log to standard error at the level the environment asks for; else leave logging alone."""
     level = _level()
+    trace_plugins = os.environ.get("LITE_TRACE_PLUGINS") == "1"
     root = logging.getLogger("lite")
-    if level is None or root.handlers:
+    if (level is None and not trace_plugins) or root.handlers:
         return
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname).1s %(relativeCreated)7.0f ms %(name)s: %(message)s"))
     root.addHandler(handler)
-    root.setLevel(level)
+    root.setLevel(logging.WARNING if level is None else level)
     root.propagate = False
+    if trace_plugins:
+        logging.getLogger("lite.plugins").setLevel(logging.DEBUG)

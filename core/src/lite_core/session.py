@@ -20,7 +20,7 @@ from lite_core.errors import GraphError, InputError
 from lite_core.formats import read_model
 from lite_core.ir import Graph, TensorType
 from lite_core.ops.infer import infer_graph
-from lite_core.plugins import PluginHost, available_backends, default_host
+from lite_core.plugins import PluginHost, available_backends, default_host, left_out_backends
 from lite_core.schedule import NodeAssignment, Plan, place, select_devices
 from lite_core.schedule.plan import PartitionTime, copy_into
 
@@ -51,7 +51,8 @@ def load(
         model: a file or folder that an installed plugin reads, or a graph.
         backend: ``"auto"`` takes the best device for each node; a name such as ``"x86"`` or
             ``"opencl:1"``, or several in order of preference, uses these only (and ``host`` for what
-            they cannot run). ``LITE_BACKEND`` overrides it from outside.
+            they cannot run). From outside, ``LITE_BACKEND`` overrides it, and ``LITE_BACKENDS`` names
+            the backends that may be used at all.
         threads: how many threads the backends may use; all processors when omitted.
         precision: ``"float32"``, or ``"float16"`` / ``"bfloat16"`` to let backends compute in that type.
         fallback: ``"never"`` forbids ``host`` to run what the named backends cannot.
@@ -125,7 +126,9 @@ class Session:
         host = plugins or default_host()
         self._options = Options(threads or os.cpu_count() or 1, precision)
         ops.verify(graph)
-        self._selection = select_devices(backend, available_backends(host), fallback=fallback)
+        self._selection = select_devices(
+            backend, available_backends(host), fallback=fallback, left_out=left_out_backends(host)
+        )
         extra = [item for _, item in host.ask("lite_passes")]
         self.graph = passes.optimize(graph, extra=extra)[0] if run_passes else graph.copy()
         infer_graph(self.graph)

@@ -36,6 +36,7 @@ _COMMANDS = {
     "check": "Tell whether a model can be read and run, and what is in the way",
     "doctor": "Show the environment, every plugin, and what is wrong with them",
     "inspect": "Print a model's graph, operators and inputs",
+    "new-backend": "Write the package of a new backend, with kernels and tests",
     "ops": "List the operators of the opset, or describe one",
     "run": "Run a model on arrays, images or random inputs",
 }
@@ -52,7 +53,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in _COMMANDS:
-            command: click.Command = import_module(f"lite_core.cli.{name}").command
+            command: click.Command = import_module(f"lite_core.cli.{name.replace('-', '_')}").command
             return command
         return plugin_commands().get(name)
 

@@ -9,7 +9,7 @@ import click
 from lite_core.backend import API_VERSION, Backend, Unavailable
 from lite_core.cli import print_json
 from lite_core.cli.common import console, json_option, table
-from lite_core.plugins import PluginRecord, available_backends, default_host
+from lite_core.plugins import PluginRecord, available_backends, default_host, left_out_backends
 
 
 @click.command("backends")
@@ -17,7 +17,7 @@ from lite_core.plugins import PluginRecord, available_backends, default_host
 @json_option
 def command(verbose: bool, as_json: bool) -> None:
     """Show the installed backends, their devices, and why one is missing."""
-    rows = [row for backend in available_backends().values() for row in probe_rows(backend)]
+    rows = backend_rows()
     failed = [r for r in default_host().records() if r.failed]
     if as_json:
         print_json({"api_version": API_VERSION, "backends": rows, "failed_plugins": [record_row(r) for r in failed]})
@@ -37,6 +37,16 @@ def command(verbose: bool, as_json: bool) -> None:
         console.print("next: lite doctor")
 
 
+def backend_rows() -> list[dict[str, Any]]:
+    """Every installed backend: one row per device, or one that says why it has none or may not be used."""
+    rows = [row for backend in available_backends().values() for row in probe_rows(backend)]
+    return rows + [_row(name, "left out", why) for name, why in left_out_backends().items()]
+
+
+def _row(name: str, state: str, why: str) -> dict[str, Any]:
+    return {"backend": name, "state": state, "device": "-", "score": "-", "about": why, "details": {}}
+
+
 def probe_rows(backend: Backend) -> list[dict[str, Any]]:
     """One row per device of a backend, or one that says why it has none."""
     try:
@@ -45,16 +55,7 @@ def probe_rows(backend: Backend) -> list[dict[str, Any]]:
         devices = Unavailable(f"probe() failed with {type(error).__name__}: {error}", "report it to its author")
     if isinstance(devices, Unavailable):
         why = f"{devices.reason}. {devices.remedy}" if devices.remedy else devices.reason
-        return [
-            {
-                "backend": backend.name,
-                "state": "unavailable",
-                "device": "-",
-                "score": "-",
-                "about": why,
-                "details": {},
-            }
-        ]
+        return [_row(backend.name, "unavailable", why)]
     return [
         {
             "backend": backend.name,

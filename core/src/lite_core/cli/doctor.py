@@ -13,11 +13,19 @@ import numpy as np
 from lite_core import __version__
 from lite_core.backend import API_VERSION
 from lite_core.cli import EXIT_FAILURE, plugin_commands, print_json
-from lite_core.cli.backends import probe_rows, record_row
+from lite_core.cli.backends import backend_rows, record_row
 from lite_core.cli.common import console, json_option, table
-from lite_core.plugins import PluginRecord, available_backends, default_host
+from lite_core.plugins import PluginRecord, default_host
 
-_VARIABLES = ("LITE_BACKEND", "LITE_LOG", "GLOG_v", "LITE_STRICT_PLUGINS", "OMP_NUM_THREADS")
+_VARIABLES = (
+    "LITE_BACKEND",
+    "LITE_BACKENDS",
+    "LITE_LOG",
+    "GLOG_v",
+    "LITE_STRICT_PLUGINS",
+    "LITE_TRACE_PLUGINS",
+    "OMP_NUM_THREADS",
+)
 _HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes", "lite_commands")
 
 
@@ -32,10 +40,9 @@ def command(as_json: bool) -> int:
     for hook in _HOOKS:
         host.ask(hook)
     plugin_commands()  # records the commands that cannot be used
-    backends = available_backends()
+    rows = backend_rows()
     records = host.records()
     facts = _facts()
-    rows = [row for backend in backends.values() for row in probe_rows(backend)]
     failed = [r for r in records if r.failed]
     if as_json:
         print_json({"environment": facts, "plugins": [record_row(r) for r in records], "backends": rows})

@@ -118,9 +118,9 @@ def evaluate_op(
         extra["infer_outputs"] = infer_outputs
     with np.errstate(all="ignore"):  # NaN and Inf are results like any other
         results = definition.reference(*arguments, **attributes, **extra)
-    if not isinstance(results, (tuple, list)):
-        results = (results,)
-    return [np.asarray(r).astype(t.dtype.numpy, copy=False) for r, t in zip(results, outputs)]
+        if not isinstance(results, (tuple, list)):
+            results = (results,)
+        return [np.asarray(r).astype(t.dtype.numpy, copy=False) for r, t in zip(results, outputs)]
 
 
 def _types_by_running(graph: Graph, inputs: Sequence[TensorType], values: Sequence[Any]) -> list[TensorType]:

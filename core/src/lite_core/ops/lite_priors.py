@@ -254,7 +254,8 @@ def anchor_generator(
 ) -> tuple[Array, Array]:
     """Faster R-CNN's anchors (Ren et al., 2015): [H, W, A, 4] as (x1, y1, x2, y2) in pixels.
 
-    Aspect ratios (height / width) are the outer loop, sizes the inner one.
+    Aspect ratios (height / width) are the outer loop, sizes the inner one. An anchor is ``size / stride``
+    times a base that covers ``stride``'s area: its width, then its height are rounded, halves up.
     """
     step_w, step_h = stride
     sizes: list[tuple[float, float]] = []

@@ -82,7 +82,7 @@ def roi_pool(
     """The maximum of each bin of each region (Girshick, Fast R-CNN, 2015); 0 for an empty bin.
 
     x [N, C, H, W], boxes [K, 4] and boxes_num [N] give [K, C, pooled_height, pooled_width]. Corners are
-    rounded to whole elements, and the last one belongs to the region.
+    scaled, then rounded to whole elements (halves away from zero); the last one belongs to the region.
     """
     result = np.zeros((len(boxes), x.shape[1], pooled_height, pooled_width), x.dtype)
     corners = _round(boxes * x.dtype.type(spatial_scale))
@@ -119,7 +119,8 @@ def psroi_pool(
     """Position-sensitive pooling (Dai et al., R-FCN, 2016): each bin averages channels of its own.
 
     x [N, output_channels * pooled_height * pooled_width, H, W] gives
-    [K, output_channels, pooled_height, pooled_width]; 0 for an empty bin.
+    [K, output_channels, pooled_height, pooled_width]; 0 for an empty bin. Corners are rounded to whole
+    elements (halves away from zero), the last one belongs to the region, and then they are scaled.
     """
     result = np.zeros((len(boxes), output_channels, pooled_height, pooled_width), x.dtype)
     maps = x.reshape(len(x), output_channels, pooled_height, pooled_width, *x.shape[2:])
@@ -187,7 +188,8 @@ def generate_proposals(
     scores [N, A, H, W], bbox_deltas [N, 4A, H, W], im_shape [N, 2] (height, width), anchors and variances
     [H, W, A, 4] give regions [K, 4], their scores [K, 1] and how many each image has [N]. The best
     ``pre_nms_top_n`` are decoded, cut off at the image, rid of those smaller than ``min_size``,
-    suppressed, and the best ``post_nms_top_n`` stay. An image without any gives one region of zeros.
+    suppressed, and the best ``post_nms_top_n`` stay (both numbers: 0 for all). An image without any gives
+    one region of zeros.
     """
     offset = 1.0 if pixel_offset else 0.0
     regions, kept_scores, counts = [], [], []

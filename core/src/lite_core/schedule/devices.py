@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lite_core.backend import Backend, Device, Unavailable
 from lite_core.errors import BackendUnavailableError, InputError
+from lite_core.plugins import allowed_backends
 
 __all__ = ["Candidate", "Selection", "probe", "select_devices"]
 
@@ -32,7 +33,11 @@ class Selection:
 
 
 def select_devices(
-    requested: str | Sequence[str], backends: Mapping[str, Backend], *, fallback: str = "host"
+    requested: str | Sequence[str],
+    backends: Mapping[str, Backend],
+    *,
+    fallback: str = "host",
+    left_out: Mapping[str, str] | None = None,
 ) -> Selection:
     """Choose the devices for a session.
 
@@ -41,6 +46,7 @@ def select_devices(
             order of preference. The environment variable ``LITE_BACKEND`` overrides it.
         backends: every usable backend by name.
         fallback: ``"host"`` lets the host backend run what the named ones cannot; ``"never"`` does not.
+        left_out: backends that are installed and may not be used, with the reason.
 
     Raises:
         BackendUnavailableError: a backend asked for by name is not installed or has no device; the
@@ -53,11 +59,15 @@ def select_devices(
     if forced:
         requested = [name.strip() for name in forced.split(",") if name.strip()]
         log.append(f"LITE_BACKEND={forced} overrides what the program asked for")
+    left_out = left_out or {}
+    log += [f"{name}: {why}" for name, why in left_out.items() if name != "null"]  # null is never automatic
+    unknown = sorted((allowed_backends() or frozenset()) - backends.keys())
+    log += [f"{name}: LITE_BACKENDS names it, but it is not installed" for name in unknown]
     names = _names(requested)
     if names == ["auto"]:
         candidates = _automatic(backends, log)
     else:
-        candidates = [_named(name, backends, log) for name in names]
+        candidates = [_named(name, backends, left_out, log) for name in names]
     if fallback == "host" and not any(c.device.backend == "host" for c in candidates):
         host = backends["host"]
         devices = host.probe()
@@ -93,17 +103,16 @@ def _automatic(backends: Mapping[str, Backend], log: list[str]) -> list[Candidat
     return found
 
 
-def _named(name: str, backends: Mapping[str, Backend], log: list[str]) -> Candidate:
+def _named(name: str, backends: Mapping[str, Backend], left_out: Mapping[str, str], log: list[str]) -> Candidate:
     base, _, index = name.partition(":")
     if base == "auto":
         raise InputError('"auto" stands alone: name backends in order of preference, or say backend="auto"')
-    if base not in backends:
-        known = ", ".join(sorted(backends))
+    if base in left_out:
         raise BackendUnavailableError(
-            f"backend {base!r} is not installed (here are: {known}). "
-            f"`pip install lite-{base.replace('_', '-')}` if it is one of Lite's; `lite backends` shows what "
-            "is installed and what failed to load"
+            f"backend {base!r} is installed, but {left_out[base]}; add it to LITE_BACKENDS, or unset that"
         )
+    if base not in backends:
+        raise BackendUnavailableError(_not_installed(base, [*backends, *left_out]))
     devices = probe(backends[base])
     if isinstance(devices, Unavailable):
         raise BackendUnavailableError(f"backend {base!r} is not available: {_reason(devices)}")
@@ -114,6 +123,16 @@ def _named(name: str, backends: Mapping[str, Backend], log: list[str]) -> Candid
         raise BackendUnavailableError(f"backend {base!r} has no device {index!r}; it has: {listed}")
     log.append(f"{chosen.label}: asked for by name")
     return Candidate(backends[base], chosen)
+
+
+def _not_installed(name: str, installed: Sequence[str]) -> str:
+    allowed = allowed_backends()
+    also = "" if allowed is None or name in allowed else "; LITE_BACKENDS would have to name it, too"
+    return (
+        f"backend {name!r} is not installed (here are: {', '.join(sorted(installed))}). "
+        f"`pip install lite-{name.replace('_', '-')}` if it is one of Lite's{also}; `lite backends` shows what "
+        "is installed and what failed to load"
+    )
 
 
 def probe(backend: Backend) -> Sequence[Device] | Unavailable:

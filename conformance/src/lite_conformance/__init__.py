@@ -1,0 +1,17 @@
+"""The conformance suite of Lite: tells whether a backend does what it claims.
+
+From a terminal: ``lite-conformance --backend NAME``. From Python::
+
+    from lite_conformance import check_backend
+
+    records = check_backend("opencl", level="L2")
+
+From pytest: :mod:`lite_conformance.pytest_plugin`.
+"""
+
+from lite_conformance.record import Record, Report, Status, read_report
+from lite_conformance.runner import check_backend, run_suite
+
+__all__ = ["Record", "Report", "Status", "__version__", "check_backend", "read_report", "run_suite"]
+
+__version__ = "0.1.0"

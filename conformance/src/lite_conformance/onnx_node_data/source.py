@@ -1,0 +1,111 @@
+"""Where the node test data lies: an installed onnx 1.17, a folder, or a wheel that is unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+from lite_core.errors import InputError
+
+__all__ = ["cache_folder", "find_node_data"]
+
+_INSIDE = "backend/test/data/node"
+_REMEDY = (
+    "the wheel of onnx 1.17.0 carries the data, newer ones do not; "
+    "get it with `pip download --no-deps --only-binary=:all: --python-version 3.11 onnx==1.17.0`"
+)
+
+
+def find_node_data(given: str | os.PathLike[str] | None = None) -> Path | None:
+    """The folder whose sub-folders are the cases.
+
+    Args:
+        given: that folder, one that contains it as the package ``onnx`` does, or a wheel or another zip file of
+            onnx, which is unpacked into the cache (``LITE_CACHE``, or ``~/.cache/lite``). The installed package
+            ``onnx`` when omitted.
+
+    Returns:
+        None when nothing is given and what is installed has no data.
+
+    Raises:
+        InputError: what is given does not exist or has no node data.
+    """
+    if given is None:
+        return _installed()
+    path = Path(given).expanduser()
+    if path.is_dir():
+        found = _inside(path)
+        if found is None:
+            raise InputError(f"folder {str(path)!r} has no ONNX node data (folders with a model.onnx); {_REMEDY}")
+        return found
+    if not path.exists():
+        raise InputError(f"there is no file or folder {str(path)!r} with ONNX node data; {_REMEDY}")
+    return _unpacked(path)
+
+
+def cache_folder() -> Path:
+    """Where the suite keeps what it unpacks: ``LITE_CACHE``, or ``lite`` in the user's folder of caches."""
+    chosen = os.environ.get("LITE_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lite"
+
+
+def _installed() -> Path | None:
+    # The package is not imported: that takes a quarter of a second.
+    spec = importlib.util.find_spec("onnx")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        found = _inside(Path(place))
+        if found is not None:
+            return found
+    return None
+
+
+def _inside(folder: Path) -> Path | None:
+    for candidate in (folder, folder / _INSIDE, folder / "onnx" / _INSIDE):
+        if next(candidate.glob("*/model.onnx"), None) is not None:
+            return candidate
+    return None
+
+
+def _unpacked(archive: Path) -> Path:
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            names = [n for n in opened.namelist() if f"{_INSIDE}/" in n]
+            if not any(n.endswith("/model.onnx") for n in names):
+                raise InputError(f"{str(archive)!r} has no ONNX node data ({_INSIDE}/*/model.onnx); {_REMEDY}")
+            target = cache_folder() / f"node-data-{_digest(archive)}"
+            if not target.exists():
+                _extract(opened, names, target)
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{str(archive)!r} is neither a folder nor a wheel or zip file: {error}") from error
+    return target
+
+
+def _digest(file: Path) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        for block in iter(lambda: stream.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()[:16]
+
+
+def _extract(archive: zipfile.ZipFile, names: list[str], target: Path) -> None:
+    """Unpack the data as ``target``, which appears only when it is complete: several processes may do this at once."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="node-data-", dir=target.parent))
+    try:
+        archive.extractall(work, names)
+        found = next(work.rglob(_INSIDE))
+        try:
+            found.rename(target)
+        except OSError:
+            if not target.exists():  # another process was quicker
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,42 @@
+"""HannWindow, HammingWindow, BlackmanWindow."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from lite_conformance.op_cases import Draw, OpCase, OpTable, table
+from lite_conformance.tensors import Tensor, values
+from lite_conformance.tolerances import FUNCTION
+from lite_core.ir import DType
+
+
+def size(elements: int, *, constant: bool = True) -> Tensor:
+    """The operand that says how many elements the window has."""
+    return values(elements, constant=constant)
+
+
+def _window(window: OpTable) -> None:
+    """The cases of every window."""
+    window("10", size(10))
+    window("10,symmetric", size(10), periodic=0)
+    window("33", size(33))
+    window("33,symmetric", size(33), periodic=0)
+    window("257,symmetric", size(257), periodic=0)
+    window("2", size(2))
+    window("2,symmetric", size(2), periodic=0)
+    window("1", size(1))
+    window("0,empty", size(0))
+    window("17,at-run-time", size(17, constant=False))
+    window("17,symmetric,at-run-time", size(17, constant=False), periodic=0)
+    window("17,float64", size(17), output_datatype=DType.FLOAT64)
+    window("17,float16", size(17), output_datatype=DType.FLOAT16)
+    window("17,bfloat16", size(17), output_datatype=DType.BFLOAT16)
+
+    @window.drawn
+    def draw_window(draw: Draw, dtype: DType) -> OpCase:
+        length = size(draw(st.integers(2, 99)), constant=draw(st.booleans()))
+        return window.given(length, periodic=draw(st.integers(0, 1)))
+
+
+for _name in ("HannWindow", "HammingWindow", "BlackmanWindow"):
+    _window(table(_name, FUNCTION))

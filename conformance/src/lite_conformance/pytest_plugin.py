@@ -1,0 +1,135 @@
+"""The suite as pytest tests, with one line in a backend's own test file::
+
+    from lite_conformance.pytest_plugin import conformance_tests
+
+    test_conformance = conformance_tests("toy", level="L2")
+
+Each case is a test: ``test_conformance[Relu[f32,2x3]]``. Cases run in a worker process, so a kernel that takes its
+process down is a failed test, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from lite_conformance.case import Case, Settings
+from lite_conformance.catalogue import all_cases
+from lite_conformance.expectations import Expectations
+from lite_conformance.pool import Pool, Worker
+from lite_conformance.record import Record, Status
+from lite_conformance.selection import apply_expectation, parse_level, select, unmatched_entries
+from lite_core.errors import BackendUnavailableError
+
+__all__ = ["conformance_tests"]
+
+
+def conformance_tests(
+    backend: str,
+    level: str = "L2",
+    *,
+    cases: Sequence[str] = (),
+    seed: int = 0,
+    examples: int = 20,
+    timeout: float = 60.0,
+    models: Sequence[str] = (),
+    expectations: str | Path | None = None,
+) -> Callable[..., None]:
+    """A test function with one test for each case.
+
+    Where the backend has no device, or answers No, the test is skipped with the reason. An ``xfail`` of
+    the backend's package is pytest's; one that passes fails.
+
+    Args:
+        backend: an installed backend's name, ``"module:attribute"`` or ``"file.py:attribute"``.
+        level: ``"L2"`` for levels 0 to 2, ``"L2-L3"`` for a range.
+        cases: only cases that match one of these patterns, of whatever level.
+        seed: of all random numbers.
+        examples: how many examples hypothesis draws for an operator and element type.
+        timeout: seconds that a case may take.
+        models: model files to run in level 4.
+        expectations: file to take instead of the backend's own ``conformance.toml``.
+    """
+    settings = Settings(
+        backend, seed, examples, tuple(models), expectations=None if expectations is None else str(expectations)
+    )
+    every = list(all_cases(settings))
+    chosen = select(every, parse_level(level), cases)
+    session = _Session(settings, every, timeout)
+
+    @pytest.mark.parametrize("case", [None, *chosen], ids=lambda c: "expectations" if c is None else c.name)
+    def test_conformance(case: Case | None) -> None:
+        record = session.check_entries() if case is None else session.run(case)
+        if record.status in (Status.UNSUPPORTED, Status.SKIPPED):
+            pytest.skip(record.reason)
+        if record.status is Status.XFAIL:
+            pytest.xfail(record.expectation)
+        if record.status.is_bad:
+            pytest.fail(_told(record), pytrace=False)
+
+    return test_conformance
+
+
+class _Session:
+    """One worker process, started with the first test and replaced when a test takes it down."""
+
+    def __init__(self, settings: Settings, every: Sequence[Case], timeout: float) -> None:
+        self._settings = settings
+        self._every = every
+        self._pool = Pool(settings, timeout=timeout)
+        self._worker: Worker | None = None
+        self._expectations: Expectations | None = None
+        self._unavailable = ""
+
+    def run(self, case: Case) -> Record:
+        self._start()
+        assert self._expectations is not None
+        declared = self._expectations.find("unsupported", case.name)
+        if declared is not None:
+            pytest.skip(declared.reason)
+        self._worker, record = self._pool.run_one(case, self._worker)
+        apply_expectation(record, self._expectations)
+        return record
+
+    def check_entries(self) -> Record:
+        """A failure when an entry of the backend's file matches no case."""
+        self._start()
+        assert self._expectations is not None
+        wrong = unmatched_entries(self._every, self._expectations, self._settings)
+        if not wrong:
+            return Record("expectations", 0, "expectations")
+        wrong[0].reason = "\n".join(record.reason for record in wrong)
+        return wrong[0]
+
+    def _start(self) -> None:
+        if self._unavailable:
+            pytest.skip(self._unavailable)
+        if self._worker is None:
+            try:
+                self._worker = Worker(self._settings)
+            except BackendUnavailableError as error:
+                self._unavailable = str(error)
+                pytest.skip(self._unavailable)
+            if self._expectations is None:
+                atexit.register(self._close)
+            self._expectations = self._worker.expectations
+
+    def _close(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+
+
+def _told(record: Record) -> str:
+    lines = [f"{record.status}: {record.case}: {record.reason}"]
+    if record.tolerance is not None and record.measured is not None:
+        tolerance, measured = record.tolerance, record.measured
+        lines.append(
+            f"allowed rtol {tolerance.rtol:.3g}, atol {tolerance.atol:.3g}; it would take rtol "
+            f"{measured.required_rtol:.3g} or atol {measured.required_atol:.3g}"
+        )
+    if record.details:
+        lines.append(record.details)
+    return "\n".join([*lines, f"again: {record.repro}"])

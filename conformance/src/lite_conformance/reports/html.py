@@ -1,0 +1,169 @@
+"""One self-contained HTML page about a run, or about several side by side.
+
+The page is made of the hand-written files in ``page/``: everything is in the one file that results, nothing is
+loaded from anywhere. The records travel as JSON and the page's script draws them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from lite_conformance.record import Measured, Record, Report, Status, Tolerance
+from lite_conformance.reports.changes import GROWTH, compare
+from lite_conformance.reports.summary import (
+    LEVEL_NAMES,
+    SEVERITY,
+    fact_lines,
+    percent,
+    printable,
+    report_names,
+    tolerance_use,
+    verdict,
+)
+from lite_core.errors import InputError
+
+__all__ = ["render_html", "write_html"]
+
+#: The scripts of the page, in the order in which they define what the next ones use.
+_SCRIPTS = (
+    "model.js",
+    "dom.js",
+    "filters.js",
+    "cases.js",
+    "summary.js",
+    "changes.js",
+    "matrix.js",
+    "lists.js",
+    "main.js",
+)
+
+
+def write_html(reports: Sequence[Report], file: str | os.PathLike[str], names: Sequence[str] | None = None) -> None:
+    """Write the page. Several reports are shown side by side, each compared with the first.
+
+    Args:
+        reports: at least one.
+        file: where to.
+        names: what to call each report; by default its backend and what tells it from the others.
+
+    Raises:
+        InputError: no report, or not as many names as reports.
+    """
+    Path(file).write_text(render_html(reports, names), encoding="utf-8")
+
+
+def render_html(reports: Sequence[Report], names: Sequence[str] | None = None) -> str:
+    """The page as text. See :func:`write_html`."""
+    if not reports:
+        raise InputError("an HTML report needs at least one run, got none; pass the reports to show")
+    if names is not None and len(names) != len(reports):
+        raise InputError(f"expected a name for each of the {len(reports)} report(s), got {len(names)}: {list(names)}")
+    called = [printable(name) for name in names] if names is not None else report_names(reports)
+    title = " and ".join(called) if len(called) < 3 else f"{called[0]} and {len(called) - 1} more"
+    style = _page_file("style.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(_page_file(name) for name in _SCRIPTS) + "})();\n"
+    parts = {
+        "title": html.escape(printable(f"{title} · conformance")),
+        "policy": _policy(style, script),
+        "style": style,
+        "data": embedded_json(_page_data(reports, called)),
+        "script": script,
+    }
+    # NOTE: one pass over our own text: a report that holds "{{script}}" is not looked at.
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _page_file("page.html"))
+
+
+def embedded_json(value: Any) -> str:
+    """JSON that can stand in a ``<script>`` element, whatever the texts in it.
+
+    Only ASCII is written, so that U+2028, U+2029 and lone surrogates do no harm; ``<`` is escaped, so that no
+    text can end the element or open a comment.
+    """
+    text = json.dumps(_finite(value), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _page_data(reports: Sequence[Report], names: Sequence[str]) -> dict[str, Any]:
+    tolerances: dict[Tolerance, int] = {}
+    shown = [_report_data(report, name, tolerances) for report, name in zip(reports, names)]
+    return {
+        "levels": LEVEL_NAMES,
+        "severity": [status.value for status in SEVERITY],
+        "bad": [status.value for status in Status if status.is_bad],
+        "growth": GROWTH,
+        "tolerances": [_tolerance_data(tolerance) for tolerance in tolerances],
+        "reports": shown,
+        "changes": [asdict(compare(reports[0], after)) for after in reports[1:]],
+    }
+
+
+def _report_data(report: Report, name: str, tolerances: dict[Tolerance, int]) -> dict[str, Any]:
+    counts = report.counts()
+    return {
+        "name": name,
+        "verdict": verdict(report, name),
+        "facts": fact_lines(report.header),
+        "counts": counts,
+        "rate": percent(report.weighted_pass_rate()),
+        "seconds": report.seconds,
+        "records": [_record_data(record, tolerances) for record in report.records],
+    }
+
+
+def _record_data(record: Record, tolerances: dict[Tolerance, int]) -> dict[str, Any]:
+    """The record without what is empty or 0; its tolerance as a place in the list of tolerances."""
+    fields: dict[str, Any] = {k: getattr(record, k) for k in Record.__slots__ if k not in ("tolerance", "measured")}
+    slim = {k: printable(v) if isinstance(v, str) else v for k, v in fields.items() if v or k == "level"}
+    slim["status"] = record.status.value
+    if record.tolerance is not None:
+        slim["tolerance"] = tolerances.setdefault(record.tolerance, len(tolerances))
+    if (used := tolerance_use(record)) is not None:
+        slim["used"] = used
+    if record.measured is not None:
+        measured = {k: v for k in Measured.__slots__ if (v := getattr(record.measured, k))}
+        slim["measured"] = {k: printable(v) if isinstance(v, str) else v for k, v in measured.items()}
+    return slim
+
+
+def _tolerance_data(tolerance: Tolerance) -> dict[str, Any]:
+    return {**asdict(tolerance), "source": printable(tolerance.source), "reason": printable(tolerance.reason)}
+
+
+def _finite(value: Any) -> Any:
+    """The value as strict JSON takes it: numbers that are not finite as text, what JSON does not know as text."""
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return float(f"{value:.6g}")
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value if value is None or isinstance(value, (str, int, bool)) else str(value)
+
+
+def _policy(style: str, script: str) -> str:
+    """A content security policy under which the page may run its own script, and may load nothing."""
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _page_file(name: str) -> str:
+    return (resources.files(__package__) / "page" / name).read_text(encoding="utf-8")

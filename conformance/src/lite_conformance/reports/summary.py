@@ -1,0 +1,214 @@
+"""What every report says about a run: the verdict, groups by reason, numbers and names as text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from lite_conformance.record import Record, Report, Status
+
+__all__ = [
+    "LEVEL_NAMES",
+    "SEVERITY",
+    "bad_records",
+    "by_reason",
+    "fact_lines",
+    "loosened",
+    "number",
+    "percent",
+    "printable",
+    "report_names",
+    "seconds_text",
+    "slowest",
+    "tolerance_use",
+    "verdict",
+    "why",
+]
+
+#: What the levels are about.
+LEVEL_NAMES = {0: "probe", 1: "contract", 2: "operators", 3: "graphs", 4: "models", 5: "stress"}
+
+#: Every status, the worst first.
+SEVERITY = (
+    Status.CRASHED,
+    Status.HUNG,
+    Status.ERROR,
+    Status.FAILED,
+    Status.XPASS,
+    Status.XFAIL,
+    Status.UNSUPPORTED,
+    Status.SKIPPED,
+    Status.PASSED,
+)
+
+# C0 without tab and line feed, DEL, C1, surrogates, the two code points that no text may hold, and what breaks or
+# turns lines: U+2028, U+2029 and the marks for the direction of writing.
+_NOT_PRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def printable(text: str) -> str:
+    r"""The text with its control characters written out: ``\x1b`` for an escape.
+
+    The result is safe for a terminal and legal in XML 1.0. Tabs and line feeds stay; CR LF becomes LF.
+    """
+    return _NOT_PRINTABLE.sub(_written_out, text.replace("\r\n", "\n"))
+
+
+def _written_out(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def number(value: float) -> str:
+    """At most three significant digits: ``0``, ``1.25e-05``, ``0.031``, ``12``, ``inf``, ``nan``."""
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if 1e-3 <= size < 1e5:
+        return f"{value:.0f}" if size >= 1000 else f"{value:.3g}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent):+03d}"
+
+
+def percent(share: float | None) -> str:
+    """``97.3 %``; a dash where there is nothing to count. Never rounds up to ``100 %``."""
+    if share is None or not math.isfinite(share):
+        return "–"
+    rounded = math.floor(share * 1000) / 10 if share < 1 else 100.0
+    return f"{rounded:.0f} %" if rounded in (0.0, 100.0) else f"{rounded:.1f} %"
+
+
+def seconds_text(seconds: float) -> str:
+    """``35 ms``, ``4.2 s``, ``95 s``, ``12 min 5 s``."""
+    if not math.isfinite(seconds):
+        return "–"
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 120:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def verdict(report: Report, name: str = "") -> str:
+    """One line: ``host: 6,812 passed, 0 failed, 120 unsupported in 95 s``.
+
+    Passed and failed are always named, the other statuses where there are such cases.
+    """
+    counts = report.counts()
+    name = name or printable(str(report.header.get("backend") or "")) or "conformance"
+    parts = [f"{counts[Status.PASSED]:,} passed", f"{counts[Status.FAILED]:,} failed"]
+    for status in (*SEVERITY[:3], *SEVERITY[4:-1]):
+        if counts[status]:
+            parts.append(f"{counts[status]:,} {status}")
+    line = f"{name}: {', '.join(parts)} in {seconds_text(report.seconds)}"
+    return line if counts["executed"] else f"{line}; nothing was executed"
+
+
+def bad_records(report: Report) -> list[Record]:
+    """The cases that keep the run from being a success, the worst status first, then the heaviest operators."""
+    rank = {status: place for place, status in enumerate(SEVERITY)}
+    return sorted((r for r in report.records if r.status.is_bad), key=lambda r: (rank[r.status], -r.weight))
+
+
+def why(record: Record) -> str:
+    """The reason that the record is grouped under: the package's own, else what was found."""
+    return (record.expectation or record.reason or "no reason given").strip()
+
+
+def by_reason(records: Iterable[Record], status: Status) -> list[tuple[str, list[Record]]]:
+    """The records of one status, grouped by reason, the largest group first."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        if record.status is status:
+            groups.setdefault(why(record), []).append(record)
+    return sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def loosened(report: Report) -> list[Record]:
+    """The cases that were allowed a larger error than the suite's default."""
+    return [r for r in report.records if r.tolerance is not None and r.tolerance.loosened]
+
+
+def slowest(report: Report, count: int = 5) -> list[Record]:
+    """The cases that took the longest, the slowest first."""
+    timed = (r for r in report.records if r.seconds > 0)
+    return sorted(timed, key=lambda r: -r.seconds)[:count]
+
+
+def tolerance_use(record: Record) -> float | None:
+    """How much of its tolerance the case used: 1 is all of it, 3 is three times too much. None if none was compared.
+
+    Of a failure it is by the tolerance that is the nearer one to passing, of a pass by the one that is used more. A
+    required tolerance that is not finite, or one above an allowed 0, makes it infinite.
+    """
+    if record.measured is None or record.tolerance is None:
+        return None
+    relative = _share(record.measured.required_rtol, record.tolerance.rtol)
+    absolute = _share(record.measured.required_atol, record.tolerance.atol)
+    return min(relative, absolute) if min(relative, absolute) > 1 else max(relative, absolute)
+
+
+def _share(required: float, allowed: float) -> float:
+    if required == 0:
+        return 0.0
+    if not math.isfinite(required) or allowed == 0:
+        return math.inf
+    return required / allowed
+
+
+def fact_lines(header: dict[str, Any]) -> list[tuple[str, str]]:
+    """The header as pairs of a label and a text, the known keys first; empty values are left out."""
+    known = ("backend", "device", "plugin", "platform", "versions", "options", "started")
+    keys = [*(k for k in known if k in header), *(k for k in header if k not in known)]
+    pairs = [(str(key), printable(_as_text(header[key]))) for key in keys]
+    return [(label, text) for label, text in pairs if text]
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_as_text(v)}".rstrip() for k, v in value.items() if v is not None)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_as_text(v) for v in value)
+    return str(value)
+
+
+def report_names(reports: Sequence[Report]) -> list[str]:
+    """A name for each report: its backend; where that is not enough, with what tells it apart.
+
+    The first of these that tells all of them apart is added: the versions that differ, the plugin, the device,
+    the time of the run, a number.
+    """
+    plain = [printable(str(r.header.get("backend") or "")) or "report" for r in reports]
+    if len(set(plain)) == len(plain):
+        return plain
+    versions = [_versions(report) for report in reports]
+    differing = {name for found in versions for name in found if len({other.get(name) for other in versions}) > 1}
+    candidates = [
+        [_as_text({name: found[name] for name in found if name in differing}) for found in versions],
+        [_as_text(r.header.get("plugin")) for r in reports],
+        [_as_text(r.header.get("device")) for r in reports],
+        [_as_text(r.header.get("started")) for r in reports],
+        [f"({place})" for place in range(1, len(reports) + 1)],
+    ]
+    named = [[f"{name} {printable(more)}".strip() for name, more in zip(plain, extra)] for extra in candidates]
+    return next((names for names in named if len(set(names)) == len(names)), named[-1])
+
+
+def _versions(report: Report) -> dict[str, str]:
+    given = report.header.get("versions")
+    return {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}

@@ -1,0 +1,192 @@
+"""What goes into a case: tensors described by shape, element type and the kind of numbers in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import DType
+
+__all__ = [
+    "Array",
+    "Fill",
+    "Tensor",
+    "big",
+    "const",
+    "distinct",
+    "integers",
+    "ints",
+    "normal",
+    "positive",
+    "short_name",
+    "special",
+    "t",
+    "tiny",
+    "uniform",
+    "values",
+]
+
+Array = np.ndarray[Any, Any]
+
+#: Makes the elements of a tensor.
+Fill = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
+
+_SHORT = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u"}
+
+
+def short_name(dtype: DType | str) -> str:
+    """``f32`` for ``float32``, ``bf16``, ``i64``, ``u8``, ``bool``."""
+    name = str(dtype)
+    letters = name.rstrip("0123456789")
+    return _SHORT.get(letters, letters) + name[len(letters) :]
+
+
+# **** kinds of numbers ****
+
+
+def normal(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Standard normal; small integers, negative ones too where the type has them; random booleans."""
+    if dtype.is_floating:
+        return _as(random.standard_normal(shape), dtype)
+    if dtype is DType.BOOL:
+        return np.asarray(random.integers(0, 2, shape)).astype(bool)
+    return _as(random.integers(-5 if dtype.is_signed else 0, 8, shape), dtype)
+
+
+def uniform(low: float, high: float) -> Fill:
+    """Evenly spread from ``low`` to ``high`` (integers: without ``high``)."""
+
+    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+        """Evenly spread numbers."""
+        if dtype.is_floating:
+            return _as(random.uniform(low, high, shape), dtype)
+        return _as(random.integers(int(low), int(high), shape), dtype)
+
+    return fill
+
+
+def integers(low: int, high: int) -> Fill:
+    """Whole numbers from ``low`` to ``high - 1``, in whatever element type: indices, sizes, ties."""
+
+    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+        return _as(random.integers(low, high, shape), dtype)
+
+    return fill
+
+
+#: Numbers away from zero on the positive side: for roots, logarithms and divisors.
+positive: Fill = uniform(0.5, 4)
+
+
+def distinct(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """No two elements are equal (as far as the element type has room): sorting and arg-maxima have one answer."""
+    count = int(np.prod(shape))
+    numbers = random.permutation(count).reshape(shape)
+    return _as((numbers - count // 2) / 4 if dtype.is_floating else numbers, dtype)
+
+
+def big(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Large magnitudes whose products still fit the element type."""
+    if dtype.is_floating:
+        exponent = {DType.FLOAT16: 1.3, DType.FLOAT64: 140.0}.get(dtype, 17.0)
+        return _as(np.clip(random.standard_normal(shape), -3, 3) * 10.0**exponent, dtype)
+    if dtype is DType.BOOL:
+        return normal(random, shape, dtype)
+    most = int(np.sqrt(float(np.iinfo(dtype.numpy).max)))
+    return _as(random.integers(-most if dtype.is_signed else 0, most + 1, shape), dtype)
+
+
+def tiny(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Small magnitudes whose products are still normal numbers (integers: -1, 0 and 1)."""
+    if dtype.is_floating:
+        exponent = {DType.FLOAT16: -1.5, DType.FLOAT64: -140.0}.get(dtype, -17.0)
+        numbers = random.uniform(0.5, 2, shape) * random.choice([-1.0, 1.0], shape)
+        return _as(numbers * 10.0**exponent, dtype)
+    if dtype is DType.BOOL:
+        return normal(random, shape, dtype)
+    return _as(random.integers(-1 if dtype.is_signed else 0, 2, shape), dtype)
+
+
+def special(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Standard normal with NaN, infinities, both zeros and the extremes strewn in; extremes of integers."""
+    array = normal(random, shape, dtype)
+    if dtype is DType.BOOL:
+        return array
+    if dtype.is_floating:
+        limits = _limits(dtype)
+        chosen = [np.nan, np.inf, -np.inf, 0.0, -0.0, limits[0], -limits[0], limits[1]]
+    else:
+        info = np.iinfo(dtype.numpy)
+        chosen = [info.min, info.max, 0, 1]
+    flat = array.reshape(-1)
+    places = random.permutation(flat.size)[: max(1, flat.size // 2)] if flat.size else np.zeros(0, int)
+    for turn, place in enumerate(places):
+        flat[place] = np.asarray(chosen[turn % len(chosen)]).astype(array.dtype)
+    return flat.reshape(shape)
+
+
+def _limits(dtype: DType) -> tuple[float, float]:
+    """The largest finite and the smallest normal number of a floating type."""
+    if dtype is DType.BFLOAT16:
+        return 3.3895313892515355e38, 2.0**-126
+    info = np.finfo(dtype.numpy)
+    return float(info.max), float(info.tiny)
+
+
+def _as(array: Any, dtype: DType) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(array).astype(dtype.numpy)
+
+
+# **** tensors ****
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An input of a case.
+
+    Attributes:
+        shape: its shape.
+        fill: makes its elements.
+        dtype: its element type; None for that of the case.
+        constant: part of the graph rather than given at run time.
+    """
+
+    shape: tuple[int, ...]
+    fill: Fill = normal
+    dtype: str | None = None
+    constant: bool = False
+
+    def make(self, random: np.random.Generator, dtype: DType) -> Array:
+        """The elements, for a case of this element type."""
+        return np.ascontiguousarray(
+            self.fill(random, self.shape, DType.of(self.dtype) if self.dtype else dtype)
+        ).reshape(self.shape)
+
+
+def t(*shape: int, fill: Fill = normal, dtype: str | None = None) -> Tensor:
+    """A tensor given at run time, standard normal unless told otherwise."""
+    return Tensor(shape, fill, dtype)
+
+
+def const(*shape: int, fill: Fill = normal, dtype: str | None = None) -> Tensor:
+    """A constant of the graph: weights."""
+    return Tensor(shape, fill, dtype, constant=True)
+
+
+def values(elements: Any, dtype: str | None = None, *, constant: bool = False) -> Tensor:
+    """A tensor with exactly these elements."""
+    array = np.asarray(elements)
+
+    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+        return _as(array, dtype)
+
+    return Tensor(array.shape, fill, dtype, constant)
+
+
+def ints(*elements: int) -> Tensor:
+    """A constant int64 vector: axes, shapes, pads."""
+    return values(np.array(elements, np.int64), "int64", constant=True)

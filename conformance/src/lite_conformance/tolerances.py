@@ -1,0 +1,98 @@
+"""How far a result may be from the truth, by kind of operator and element type.
+
+An element passes when ``|actual - expected| <= max(atol * magnitude, rtol * |expected|)``; note the maximum:
+this is stricter than NumPy's ``allclose``, which adds the two. Both are multiples of the element type's
+epsilon. The magnitude depends on the kind of operator:
+
+========== ============================= ==============================================================
+kind       examples                      magnitude
+========== ============================= ==============================================================
+EXACT      Transpose, Relu, all integers nothing is tolerated
+ARITHMETIC Add, Div, Sqrt                0: only the relative error counts
+RELATIVE   Exp, Pow                      0: for functions that span many magnitudes
+FUNCTION   Tanh, Erf, Log                1
+SUM        Conv, MatMul, ReduceSum       the same sum over the absolute values of its terms, element by
+                                         element: the factor in the classic bound for a dot product,
+                                         ``|fl(x.y) - x.y| <= gamma_n |x|.|y|`` (Higham, Accuracy and
+                                         Stability of Numerical Algorithms, section 3.1)
+SCALED     Softmax, LayerNormalization   the largest finite expected element of the output
+GRAPH      a few operators in a row      the same, with more room
+NETWORK    whole models                  the same, with more room still
+========== ============================= ==============================================================
+
+Results below the smallest normal number count as zero: flushing subnormal numbers is allowed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lite_core.ir import DType
+
+__all__ = [
+    "ARITHMETIC",
+    "EXACT",
+    "FUNCTION",
+    "GRAPH",
+    "NETWORK",
+    "RELATIVE",
+    "SCALED",
+    "SUM",
+    "Numerics",
+    "default_tolerance",
+    "epsilon",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Numerics:
+    """A kind of operator, numerically.
+
+    Attributes:
+        name: for the reader.
+        wide: ``(rtol, atol)`` for float32 and float64, in epsilons.
+        half: the same for float16 and bfloat16, whose sums are expected to be made in float32.
+        magnitude: what ``atol`` is relative to: ``"none"``, ``"one"``, ``"terms"`` or ``"tensor"``.
+        truth: ``"float64"``: the reference in float64 is the truth. ``"native"``: the reference in the
+            case's own type is, because the operator rounds, compares or only moves.
+    """
+
+    name: str
+    wide: tuple[float, float]
+    half: tuple[float, float]
+    magnitude: str
+    truth: str = "float64"
+
+
+EXACT = Numerics("exact", (0, 0), (0, 0), "none", "native")
+ARITHMETIC = Numerics("arithmetic", (4, 0), (2, 0), "none")
+RELATIVE = Numerics("relative", (32, 0), (4, 0), "none")
+FUNCTION = Numerics("function", (32, 32), (4, 4), "one")
+SUM = Numerics("sum", (32, 32), (4, 4), "terms")
+SCALED = Numerics("scaled", (64, 64), (6, 6), "tensor")
+GRAPH = Numerics("graph", (256, 256), (8, 8), "tensor")
+NETWORK = Numerics("network", (1000, 1000), (60, 60), "tensor")
+
+_EPSILON = {DType.FLOAT64: 2.0**-52, DType.FLOAT32: 2.0**-23, DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}
+_SMALLEST_NORMAL = {
+    DType.FLOAT64: 2.0**-1022,
+    DType.FLOAT32: 2.0**-126,
+    DType.FLOAT16: 2.0**-14,
+    DType.BFLOAT16: 2.0**-126,
+}
+
+
+def epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next larger number; 0 for types that are exact."""
+    return _EPSILON.get(dtype, 0.0)
+
+
+def smallest_normal(dtype: DType) -> float:
+    """Below it numbers are subnormal; 0 for types that are exact."""
+    return _SMALLEST_NORMAL.get(dtype, 0.0)
+
+
+def default_tolerance(numerics: Numerics, dtype: DType) -> tuple[float, float]:
+    """``(rtol, atol)`` of a kind of operator for an element type."""
+    factors = numerics.half if dtype.is_half else numerics.wide
+    return factors[0] * epsilon(dtype), factors[1] * epsilon(dtype)

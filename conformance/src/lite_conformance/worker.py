@@ -1,0 +1,111 @@
+"""The process that runs cases: ``python -m lite_conformance.worker``.
+
+It speaks JSON, one object on a line. First it reads its settings and answers with what it found (``ready``),
+or why there is nothing to test (``unavailable``, ``usage``); then each ``{"run": name}`` is answered by a record.
+Whatever the backend prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import IO, Any
+
+from lite_conformance.case import Case, Context, Settings
+from lite_conformance.catalogue import all_cases
+from lite_conformance.executor import execute
+from lite_conformance.expectations import Expectations, find_expectations, read_expectations
+from lite_conformance.outcome import Replay
+from lite_conformance.repro import write_script
+from lite_conformance.subject import Subject
+from lite_core.backend import API_VERSION
+from lite_core.errors import BackendUnavailableError, LiteError
+
+__all__ = ["EXAMPLE_MARK", "describe", "expectations_for", "keeper", "main"]
+
+#: Begins the line on standard error that says which example is about to run.
+EXAMPLE_MARK = "example: "
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints must not get between the answers
+    faulthandler.enable()
+    settings = Settings(**json.loads(sys.stdin.readline()))
+    try:
+        subject = Subject.open(settings.backend)
+        expectations = expectations_for(settings, subject)
+    except BackendUnavailableError as error:
+        return _answer(answers, {"unavailable": str(error)})
+    except LiteError as error:
+        return _answer(answers, {"usage": str(error)})
+    header = describe(subject, expectations)
+    _answer(answers, {"ready": header, "expectations": [asdict(entry) for entry in expectations.entries]})
+    cases = {case.name: case for case in all_cases(settings)}
+    subject.on_example = lambda text: print(EXAMPLE_MARK + text, file=sys.stderr, flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        case = cases[request["run"]]
+        context = Context(subject, settings, expectations.allowance(case.name))
+        keep = keeper(case, settings, request.get("repro"))
+        # A case that took a process down is run again to be kept: each run is written down before it starts.
+        subject.on_run = keep if request.get("again") else None
+        _answer(answers, {"record": execute(case, context, keep).to_dict()})
+    return None
+
+
+def keeper(case: Case, settings: Settings, folder: str | None) -> Callable[[Replay], object] | None:
+    """What writes a failure of a case down as a script, where a folder for scripts is given."""
+    return None if folder is None else partial(write_script, Path(folder), case.name, settings)
+
+
+def expectations_for(settings: Settings, subject: Subject) -> Expectations:
+    """The file that the settings name, or else the backend's own."""
+    if settings.expectations:
+        return read_expectations(Path(settings.expectations))
+    return find_expectations(subject.module)
+
+
+def describe(subject: Subject, expectations: Expectations) -> dict[str, Any]:
+    """Where the suite runs and with what: the report's header."""
+    names = ["lite-core", "lite-conformance", "numpy", "hypothesis"]
+    owner = next((r for r, b in subject.host.ask("lite_backends") if b is subject.backend), None)
+    if owner is not None and owner.version != "-":
+        names.append(owner.distribution)
+    return {
+        "backend": subject.backend.name,
+        "device": subject.device.label,
+        "device_name": subject.device.name,
+        "device_details": dict(subject.device.details),
+        "memory": subject.memory.space,
+        "plugin": owner.label if owner is not None and owner.version != "-" else "",
+        "api_version": API_VERSION,
+        "versions": {**{name: _version(name) for name in names}, "python": platform.python_version()},
+        "platform": f"{platform.system()}, {platform.machine()}",
+        "expectations": expectations.source,
+    }
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _answer(answers: IO[str], message: dict[str, Any]) -> None:
+    answers.write(json.dumps(message) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

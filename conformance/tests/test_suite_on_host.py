@@ -1,0 +1,80 @@
+"""The whole suite on the reference backend, as a user starts it: everything passes, and every operator is asked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from lite_conformance import Report, Status, read_report
+from lite_conformance.op_cases import all_tables
+from lite_core import ops
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("host")
+    command = [sys.executable, "-m", "lite_conformance", "--backend", "host", "--jobs", "2", "--timeout", "300"]
+    command += ["--json", "r.json", "--junit", "r.xml", "--html", "r.html"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    (folder / "output.txt").write_text(done.stdout + done.stderr)
+    (folder / "code.txt").write_text(str(done.returncode))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path) -> Report:
+    return read_report(folder / "r.json")
+
+
+def test_everything_passes(folder: Path, report: Report) -> None:
+    bad = [f"{r.status} {r.case}: {r.reason}" for r in report.records if r.status.is_bad]
+    assert not bad
+    assert (folder / "code.txt").read_text() == "0", (folder / "output.txt").read_text()[-3000:]
+
+
+def test_nothing_is_left_out_but_what_is_optional(report: Report) -> None:
+    others = {r.case: r.reason for r in report.records if r.status is not Status.PASSED}
+    assert set(others) == {"contract[save-and-restore]", "contract[damaged-save]"}, others
+    assert {r.level for r in report.records} == {0, 1, 2, 3, 4, 5}
+
+
+def test_every_operator_is_asked_in_every_element_type_it_has(report: Report) -> None:
+    asked = {(r.op, r.dtype) for r in report.records if r.suite == "ops" and r.status is Status.PASSED}
+    missing = [
+        (table.definition.qualified_name, dtype.value)
+        for table in all_tables()
+        for dtype in table.dtypes
+        if (table.definition.qualified_name, dtype.value) not in asked
+    ]
+    assert not missing
+    assert {d.qualified_name for d in ops.all_ops()} == {op for op, _ in asked}
+
+
+def test_every_operator_has_drawn_cases(report: Report) -> None:
+    drawn = {r.op for r in report.records if r.case.endswith(",drawn]")}
+    assert drawn == {d.qualified_name for d in ops.all_ops()}
+    assert all(r.examples > 1 for r in report.records if r.case.endswith(",drawn]"))
+
+
+def test_the_numbers_are_there(report: Report) -> None:
+    compared = [r for r in report.records if r.suite == "ops" and r.dtype == "float32" and r.tolerance is not None]
+    assert compared
+    for record in compared:
+        assert record.measured is not None
+        assert record.tolerance is not None
+        assert record.measured.required_rtol <= record.tolerance.rtol
+        assert not record.tolerance.loosened
+    assert report.weighted_pass_rate() == 1.0
+
+
+def test_the_reports_agree(folder: Path, report: Report) -> None:
+    plain = json.loads((folder / "r.json").read_text())
+    assert plain["counts"]["passed"] == sum(r.status is Status.PASSED for r in report.records)
+    suites = ElementTree.parse(folder / "r.xml").getroot()
+    assert sum(1 for _ in suites.iter("testcase")) == len(report.records)
+    assert "Conv" in (folder / "r.html").read_text(encoding="utf-8")

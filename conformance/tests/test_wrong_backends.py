@@ -1,0 +1,104 @@
+"""The suite itself is tested: each backend that is wrong on purpose is caught at the level that exists for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lite_conformance import Record, Status, check_backend
+
+FILE = Path(__file__).with_name("wrong_backends.py")
+
+# A few operators in one element type: what the wrong backends claim to have.
+OPERATORS = ("Add[f32,*]", "Relu[f32,*]", "Softmax[f32,*]", "MatMul[f32,*]")
+CONTRACT = ("probe[*]", "contract[*]")
+LEAKS = ("stress[lives]", "stress[runs]")
+STRESS = tuple(f"stress[{what},{op}]" for what in ("deterministic", "threads", "fence") for op in ("Add", "Softmax"))
+ALL = (*CONTRACT, *OPERATORS, *STRESS)
+
+
+@dataclass(frozen=True)
+class Catch:
+    """Where a mistake must be seen.
+
+    Attributes:
+        name: of the backend in wrong_backends.py.
+        level: the lowest level with a bad record.
+        status: of a record there.
+        case: the beginning of that record's name.
+        reason: part of its reason.
+        cases: what is run.
+        only: when given, every bad record's name begins with one of these.
+    """
+
+    name: str
+    level: int
+    status: Status
+    case: str
+    reason: str
+    cases: tuple[str, ...] = ALL
+    only: tuple[str, ...] = ()
+
+
+CATCHES = [
+    Catch("two_devices_one_number", 0, Status.FAILED, "probe[devices]", "same index", only=("probe[devices]",)),
+    Catch("dies_in_probe", 0, Status.CRASHED, "probe[open]", "SIGSEGV"),
+    Catch("no_without_a_reason", 0, Status.FAILED, "probe[unknown-operator]", "without a reason"),
+    Catch("raises_in_supports", 1, Status.FAILED, "contract[answers-for-unknown", "TypeError", only=("contract",)),
+    Catch("restores_anything", 1, Status.FAILED, "contract[damaged-save]", "cut short", only=("contract[damaged",)),
+    Catch("returns_a_view", 1, Status.FAILED, "contract[runs]", "instead of filling it"),
+    Catch("modifies_its_input", 1, Status.FAILED, "contract[", "changed its input"),
+    Catch("off_by_one_row", 2, Status.FAILED, "Add[f32,", "wrong", cases=OPERATORS),
+    Catch("ignores_axis", 2, Status.FAILED, "Softmax[f32,", "wrong", cases=OPERATORS, only=("Softmax",)),
+    Catch("writes_past_the_end", 2, Status.FAILED, "Add[f32,", "past its end", cases=OPERATORS),
+    Catch("leaves_the_tail", 2, Status.FAILED, "Add[f32,", "wrong", cases=OPERATORS),
+    Catch("half_precision", 2, Status.FAILED, "Add[f32,", "wrong", cases=OPERATORS),
+    Catch("loses_nan", 2, Status.FAILED, "Add[f32,", "expected nan", cases=OPERATORS),
+    Catch("raises", 2, Status.FAILED, "Add[f32,", "IndexError", cases=OPERATORS),
+    Catch("hangs", 2, Status.HUNG, "Add[f32,", "not done after 3 s", cases=("Add[f32,*]",)),
+    Catch("segfaults", 2, Status.CRASHED, "Add[f32,", "SIGSEGV", cases=("Add[f32,*]",)),
+    Catch("exits", 2, Status.CRASHED, "MatMul[f32,", "exit code 7", cases=OPERATORS, only=("MatMul",)),
+    Catch("reads_past_the_end", 5, Status.CRASHED, "stress[fence", "SIGSEGV", only=("stress[fence",)),
+    Catch("not_deterministic", 5, Status.FAILED, "stress[deterministic", "another result", cases=STRESS),
+    Catch("not_thread_safe", 5, Status.FAILED, "stress[threads", "another result", only=("stress[threads",)),
+    Catch("leaks", 5, Status.FAILED, "stress[runs]", "grow", cases=LEAKS),
+    Catch("keeps_executables", 5, Status.FAILED, "stress[lives]", "grow", cases=LEAKS, only=("stress[lives]",)),
+]
+
+
+def run(name: str, cases: tuple[str, ...]) -> list[Record]:
+    return check_backend(f"{FILE}:backend_{name}", cases=cases, jobs=2, timeout=3.0)
+
+
+@pytest.mark.parametrize("catch", CATCHES, ids=lambda c: c.name)
+def test_a_mistake_is_caught_where_it_should_be(catch: Catch) -> None:
+    bad = [r for r in run(catch.name, catch.cases) if r.status.is_bad]
+    assert bad, f"nothing is wrong with {catch.name}"
+    assert min(r.level for r in bad) == catch.level
+    told = [f"{r.status} {r.case}: {r.reason}" for r in bad]
+    found = [r for r in bad if r.status is catch.status and r.case.startswith(catch.case)]
+    assert any(catch.reason in r.reason for r in found), told
+    if catch.only:
+        assert all(r.case.startswith(catch.only) for r in bad), told
+
+
+def test_without_a_mistake_nothing_is_caught() -> None:
+    records = run("right", (*ALL, *LEAKS))
+    assert not [r for r in records if r.status.is_bad]
+    assert {r.level for r in records if r.status is Status.PASSED} == {0, 1, 2, 5}
+
+
+def test_every_mistake_has_a_catch() -> None:
+    import wrong_backends
+
+    assert {c.name for c in CATCHES} | {"right"} == set(wrong_backends.BACKENDS)
+
+
+def test_a_crash_names_the_example_and_where_it_happened() -> None:
+    (record,) = run("segfaults", ("Add[f32,drawn]",))
+    assert record.status is Status.CRASHED
+    assert "Add(float32[" in record.reason
+    assert "in segfaults" in record.details
+    assert "--case 'Add[f32,drawn]' --seed 0" in record.repro

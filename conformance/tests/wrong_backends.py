@@ -1,0 +1,289 @@
+"""Backends that are wrong on purpose, each in one way; named on a command line as ``wrong_backends:name``."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Stale, Yes
+from lite_core.builtin import HostBackend
+from lite_core.ir import Node
+from lite_core.ops.evaluate import evaluate_graph
+
+Array = np.ndarray[Any, Any]
+Compute = Callable[["WrongExecutable", Sequence[Buffer], Sequence[Buffer]], None]
+
+OPERATORS = ("Add", "Relu", "Softmax", "MatMul")
+
+
+class WrongExecutable:
+    """Runs a partition by the references, and what is wrong with it."""
+
+    scratch_bytes = 0
+
+    def __init__(self, part: Partition, compute: Compute) -> None:
+        self.graph = part.graph
+        self._compute = compute
+
+    def results(self, inputs: Sequence[Buffer]) -> list[Array]:
+        return evaluate_graph(self.graph, [b.data for b in inputs])
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
+        self._compute(self, inputs, outputs)
+
+
+class WrongBackend(HostBackend):
+    """A few operators, computed by a function that makes one mistake."""
+
+    def __init__(self, name: str, compute: Compute) -> None:
+        self.name = name
+        self.compute = compute
+
+    def probe(self) -> list[Device]:
+        return [Device(self.name, name="wrong on purpose")]
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        return Yes() if node.op in OPERATORS and not node.domain else No(f"{self.name} has no {node.qualified_op}")
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        return WrongExecutable(part, self.compute)
+
+
+def right(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """No mistake."""
+    for buffer, result in zip(outputs, executable.results(inputs)):
+        buffer.store(result)
+
+
+def off_by_one_row(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """The last row is that before it."""
+    for buffer, result in zip(outputs, executable.results(inputs)):
+        wrong = result.copy()
+        if wrong.ndim and wrong.shape[0] > 1:
+            wrong[-1] = wrong[-2]
+        buffer.store(wrong)
+
+
+def ignores_axis(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """Softmax is taken along the last axis whatever the node says."""
+    (node,) = executable.graph.nodes
+    if node.op == "Softmax":
+        node = Node("Softmax", node.inputs, node.outputs, {"axis": -1}, name=node.name)
+        graph = executable.graph.copy()
+        graph.nodes[0].attributes["axis"] = -1
+        outputs[0].store(evaluate_graph(graph, [b.data for b in inputs])[0])
+    else:
+        right(executable, inputs, outputs)
+
+
+def writes_past_the_end(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """A vector store that is not masked at the tail."""
+    right(executable, inputs, outputs)
+    data = outputs[0].data
+    if data.size % 4:
+        ctypes.memset(data.ctypes.data + data.nbytes, 0, (4 - data.size % 4) * data.itemsize)
+
+
+def reads_past_the_end(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """A vector load that is not masked at the tail; its value is never used."""
+    data = inputs[0].data
+    ctypes.string_at(data.ctypes.data + data.nbytes, 16)
+    right(executable, inputs, outputs)
+
+
+def leaves_the_tail(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """Elements after the last full vector are not written."""
+    for buffer, result in zip(outputs, executable.results(inputs)):
+        flat = buffer.data.reshape(-1)
+        whole = flat.size - flat.size % 4
+        flat[:whole] = result.reshape(-1)[:whole]
+
+
+def returns_a_view(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """The output is a view of memory that the next run uses again."""
+    result = executable.results(inputs)[0]
+    kept = executable.__dict__.setdefault("kept", np.empty(result.shape, result.dtype))
+    kept[...] = result
+    outputs[0].data = kept[...]
+
+
+def modifies_its_input(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """It computes in place."""
+    right(executable, inputs, outputs)
+    if inputs and inputs[0].data.nbytes == outputs[0].data.nbytes:
+        ctypes.memmove(inputs[0].data.ctypes.data, outputs[0].data.ctypes.data, outputs[0].data.nbytes)
+
+
+_kept_forever: list[Array] = []
+
+
+def leaks(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """A temporary of every run is never freed."""
+    _kept_forever.append(inputs[0].data.copy())
+    right(executable, inputs, outputs)
+
+
+def not_thread_safe(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """One scratch array for all threads."""
+    result = executable.results(inputs)[0]
+    shared = executable.__dict__.setdefault("shared", np.empty(result.shape, result.dtype))
+    shared[...] = result
+    time.sleep(1e-4)
+    outputs[0].store(shared.copy())
+
+
+def hangs(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """Empty tensors are waited for."""
+    if inputs[0].data.size == 0:
+        threading.Event().wait()
+    right(executable, inputs, outputs)
+
+
+def segfaults(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """Empty tensors are read at address 0."""
+    if inputs[0].data.size == 0:
+        ctypes.string_at(0)
+    right(executable, inputs, outputs)
+
+
+def exits(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """A library that ends the process."""
+    if executable.graph.nodes[0].op == "MatMul":
+        os._exit(7)
+    right(executable, inputs, outputs)
+
+
+_count = itertools.count()
+
+
+def not_deterministic(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """Every fiftieth run rounds another way."""
+    result = executable.results(inputs)[0]
+    if next(_count) % 50 == 49 and result.dtype == np.float32:
+        result = np.nextafter(result, np.float32(np.inf))
+    outputs[0].store(result)
+
+
+def half_precision(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """Results pass through float16."""
+    result = executable.results(inputs)[0]
+    with np.errstate(all="ignore"):
+        outputs[0].store(result.astype(np.float16).astype(result.dtype) if result.dtype.kind == "f" else result)
+
+
+def loses_nan(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """As a maximum made of a comparison does."""
+    result = executable.results(inputs)[0]
+    outputs[0].store(np.where(np.isnan(result), 0, result).astype(result.dtype) if result.dtype.kind == "f" else result)
+
+
+def raises(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """It fails on scalars."""
+    if inputs[0].data.ndim == 0:
+        raise IndexError("tuple index out of range")
+    right(executable, inputs, outputs)
+
+
+_MISTAKES = (
+    right,
+    off_by_one_row,
+    ignores_axis,
+    writes_past_the_end,
+    reads_past_the_end,
+    leaves_the_tail,
+    returns_a_view,
+    modifies_its_input,
+    leaks,
+    not_thread_safe,
+    hangs,
+    segfaults,
+    exits,
+    not_deterministic,
+    half_precision,
+    loses_nan,
+    raises,
+)
+
+#: By name; the module's attributes ``backend_NAME`` are the same.
+BACKENDS = {mistake.__name__: WrongBackend(mistake.__name__, mistake) for mistake in _MISTAKES}
+
+
+class NoWithoutAReason(WrongBackend):
+    """It refuses without a word."""
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        return Yes() if node.op in OPERATORS else No("")
+
+
+class RaisesInSupports(WrongBackend):
+    """It looks at shapes that nobody knows yet."""
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        if node.op in OPERATORS and len(node.inputs[0].type.shape) > 4:  # type: ignore[union-attr, arg-type]
+            return No("more than four dimensions")
+        return super().supports(node, device)
+
+
+class KeepsExecutables(WrongBackend):
+    """A cache without a bound."""
+
+    _cache: dict[int, Any] = {}  # noqa: RUF012 - the mistake
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        self._cache[len(self._cache)] = [a.copy() for a in part.graph.constants.values()], np.ones((256, 256))
+        return WrongExecutable(part, right)
+
+
+class SavedExecutable(WrongExecutable):
+    def save(self) -> bytes:
+        return b"saved"
+
+
+class RestoresAnything(WrongBackend):
+    """It does not look at what it restores."""
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        return SavedExecutable(part, right)
+
+    def restore(self, blob: bytes, part: Partition, device: Device, options: Options) -> Executable | Stale:
+        return SavedExecutable(part, right)
+
+
+class TwoDevicesOneNumber(WrongBackend):
+    """Two devices that cannot be told apart."""
+
+    def probe(self) -> list[Device]:
+        return [Device(self.name, name="one"), Device(self.name, name="other")]
+
+
+class DiesInProbe(WrongBackend):
+    """A driver that takes the process down while it is looked for."""
+
+    def probe(self) -> list[Device]:
+        ctypes.string_at(0)
+        return []
+
+
+for _kind, _name in (
+    (NoWithoutAReason, "no_without_a_reason"),
+    (RaisesInSupports, "raises_in_supports"),
+    (KeepsExecutables, "keeps_executables"),
+    (RestoresAnything, "restores_anything"),
+    (TwoDevicesOneNumber, "two_devices_one_number"),
+    (DiesInProbe, "dies_in_probe"),
+):
+    BACKENDS[_name] = _kind(_name, right)
+
+
+def __getattr__(name: str) -> WrongBackend:
+    try:
+        return BACKENDS[name.removeprefix("backend_")]
+    except KeyError:
+        raise AttributeError(name) from None

@@ -1,0 +1,89 @@
+"""The backends that plugins give, and which of them may be used."""
+
+from __future__ import annotations
+
+import os
+
+from lite_core.backend import API_VERSION, Backend
+from lite_core.builtin import HostBackend, NullBackend
+from lite_core.errors import PluginError
+from lite_core.plugins.hooks import hookimpl
+from lite_core.plugins.host import PluginHost, default_host
+
+__all__ = ["allowed_backends", "available_backends", "host_with", "installed_backends", "left_out_backends"]
+
+
+def installed_backends(host: PluginHost | None = None) -> dict[str, Backend]:
+    """Every backend by name: the built-in ones, then the plugins'.
+
+    A backend whose name is taken is recorded and left out.
+    """
+    host = host or default_host()
+    backends: dict[str, Backend] = {}
+    owners: dict[str, str] = {}
+    for builtin in (HostBackend(), NullBackend()):
+        backends[builtin.name] = builtin
+        owners[builtin.name] = "lite-core itself"
+    for record, backend in host.ask("lite_backends"):
+        if backend.name in backends:
+            taken = f"the backend name {backend.name!r} is taken by {owners[backend.name]}"
+            host.reject(record, "lite_backends", taken, backend)
+        else:
+            backends[backend.name] = backend
+            owners[backend.name] = record.label
+    return backends
+
+
+def allowed_backends() -> frozenset[str] | None:
+    """The backends that ``LITE_BACKENDS=x86,opencl`` allows; None, all of them, where it is not set.
+
+    ``host`` is always among them; when it is set and empty, ``host`` is the only one.
+    """
+    listed = os.environ.get("LITE_BACKENDS")
+    if listed is None:
+        return None
+    return frozenset({"host", *(name.strip() for name in listed.split(",") if name.strip())})
+
+
+def available_backends(host: PluginHost | None = None) -> dict[str, Backend]:
+    """Every backend that may be used, by name: the installed ones that ``LITE_BACKENDS`` allows."""
+    allowed = allowed_backends()
+    return {name: b for name, b in installed_backends(host).items() if allowed is None or name in allowed}
+
+
+def left_out_backends(host: PluginHost | None = None) -> dict[str, str]:
+    """Every backend that is installed and may not be used, with the reason."""
+    allowed = allowed_backends()
+    reason = f"LITE_BACKENDS={os.environ.get('LITE_BACKENDS')} leaves it out"
+    return {name: reason for name in installed_backends(host) if allowed is not None and name not in allowed}
+
+
+def host_with(*backends: Backend) -> PluginHost:
+    """A host that knows exactly these backends (and the built-in ones), and no installed plugin: for tests.
+
+    Example::
+
+        session = lite.load(graph, backend="toy", fallback="never", plugins=host_with(backend))
+
+    Raises:
+        PluginError: one lacks a part of the contract, or its name is taken.
+    """
+    host = PluginHost(list)
+    record = host.register(_Backends(backends), "host_with")
+    installed_backends(host)
+    if record.failed:
+        raise PluginError(f"these backends cannot be used: {record.error}")
+    return host
+
+
+class _Backends:
+    """A plugin that gives the backends it was made with."""
+
+    LITE_API_VERSION = API_VERSION
+
+    def __init__(self, backends: tuple[Backend, ...]) -> None:
+        self._backends = backends
+
+    @hookimpl
+    def lite_backends(self) -> tuple[Backend, ...]:
+        return self._backends

@@ -1,0 +1,228 @@
+"""Loading plugins from entry points and asking their hooks, each isolated from the others."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from time import perf_counter
+from typing import Any
+
+import pluggy
+
+from lite_core import ops
+from lite_core.errors import PluginError
+from lite_core.ops import OpDef
+from lite_core.plugins.hooks import CONTRACTS, ENTRY_POINT_GROUP, HookSpecs
+from lite_core.plugins.record import PluginRecord, record_of
+from lite_core.plugins.versions import api_problem, requirement_problem
+
+__all__ = ["PluginHost", "default_host"]
+
+# LITE_TRACE_PLUGINS=1 shows all of it, see lite_core.log.
+logger = logging.getLogger("lite.plugins")
+
+
+class PluginHost:
+    """Loads plugins from entry points and asks their hooks, isolating each plugin.
+
+    Args:
+        entry_points: where plugins come from; the environment's ``lite.plugins`` group by default.
+    """
+
+    def __init__(self, entry_points: Callable[[], Iterable[metadata.EntryPoint]] | None = None) -> None:
+        self._entry_points = entry_points or (lambda: metadata.entry_points(group=ENTRY_POINT_GROUP))
+        self._lock = threading.RLock()
+        self._records: list[PluginRecord] | None = None
+        self._pending: list[tuple[PluginRecord, metadata.EntryPoint]] = []
+        self._manager = pluggy.PluginManager("lite")
+        self._manager.add_hookspecs(HookSpecs)
+        self._loaded: list[tuple[PluginRecord, object]] = []
+        self._answers: dict[str, list[tuple[PluginRecord, Any]]] = {}
+        self._loading = False
+
+    def discover(self) -> list[PluginRecord]:
+        """Every installed plugin, from metadata alone; nothing is imported."""
+        with self._lock:
+            if self._records is None:
+                start = perf_counter()
+                found = [(record_of(entry), entry) for entry in self._entry_points()]
+                found.sort(key=lambda pair: (pair[0].distribution, pair[0].name))
+                owners: dict[str, PluginRecord] = {}
+                duplicates: list[PluginRecord] = []
+                self._records = []
+                for record, entry in found:
+                    owner = owners.setdefault(record.name, record)
+                    if owner is record:
+                        self._pending.append((record, entry))
+                    elif (owner.module, owner.distribution) == (record.module, record.distribution):
+                        continue  # one distribution seen twice on sys.path
+                    else:
+                        duplicates.append(record)
+                    self._records.append(record)
+                    logger.debug("plugin %s is found, it is the module %s", record.label, record.module)
+                logger.debug("%d plugins found in %s", len(self._records), _since(start))
+                for record in duplicates:
+                    taken = f"the name is taken by {owners[record.name].label}, uninstall one"
+                    self._fail(record, "duplicate", taken)
+            return self._records
+
+    def records(self) -> list[PluginRecord]:
+        """Every installed plugin after loading all that can be loaded."""
+        self._load()
+        return self.discover()
+
+    def ask(self, hook: str) -> list[tuple[PluginRecord, Any]]:
+        """What the plugins give for a hook, each item with the plugin it comes from.
+
+        An item that lacks a part of its contract is recorded and left out.
+        """
+        with self._lock:
+            if hook not in self._answers:
+                self._load()
+                answers = [(r, item) for r, plugin in self._loaded for item in self._ask_one(hook, r, plugin)]
+                if self._loading:
+                    return answers  # a plugin asks while plugins are being loaded: not the whole answer yet
+                self._answers[hook] = answers
+            return list(self._answers[hook])
+
+    def register(self, plugin: object, name: str, distribution: str = "this process") -> PluginRecord:
+        """Add a plugin by hand: a module or object with hooks, for tests and notebooks."""
+        with self._lock:
+            self._load()
+            record = PluginRecord(name, distribution, "-", getattr(plugin, "__name__", type(plugin).__name__))
+            self.discover().append(record)
+            self._register(record, plugin)
+            self._answers.clear()
+            self._add_operators()
+            return record
+
+    def reject(self, record: PluginRecord, stage: str, error: str, item: object = None) -> None:
+        """Record that something a plugin gave cannot be used; ``item`` is not given out again."""
+        with self._lock:
+            if item is not None and stage in self._answers:
+                self._answers[stage] = [pair for pair in self._answers[stage] if pair[1] is not item]
+            self._fail(record, stage, error)
+
+    # **** loading ****
+
+    def _load(self) -> None:
+        with self._lock:
+            self.discover()
+            if self._loading or not self._pending:
+                return
+            self._loading = True
+            try:
+                while self._pending:
+                    self._import(*self._pending.pop(0))
+            finally:
+                self._loading = False
+            self._add_operators()
+
+    def _import(self, record: PluginRecord, entry: metadata.EntryPoint) -> None:
+        with self._isolated(record, "version"):
+            problem = requirement_problem((entry.dist and entry.dist.requires) or ())
+            if problem:
+                self._refuse_version(record, problem)
+        if record.failed:
+            return
+        with self._isolated(record, "import"):
+            # Said before and after: what ends the whole process on import leaves its name as the last line.
+            logger.debug("plugin %s: importing %s", record.label, record.module)
+            start = perf_counter()
+            plugin = entry.load()
+            logger.debug("plugin %s: %s imported in %s", record.label, record.module, _since(start))
+            self._register(record, plugin)
+
+    @contextmanager
+    def _isolated(self, record: PluginRecord, stage: str) -> Iterator[None]:
+        """Whatever a plugin raises here, SystemExit included, is recorded and hurts nobody else."""
+        try:
+            yield
+        except (KeyboardInterrupt, PluginError):
+            raise
+        except BaseException as error:
+            self._fail(record, stage, f"{type(error).__name__}: {error}", error)
+
+    def _add_operators(self) -> None:
+        """Extend the opset by what plugins declare; each operator needs a domain of the plugin's own."""
+        for record, definition in self.ask("lite_ops"):
+            if not isinstance(definition, OpDef):
+                self._fail(record, "lite_ops", f"{definition!r} is not an OpDef")
+            elif definition.domain in ("", "lite"):
+                self._fail(record, "lite_ops", f"{definition.qualified_name} is in a domain that is Lite's own")
+            elif ops.find(definition.name, definition.domain) not in (None, definition):
+                self._fail(record, "lite_ops", f"operator {definition.qualified_name} is already defined")
+            else:
+                ops.add(definition)
+
+    def _register(self, record: PluginRecord, plugin: object) -> None:
+        with self._isolated(record, "version"):
+            problem = api_problem(getattr(plugin, "LITE_API_VERSION", None))
+            if problem:
+                self._refuse_version(record, problem)
+        if record.failed:
+            return
+        with self._isolated(record, "register"):
+            try:
+                self._manager.register(plugin, name=f"{record.distribution}:{record.name}")
+                self._manager.check_pending()
+            except BaseException:
+                if self._manager.is_registered(plugin):
+                    self._manager.unregister(plugin)
+                raise
+            record.stage = "ready"
+            self._loaded.append((record, plugin))
+            logger.debug("plugin %s is registered", record.label)
+
+    def _ask_one(self, hook: str, record: PluginRecord, plugin: object) -> list[Any]:
+        others = [p for _, p in self._loaded if p is not plugin]
+        accepted: list[Any] = []
+        caller = self._manager.subset_hook_caller(hook, remove_plugins=others)
+        if not caller.get_hookimpls():
+            return accepted
+        logger.debug("plugin %s: asked for %s", record.label, hook)
+        start = perf_counter()
+        with self._isolated(record, hook):
+            for result in caller():
+                for item in result:
+                    missing = [m for m in CONTRACTS[hook] if not hasattr(item, m)]
+                    if missing:
+                        self._fail(record, hook, f"{item!r} lacks {', '.join(missing)}")
+                    elif not isinstance(item.name, str):
+                        self._fail(record, hook, f"the name of {item!r} is not a string")
+                    else:
+                        accepted.append(item)
+        if accepted:
+            record.provides[hook] = [item.name for item in accepted]
+        given = ", ".join(record.provides.get(hook, ())) or "nothing"
+        logger.debug("plugin %s: %s gave %s in %s", record.label, hook, given, _since(start))
+        return accepted
+
+    def _refuse_version(self, record: PluginRecord, problem: str) -> None:
+        self._fail(record, "version", f"{problem}; install versions of lite-core and {record.distribution} that fit")
+
+    def _fail(self, record: PluginRecord, stage: str, error: str, cause: BaseException | None = None) -> None:
+        record.stage, record.error = stage, error
+        if cause is not None:
+            record.traceback = "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
+        message = f"plugin {record.label} failed at {stage}, what it gives there is left out: {error}"
+        if os.environ.get("LITE_STRICT_PLUGINS") == "1":
+            raise PluginError(message) from cause
+        logger.warning("%s (`lite doctor` shows the details)", message)
+
+
+def _since(start: float) -> str:
+    return f"{(perf_counter() - start) * 1e3:.1f} ms"
+
+
+_default = PluginHost()
+
+
+def default_host() -> PluginHost:
+    """The process's plugins."""
+    return _default

@@ -1,0 +1,63 @@
+"""Plugins that really are installed: what pip leaves behind after installing a wheel, in a folder of the test's own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+from lite_core.plugins import ENTRY_POINT_GROUP, PluginHost
+
+GOOD = """
+import numpy as np
+from lite_core.kernel_backend import KernelBackend
+from lite_core.plugins import hookimpl
+
+LITE_API_VERSION = 1
+
+backend = KernelBackend("{name}")
+
+@backend.kernel("Relu", dtypes=["float32"])
+def relu(x, *, out):
+    np.maximum(x, 0, out=out)
+
+@hookimpl
+def lite_backends():
+    return [backend]
+"""
+
+
+def install(
+    folder: Path, name: str, source: str, *, distribution: str = "", version: str = "1.0", requires: Sequence[str] = ()
+) -> None:
+    """Leave in ``folder`` what pip leaves there: a module, and a dist-info with an entry point."""
+    distribution = distribution or f"lite-{name.replace('_', '-')}"
+    module = f"{distribution.replace('-', '_')}_plugin"
+    (folder / f"{module}.py").write_text(source.replace("{name}", name))
+    info = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    lines = ["Metadata-Version: 2.1", f"Name: {distribution}", f"Version: {version}"]
+    lines += [f"Requires-Dist: {requirement}" for requirement in requires]
+    (info / "METADATA").write_text("\n".join(lines) + "\n")
+    (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{name} = {module}\n")
+
+
+def host_of(site: Path) -> PluginHost:
+    """A host that sees only what is installed in ``site``."""
+
+    def entry_points() -> list[metadata.EntryPoint]:
+        found = metadata.distributions(path=[str(site)])
+        return [e for d in found for e in d.entry_points if e.group == ENTRY_POINT_GROUP]
+
+    return PluginHost(entry_points)
+
+
+def lite(site: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command line with what is installed in ``site`` beside everything else."""
+    path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "lite_core", *arguments]
+    variables = {**os.environ, "PYTHONPATH": path, **environment}
+    return subprocess.run(command, capture_output=True, text=True, env=variables)

@@ -1,1 +1,0 @@
-"""The ONNX project's node test data, run against the references."""

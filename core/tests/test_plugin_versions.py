@@ -1,0 +1,95 @@
+"""Whether a plugin fits this lite-core: its package's requirement, before the import, and its API version."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from installed_plugins import GOOD, host_of, install
+
+from lite_core import __version__
+from lite_core.backend import API_VERSION
+from lite_core.errors import PluginError
+from lite_core.plugins import available_backends
+from lite_core.plugins.versions import api_problem, requirement_problem
+
+
+@pytest.mark.parametrize(
+    ("requirement", "wanted"),
+    [
+        ("lite-core<0.4,>=0.3", "<0.4,>=0.3"),
+        ("Lite_Core >=0.3", ">=0.3"),
+        ("lite.core[extra]>=0.3", ">=0.3"),
+        ("lite-core (>=0.3)", ">=0.3"),
+    ],
+)
+def test_a_requirement_that_is_not_met_names_both_versions(requirement: str, wanted: str) -> None:
+    problem = requirement_problem(["numpy>=99", requirement], "0.2.1")
+    assert problem == f"requires lite-core {wanted}, this is lite-core 0.2.1"
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        "lite-core",
+        "lite-core>=0.2,<0.3",
+        "lite-core>=0.2.1rc1",
+        "lite-core-extras>=9",
+        "numpy>=9",
+        'lite-core>=9; extra == "new"',
+        "lite-core @ https://example.org/lite_core.whl",
+        "!",
+    ],
+)
+def test_requirements_that_forbid_nothing(requirement: str) -> None:
+    assert requirement_problem([requirement], "0.2.1") == ""
+
+
+def test_a_plugin_that_requires_another_core_is_recorded_and_not_imported(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(site, "good", GOOD, requires=[f"lite-core=={__version__}", "numpy"])
+    install(site, "newer", "raise RuntimeError('imported')\n", requires=["numpy", "lite-core<10,>=9"])
+    host = host_of(site)
+    assert "good" in available_backends(host)
+    record = next(r for r in host.records() if r.name == "newer")
+    assert record.stage == "version"
+    assert f"requires lite-core <10,>=9, this is lite-core {__version__}" in record.error
+    assert "install versions of lite-core and lite-newer that fit" in record.error
+    assert "lite_newer_plugin" not in sys.modules
+    monkeypatch.setenv("LITE_STRICT_PLUGINS", "1")
+    with pytest.raises(PluginError, match="'newer' .lite-newer 1.0. failed at version"):
+        available_backends(host_of(site))
+
+
+@pytest.mark.parametrize("stated", [API_VERSION, (API_VERSION, API_VERSION), (0, API_VERSION), (API_VERSION, 99)])
+def test_api_versions_that_fit(stated: object) -> None:
+    assert api_problem(stated) == ""
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        (None, "states no LITE_API_VERSION, this lite-core speaks API 1"),
+        (2, "is written for API 2, this lite-core speaks API 1"),
+        ((2, 3), "is written for API 2 to 3, this lite-core speaks API 1"),
+        ((-1, 0), "is written for API -1 to 0, this lite-core speaks API 1"),
+        *(
+            (wrong, f"states LITE_API_VERSION = {wrong!r}; it must be a whole number or a range")
+            for wrong in ("1", 1.0, True, [1, 2], (1,), (1, 2, 3), (2, 1), (0, 1.5), ("0", "1"))
+        ),
+    ],
+)
+def test_api_versions_that_do_not(stated: Any, message: str) -> None:
+    assert api_problem(stated).startswith(message)
+
+
+def test_a_plugin_for_a_range_of_versions(site: Path) -> None:
+    install(site, "ranged", GOOD.replace("LITE_API_VERSION = 1", "LITE_API_VERSION = (1, 2)"))
+    install(site, "later", GOOD.replace("LITE_API_VERSION = 1", "LITE_API_VERSION = (2, 3)"))
+    host = host_of(site)
+    assert "ranged" in available_backends(host)
+    later = next(r for r in host.records() if r.name == "later")
+    assert (later.stage, "API 2 to 3, this lite-core speaks API 1" in later.error) == ("version", True)

@@ -106,6 +106,7 @@ def test_zero_size_inputs():
     assert run("Tile", np.ones((2, 3)), np.array([0, 1])).shape == (0, 3)
     assert run("DepthToSpace", np.zeros((0, 4, 2, 2)), blocksize=2).shape == (0, 1, 4, 4)
     assert run("ReverseSequence", np.zeros((0, 4)), np.zeros(4, dtype=np.int64)).shape == (0, 4)
+    assert run("Reshape", np.zeros((0, 4, 6)), np.array([0, -1, 2])).shape == (0, 12, 2)  # -1 beside a copied 0
     assert run("Compress", empty, np.array([True, False, True]), axis=1).shape == (0, 2)
     assert run("Trilu", np.zeros((0, 3))).shape == (0, 3)
 

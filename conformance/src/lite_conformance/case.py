@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lite_conformance.checks import Allowance
 from lite_conformance.outcome import Outcome
 from lite_conformance.subject import Subject
+from lite_core.errors import InputError
 
 __all__ = ["Case", "Context", "Settings"]
 
@@ -17,12 +18,15 @@ class Settings:
     """What a run of the suite is asked to do; the same in every process that takes part.
 
     Attributes:
-        backend: see :func:`lite_conformance.subject.find_backend`.
+        backend: see :func:`lite_conformance.finding.find_backend`.
         seed: of all random numbers.
         examples: how many examples hypothesis draws for an operator and element type.
         models: model files to run in level 4.
         node_data: folder or wheel with the ONNX project's node data; None takes that of the installed onnx.
         expectations: file to take instead of the backend's own ``conformance.toml``.
+
+    Raises:
+        InputError: the seed is negative, or there are no examples.
     """
 
     backend: str
@@ -31,6 +35,12 @@ class Settings:
     models: Sequence[str] = ()
     node_data: str | None = None
     expectations: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise InputError(f"seed must be a whole number of at least 0, is {self.seed!r}")
+        if not isinstance(self.examples, int) or self.examples < 1:
+            raise InputError(f"examples must be a whole number of at least 1, is {self.examples!r}")
 
 
 @dataclass(frozen=True, slots=True)

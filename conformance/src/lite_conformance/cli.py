@@ -6,8 +6,12 @@ Exit codes: 0 everything that ran passed, 1 something failed, 2 wrong usage, 3 t
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,6 +30,7 @@ from lite_core.errors import BackendUnavailableError, InputError, LiteError
 
 __all__ = ["exit_code", "main"]
 
+_PATIENCE_SECONDS = 3.0
 EXIT_FAILURE, EXIT_USAGE, EXIT_UNAVAILABLE, EXIT_NOTHING, EXIT_CRASH = 1, 2, 3, 4, 5
 
 
@@ -57,7 +62,7 @@ def conformance() -> None:
 @click.option("--backend", "-b", help="An installed backend (opencl, opencl:1), module:attribute or file.py:attribute.")
 @click.option("--level", "-l", default="L5", show_default=True, help="L2: levels 0 to 2. L2-L3: these only.")
 @click.option("--case", "cases", multiple=True, help="Only cases with this name; * and ? are wildcards. Repeatable.")
-@click.option("--seed", default=0, show_default=True, help="Of all random numbers.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of all random numbers.")
 @click.option("--examples", default=20, show_default=True, type=click.IntRange(1), help="Drawn per operator and type.")
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Worker processes.  [default: the processors, at most 8]")
 @click.option(
@@ -128,6 +133,8 @@ def run(
     for file, option in ((json_file, "--json"), (junit, "--junit"), (html, "--html")):
         if file:
             check_writable(file, option)
+    if repro:
+        _make_folder(repro, "--repro")
     report = _run(settings, levels, cases, jobs or min(os.cpu_count() or 1, 8), timeout, repro, isolate, quiet)
     _write([report], None, json_file, junit, html)
     from lite_conformance.reports.terminal import print_summary
@@ -150,22 +157,56 @@ def report_command(files: tuple[str, ...], output: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with one of the codes above."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # worker processes are ended then, too
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show must not end the program
+            stream.reconfigure(errors="backslashreplace")
     try:
-        result = conformance.main(
-            list(sys.argv[1:] if arguments is None else arguments), prog_name="lite-conformance", standalone_mode=False
-        )
-        sys.exit(result if isinstance(result, int) else 0)
-    except click.exceptions.Abort:
-        _fail("interrupted", EXIT_FAILURE)
+        code = _main(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        # Or Python tries once more on its way out and complains.
+        with open(os.devnull, "w") as nowhere, contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        code = EXIT_FAILURE
+    _leave_endless_threads(code)
+    sys.exit(code)
+
+
+def _leave_endless_threads(code: int) -> None:
+    """With ``--isolate never``, threads of the backend may go on: Python would wait for them for ever."""
+    others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
+
+    def leave() -> None:
+        time.sleep(_PATIENCE_SECONDS)
+        names = ", ".join(t.name for t in others if t.is_alive())
+        click.echo(f"note: threads that the backend started do not end ({names}); leaving without them", err=True)
+        sys.stderr.flush()
+        os._exit(code)
+
+    if others:
+        threading.Thread(target=leave, daemon=True).start()
+
+
+def _main(arguments: list[str]) -> int:
+    try:
+        result = conformance.main(arguments, prog_name="lite-conformance", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _fail("interrupted", EXIT_FAILURE)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except BackendUnavailableError as error:
-        _fail(str(error), EXIT_UNAVAILABLE, "lite backends")
+        return _fail(str(error), EXIT_UNAVAILABLE, "lite backends")
     except InputError as error:
-        _fail(str(error), EXIT_USAGE, "lite-conformance run --help")
+        return _fail(str(error), EXIT_USAGE, "lite-conformance run --help")
     except LiteError as error:
-        _fail(str(error), EXIT_FAILURE, "lite doctor")
+        return _fail(str(error), EXIT_FAILURE, "lite doctor")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _fail(f"a file could not be read or written: {error}", EXIT_FAILURE)
 
 
 def exit_code(report: Report) -> int:
@@ -236,8 +277,17 @@ def _write(
         write_html(reports, html, names)
 
 
-def _fail(message: str, code: int, next_command: str = "") -> None:
+def _make_folder(folder: str, option: str) -> None:
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.BadParameter(f"{folder!r} cannot be made: {error.strerror}", param_hint=option) from error
+    if not os.access(folder, os.W_OK):
+        raise click.BadParameter(f"{folder!r} cannot be written: permission denied", param_hint=option)
+
+
+def _fail(message: str, code: int, next_command: str = "") -> int:
     click.echo(f"error: {message}", err=True)
     if next_command:
         click.echo(f"next: {next_command}", err=True)
-    sys.exit(code)
+    return code

@@ -40,10 +40,16 @@ def execute(case: Case, context: Context, on_failure: Callable[[Replay], object]
     except Failure as failure:
         _fail(record, failure)
         if failure.replay is not None and on_failure is not None:
-            on_failure(failure.replay)
+            _keep(record, failure.replay, on_failure)
     except Exception as error:
         record.status = Status.ERROR
         record.reason = f"the suite failed with {type(error).__name__}: {error}"
+        record.details = traceback.format_exc()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit: the suite itself never raises one
+        record.status = Status.FAILED
+        record.reason = f"the backend raised {type(error).__name__}: {error}"
         record.details = traceback.format_exc()
     else:
         _pass(record, outcome)
@@ -77,7 +83,18 @@ def repro_command(case: str, settings: Settings) -> str:
         command += ["--node-data", settings.node_data]
     if settings.examples != Settings(settings.backend).examples and case.endswith(",drawn]"):
         command += ["--examples", str(settings.examples)]
+    if settings.expectations:
+        command += ["--expectations", settings.expectations]
     return shlex.join(command)
+
+
+def _keep(record: Record, replay: Replay, on_failure: Callable[[Replay], object]) -> None:
+    """Write a failure down; that this is not possible does not make another case of it."""
+    try:
+        on_failure(replay)
+    except Exception as error:
+        told = f"what repeats it could not be written: {type(error).__name__}: {error}"
+        record.details = "\n".join(filter(None, [record.details, told]))
 
 
 def _pass(record: Record, outcome: Outcome) -> None:

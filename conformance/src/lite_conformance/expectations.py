@@ -24,7 +24,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -101,13 +101,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def find_expectations(module: str) -> Expectations:
-    """The ``conformance.toml`` of the package that a module belongs to: beside the module, or above it."""
+    """The ``conformance.toml`` of a module's package: beside the module, or above it in the package."""
     found = importlib.util.find_spec(module) if module not in sys.modules else sys.modules[module].__spec__
     origin = getattr(found, "origin", None) or getattr(sys.modules.get(module), "__file__", None)
     if not origin:
         return Expectations()
     folder = Path(origin).parent
-    for _ in range(module.count(".") + 1):
+    depth = module.count(".") + (Path(origin).name == "__init__.py")
+    for _ in range(max(1, depth)):
         file = folder / FILE_NAME
         if file.is_file():
             return read_expectations(file)
@@ -141,7 +142,10 @@ def read_expectations(file: Path) -> Expectations:
     return Expectations(tuple(entries), str(file))
 
 
-def _problems(kind: str, item: Mapping[str, Any]) -> Iterable[str]:
+def _problems(kind: str, item: Any) -> Iterable[str]:
+    if not isinstance(item, dict):
+        yield f"must be a table, is {item!r}"
+        return
     for key in ("case", "reason"):
         if not isinstance(item.get(key), str) or not item[key].strip():
             yield f"{key} must be a text that is not empty, is {item.get(key)!r}"

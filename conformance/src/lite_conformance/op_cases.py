@@ -17,7 +17,7 @@ Each case runs in every element type the operator has, as ``Conv[f32,n1c3h8w8,o4
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops import OpDef
 
-__all__ = ["Body", "Draw", "Drawer", "OpCase", "OpTable", "all_tables", "table"]
+__all__ = ["Body", "Draw", "Drawer", "OpCase", "OpTable", "all_tables", "held_in_float32", "table"]
 
 #: Hypothesis' ``draw``: takes a strategy, gives a value.
 Draw = Callable[[Any], Any]
@@ -98,6 +98,8 @@ class OpCase:
                 attributes[key] = body.build()
             else:
                 attributes[key] = _attribute(attribute, dtype, random)
+        if dtype is DType.FLOAT64:
+            attributes.update(held_in_float32(self.op, self.domain, attributes))
         names = [f"output_{i}" for i in range(self.outputs)]
         results = builder.add_node(self.op, operands, attributes, domain=self.domain, outputs=names)
         for value in results:
@@ -241,6 +243,23 @@ def _attribute(attribute: Any, dtype: DType, random: np.random.Generator) -> Any
     if isinstance(attribute, Tensor):
         return attribute.make(random, dtype)
     return attribute(dtype) if callable(attribute) else attribute
+
+
+def held_in_float32(op: str, domain: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a node's attributes, defaults too, that float32 does not hold, as what it holds instead.
+
+    ONNX's attributes are float32. In float64 the difference would show, and a backend that keeps them in either
+    type is right.
+    """
+    definition = ops.find(op, domain)
+    rounded: dict[str, Any] = {}
+    for key, spec in definition.attributes.items() if definition else ():
+        attribute = attributes.get(key, spec.default)
+        if spec.kind in ("float", "floats") and attribute is not None:
+            held = np.asarray(attribute, np.float32).astype(np.float64)
+            if (held != attribute).any():
+                rounded[key] = float(held) if spec.kind == "float" else tuple(held.tolist())
+    return rounded
 
 
 def _described(tensor: Tensor | None, dtype: DType) -> str:

@@ -84,7 +84,7 @@ class Skipped(Exception):
 def backend_call(what: str) -> Iterator[None]:
     """Around each call of the backend under test: what it raises is its failure, not the suite's.
 
-    NumPy's error settings are what they were afterwards, so that those of a backend do not reach the suite's numbers.
+    Afterwards NumPy's error settings are what they were before, so that a backend's do not reach the suite's numbers.
 
     Args:
         what: begins the sentence: ``"run()"``.
@@ -98,6 +98,13 @@ def backend_call(what: str) -> Iterator[None]:
     except (Failure, KeyboardInterrupt):
         raise
     except BaseException as error:
-        told = f"{what} raised {type(error).__name__}: {error}"
+        told = f"{what} raised {type(error).__name__}: {_text(error)}"
         advice = "" if isinstance(error, LiteError) else "; backends raise LiteError with a sentence for the user"
         raise Failure(told + advice) from error
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as another:
+        return f"(its text cannot be had: {type(another).__name__})"

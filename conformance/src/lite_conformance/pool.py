@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lite_conformance.case import Case, Settings
@@ -26,15 +26,18 @@ from lite_core.errors import BackendUnavailableError, InputError, LiteError
 __all__ = ["Pool", "Worker", "WorkerDiedError"]
 
 _START_SECONDS = 120.0
-_TAIL = 6000
+_ABORT_SECONDS = 5.0
+# Characters of a dead process's last words in a record, and bytes that the example is looked for in.
+_TAIL = 12_000
+_LOOK_BACK = 2**20
 
 
 class WorkerDiedError(LiteError):
-    """A worker process ended, or did not answer in time.
+    """A worker process ended, did not answer in time, or cannot open the backend.
 
     Args:
         message: one line.
-        status: CRASHED or HUNG.
+        status: CRASHED, HUNG, or FAILED where the backend raised.
         details: what it wrote to standard error before.
     """
 
@@ -47,19 +50,24 @@ class WorkerDiedError(LiteError):
 class Worker:
     """One process that runs cases, see :mod:`lite_conformance.worker`.
 
+    It leads a process group of its own, which ends with it: a backend may start processes, too.
+
     Raises:
         BackendUnavailableError: the backend is not installed, or has no device here.
         InputError: the settings name something that is not a backend.
-        WorkerDiedError: the process died or hung while it opened the backend.
+        WorkerDiedError: the process died or hung while it opened the backend, or the backend raised.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._answered = 0
+        self._closing = threading.Lock()
         environment = dict(os.environ)
         # Several workers share the processors; a case that is about threads makes its own.
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             environment.setdefault(variable, "1")
+        # It would send the sessions of the suite to another device than the one under test.
+        environment.pop("LITE_BACKEND", None)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "lite_conformance.worker"],
             stdin=subprocess.PIPE,
@@ -68,9 +76,12 @@ class Worker:
             text=True,
             encoding="utf-8",
             env=environment,
+            start_new_session=True,
         )
         self._answers: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        listener = threading.Thread(target=self._listen, daemon=True)
+        listener.start()
+        threading.Thread(target=self._await_end, args=(listener,), daemon=True).start()
         try:
             answer = self._ask(asdict(settings), _START_SECONDS)
         except BaseException:
@@ -78,6 +89,8 @@ class Worker:
             raise
         if "ready" not in answer:
             self.close()
+            if "failed" in answer:
+                raise WorkerDiedError(answer["failed"], Status.FAILED, answer["details"])
             if "unavailable" in answer:
                 raise BackendUnavailableError(answer["unavailable"])
             raise InputError(answer["usage"])
@@ -104,66 +117,78 @@ class Worker:
         return Record.from_dict(answer["record"])
 
     def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
+        """End the process and those that it started; from any thread, more than once."""
+        with self._closing:
+            self._kill()
+            if self._process.stdin is not None:
                 with contextlib.suppress(OSError):  # what was left to write has no reader any more
-                    stream.close()
-        self._errors.close()
+                    self._process.stdin.close()
+            # The other stream is the listener's: closing it while it is read would wait for its end.
+            self._errors.close()
 
     def _ask(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
-            answer = self._answers.get(timeout=timeout)
+            answer = self._answers.get(timeout=min(timeout, threading.TIMEOUT_MAX))
         except queue.Empty:
             # faulthandler answers SIGABRT with where every thread stands.
             self._process.send_signal(getattr(signal, "SIGABRT", signal.SIGTERM))
-            self._wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_ABORT_SECONDS)
+            self._kill()
             tail, example = self._tail()
             raise WorkerDiedError(f"not done after {timeout:g} s{example}", Status.HUNG, tail) from None
-        except OSError:
+        except (OSError, ValueError):  # the process has closed its end, or close() this one
             answer = None
         if answer is None:
-            self._wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_ABORT_SECONDS)
+            code = self._process.poll()
+            self._kill()
             tail, example = self._tail()
-            raise WorkerDiedError(_cause(self._process.returncode) + example, Status.CRASHED, tail)
-        self._answered = self._errors.seek(0, os.SEEK_END)
+            raise WorkerDiedError(_cause(code) + example, Status.CRASHED, tail)
+        self._answered = os.fstat(self._errors.fileno()).st_size
         parsed: dict[str, Any] = json.loads(answer)
         return parsed
 
-    def _wait(self) -> None:
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+    def _kill(self) -> None:
+        if sys.platform != "win32":
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody of the group is left
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
+        self._process.wait()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        try:
-            for line in self._process.stdout:
-                self._answers.put(line)
-        except (OSError, ValueError):  # closed while it was being read
-            pass
+        with self._process.stdout as stream, contextlib.suppress(OSError, ValueError):
+            for line in stream:
+                if line.startswith("{"):  # else printed before the worker could redirect it
+                    self._answers.put(line)
+        self._answers.put(None)
+
+    def _await_end(self, listener: threading.Thread) -> None:
+        """A process that the backend started may hold the stream open after the worker has died."""
+        self._process.wait()
+        listener.join(1)
         self._answers.put(None)
 
     def _tail(self) -> tuple[str, str]:
         """The end of what the process wrote to standard error since its last answer, and at which example it was."""
+        if self._errors.closed:
+            return "", ""
         size = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(self._answered, size - _TAIL))
+        self._errors.seek(max(self._answered, size - _LOOK_BACK))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         examples = [line.removeprefix(EXAMPLE_MARK) for line in lines if line.startswith(EXAMPLE_MARK)]
         rest = "\n".join(line for line in lines if not line.startswith(EXAMPLE_MARK))
-        return rest, f" at {examples[-1]}" if examples else ""
+        return rest[-_TAIL:], f" at {examples[-1]}" if examples else ""
 
 
 def _cause(code: int | None) -> str:
     if code is None:
-        return "the process did not end"
+        return "the process stopped answering"
     if code >= 0:
         return f"the process ended with exit code {code}"
     try:
@@ -187,9 +212,13 @@ class Pool:
     jobs: int = 1
     timeout: float = 60.0
     repro: str | None = None
+    _alive: set[Worker] = field(default_factory=set, init=False, repr=False)
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     def run(self, cases: Sequence[Case], first: Worker | None, on_record: Callable[[Case, Record], None]) -> None:
         """Run cases; ``on_record`` is called in this thread as each one ends.
+
+        However this ends, by an interrupt too, no process is left.
 
         Args:
             cases: what to run.
@@ -198,10 +227,9 @@ class Pool:
         """
         waiting = deque(cases)
         done: queue.Queue[tuple[Case, Record] | BaseException | None] = queue.Queue()
-        stop = threading.Event()
         count = max(1, min(self.jobs, len(waiting)))
         threads = [
-            threading.Thread(target=self._serve, args=(waiting, done, stop, first if i == 0 else None), daemon=True)
+            threading.Thread(target=self._serve, args=(waiting, done, first if i == 0 else None), daemon=True)
             for i in range(count)
         ]
         for thread in threads:
@@ -217,8 +245,10 @@ class Pool:
                 else:
                     on_record(*item)
         finally:
-            stop.set()
             waiting.clear()
+            self._stopped.set()
+            for worker in list(self._alive):
+                worker.close()
             for thread in threads:
                 thread.join()
 
@@ -226,11 +256,12 @@ class Pool:
         self,
         waiting: deque[Case],
         done: queue.Queue[tuple[Case, Record] | BaseException | None],
-        stop: threading.Event,
         worker: Worker | None,
     ) -> None:
+        if worker is not None:
+            self._alive.add(worker)
         try:
-            while not stop.is_set():
+            while not self._stopped.is_set():
                 try:
                     case = waiting.popleft()
                 except IndexError:
@@ -241,23 +272,27 @@ class Pool:
             done.put(error)
         finally:
             if worker is not None:
-                worker.close()
+                self._end(worker)
             done.put(None)
 
     def run_one(self, case: Case, worker: Worker | None) -> tuple[Worker | None, Record]:
         """A record of the case, and the worker if it is still alive."""
         try:
-            worker = worker or Worker(self.settings)
+            worker = worker or self._begin()
             return worker, worker.run(case, self.timeout, self.repro)
+        except BackendUnavailableError as error:  # its device may be taken, or lost since the last crash
+            record = start_record(case, self.settings)
+            record.status, record.reason = Status.SKIPPED, str(error)
+            return None, record
         except WorkerDiedError as death:
             record = start_record(case, self.settings)
             record.status, record.reason, record.details = death.status, str(death), death.details
             if worker is not None:
                 record.backend = worker.header["backend"]
                 record.device = f"{worker.header['device']}: {worker.header['device_name']}"
-                worker.close()
+                self._end(worker)
             record.examples = 1
-            if self.repro:
+            if self.repro and worker is not None and not self._stopped.is_set():
                 self._write_down(case)
             return None, record
 
@@ -265,10 +300,21 @@ class Pool:
         """Run a deadly case once more, for the script that repeats it."""
         worker = None
         try:
-            worker = Worker(self.settings)
+            worker = self._begin()
             worker.run(case, self.timeout, self.repro, again=True)
-        except WorkerDiedError:
+        except (WorkerDiedError, BackendUnavailableError):
             pass  # as expected; the script was written before
         finally:
             if worker is not None:
-                worker.close()
+                self._end(worker)
+
+    def _begin(self) -> Worker:
+        worker = Worker(self.settings)
+        self._alive.add(worker)
+        if self._stopped.is_set():  # between the start and the line above
+            worker.close()
+        return worker
+
+    def _end(self, worker: Worker) -> None:
+        worker.close()
+        self._alive.discard(worker)

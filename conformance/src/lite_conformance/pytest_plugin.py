@@ -19,10 +19,10 @@ import pytest
 from lite_conformance.case import Case, Settings
 from lite_conformance.catalogue import all_cases
 from lite_conformance.expectations import Expectations
-from lite_conformance.pool import Pool, Worker
+from lite_conformance.pool import Pool, Worker, WorkerDiedError
 from lite_conformance.record import Record, Status
 from lite_conformance.selection import apply_expectation, parse_level, select, unmatched_entries
-from lite_core.errors import BackendUnavailableError
+from lite_core.errors import BackendUnavailableError, InputError
 
 __all__ = ["conformance_tests"]
 
@@ -83,6 +83,7 @@ class _Session:
         self._worker: Worker | None = None
         self._expectations: Expectations | None = None
         self._unavailable = ""
+        self._broken = ""
 
     def run(self, case: Case) -> Record:
         self._start()
@@ -107,12 +108,23 @@ class _Session:
     def _start(self) -> None:
         if self._unavailable:
             pytest.skip(self._unavailable)
+        if self._broken:
+            pytest.fail(self._broken, pytrace=False)
         if self._worker is None:
             try:
                 self._worker = Worker(self._settings)
             except BackendUnavailableError as error:
+                # A backend that was there before has lost its device: a test that is skipped would hide it.
+                if self._expectations is not None:
+                    pytest.fail(str(error), pytrace=False)
                 self._unavailable = str(error)
                 pytest.skip(self._unavailable)
+            except WorkerDiedError as death:
+                self._broken = f"{death.status}: while the backend was opened: {death}\n{death.details}"
+                pytest.fail(self._broken, pytrace=False)
+            except InputError as error:
+                self._broken = str(error)
+                pytest.fail(self._broken, pytrace=False)
             if self._expectations is None:
                 atexit.register(self._close)
             self._expectations = self._worker.expectations

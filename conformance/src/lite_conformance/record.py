@@ -162,10 +162,28 @@ class Record:
         known["status"] = Status(known["status"])
         for key, kind in (("tolerance", Tolerance), ("measured", Measured)):
             if known.get(key) is not None:
-                known[key] = kind(**{k: _number(v) for k, v in known[key].items() if k in kind.__slots__})
+                fields = {k: _number(v) for k, v in known[key].items() if k in kind.__slots__}
+                for name, value in fields.items():
+                    _require(name, value, str if name in _TEXTS else (bool, int, float, list, tuple))
+                known[key] = kind(**fields)
         if known.get("tolerance") is not None:
             known["tolerance"] = _with_tuple(known["tolerance"])
-        return Record(**known)
+        record = Record(**known)
+        for key in ("case", "suite", "op", "dtype", "backend", "device", "reason", "details", "expectation", "repro"):
+            _require(key, getattr(record, key), str)
+        for key in ("level", "seed", "examples"):
+            _require(key, getattr(record, key), int)
+        for key in ("seconds", "weight"):
+            _require(key, getattr(record, key), (int, float))
+        return record
+
+
+_TEXTS = ("source", "reason", "worst")
+
+
+def _require(key: str, value: object, kind: type | tuple[type, ...]) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{key} is {value!r}")
 
 
 def _with_tuple(tolerance: Tolerance) -> Tolerance:
@@ -257,11 +275,16 @@ def read_report(file: str | os.PathLike[str]) -> Report:
             f"{name!r} is not a conformance report of schema version {SCHEMA_VERSION} (it says {version!r}); "
             "write it again with `lite-conformance --backend NAME --json FILE`"
         )
-    try:
-        records = [Record.from_dict(r) for r in given["records"]]
-    except (TypeError, ValueError, KeyError) as error:
-        raise InputError(f"{name!r} has a damaged record: {error}") from error
-    return Report(dict(given.get("header") or {}), records, float(given.get("seconds") or 0.0))
+    header, seconds = given.get("header", {}), given.get("seconds", 0.0)
+    if not isinstance(header, dict) or not isinstance(seconds, (int, float)):
+        raise InputError(f"{name!r} is damaged: header must be an object and seconds a number")
+    records = []
+    for number, record in enumerate(given["records"], 1):
+        try:
+            records.append(Record.from_dict(record))
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise InputError(f"{name!r} is damaged: record {number}: {type(error).__name__}: {error}") from error
+    return Report(header, records, float(seconds))
 
 
 def _json_numbers(value: Any) -> Any:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import os
 import platform
+import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -13,14 +18,15 @@ from lite_conformance.case import Case, Context, Settings
 from lite_conformance.catalogue import all_cases
 from lite_conformance.executor import execute, start_record
 from lite_conformance.expectations import Expectations
+from lite_conformance.finding import require_backend
+from lite_conformance.outcome import Failure
 from lite_conformance.pool import Pool, Worker, WorkerDiedError
 from lite_conformance.record import Record, Report, Status
 from lite_conformance.selection import apply_expectation, parse_level, select, unmatched_entries
 from lite_conformance.subject import Subject
 from lite_conformance.worker import describe, expectations_for, keeper
-from lite_core.backend import Backend, Unavailable
-from lite_core.errors import BackendUnavailableError
-from lite_core.schedule.devices import probe
+from lite_core.backend import Backend
+from lite_core.errors import InputError
 
 __all__ = ["check_backend", "run_suite"]
 
@@ -37,9 +43,9 @@ def check_backend(
     examples: int = 20,
     jobs: int = 1,
     timeout: float = 60.0,
-    models: Sequence[str] = (),
-    node_data: str | None = None,
-    expectations: str | None = None,
+    models: Sequence[str | os.PathLike[str]] = (),
+    node_data: str | os.PathLike[str] | None = None,
+    expectations: str | os.PathLike[str] | None = None,
 ) -> list[Record]:
     """Run the suite on a backend.
 
@@ -63,16 +69,23 @@ def check_backend(
     Raises:
         BackendUnavailableError: the backend is not installed, or has no device here.
         InputError: an argument is wrong.
+        PluginError: the name of a backend that is given itself is taken.
     """
-    name = backend if isinstance(backend, str) else backend.name
-    settings = Settings(name, seed, examples, tuple(models), node_data, expectations)
+    if not isinstance(backend, str):
+        require_backend(backend, repr(backend))
+    settings = Settings(
+        backend if isinstance(backend, str) else backend.name,
+        seed,
+        examples,
+        tuple(os.fspath(model) for model in models),
+        None if node_data is None else os.fspath(node_data),
+        None if expectations is None else os.fspath(expectations),
+    )
     levels = parse_level(level)
+    patterns = (cases,) if isinstance(cases, str) else tuple(cases)
     if isinstance(backend, str):
-        return run_suite(settings, levels, cases, jobs=jobs, timeout=timeout).records
-    devices = probe(backend)
-    if isinstance(devices, Unavailable):
-        raise BackendUnavailableError(f"backend {backend.name!r} is not available: {devices.reason}")
-    return _run_here(Subject(backend, devices[0]), settings, levels, cases).records
+        return run_suite(settings, levels, patterns, jobs=jobs, timeout=timeout).records
+    return _run_here(lambda: Subject.first(backend), settings, levels, patterns).records
 
 
 def run_suite(
@@ -102,8 +115,14 @@ def run_suite(
         BackendUnavailableError: the backend is not installed, or has no device here.
         InputError: the settings or a pattern are wrong.
     """
+    if not isinstance(jobs, int) or jobs < 1:
+        raise InputError(f"jobs must be a whole number of at least 1, is {jobs!r}")
+    if not 0 < timeout < math.inf:
+        raise InputError(f"timeout must be a number of seconds above 0, is {timeout!r}")
+    if repro is not None:
+        repro = os.path.abspath(repro)  # a backend may change the working folder
     if not isolate:
-        return _run_here(Subject.open(settings.backend), settings, levels, patterns, repro, progress)
+        return _run_here(lambda: Subject.open(settings.backend), settings, levels, patterns, repro, progress)
     start = time.perf_counter()
     every = list(all_cases(settings))
     chosen = select(every, levels, patterns)
@@ -117,7 +136,7 @@ def run_suite(
 
 
 def _run_here(
-    subject: Subject,
+    find: Callable[[], Subject],
     settings: Settings,
     levels: range,
     patterns: Sequence[str],
@@ -125,16 +144,32 @@ def _run_here(
     progress: Progress | None = None,
 ) -> Report:
     start = time.perf_counter()
-    every = list(all_cases(settings))
-    chosen = select(every, levels, patterns)
-    expectations = expectations_for(settings, subject)
-    run = _Collector(settings, expectations, every, chosen, progress)
-    for case in run.to_run:
-        context = Context(subject, settings, expectations.allowance(case.name))
-        run.add(case, execute(case, context, keeper(case, settings, repro)))
-    return run.report(
-        describe(subject, expectations), time.perf_counter() - start, cases=list(patterns), isolated=False
-    )
+    with _no_other_device():
+        try:
+            subject = find()
+        except Failure as failure:
+            details = "".join(traceback.format_exception(failure))
+            return _dead_on_arrival(settings, WorkerDiedError(failure.reason, Status.FAILED, details))
+        expectations = expectations_for(settings, subject)
+        every = list(all_cases(settings))
+        chosen = select(every, levels, patterns)
+        run = _Collector(settings, expectations, every, chosen, progress)
+        for case in run.to_run:
+            context = Context(subject, settings, expectations.allowance(case.name))
+            run.add(case, execute(case, context, keeper(case, settings, repro)))
+        header = describe(subject, expectations)
+    return run.report(header, time.perf_counter() - start, cases=list(patterns), isolated=False)
+
+
+@contextmanager
+def _no_other_device() -> Iterator[None]:
+    """Without LITE_BACKEND, which would send the sessions of the suite to another device than the one under test."""
+    forced = os.environ.pop("LITE_BACKEND", None)
+    try:
+        yield
+    finally:
+        if forced is not None:
+            os.environ["LITE_BACKEND"] = forced
 
 
 class _Collector:
@@ -192,8 +227,8 @@ def _dead_on_arrival(settings: Settings, death: WorkerDiedError) -> Report:
     """The report of a backend that takes the process down before a case can be run."""
     record = Record("probe[open]", 0, "probe", backend=settings.backend, seed=settings.seed, examples=1)
     record.status = death.status
-    record.reason = f"while the backend was imported and probed: {death}"
+    record.reason = f"while the backend was opened: {death}"
     record.details = death.details
-    record.repro = f"lite-conformance --backend {settings.backend} --level L0"
+    record.repro = shlex.join(["lite-conformance", "--backend", settings.backend, "--level", "L0"])
     where = f"{platform.system()} {platform.machine()}, Python {sys.version.split()[0]}"
     return Report({"backend": settings.backend, "device": "", "platform": where}, [record], 0.0)

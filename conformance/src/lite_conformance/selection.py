@@ -12,8 +12,6 @@ from lite_core.errors import InputError
 
 __all__ = ["apply_expectation", "parse_level", "select", "unmatched_entries"]
 
-_OPTIONAL_SOURCES = ("onnx[", "model[")
-
 
 def parse_level(text: str) -> range:
     """``"L2"`` or ``"2"``: levels 0 to 2; ``"L5-L5"`` or ``"2-3"``: exactly those.
@@ -47,14 +45,14 @@ def select(cases: Sequence[Case], levels: range, patterns: Sequence[str]) -> lis
 def unmatched_entries(cases: Sequence[Case], expectations: Expectations, settings: Settings) -> list[Record]:
     """An error for each entry of the backend's file that matches no case of the whole suite.
 
-    Entries about cases that are there only with an option (``onnx[...]``, ``model[...]``) are let be where no
-    such case is.
+    Entries about cases that are there only with an option (``onnx[...]``, ``model[...]``) are let be without it.
     """
     names = [case.name for case in cases]
-    absent = tuple(p for p in _OPTIONAL_SOURCES if not any(name.startswith(p) for name in names))
+    optional = {"model[": bool(settings.models), "onnx[": any(name.startswith("onnx[") for name in names)}
+    absent = tuple(beginning for beginning, is_there in optional.items() if not is_there)
     records = []
     for entry in expectations.unmatched(names):
-        if absent and entry.case.startswith(absent):
+        if entry.case.startswith(absent):
             continue
         name = f"expectations[{entry.kind}:{entry.case}]"
         record = Record(name, 0, "expectations", backend=settings.backend, status=Status.ERROR)

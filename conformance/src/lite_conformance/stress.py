@@ -17,6 +17,7 @@ import numpy as np
 
 from lite_conformance.carriers import bulk, carrier
 from lite_conformance.case import Case, Context
+from lite_conformance.checks import check_outcome
 from lite_conformance.fences import FencedStorage
 from lite_conformance.op_cases import OpCase, OpTable, all_tables
 from lite_conformance.outcome import Failure, Outcome, Skipped, backend_call
@@ -99,12 +100,10 @@ def _threads(context: Context, case: OpCase, dtype: DType) -> Outcome:
 def _fence(context: Context, case: OpCase, dtype: DType) -> Outcome:
     """Nothing is read or written past the end of a tensor: the next byte is not this process's to touch."""
     graph, inputs = case.build(dtype, context.settings.seed)
-    compiled = context.subject.compile(graph)
-    expected = compiled.run(inputs)
-    run = Run(compiled, inputs, FencedStorage)
+    run = Run(context.subject.compile(graph), inputs, FencedStorage)
     run.start()
-    require_same(expected, run.finish(), "a run on storage that ends at a page's end")
-    return Outcome(examples=2)
+    # Not the bits of another run: kernels may sum in an order that depends on where a tensor begins.
+    return check_outcome(graph, inputs, run.finish(), case.numerics, context.allowance)
 
 
 # **** the backend as a whole ****

@@ -1,19 +1,13 @@
-"""The backend under test: finding it, and driving it by its contract with every buffer watched."""
+"""The backend under test, driven by its contract with every buffer watched."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from lite_conformance.compare import allowed
+from lite_conformance.finding import find_backend
 from lite_conformance.guards import GuardedStorage, Storage, download
 from lite_conformance.oracle import expect
 from lite_conformance.outcome import Failure, Refused, Replay, backend_call
@@ -32,100 +26,25 @@ from lite_core.backend import (
     Unavailable,
     Yes,
 )
-from lite_core.errors import BackendUnavailableError, InputError, LiteError
+from lite_core.errors import BackendUnavailableError
 from lite_core.ir import DType, Graph, Node, TensorType
 from lite_core.ops.infer import infer_graph
-from lite_core.plugins import PluginHost, available_backends, default_host, host_with
+from lite_core.plugins import PluginHost, available_backends, host_with
 from lite_core.schedule.devices import probe
 
-__all__ = ["Compiled", "Run", "Subject", "find_backend", "first_difference", "require_same", "same_bits"]
+__all__ = ["Compiled", "Run", "Subject", "first_difference", "require_same", "same_bits"]
 
 # A case of the suite is small: more than this is a mistake, and would take the machine's memory.
 _MOST_SCRATCH = 2**32
 
 
-def find_backend(spec: str) -> tuple[Backend, PluginHost, str]:
-    """The backend that a specification names, the plugins it lives among, and the module it comes from.
-
-    Args:
-        spec: an installed backend's name; or ``package.module:attribute`` or ``path/to/file.py:attribute``,
-            where the attribute is a backend or a function that makes one.
-
-    Raises:
-        BackendUnavailableError: no such backend is installed.
-        InputError: the module, file or attribute does not exist or is not a backend.
-    """
-    module_name, colon, attribute = spec.rpartition(":")
-    if not colon or attribute.isdecimal():
-        name = spec if not colon else module_name
-        return _installed(name)
-    module = _import(module_name)
-    thing = getattr(module, attribute, None)
-    if thing is None:
-        raise InputError(f"module {module_name!r} has no attribute {attribute!r}, which --backend {spec} names")
-    if isinstance(thing, type) or (callable(thing) and not hasattr(thing, "probe")):
-        with _named_by_the_user(f"{spec}()"):
-            thing = thing()
-    require_backend(thing, spec)
-    return thing, host_with(thing), module.__name__
-
-
-def require_backend(thing: Any, what: str) -> None:
-    """Raise an InputError unless something has what the contract asks of a backend."""
-    missing = [m for m in ("name", "probe", "supports", "compile") if not hasattr(thing, m)]
-    if missing:
-        raise InputError(f"{what} is not a backend: it lacks {', '.join(missing)}; see lite_core/backend.py")
-    if not isinstance(thing.name, str) or not thing.name:
-        raise InputError(f"{what} is not a backend: its name must be a text, is {thing.name!r}")
-
-
-def _installed(name: str) -> tuple[Backend, PluginHost, str]:
-    host = default_host()
-    backends = available_backends(host)
-    if name not in backends:
-        known = ", ".join(sorted(backends))
-        failed = [f"{r.label}: {r.error}" for r in host.records() if r.failed]
-        raise BackendUnavailableError(
-            f"backend {name!r} is not installed (here are: {known})"
-            + "".join(f"; plugin {line}" for line in failed)
-            + ". A backend that is not installed can be named as module:attribute or file.py:attribute"
-        )
-    owner = next((r.module for r, b in host.ask("lite_backends") if b is backends[name]), "lite_core.builtin")
-    return backends[name], host, owner.partition(":")[0]
-
-
-def _import(name: str) -> Any:
-    if not name.endswith(".py"):
-        if "" not in sys.path:
-            sys.path.insert(0, "")
-        with _named_by_the_user(f"module {name!r}"):
-            return importlib.import_module(name)
-    path = Path(name)
-    if not path.is_file():
-        raise InputError(f"there is no file {name!r}")
-    # A name of its own: a file may be called as a module that is needed, json.py.
-    found = importlib.util.spec_from_file_location("backend_under_test", path)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules[module.__name__] = module
-    with _named_by_the_user(f"file {name!r}"):
-        found.loader.exec_module(module)
-    return module
-
-
-@contextmanager
-def _named_by_the_user(what: str) -> Iterator[None]:
-    """Whatever is raised while it is imported becomes an InputError with the last lines of the traceback."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        *_, place = traceback.extract_tb(error.__traceback__)
-        raise InputError(
-            f"{what} cannot be used: {type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
-        ) from error
+def _devices(backend: Backend) -> Sequence[Device]:
+    with backend_call("probe()"):
+        devices = probe(backend)
+    if isinstance(devices, Unavailable):
+        remedy = f". {devices.remedy}" if devices.remedy else ""
+        raise BackendUnavailableError(f"backend {backend.name!r} is not available: {devices.reason}{remedy}")
+    return devices
 
 
 class Subject:
@@ -136,6 +55,9 @@ class Subject:
         device: one of its devices.
         host: the plugins it lives among, for cases that need a session.
         module: the module it comes from; that of its class when omitted.
+
+    Raises:
+        Failure: memory() raised, or gave no memory.
     """
 
     def __init__(self, backend: Backend, device: Device, host: PluginHost | None = None, module: str = "") -> None:
@@ -143,11 +65,14 @@ class Subject:
         #: Where the backend comes from; its ``conformance.toml`` lies beside it.
         self.module = module or type(backend).__module__
         self.device = device
-        builtin = backend.name in available_backends(PluginHost(list))
-        self.host = host or (PluginHost(list) if builtin else host_with(backend))
+        builtin = available_backends(PluginHost(list)).get(backend.name)
+        self.host = host or (PluginHost(list) if type(builtin) is type(backend) else host_with(backend))
         provide = getattr(backend, "memory", None)
         with backend_call(f"memory() of {device.label}"):
             self.memory: Memory = HostMemory() if provide is None else provide(device)
+        missing = [m for m in ("space", "allocate", "upload", "download") if not hasattr(self.memory, m)]
+        if missing:
+            raise Failure(f"memory() gave {type(self.memory).__name__}, which lacks {', '.join(missing)}")
         #: Called before each run with what it takes to repeat it, for a case that may take the process down.
         self.on_run: Callable[[Replay], object] | None = None
         #: Called with each drawn example before it is run, for the reader of what a dying process leaves behind.
@@ -155,20 +80,14 @@ class Subject:
 
     @staticmethod
     def open(spec: str) -> Subject:
-        """The device that a specification names, see :func:`find_backend`; ``name:1`` is its second device.
+        """The device that a specification names, see :func:`lite_conformance.finding.find_backend`; ``name:1`` is its second device.
 
         Raises:
             BackendUnavailableError: there is no such backend or device; the message has its reason.
             Failure: the backend raised where it must not.
         """
         backend, host, module = find_backend(spec)
-        with backend_call("probe()"):
-            devices = probe(backend)
-        if isinstance(devices, Unavailable):
-            raise BackendUnavailableError(
-                f"backend {backend.name!r} is not available: {devices.reason}"
-                + (f". {devices.remedy}" if devices.remedy else "")
-            )
+        devices = _devices(backend)
         index = spec.rpartition(":")[2]
         number = int(index) if index.isdecimal() else devices[0].index
         for device in devices:
@@ -176,6 +95,16 @@ class Subject:
                 return Subject(backend, device, host, module)
         listed = ", ".join(f"{d.label} ({d.name})" for d in devices)
         raise BackendUnavailableError(f"backend {backend.name!r} has no device {number}; it has: {listed}")
+
+    @staticmethod
+    def first(backend: Backend) -> Subject:
+        """The first device of a backend that is there already.
+
+        Raises:
+            BackendUnavailableError: it has none.
+            Failure: the backend raised where it must not.
+        """
+        return Subject(backend, _devices(backend)[0])
 
     def require(self, graph: Graph) -> None:
         """Ask the backend about every node.

@@ -2,7 +2,8 @@
 
 It speaks JSON, one object on a line. First it reads its settings and answers with what it found (``ready``),
 or why there is nothing to test (``unavailable``, ``usage``); then each ``{"run": name}`` is answered by a record.
-Whatever the backend prints goes to standard error.
+Whatever the backend prints goes to standard error, and what it reads is empty. When standard input ends, so does the
+process, whatever it is doing: the one that started it is gone.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import faulthandler
 import json
 import os
 import platform
+import queue
 import sys
+import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -23,7 +27,7 @@ from lite_conformance.case import Case, Context, Settings
 from lite_conformance.catalogue import all_cases
 from lite_conformance.executor import execute
 from lite_conformance.expectations import Expectations, find_expectations, read_expectations
-from lite_conformance.outcome import Replay
+from lite_conformance.outcome import Failure, Replay
 from lite_conformance.repro import write_script
 from lite_conformance.subject import Subject
 from lite_core.backend import API_VERSION
@@ -37,30 +41,51 @@ EXAMPLE_MARK = "example: "
 
 def main() -> None:
     """Serve until standard input ends."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints must not get between the answers
+    answers, requests = _take_streams()
     faulthandler.enable()
-    settings = Settings(**json.loads(sys.stdin.readline()))
+    settings = Settings(**json.loads(requests.get()))
+    home = os.getcwd()
     try:
         subject = Subject.open(settings.backend)
         expectations = expectations_for(settings, subject)
+        cases = {case.name: case for case in all_cases(settings)}
     except BackendUnavailableError as error:
         return _answer(answers, {"unavailable": str(error)})
     except LiteError as error:
         return _answer(answers, {"usage": str(error)})
+    except Failure as failure:
+        return _answer(answers, {"failed": failure.reason, "details": traceback.format_exc()})
     header = describe(subject, expectations)
     _answer(answers, {"ready": header, "expectations": [asdict(entry) for entry in expectations.entries]})
-    cases = {case.name: case for case in all_cases(settings)}
     subject.on_example = lambda text: print(EXAMPLE_MARK + text, file=sys.stderr, flush=True)
-    for line in sys.stdin:
-        request = json.loads(line)
+    while True:
+        request = json.loads(requests.get())
+        os.chdir(home)  # a backend may have gone elsewhere; paths are those of the user
         case = cases[request["run"]]
         context = Context(subject, settings, expectations.allowance(case.name))
         keep = keeper(case, settings, request.get("repro"))
         # A case that took a process down is run again to be kept: each run is written down before it starts.
         subject.on_run = keep if request.get("again") else None
         _answer(answers, {"record": execute(case, context, keep).to_dict()})
-    return None
+
+
+def _take_streams() -> tuple[IO[str], queue.SimpleQueue[str]]:
+    """Where answers go, and the requests as they come; the backend gets other streams in their place."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints must not get between the answers
+    given = os.fdopen(os.dup(0), encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    requests: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in given:
+            requests.put(line)
+        os._exit(0)  # nobody is left to hear an answer; a case that hangs would keep the process for ever
+
+    threading.Thread(target=listen, daemon=True, name="requests").start()
+    return answers, requests
 
 
 def keeper(case: Case, settings: Settings, folder: str | None) -> Callable[[Replay], object] | None:
@@ -84,9 +109,9 @@ def describe(subject: Subject, expectations: Expectations) -> dict[str, Any]:
     return {
         "backend": subject.backend.name,
         "device": subject.device.label,
-        "device_name": subject.device.name,
-        "device_details": dict(subject.device.details),
-        "memory": subject.memory.space,
+        "device_name": str(subject.device.name),
+        "device_details": {str(k): str(v) for k, v in dict(subject.device.details).items()},
+        "memory": str(subject.memory.space),
         "plugin": owner.label if owner is not None and owner.version != "-" else "",
         "api_version": API_VERSION,
         "versions": {**{name: _version(name) for name in names}, "python": platform.python_version()},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lite_conformance.graphs.draft import FLOATS, Draft, GraphTable
+from lite_conformance.graphs.draft import FLOATS, NARROW, Draft, GraphTable
 from lite_conformance.tolerances import EXACT
 from lite_core.ir import Value
 
@@ -46,7 +46,7 @@ def _(g: Draft) -> None:
     g.output(_squeeze_excite(g, g.input(2, 10, 5, 5), 10, 3))
 
 
-@graphs.case("inverted-residual", FLOATS, op="Conv")
+@graphs.case("inverted-residual", NARROW, op="Conv")
 def _(g: Draft) -> None:
     x = g.input(1, 6, 7, 7)
     y = g("HardSwish", g.batch_norm(g.conv(x, 18, 1, bias=False)))
@@ -122,7 +122,7 @@ def _(g: Draft) -> None:
     g.output(g("Conv", x, g.weight(3, 7, 3, 2), pads=(2, 0, 2, 1), dilations=(2, 1)))
 
 
-@graphs.case("wide-fan", FLOATS, op="Concat")
+@graphs.case("wide-fan", NARROW, op="Concat")
 def _(g: Draft) -> None:
     """One value into eight branches, eight values into one."""
     x = g("Tanh", g.input(1, 5, 4, 4))

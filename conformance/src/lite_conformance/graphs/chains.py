@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lite_conformance.graphs.draft import FLOATS, Draft, GraphTable
+from lite_conformance.graphs.draft import FLOATS, NARROW, Draft, GraphTable
 from lite_conformance.tensors import positive
 from lite_core.ir import Value
 
@@ -38,7 +38,7 @@ def _(g: Draft) -> None:
     g.output(g("Clip", x, None, 0.5), g("Clip", x, -0.25))
 
 
-@graphs.case("conv-bn-hardswish", FLOATS, op="Conv")
+@graphs.case("conv-bn-hardswish", NARROW, op="Conv")
 def _(g: Draft) -> None:
     g.output(g("HardSwish", g("Mul", _conv_norm(g), 3.0)))
 

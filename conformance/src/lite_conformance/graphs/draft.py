@@ -18,14 +18,17 @@ from typing import Any
 
 import numpy as np
 
+from lite_conformance.op_cases import held_in_float32
 from lite_conformance.tensors import Array, Fill, normal, positive
 from lite_conformance.tolerances import GRAPH, Numerics
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 
-__all__ = ["FLOATS", "INTEGERS", "Draft", "Drafted", "GraphTable", "Sketch"]
+__all__ = ["FLOATS", "INTEGERS", "NARROW", "Draft", "Drafted", "GraphTable", "Sketch"]
 
 FLOATS = ("float32", "float16", "bfloat16", "float64")
+#: For operators that ONNX defines by functions with constants in float32, or with sums in float32 even of float64.
+NARROW = ("float32", "float16", "bfloat16")
 INTEGERS = ("int32", "int64")
 
 #: What :meth:`Draft.__call__` takes as an input: a number is a scalar constant of the draft's element type,
@@ -131,10 +134,12 @@ class Draft:
 
     def __call__(self, op: str, /, *operands: Operand, **attributes: Any) -> Value:
         """Add a node with one output (or of whose outputs only the first matters)."""
-        return self.builder.add(op, [self._value(o) for o in operands], attributes)
+        return self.several(op, 1, *operands, **attributes)[0]
 
     def several(self, op: str, count: int, /, *operands: Operand, **attributes: Any) -> list[Value]:
         """Add a node with several outputs."""
+        if self.dtype is DType.FLOAT64:
+            attributes.update(held_in_float32(op, "", attributes))
         return self.builder.add_node(op, [self._value(o) for o in operands], attributes, outputs=count)
 
     def _value(self, operand: Operand) -> Value | None:

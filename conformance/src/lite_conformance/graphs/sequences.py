@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lite_conformance.graphs.draft import FLOATS, Draft, GraphTable
+from lite_conformance.graphs.draft import FLOATS, NARROW, Draft, GraphTable
 from lite_conformance.tensors import Array, distinct, integers
 from lite_core.ir import DType, Value
 
@@ -79,7 +79,7 @@ def _(g: Draft) -> None:
     g.output(g("Mul", g("Mul", x, g("Reciprocal", g("Sqrt", mean))), g.weight(12)))
 
 
-@graphs.case("transformer-layer", FLOATS, op="MatMul")
+@graphs.case("transformer-layer", NARROW, op="MatMul")
 def _(g: Draft) -> None:
     x = g.input(1, 5, 12)
     x = g("Add", x, _attention(g, g("LayerNormalization", x, g.weight(12), g.weight(12), axis=-1), 2, 12))

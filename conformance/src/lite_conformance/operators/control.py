@@ -7,14 +7,11 @@ from hypothesis import strategies as st
 from lite_conformance.op_cases import Draw, OpCase, table
 from lite_conformance.operators.bodies import Scope, branch, loop_body, scan_body
 from lite_conformance.operators.draws import shape
-from lite_conformance.operators.operands import EACH_SIZE, data, whole_range
+from lite_conformance.operators.operands import ALL, EACH_SIZE, data, whole_range
 from lite_conformance.tensors import Tensor, const, special, t, values
 from lite_conformance.tolerances import EXACT, SCALED
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Value
-
-# These operators hand on tensors of any type; their bodies' operators have cases of their own.
-_DTYPES = (*EACH_SIZE, DType.INT32)
 
 # **** If ****
 
@@ -57,7 +54,7 @@ def _condition(truth: bool, constant: bool = False) -> Tensor:
 _FIRST, _SECOND, _NESTED = branch(_first), branch(_second), branch(_nested)
 _PAIR = (data(2, 3), data(2, 3))
 
-if_ = table("If", EXACT, dtypes=_DTYPES)
+if_ = table("If", EXACT, dtypes=ALL)
 for _truth in (True, False):
     _word = str(_truth).lower()
     if_(_word, _condition(_truth), captured=_PAIR, then_branch=_FIRST, else_branch=_SECOND)
@@ -177,7 +174,7 @@ _UNTIL_THIRD = loop_body(_until_third, _STATE)
 _ONE = (t(2, 3),)
 _TRUE = _condition(True, constant=True)
 
-loop = table("Loop", SCALED, dtypes=_DTYPES)
+loop = table("Loop", SCALED, dtypes=ALL)
 loop("trips4", _trips(4, True), _TRUE, _STATE, captured=_ONE, outputs=2, body=_ACCUMULATE)
 loop("trips4,at-run-time", _trips(4), _condition(True), _STATE, captured=_ONE, outputs=2, body=_ACCUMULATE)
 loop("trips1", _trips(1, True), _TRUE, _STATE, captured=_ONE, outputs=2, body=_ACCUMULATE)
@@ -267,7 +264,7 @@ def _two_each(scope: Scope) -> list[Value]:
 _RUNNING = scan_body(_running, [(3,)], [(3,)])
 _MERGE = scan_body(_merge_slices, [], [(3,), (2,)])
 
-scan = table("Scan", SCALED, dtypes=_DTYPES)
+scan = table("Scan", SCALED, dtypes=ALL)
 scan("time5", t(3), t(5, 3), outputs=2, body=_RUNNING, num_scan_inputs=1)
 scan("time5,backwards", t(3), t(5, 3), outputs=2, body=_RUNNING, num_scan_inputs=1, scan_input_directions=(1,))
 scan("time5,output-backwards", t(3), t(5, 3), outputs=2, body=_RUNNING, num_scan_inputs=1, scan_output_directions=(1,))

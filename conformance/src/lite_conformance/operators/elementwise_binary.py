@@ -134,10 +134,10 @@ power("large,square", t(4, 9, fill=uniform(-1000, 1000)), values(2), dtypes=FLOA
 power("small,square", t(4, 9, fill=uniform(-0.01, 0.01)), values(2), dtypes=FLOATS)
 power("big,square", t(4, 9, fill=big), values(2), dtypes=("int32",))
 power("long-digits,square", t(4, 9, fill=integers(-90_000_000, 90_000_000)), values(2), dtypes=("int64",))
-for _exponent_dtype in ("int32", "int64", "uint8", "float32", "float64"):
+for _exponent_dtype in (*INTEGERS, *FLOATS):
     _label = f"exponent-{_exponent_dtype}"
-    power(_label, t(5, 33, fill=few), t(33, fill=_WHOLE, dtype=_exponent_dtype))
-    power(f"{_label},constant", t(5, 33, fill=few), const(fill=_WHOLE, dtype=_exponent_dtype))
+    power(_label, t(5, 33, fill=few), t(33, fill=_WHOLE, dtype=_exponent_dtype.value))
+    power(f"{_label},constant", t(5, 33, fill=few), const(fill=_WHOLE, dtype=_exponent_dtype.value))
 
 
 # **** any number of tensors ****

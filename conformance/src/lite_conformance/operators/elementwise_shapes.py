@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hypothesis import strategies as st
@@ -24,23 +25,26 @@ def draw_fraction(draw: Draw, low: float, high: float) -> float:
     return float(draw(st.integers(int(low * 8), int(high * 8)))) / 8
 
 
-def add_unary_shapes(unary: OpTable, fill: Fill = normal, **attributes: Any) -> None:
+def add_unary_shapes(
+    unary: OpTable, fill: Fill = normal, *, dtypes: Iterable[DType] | None = None, **attributes: Any
+) -> None:
     """The cases of every operator on one tensor, and drawn ones.
 
     Args:
         unary: the table to fill.
         fill: what the tensor holds.
+        dtypes: fewer element types than the table's.
         attributes: of every case, for operators that need some.
     """
-    unary("scalar", t(fill=fill), **attributes)
-    unary("1", t(1, fill=fill), **attributes)
-    unary("2x3x7", t(2, 3, 7, fill=fill), **attributes)
-    unary("1x257,odd", t(1, 257, fill=fill), **attributes)
-    unary("2x3x1x5x1x3,rank6", t(2, 3, 1, 5, 1, 3, fill=fill), **attributes)
-    unary("10007,long", t(10007, fill=fill), **attributes)
-    unary("0x3,empty", t(0, 3, fill=fill), **attributes)
+    unary("scalar", t(fill=fill), dtypes=dtypes, **attributes)
+    unary("1", t(1, fill=fill), dtypes=dtypes, **attributes)
+    unary("2x3x7", t(2, 3, 7, fill=fill), dtypes=dtypes, **attributes)
+    unary("1x257,odd", t(1, 257, fill=fill), dtypes=dtypes, **attributes)
+    unary("2x3x1x5x1x3,rank6", t(2, 3, 1, 5, 1, 3, fill=fill), dtypes=dtypes, **attributes)
+    unary("10007,long", t(10007, fill=fill), dtypes=dtypes, **attributes)
+    unary("0x3,empty", t(0, 3, fill=fill), dtypes=dtypes, **attributes)
 
-    @unary.drawn
+    @unary.drawn_for(dtypes)
     def draw_one(draw: Draw, dtype: DType) -> OpCase:
         return unary.given(t(*draw_length(draw), fill=fill), **attributes)
 

@@ -121,6 +121,7 @@ product("3x17,17x5,b-uint8", t(3, 17, fill=byte), const(17, 5, fill=byte, dtype=
         const(fill=integers(100, 200), dtype="uint8"))  # fmt: skip
 product("1x257,257x3,extremes", t(1, 257, fill=integers(-128, -126)), const(257, 3, fill=integers(-128, -126)))
 product("7,7,vectors", t(7, fill=byte), t(7, fill=byte), const(fill=some))
+product("3x4,4x5,all-at-run-time", t(3, 4, fill=byte), t(4, 5, fill=byte), t(fill=some), t(fill=some))
 product("0x4,4x5,empty", t(0, 4), const(4, 5))
 product("2x0,0x3,nothing-to-sum", t(2, 0), const(0, 3), const(fill=some))
 
@@ -145,8 +146,6 @@ quantized("5x7,7x3,per-column", t(5, 7, fill=byte), scales(0.5), point, const(7,
           scales(2 / 129, 2 / 65, 2 / 257), const(3, fill=integers(0, 9)), scales(1), point)  # fmt: skip
 quantized("3x7,7x3,square,per-row", t(3, 7, fill=byte), scales(2 / 129, 2 / 65, 2 / 257),
           const(3, fill=integers(0, 9)), const(7, 3, fill=byte), scales(0.5), point, scales(1), point)  # fmt: skip
-quantized("3x7,7x5,per-row-of-y", t(3, 7, fill=byte), scales(0.5), point, const(7, 5, fill=byte), scales(0.5), point,
-          scales(32, 64, 128), const(3, fill=integers(0, 9)))  # fmt: skip
 quantized("2x3x4x5,5x3,vectors-of-1", t(2, 3, 4, 5, fill=byte), scales(0.5, shape=(1,)), const(1, fill=some),
           const(5, 3, fill=byte), scales(0.5, shape=(1,)), const(1, fill=some), scales(64, shape=(1,)),
           const(1, fill=some))  # fmt: skip

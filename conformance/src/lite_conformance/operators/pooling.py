@@ -9,7 +9,7 @@ from lite_conformance.op_cases import Draw, OpCase, OpTable, table
 from lite_conformance.operators.fills import strewn
 from lite_conformance.operators.layer_fills import negative, unbounded
 from lite_conformance.operators.spatial import sliding_window
-from lite_conformance.tensors import big, distinct, ints, normal, t, tiny, values
+from lite_conformance.tensors import big, distinct, ints, normal, special, t, tiny, values
 from lite_conformance.tolerances import EXACT, SUM
 from lite_core.ir import DType
 
@@ -167,6 +167,8 @@ unpool("n1c1h2w2,output-shape5x5,at-run-time", t(1, 1, 2, 2), values([[[[5, 7], 
        values([1, 1, 5, 5], "int64"), kernel_shape=(2, 2), strides=(2, 2))  # fmt: skip
 unpool("n1c1d2h2w2,k2s2,3d", t(1, 1, 2, 2, 2), values([[[[[0, 2], [13, 31]], [[42, 37], [56, 63]]]]], "int64"),
        kernel_shape=(2, 2, 2), strides=(2, 2, 2))  # fmt: skip
+unpool("special", t(1, 1, 2, 4, fill=special), values([[[[0, 2, 4, 7], [16, 18, 21, 31]]]], "int64"),
+       kernel_shape=(2, 2), strides=(2, 2))  # fmt: skip
 unpool("n0c1h2w2,empty-batch", t(0, 1, 2, 2), t(0, 1, 2, 2, dtype="int64"), kernel_shape=(2, 2), strides=(2, 2))
 
 

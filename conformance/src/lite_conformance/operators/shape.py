@@ -75,6 +75,7 @@ reshape("1x1,to-scalar", data(1, 1), _NONE)
 reshape("scalar,to-1x1", data(), ints(1, 1))
 reshape("0x3,to-3x0,allowzero", data(0, 3), ints(3, 0), allowzero=1)
 reshape("0x3,to-0x1x3,empty,copied", data(0, 3), ints(0, 1, 3))
+reshape("0x4x6,to-0x-1x2,empty,copied", data(0, 4, 6), ints(0, -1, 2), dtypes=("float32",))
 reshape("2x3x4,to-6x-1,at-run-time", data(2, 3, 4), run_time_ints(6, -1))
 reshape("2x3x4,to-0x12,at-run-time", data(2, 3, 4), run_time_ints(0, 12))
 reshape("3x257,to-257x3,odd", data(3, 257), ints(257, 3))
@@ -290,7 +291,7 @@ def draw_cast(draw: Draw, dtype: DType) -> OpCase:
 
 
 cast_like = table("CastLike")
-for _to in (DType.FLOAT32, DType.FLOAT16, DType.INT32, DType.INT64, DType.UINT8, DType.BOOL):
+for _to in ALL:
     cast_like(f"to-{short_name(_to)},5x7", t(5, 7, fill=_castable(_to)), t(2, 3, dtype=_to.value))
 cast_like("to-f32,scalar,constant", t(), const(dtype="float32"))
 cast_like("to-i8,0x3,empty", t(0, 3), t(0, dtype="int8"))

@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 from lite_conformance.op_cases import Draw, OpCase, table
 from lite_conformance.operators.draws import axes_of, shape
 from lite_conformance.operators.operands import EACH_SIZE, data, run_time_ints, some_ints, whole_range
-from lite_conformance.tensors import const, ints, special, t, values
+from lite_conformance.tensors import Tensor, const, ints, special, t, values
 from lite_core.ir import DType
 
 _END, _START = 2**63 - 1, -(2**63)
+
+
+def _ints32(*elements: int, constant: bool = True) -> Tensor:
+    return values(elements, "int32", constant=constant)
+
 
 cut = table("Slice")
 cut("7x9,1to5,2to9", data(7, 9), ints(1, 2), ints(5, 9))
@@ -42,6 +47,8 @@ cut("7x9,axis1,step100", data(7, 9), ints(2), ints(9), ints(1), ints(100))
 cut("0x9,empty", data(0, 9), ints(0), ints(5))
 cut("7x9,at-run-time", data(7, 9), run_time_ints(1, -4), run_time_ints(6, 9))
 cut("7x9,at-run-time,step-2", data(7, 9), run_time_ints(8), run_time_ints(-20), ints(1), run_time_ints(-2))
+cut("7x9,int32", data(7, 9), _ints32(5, -2), _ints32(-9, 9), _ints32(0, 1), _ints32(-2, 1))
+cut("7x9,int32,at-run-time", data(7, 9), _ints32(1, constant=False), _ints32(2**31 - 1, constant=False), _ints32(1))
 cut("7x9,axes-at-run-time", data(7, 9), ints(2), ints(6), run_time_ints(1))
 cut("2x3x257,axis2,1to256,odd", data(2, 3, 257), ints(1), ints(256), ints(2))
 cut("constant", const(5, 6, fill=whole_range), ints(1), ints(3), ints(1))

@@ -25,8 +25,9 @@ def sliding_window(draw: Draw, rank: int) -> tuple[list[int], dict[str, Any]]:
     }
     auto_pad = draw(st.sampled_from(("NOTSET", "NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")))
     if auto_pad != "NOTSET":
-        # How SAME divides the padding of dilated windows is not written down anywhere.
-        return size, {**window, "auto_pad": auto_pad, "dilations": (1,) * rank}
+        # How SAME divides the padding of dilated windows, and one below zero, is not written down anywhere.
+        strides = tuple(map(min, window["strides"], kernel))
+        return size, {**window, "auto_pad": auto_pad, "dilations": (1,) * rank, "strides": strides}
     return size, {**window, "pads": tuple(draw(st.integers(0, k - 1)) for k in (*kernel, *kernel))}
 
 

@@ -168,7 +168,11 @@ def _propagate_reshape(inference: Inference) -> Array | None:
     propagate=_propagate_reshape,
 )
 def reshape(data: Array, shape: Array, *, allowzero: int) -> Array:
-    """The same elements in another shape: 0 copies a dimension (unless ``allowzero``), one -1 is inferred."""
+    """The same elements in another shape: 0 copies a dimension (unless ``allowzero``), one -1 is inferred.
+
+    Beside a copied dimension of size 0, -1 is inferred from the other dimensions, where ONNX leaves it open: a
+    shape ``[0, -1]`` means the same for an empty batch as for any other.
+    """
     return data.reshape(_resolve_reshape(data.shape, shape.tolist(), allowzero))
 
 

@@ -1,0 +1,102 @@
+"""Finding the backend under test: installed, or where a module or a file has it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lite_core.backend import Backend
+from lite_core.errors import BackendUnavailableError, InputError
+from lite_core.plugins import PluginHost, available_backends, default_host, host_with
+
+__all__ = ["find_backend", "require_backend"]
+
+
+def find_backend(spec: str) -> tuple[Backend, PluginHost, str]:
+    """The backend that a specification names, the plugins it lives among, and the module it comes from.
+
+    Args:
+        spec: an installed backend's name; or ``package.module:attribute`` or ``path/to/file.py:attribute``,
+            where the attribute is a backend or a function that makes one.
+
+    Raises:
+        BackendUnavailableError: no such backend is installed.
+        InputError: the module, file or attribute does not exist or is not a backend.
+    """
+    module_name, colon, attribute = spec.rpartition(":")
+    if not colon or attribute.isdecimal():
+        name = spec if not colon else module_name
+        return _installed(name)
+    module = _import(module_name)
+    thing = getattr(module, attribute, None)
+    if thing is None:
+        raise InputError(f"module {module_name!r} has no attribute {attribute!r}, which --backend {spec} names")
+    if isinstance(thing, type) or (callable(thing) and not hasattr(thing, "probe")):
+        with _named_by_the_user(f"{spec}()"):
+            thing = thing()
+    require_backend(thing, spec)
+    return thing, host_with(thing), module.__name__
+
+
+def require_backend(thing: Any, what: str) -> None:
+    """Raise an InputError unless something has what the contract asks of a backend."""
+    missing = [m for m in ("name", "probe", "supports", "compile") if not hasattr(thing, m)]
+    if missing:
+        raise InputError(f"{what} is not a backend: it lacks {', '.join(missing)}; see lite_core/backend.py")
+    if not isinstance(thing.name, str) or not thing.name:
+        raise InputError(f"{what} is not a backend: its name must be a text, is {thing.name!r}")
+
+
+def _installed(name: str) -> tuple[Backend, PluginHost, str]:
+    host = default_host()
+    backends = available_backends(host)
+    if name not in backends:
+        known = ", ".join(sorted(backends))
+        failed = [f"{r.label}: {r.error}" for r in host.records() if r.failed]
+        raise BackendUnavailableError(
+            f"backend {name!r} is not installed (here are: {known})"
+            + "".join(f"; plugin {line}" for line in failed)
+            + ". A backend that is not installed can be named as module:attribute or file.py:attribute"
+        )
+    owner = next((r.module for r, b in host.ask("lite_backends") if b is backends[name]), "lite_core.builtin")
+    return backends[name], host, owner.partition(":")[0]
+
+
+def _import(name: str) -> Any:
+    if not name.endswith(".py"):
+        if "" not in sys.path:
+            sys.path.insert(0, "")
+        with _named_by_the_user(f"module {name!r}"):
+            return importlib.import_module(name)
+    path = Path(name)
+    if not path.is_file():
+        raise InputError(f"there is no file {name!r}")
+    # A name of its own: a file may be called as a module that is needed, json.py.
+    found = importlib.util.spec_from_file_location("backend_under_test", path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules[module.__name__] = module
+    with _named_by_the_user(f"file {name!r}"):
+        found.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _named_by_the_user(what: str) -> Iterator[None]:
+    """Whatever is raised while it is imported becomes an InputError with the last lines of the traceback."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        *_, place = traceback.extract_tb(error.__traceback__)
+        raise InputError(
+            f"{what} cannot be used: {type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
+        ) from error

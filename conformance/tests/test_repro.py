@@ -1,0 +1,221 @@
+"""The scripts that repeat failures: every kind of graph, right on a right backend, and without the suite."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lite_conformance.case import Settings
+from lite_conformance.catalogue import all_cases
+from lite_conformance.compare import allowed
+from lite_conformance.oracle import expect
+from lite_conformance.outcome import Replay
+from lite_conformance.record import Record, Status
+from lite_conformance.repro import write_script
+from lite_conformance.runner import run_suite
+from lite_conformance.selection import select
+from lite_conformance.tensors import Array
+from lite_conformance.tolerances import SUM, Numerics
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Graph
+
+HERE = Path(__file__).parent
+WRONG = f"{HERE / 'wrong_backends.py'}:backend_"
+
+# A backend that takes everything, and whose results are one too large: wherever it runs, it is seen.
+ONE_MORE = """
+import os
+import numpy as np
+from lite_core.backend import Device, Yes
+from lite_core.builtin import HostBackend
+from lite_core.ops.evaluate import evaluate_graph
+
+class Executable:
+    scratch_bytes = 0
+    def __init__(self, graph):
+        self.graph = graph
+    def run(self, inputs, outputs, scratch):
+        for buffer, result in zip(outputs, evaluate_graph(self.graph, [b.data for b in inputs])):
+            if os.environ.get("RIGHT") != "1":
+                result = ~result if result.dtype == bool else (result + np.ones((), result.dtype)).astype(result.dtype)
+            buffer.store(result)
+
+class OneMore(HostBackend):
+    name = "one_more"
+    def probe(self):
+        return [Device("one_more", name="wrong on purpose")]
+    def supports(self, node, device):
+        return Yes()
+    def compile(self, part, device, options):
+        return Executable(part.graph)
+
+backend = OneMore()
+"""
+
+# What the scripts must not need.
+BLOCKED = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("lite_conformance", "hypothesis", "click", "pytest"):
+            raise ImportError(f"{name} is not needed")
+sys.meta_path.insert(0, Block())
+import runpy
+for script in sys.argv[1:]:
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        print(f"{script}: {end.code}")
+"""
+
+
+def run_scripts(scripts: list[Path], **environment: str) -> dict[str, int]:
+    """Exit codes by name, in one process that cannot import the suite."""
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED, *map(str, scripts)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        cwd=scripts[0].parent,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    lines = [line.rpartition(": ") for line in done.stdout.splitlines() if ".py: " in line]
+    return {Path(name).stem: int(code) for name, _, code in lines}
+
+
+#: A case of each kind of graph: constants, attributes with tensors and types, several outputs, scalars, bodies that
+#: capture values, the types that NPZ files do not know, sequences of nodes.
+KINDS = [
+    "Conv[f32,*]",
+    "MatMul[bf16,*]",
+    "Add[f16,*]",
+    "Cast[f32,*]",
+    "Split[f32,*]",
+    "TopK[f32,*]",
+    "ConstantOfShape[*]",
+    "If[f32,*]",
+    "Loop[f32,*]",
+    "Scan[f32,*]",
+    "QuantizeLinear[*]",
+    "Not[bool,*]",
+    "NonZero[f32,*]",
+]
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """What a run on the wrong backend has written: two cases of each kind."""
+    folder = tmp_path_factory.mktemp("repro")
+    (folder / "one_more.py").write_text(ONE_MORE)
+    spec = f"{folder / 'one_more.py'}:backend"
+    settings = Settings(spec, examples=2)
+    every = list(all_cases(settings))
+    chosen = [case.name for kind in KINDS for case in select(every, range(6), [kind])[:3]]
+    chosen += [case.name for case in every if case.suite == "graphs"][:40:5]
+    report = run_suite(settings, range(6), chosen, repro=str(folder / "out"), isolate=False)
+    failed = Counter(r.op if r.suite == "ops" else r.suite for r in report.records if r.status is Status.FAILED)
+    assert len(failed) == len(KINDS) + 1, failed
+    return sorted((folder / "out").glob("*.py"))
+
+
+def test_each_script_fails_as_the_case_did(scripts: list[Path]) -> None:
+    codes = run_scripts(scripts)
+    assert len(codes) == len(scripts) > 25
+    assert set(codes.values()) == {1}, codes
+
+
+def test_each_script_passes_when_the_backend_is_mended(scripts: list[Path]) -> None:
+    codes = run_scripts(scripts, RIGHT="1")
+    assert len(codes) == len(scripts)
+    assert set(codes.values()) == {0}, {name: code for name, code in codes.items() if code}
+
+
+def test_an_error_within_the_room_of_another_element_is_seen(tmp_path: Path) -> None:
+    """What is allowed goes element by element: the largest sum must not excuse the smallest."""
+    x = np.array([[1e6, 1e6], [1e-3, 1e-3]], np.float32)
+    builder = GraphBuilder("g")
+    graph_input = builder.input("x", "float32", x.shape)
+    builder.output(builder.add("MatMul", [graph_input, builder.constant(np.ones((2, 1), np.float32))]), "y")
+    script = write(tmp_path, builder.build(), [x], SUM, settings=one_more(tmp_path, "result + 0.01"))
+    assert run_scripts([script]) == {script.stem: 1}
+    assert run_scripts([script], RIGHT="1") == {script.stem: 0}
+
+
+def test_truths_out_of_range_and_below_it(tmp_path: Path) -> None:
+    """An infinity where float16 ends, and a zero where it has only subnormal numbers, are right."""
+    x = np.array([300, 2e-4, -300], np.float16)
+    builder = GraphBuilder("g")
+    value = builder.input("x", "float16", x.shape)
+    builder.output(builder.add("Mul", [value, value]), "y")
+    script = write(
+        tmp_path,
+        builder.build(),
+        [x],
+        SUM,
+        settings=one_more(tmp_path, "np.where(abs(result) < 1e-4, 0, result).astype(result.dtype)"),
+    )
+    assert run_scripts([script]) == {script.stem: 0}
+
+
+def test_names_that_python_and_files_do_not_take(tmp_path: Path) -> None:
+    x = np.ones(2, np.float32)
+    builder = GraphBuilder('a \\N{graph} """')
+    value = builder.input("x²/0:é ", "float32", [2])
+    builder.output(builder.add("Relu", [value]), "class")
+    case = 'model[C:\\Users\\new """odd""" ' + "long/" * 60 + "]"
+    script = write(tmp_path, builder.build(), [x], SUM, settings=one_more(tmp_path, "result + 1"), case=case)
+    assert len(script.name) < 150
+    assert run_scripts([script]) == {script.stem: 1}
+    assert run_scripts([script], RIGHT="1") == {script.stem: 0}
+
+
+def test_a_backend_that_is_a_module_or_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_more(tmp_path, "result + 1")
+    monkeypatch.chdir(tmp_path)
+    x = np.ones(2, np.float32)
+    builder = GraphBuilder("g")
+    builder.output(builder.add("Relu", [builder.input("x", "float32", (2,))]), "y")
+    graph = builder.build()
+    for spec, code in (("one_more:backend", 1), ("one_more:OneMore", 1), ("host", 0), ("host:0", 0)):
+        script = write(tmp_path / "scripts", graph, [x], SUM, settings=Settings(spec), case=f"Relu[{spec}]")
+        assert run_scripts([script]) == {script.stem: code}
+
+
+def test_a_crash_is_written_down_before_it_happens(tmp_path: Path) -> None:
+    case = "Add[f32,drawn]"
+    report = run_suite(Settings(f"{WRONG}segfaults"), range(6), [case], repro=str(tmp_path / "new" / "folder"))
+    (record,) = report.records
+    assert record.status is Status.CRASHED
+    (script,) = (tmp_path / "new" / "folder").glob("*.py")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True)
+    assert done.returncode < 0  # the script dies as the worker did
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_case_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    settings = Settings(f"{WRONG}half_precision")
+    record: Record
+    (record,) = run_suite(settings, range(6), ["Add[f32,2x3]"], repro=str(tmp_path / "file"), isolate=False).records
+    assert record.status is Status.FAILED
+    assert "what repeats it could not be written: " in record.details
+
+
+def one_more(folder: Path, wrong: str) -> Settings:
+    """The backend of this test with another mistake."""
+    usual = "~result if result.dtype == bool else (result + np.ones((), result.dtype)).astype(result.dtype)"
+    assert usual in ONE_MORE
+    (folder / "one_more.py").write_text(ONE_MORE.replace(usual, wrong))
+    return Settings(f"{folder / 'one_more.py'}:backend")
+
+
+def write(
+    folder: Path, graph: Graph, inputs: list[Array], numerics: Numerics, *, settings: Settings, case: str = "case"
+) -> Path:
+    pairs = [allowed(e, 1e-6, 1e-6) for e in expect(graph, inputs, numerics)]
+    return write_script(folder, case, settings, Replay(graph, inputs, [t for t, _ in pairs], [r for _, r in pairs]))

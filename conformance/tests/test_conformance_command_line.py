@@ -257,17 +257,18 @@ def test_a_reader_that_has_seen_enough() -> None:
 def test_an_interrupt_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     pids = tmp_path / "pids"
     command = [*COMMAND, "-b", f"{HOSTILE}hangs", "--case", "Add[f32,*]", "--jobs", "2", "--timeout", "600"]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "HOSTILE_PIDS": str(pids)},
-    ) as process:
-        while process.poll() is None and (not pids.exists() or len(set(pids.read_text().split())) < 2):
-            time.sleep(0.05)
-        process.send_signal(number)
-        told = process.communicate(timeout=30)[1]
+    environment = {**os.environ, "HOSTILE_PIDS": str(pids)}
+    # What runs in the background of a shell ignores SIGINT, and so would what it starts.
+    listens: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    output = subprocess.PIPE
+    with subprocess.Popen(command, stdout=output, stderr=output, text=True, env=environment, **listens) as process:
+        try:
+            while process.poll() is None and (not pids.exists() or len(set(pids.read_text().split())) < 2):
+                time.sleep(0.05)
+            process.send_signal(number)
+            told = process.communicate(timeout=30)[1]
+        finally:
+            process.kill()
     assert process.returncode == (-9 if number is signal.SIGKILL else 1)
     assert "Traceback" not in told
     assert number is signal.SIGKILL or "error: interrupted" in told

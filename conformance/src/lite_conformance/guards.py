@@ -8,7 +8,7 @@ import numpy as np
 
 from lite_conformance.outcome import Failure, backend_call
 from lite_conformance.tensors import Array
-from lite_core.backend import Memory
+from lite_core.backend import HostMemory, Memory
 from lite_core.ir import DType, TensorType, evaluate_shape
 
 __all__ = ["POISON", "GuardedStorage", "Storage", "can_guard", "download"]
@@ -67,13 +67,14 @@ class GuardedStorage:
         self._bytes = int(np.prod(self.shape, dtype=np.int64)) * type.dtype.itemsize
         self._block: Any = None
         if can_guard(memory):
-            room = -(-self._bytes // 64) * 64
-            block_type = TensorType(DType.UINT8, (room + 2 * _ZONE,))
+            size = -(-self._bytes // 64) * 64 + 2 * _ZONE + 64
+            block_type = TensorType(DType.UINT8, (size,))
             with backend_call("Memory.allocate()"):
                 self._block = memory.allocate(block_type)
-            self._upload(np.full(room + 2 * _ZONE, _PATTERN, np.uint8), self._block)
+            self._upload(np.full(size, _PATTERN, np.uint8), self._block)
+            self._offset = _ZONE + _to_alignment(memory, self._block)
             with backend_call("Memory.view()"):
-                self.data = memory.view(self._block, _ZONE, type)  # type: ignore[attr-defined]  # is optional
+                self.data = memory.view(self._block, self._offset, type)  # type: ignore[attr-defined]  # is optional
         else:
             with backend_call("Memory.allocate()"):
                 self.data = memory.allocate(type)
@@ -97,12 +98,20 @@ class GuardedStorage:
         block = download(self.memory, self._block)
         if block.dtype != np.uint8 or block.ndim != 1:
             raise Failure(f"Memory.download() gave {block.dtype}{list(block.shape)} for storage of uint8 elements")
-        before = np.flatnonzero(block[:_ZONE] != _PATTERN)
+        before = np.flatnonzero(block[: self._offset] != _PATTERN)
         if before.size:
-            return f"{_ZONE - int(before[0])} byte(s) before its beginning"
-        after = np.flatnonzero(block[_ZONE + self._bytes :] != _PATTERN)
+            return f"{self._offset - int(before[0])} byte(s) before its beginning"
+        after = np.flatnonzero(block[self._offset + self._bytes :] != _PATTERN)
         return f"{int(after[-1]) + 1} byte(s) past its end" if after.size else None
 
     def _upload(self, array: Array, data: Any) -> None:
         with backend_call("Memory.upload()"):
             self.memory.upload(array, data)
+
+
+def _to_alignment(memory: Memory, block: Any) -> int:
+    """Bytes to the next multiple of 64 in main memory.
+
+    NOTE: a kernel may sum in another order where its data begins elsewhere, so equal bits need equal alignment.
+    """
+    return -block.ctypes.data % 64 if isinstance(memory, HostMemory) else 0

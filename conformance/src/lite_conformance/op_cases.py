@@ -30,7 +30,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops import OpDef
 
-__all__ = ["Body", "Draw", "Drawer", "OpCase", "OpTable", "all_tables", "held_in_float32", "table"]
+__all__ = ["Body", "Draw", "Drawer", "OpCase", "OpTable", "all_tables", "held_in_float32", "table", "table_of"]
 
 #: Hypothesis' ``draw``: takes a strategy, gives a value.
 Draw = Callable[[Any], Any]
@@ -219,6 +219,11 @@ def table(
     if (domain, op) in _tables:
         raise ValueError(f"operator {domain or 'ai.onnx'}.{op} already has a table")
     _tables[domain, op] = OpTable(op, numerics, domain=domain, dtypes=dtypes)
+    return _tables[domain, op]
+
+
+def table_of(op: str, domain: str = "") -> OpTable:
+    """The table that :func:`table` made for an operator."""
     return _tables[domain, op]
 
 

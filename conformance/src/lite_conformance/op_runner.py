@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 
 from lite_conformance.checks import Allowance, check_outcome
 from lite_conformance.compare import merge
@@ -81,7 +82,10 @@ def run_drawn(
             failure.examples = len(outcomes) + 1
             raise
 
-    every_example_is_right()
+    try:
+        every_example_is_right()
+    except Flaky as flaky:
+        raise Failure(f"an example failed, and passed when it was run again: {flaky}") from flaky
     if not outcomes:
         raise Refused(refusals[0] if refusals else "no example was drawn")
     tolerance = next((o.tolerance for o in outcomes if o.tolerance), None)

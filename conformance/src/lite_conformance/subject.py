@@ -80,7 +80,9 @@ class Subject:
 
     @staticmethod
     def open(spec: str) -> Subject:
-        """The device that a specification names, see :func:`lite_conformance.finding.find_backend`; ``name:1`` is its second device.
+        """The device that a specification names; ``name:1`` is a backend's second device.
+
+        See :func:`lite_conformance.finding.find_backend`.
 
         Raises:
             BackendUnavailableError: there is no such backend or device; the message has its reason.

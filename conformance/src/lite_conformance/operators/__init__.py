@@ -41,6 +41,8 @@ _FAMILIES = (
     "softmax",
     "transposed_convolution",
     "window",
+    # Adds to the tables of the others.
+    "large",
 )
 
 

@@ -235,9 +235,9 @@ class Report:
         total = sum(rs[0].weight for rs in shares.values())
         if not total:
             return None
-        return (
-            sum(rs[0].weight * sum(r.status is Status.PASSED for r in rs) / len(rs) for rs in shares.values()) / total
-        )
+        # What is lost is summed, so that nothing lost is exactly 1.
+        lost = sum(rs[0].weight * sum(r.status is not Status.PASSED for r in rs) / len(rs) for rs in shares.values())
+        return 1 - lost / total
 
     def to_dict(self) -> dict[str, Any]:
         """As it is written to a JSON file."""

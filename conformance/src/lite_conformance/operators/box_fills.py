@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,7 +17,21 @@ from lite_conformance.tensors import Array, Fill, Tensor
 from lite_core.ir import DType
 from lite_core.ops.boxes import overlaps
 
-__all__ = ["MARGIN", "boxes", "draw_box", "is_fair", "linked", "on_grid", "pooled_regions", "scores"]
+__all__ = [
+    "MARGIN",
+    "boxes",
+    "draw_box",
+    "first_fair",
+    "is_fair",
+    "linked",
+    "on_grid",
+    "pooled_regions",
+    "regions_of",
+    "scores",
+]
+
+_Found = TypeVar("_Found")
+_MOST_TRIES = 10_000
 
 #: How far every overlap stays away from the threshold it is compared with.
 MARGIN = 0.03
@@ -153,18 +168,38 @@ def pooled_regions(size: tuple[int, int], bins: tuple[int, int], scale: float, s
         ]
         return all((f(ways[0]) == f(way)).all() for way in ways for f in (np.floor, np.ceil))
 
-    def span(random: np.random.Generator, axis: int) -> tuple[float, float]:
+    def span(random: np.random.Generator, axis: int) -> tuple[float, float] | None:
         unit = 1.0 if sensitive else 1 / scale
         most = int(size[axis] / scale / unit)
-        while True:
-            length, low = random.integers(0, most + 1), random.integers(-most // 3, most)
-            low, high = (low + random.integers(-1, 2, 2) / 4 + np.array([0, length])) * unit
-            if high >= low and fits(low, high, axis):
-                return float(low), float(high)
+        length, low = random.integers(0, most + 1), random.integers(-most // 3, most)
+        low, high = (low + random.integers(-1, 2, 2) / 4 + np.array([0, length])) * unit
+        return (float(low), float(high)) if high >= low and fits(low, high, axis) else None
+
+    return regions_of(span)
+
+
+def regions_of(span: Callable[[np.random.Generator, int], tuple[float, float] | None]) -> Fill:
+    """Regions [R, 4] made of a span for each axis, 1 (x) and 0 (y); a span of None is not fair, and another is made."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-        pairs = [(span(random, 1), span(random, 0)) for _ in range(shape[0])]
+        def one(axis: int) -> tuple[float, float]:
+            return first_fair(lambda: span(random, axis), "fair span of a region")
+
+        pairs = [(one(1), one(0)) for _ in range(shape[0])]
         made = np.array([(x[0], y[0], x[1], y[1]) for x, y in pairs])
         return made.reshape(shape).astype(dtype.numpy)
 
     return fill
+
+
+def first_fair(attempt: Callable[[], _Found | None], what: str) -> _Found:
+    """The first try that gives something.
+
+    Raises:
+        ValueError: ten thousand gave nothing: the case leaves no room for what it wants.
+    """
+    for _ in range(_MOST_TRIES):
+        found = attempt()
+        if found is not None:
+            return found
+    raise ValueError(f"no {what} was found in {_MOST_TRIES} tries")

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.op_cases import Draw, OpCase, table
-from lite_conformance.operators.box_fills import boxes, scores
-from lite_conformance.tensors import Array, Fill, Tensor, big, const, normal, positive, t, tiny, values
+from lite_conformance.operators.box_fills import boxes, regions_of, scores
+from lite_conformance.tensors import Fill, Tensor, big, const, normal, positive, t, tiny, values
 from lite_conformance.tolerances import SCALED
 from lite_core.ir import DType
 
@@ -35,20 +35,13 @@ def regions(size: tuple[int, int], attributes: dict[str, Any]) -> Fill:
         places = low * scale - shift + (np.arange(bins[axis] * samples) + 0.5) / samples * bin_size
         return bool((np.abs(places + 1) > 1e-3).all() and (np.abs(places - size[axis]) > 1e-3).all())
 
-    def span(random: np.random.Generator, axis: int) -> tuple[float, float]:
+    def span(random: np.random.Generator, axis: int) -> tuple[float, float] | None:
         most = size[axis] / scale
-        while True:
-            length, low = random.uniform(1 / scale, most), random.uniform(-most / 3, most)
-            low, high = np.round(low * 4) / 4, np.round((low + length) * 4) / 4
-            if high > low and fits(low, high, axis):
-                return float(low), float(high)
+        length, low = random.uniform(1 / scale, most), random.uniform(-most / 3, most)
+        low, high = np.round(low * 4) / 4, np.round((low + length) * 4) / 4
+        return (float(low), float(high)) if high > low and fits(low, high, axis) else None
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-        pairs = [(span(random, 1), span(random, 0)) for _ in range(shape[0])]
-        made = np.array([(x[0], y[0], x[1], y[1]) for x, y in pairs])
-        return made.reshape(shape).astype(dtype.numpy)
-
-    return fill
+    return regions_of(span)
 
 
 roi_align = table("RoiAlign", SCALED)

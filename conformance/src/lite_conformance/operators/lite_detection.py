@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.op_cases import Draw, OpCase, table
-from lite_conformance.operators.box_fills import MARGIN, boxes, linked, scores
+from lite_conformance.operators.box_fills import MARGIN, boxes, first_fair, linked, scores
 from lite_conformance.tensors import Array, Tensor, const, t, values
 from lite_conformance.tolerances import EXACT, SCALED
 from lite_core import ops
@@ -201,13 +201,16 @@ def _fair_image(
     assert definition is not None
     filled = {**{k: spec.default for k, spec in definition.attributes.items()}, **attributes, "keep_top_k": -1}
     limit = filled["post_threshold"]
-    while True:
+
+    def attempt() -> tuple[Array, Array] | None:
         found = boxes(0.98)(random, (1, many, 4), DType.FLOAT64), scores()(random, (1, classes, many), DType.FLOAT64)
         rows, _, _ = definition.reference(*found, **{**filled, "post_threshold": 0.0})
         ordered = np.append(rows[:, 1], limit) if limit else rows[:, 1]
         ordered = np.sort(ordered)[::-1]
-        if (ordered[1:] < ordered[:-1] * (1 - MARGIN / 2)).all():
-            return found[0][0], found[1][0]
+        is_clear = (ordered[1:] < ordered[:-1] * (1 - MARGIN / 2)).all()
+        return (found[0][0], found[1][0]) if is_clear else None
+
+    return first_fair(attempt, "image whose scores are clearly ordered")
 
 
 def _matrix(label: str, images: int, classes: int, many: int, outputs: int = 3, **more: Any) -> None:

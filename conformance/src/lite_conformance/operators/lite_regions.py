@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.op_cases import Draw, OpCase, table
-from lite_conformance.operators.box_fills import boxes, draw_box, is_fair, linked, pooled_regions, scores
+from lite_conformance.operators.box_fills import boxes, draw_box, first_fair, is_fair, linked, pooled_regions, scores
 from lite_conformance.tensors import Array, Fill, Tensor, big, const, distinct, normal, positive, t, values
 from lite_conformance.tolerances import EXACT, SCALED
 from lite_core.ir import DType
@@ -144,12 +144,17 @@ def _fair_deltas(
         thresholds.append(thresholds[-1] * attributes["eta"])
     deltas, regions = np.zeros_like(anchors), np.zeros((0, 4))
     for index, (anchor, variance) in enumerate(zip(anchors, variances)):
-        while True:
-            deltas[index] = random.integers(-16, 17, 4) / random.choice([16, 64])
-            region = _decoded(anchor, deltas[index], variance, image, offset)
+
+        def attempt(
+            anchor: Array = anchor, variance: Array = variance, before: Array = regions
+        ) -> tuple[Array, Array, Array] | None:
+            delta = random.integers(-16, 17, 4) / random.choice([16, 64])
+            region = _decoded(anchor, delta, variance, image, offset)
             room = region[2:] - region[:2] + offset - least
-            if (np.abs(room) > 0.25).all() and (room.min() < 0 or is_fair(region, regions, thresholds, offset)):
-                break
+            is_clear = (np.abs(room) > 0.25).all() and (room.min() < 0 or is_fair(region, before, thresholds, offset))
+            return (delta, region, room) if is_clear else None
+
+        deltas[index], region, room = first_fair(attempt, "delta whose region is clear of every limit")
         if room.min() > 0:  # smaller ones are compared with nothing
             regions = np.append(regions, region[None], axis=0)
     return deltas
@@ -234,13 +239,16 @@ _LEVELS: dict[str, Any] = {"min_level": 2, "max_level": 5, "refer_level": 4, "re
 
 def _sizes_of_every_level(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
     """Regions from 3 to 200 pixels, none near the size where the level changes, with or without the last pixel."""
+
+    def attempt() -> Array | None:
+        size: Array = np.round(np.exp2(random.uniform(1.6, 7.6) + random.uniform(-0.5, 0.5, 2)))
+        levels = [np.log2(np.sqrt(np.prod(size + offset)) / 32) for offset in (0, 1)]
+        is_clear = size.max() <= 200 and all(abs(level - round(level)) > 0.02 for level in levels)
+        return size if is_clear else None
+
     made = np.zeros(shape)
     for row in made:
-        while True:
-            size = np.round(np.exp2(random.uniform(1.6, 7.6) + random.uniform(-0.5, 0.5, 2)))
-            levels = [np.log2(np.sqrt(np.prod(size + offset)) / 32) for offset in (0, 1)]
-            if size.max() <= 200 and all(abs(level - round(level)) > 0.02 for level in levels):
-                break
+        size = first_fair(attempt, "size clear of the levels' limits")
         row[:2] = random.integers(0, 50, 2)
         row[2:] = row[:2] + size
     return made.astype(dtype.numpy)

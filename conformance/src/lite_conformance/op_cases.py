@@ -223,7 +223,9 @@ def table(
 
 
 def table_of(op: str, domain: str = "") -> OpTable:
-    """The table that :func:`table` made for an operator."""
+    """The table of an operator, whose family is imported where need be."""
+    if (domain, op) not in _tables:
+        all_tables()
     return _tables[domain, op]
 
 

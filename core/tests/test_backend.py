@@ -304,6 +304,18 @@ def test_outputs_that_are_left_out_are_none() -> None:
     assert session.run(x=X)["y"].tolist() == [[1], [0]]
 
 
+def test_dtypes_are_the_first_input_s_where_the_output_has_a_fixed_type() -> None:
+    """NonMaxSuppression gives int64, and takes an int64 limit; what it works on are float32 boxes."""
+    b = GraphBuilder("suppression")
+    boxes, scores = b.input("boxes", "float32", [1, 2, 4]), b.input("scores", "float32", [1, 1, 2])
+    b.output(b.add("NonMaxSuppression", [boxes, scores, b.ints(5)]), "kept")
+    (node,) = b.build().nodes
+    backend = KernelBackend("boxes")
+    backend.kernel("NonMaxSuppression", dtypes=["float32"])(lambda *inputs, **attributes: None)
+    (device,) = backend.probe()  # type: ignore[misc]
+    assert backend.supports(node, device) == Yes()
+
+
 def test_dtypes_are_those_of_what_the_output_shares() -> None:
     b = GraphBuilder("where")
     c, x, y = b.input("c", "bool", [2]), b.input("x", "float32", [2]), b.input("y", "float32", [2])

@@ -238,12 +238,9 @@ def all_tables() -> Sequence[OpTable]:
 
 
 def main_dtypes(definition: OpDef) -> tuple[DType, ...]:
-    """The element types of the type variable that an operator's cases are named after."""
-    variable = definition.inputs[0].type if definition.inputs else definition.outputs[0].type
-    result = definition.outputs[0].type
-    if result in definition.types and any(p.type == result for p in definition.inputs):
-        variable = result
-    return definition.types[variable] if variable in definition.types else (DType.of(variable),)
+    """The element types that an operator's cases are named after: those of its working type."""
+    working = definition.working_type
+    return definition.types[working] if working in definition.types else (DType.of(working),)
 
 
 def _attribute(attribute: Any, dtype: DType, random: np.random.Generator) -> Any:

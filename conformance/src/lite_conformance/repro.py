@@ -16,7 +16,7 @@ from lite_conformance.outcome import Replay
 from lite_conformance.tensors import Array
 from lite_core.ir import Attribute, DType, Graph, Node, Value
 
-__all__ = ["graph_source", "write_script"]
+__all__ = ["write_script"]
 
 _LONGEST = 120
 
@@ -106,11 +106,6 @@ def write_script(folder: Path, case: str, settings: Settings, replay: Replay) ->
 
 def _in_docstring(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def graph_source(graph: Graph) -> str:
-    """Python that builds a graph; constants are taken from a function ``array(name, dtype)``."""
-    return "\n".join(_Source().build(graph, "graph", "b", outer=None))
 
 
 def _backend(spec: str) -> tuple[str, str]:

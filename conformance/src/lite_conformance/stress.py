@@ -7,11 +7,13 @@ runs are repeated until what goes wrong seldom goes wrong.
 from __future__ import annotations
 
 import gc
+import mmap
 import sys
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -228,16 +230,12 @@ def _require_bounded(work: Callable[[int], None], size: int, what: str) -> None:
 
 def _resident() -> int:
     """Bytes of memory that the process has; where only the peak is known, the peak."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            import resource
-
-            return int(file.read().split()[1]) * resource.getpagesize()
-    except OSError:
-        pass
     if sys.platform == "win32":
         raise Skipped("the memory of the process is not known on Windows")
-    import resource
+    statistics = Path("/proc/self/statm")
+    if statistics.exists():
+        return int(statistics.read_text(encoding="ascii").split()[1]) * mmap.PAGESIZE
+    import resource  # Windows has none
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -53,22 +53,11 @@ class Kernel:
     writes_out: bool
 
     def accepts(self, node: Node) -> Yes | No:
-        dtype = _working_dtype(node)
+        dtype = ops.get(node).working_dtype(node)
         if dtype is not None and self.dtypes and dtype not in self.dtypes:
             names = ", ".join(sorted(d.value for d in self.dtypes))
             return No(f"{node.qualified_op} is implemented for {names}, not {dtype}")
         return self.when(node) if self.when else Yes()
-
-
-def _working_dtype(node: Node) -> DType | None:
-    """The element type of the inputs that share the first output's type variable; else of the first input."""
-    definition = ops.get(node)
-    variable = definition.outputs[0].type
-    for index, value in enumerate(node.inputs):
-        parameter = definition.parameter(index)
-        if value is not None and parameter is not None and parameter.type == variable:
-            return value.dtype
-    return next((v.dtype for v in (*node.inputs, *node.outputs) if v is not None), None)
 
 
 class KernelBackend:

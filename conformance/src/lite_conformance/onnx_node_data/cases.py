@@ -18,7 +18,7 @@ from lite_conformance.tensors import Array
 from lite_conformance.tolerances import Numerics
 from lite_core import ops
 from lite_core.errors import InputError, LiteError
-from lite_core.ir import DType, Graph, Node, Value
+from lite_core.ir import DType, Graph, Value
 
 __all__ = [
     "FOUR_DECIMALS",
@@ -154,20 +154,10 @@ def _case(name: str, folder: Path, graph: Graph) -> NodeDataCase:
     if len(graph.nodes) > 1:
         return NodeDataCase(name, "", _shared_dtype(graph.inputs, graph.outputs), folder, numerics)
     (node,) = graph.nodes
-    return NodeDataCase(name, ops.get(node).qualified_name, _main_dtype(node), folder, numerics)
-
-
-def _main_dtype(node: Node) -> DType:
-    """The element type of the operator's main type variable, see :func:`lite_conformance.op_cases.main_dtypes`."""
     definition = ops.get(node)
-    result = definition.outputs[0].type
-    for index, value in enumerate(node.inputs):
-        parameter = definition.parameter(index)
-        if value is not None and parameter is not None and parameter.type == result in definition.types:
-            return value.dtype
-    first = node.inputs[0] if node.inputs else node.outputs[0]
-    assert first is not None
-    return first.dtype
+    dtype = definition.working_dtype(node)
+    assert dtype is not None
+    return NodeDataCase(name, definition.qualified_name, dtype, folder, numerics)
 
 
 def _shared_dtype(inputs: Sequence[Value], outputs: Sequence[Value]) -> DType:

@@ -147,6 +147,25 @@ class OpDef:
             return parameters[index]
         return parameters[-1] if parameters and parameters[-1].variadic else None
 
+    @property
+    def working_type(self) -> str:
+        """The type variable, or fixed element type, that says what a node computes in.
+
+        It is the type variable that the first output shares with an input, so that ``Where`` works in the type of
+        its branches; where they share none, the first input's; an operator without inputs has its output's.
+        """
+        result = self.outputs[0].type
+        is_shared = result in self.types and any(p.type == result for p in self.inputs)
+        return result if is_shared or not self.inputs else self.inputs[0].type
+
+    def working_dtype(self, node: Node) -> DType | None:
+        """The element type that a node computes in, see :attr:`working_type`; None for a node without tensors."""
+        for index, value in enumerate(node.inputs):
+            parameter = self.parameter(index)
+            if value is not None and parameter is not None and parameter.type == self.working_type:
+                return value.dtype
+        return next((v.dtype for v in (*node.inputs, *node.outputs) if v is not None), None)
+
     def attributes_of(self, node: Node) -> dict[str, Any]:
         """The node's attributes with defaults filled in."""
         return {k: node.attributes.get(k, spec.default) for k, spec in self.attributes.items()}

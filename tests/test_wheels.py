@@ -1,9 +1,10 @@
-"""Built wheels in a clean environment: the core alone, with lite-paddle, and with the suite and a new backend."""
+"""Built wheels in a clean environment: the core alone, with each plugin, and with the suite and a new backend."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import venv
@@ -19,7 +20,7 @@ TINY = ROOT / "tests/models/goldens/tiny_conv/pir"
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheels")
-    for project in ("core", "conformance", "plugins/lite_paddle"):
+    for project in ("core", "conformance", "plugins/lite_paddle", "plugins/lite_cpu", "plugins/lite_x86"):
         # Through the source distribution, as a release is built.
         build(ROOT / project, folder)
     return folder
@@ -98,6 +99,18 @@ print(lite.load(b.build()).run(x=np.zeros((1, 3), np.float32))["y"])
     assert run(python, "-m", "pip", "check").returncode == 0
 
 
+def test_lite_x86(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> None:
+    python = clean_environment(tmp_path_factory.mktemp("x86"))
+    install(python, wheels, "lite_x86")
+    shown = run(python, "-m", "lite_core", "backends", "--json")
+    assert shown.returncode == 0, shown.stderr
+    answer = json.loads(shown.stdout)
+    assert not answer["failed_plugins"]
+    (row,) = [row for row in answer["backends"] if row["backend"] == "x86"]
+    assert row["state"] == ("ready" if platform.machine() in ("x86_64", "AMD64") else "unavailable")
+    assert run(python, "-m", "pip", "check").returncode == 0
+
+
 def test_a_new_backend_passes_the_installed_suite(backend_author: tuple[Path, Path], tmp_path: Path) -> None:
     python, _ = backend_author
     report = tmp_path / "report.json"
@@ -166,6 +179,8 @@ def test_wheels_hold_what_they_need(wheels: Path) -> None:
             "examples/ocr/ocr.py",
             "examples/ocr/picture.png",
         },
+        "lite_cpu": {"py.typed"},
+        "lite_x86": {"py.typed", "plugin.py"},
     }
     for package, files in needed.items():
         (wheel,) = wheels.glob(f"{package}-*.whl")
@@ -175,7 +190,13 @@ def test_wheels_hold_what_they_need(wheels: Path) -> None:
 
 
 def test_every_file_of_the_sources_is_in_the_wheel(wheels: Path) -> None:
-    for package, folder in (("lite_core", "core"), ("lite_conformance", "conformance")):
+    folders = {
+        "lite_core": "core",
+        "lite_conformance": "conformance",
+        "lite_cpu": "plugins/lite_cpu",
+        "lite_x86": "plugins/lite_x86",
+    }
+    for package, folder in folders.items():
         (wheel,) = wheels.glob(f"{package}-*.whl")
         names = set(zipfile.ZipFile(wheel).namelist())
         sources = ROOT / folder / "src"

@@ -23,6 +23,9 @@ from lite_core.plugins.versions import api_problem, requirement_problem
         ("Lite_Core >=0.3", ">=0.3"),
         ("lite.core[extra]>=0.3", ">=0.3"),
         ("lite-core (>=0.3)", ">=0.3"),
+        ("lite-core>0.2.1", ">0.2.1"),
+        ("lite-core<0.2.1.0", "<0.2.1.0"),
+        ("lite--core>=0.2,<0.2.1", "<0.2.1,>=0.2"),
     ],
 )
 def test_a_requirement_that_is_not_met_names_both_versions(requirement: str, wanted: str) -> None:
@@ -35,6 +38,9 @@ def test_a_requirement_that_is_not_met_names_both_versions(requirement: str, wan
     [
         "lite-core",
         "lite-core>=0.2,<0.3",
+        "lite-core<=0.2.1",
+        "lite-core>=0.2.1.0",
+        "Lite_Core >0.2,<0.10",
         "lite-core>=0.2.1rc1",
         "lite-core-extras>=9",
         "numpy>=9",

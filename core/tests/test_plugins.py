@@ -196,6 +196,36 @@ def test_command_line_with_broken_plugins(site: Path) -> None:
     assert "pip install --upgrade lite-import-error" in doctor.stdout
 
 
+REPORTING = """
+from lite_core.kernel_backend import KernelBackend
+from lite_core.plugins import hookimpl
+
+LITE_API_VERSION = 1
+
+class Reporting(KernelBackend):
+    def report(self):
+        yield "library: looked in [/opt]"
+        ANSWER
+
+@hookimpl
+def lite_backends():
+    return [Reporting("{name}")]
+"""
+
+
+def test_doctor_shows_what_backends_report(site: Path) -> None:
+    install(site, "good", GOOD)
+    install(site, "chatty", REPORTING.replace("ANSWER", "yield 7"))
+    install(site, "broken", REPORTING.replace("ANSWER", "raise RuntimeError('no driver today')"))
+    shown = lite(site, "doctor", "--json")
+    assert shown.returncode == 0, shown.stderr
+    reports = json.loads(shown.stdout)["reports"]
+    assert reports["chatty"] == ["library: looked in [/opt]", "7"]
+    assert reports["broken"] == ["report() failed with RuntimeError: no driver today"]
+    assert "good" not in reports
+    assert "\nchatty\n  library: looked in [/opt]\n  7\n" in lite(site, "doctor").stdout
+
+
 def test_fifty_plugins_are_discovered_without_importing_one(site: Path) -> None:
     for number in range(50):
         install(site, f"p{number}", "raise RuntimeError('imported')\n")

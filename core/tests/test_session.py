@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ import pytest
 from lite_core.builder import GraphBuilder
 from lite_core.errors import InputError
 from lite_core.ir import Graph, SymbolicDim
+from lite_core.kernel_backend import KernelBackend
 from lite_core.plugins import host_with
 from lite_core.session import RunProfile, Session, load
 
 PLUGINS = host_with()
 F32 = np.float32
+Array = np.ndarray[Any, Any]
 
 
 def linear() -> Graph:
@@ -175,6 +178,80 @@ def test_non_contiguous_inputs_are_right() -> None:
     np.testing.assert_array_equal(s.run({"x": X[:, ::-1]})["y"], s.run({"x": X[:, ::-1].copy()})["y"])
 
 
+def unaligned(array: Array) -> Array:
+    """The same numbers, one byte off the places where a processor likes them."""
+    shifted = np.frombuffer(b"\0" + array.tobytes(), array.dtype, array.size, 1).reshape(array.shape)
+    assert not shifted.flags.aligned
+    return shifted
+
+
+class Strange(np.ndarray[Any, Any]):
+    """A subclass that counts nothing and means nothing."""
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first run", "plan is known"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"x": X},
+        MappingProxyType({"x": X}),
+        {"x": unaligned(X)},
+        {"x": np.asfortranarray(X)},
+        {"x": X.view(Strange)},
+        {"x": X.astype(">f4")},
+        {"x": X.tolist()},
+    ],
+    ids=["array", "mapping", "unaligned", "column by column", "subclass", "byte order", "list"],
+)
+def test_every_way_to_give_the_same_numbers(given: Any, known: bool) -> None:
+    b = GraphBuilder("look")
+    b.output(b.add("Neg", [b.input("x", "float32", ["n", 3])]), "y")
+    seen: list[Array] = []
+    backend = KernelBackend("looking")
+
+    @backend.kernel("Neg")
+    def negate(x: Array) -> Array:
+        seen.append(x)
+        return -x
+
+    s = load(b.build(), backend="looking", fallback="never", plugins=host_with(backend))
+    if known:
+        s.prepare({"x": X.shape})
+    np.testing.assert_array_equal(s.run(given)["y"], -X)
+    (array,) = seen
+    assert type(array) is np.ndarray
+    assert array.flags.c_contiguous
+    assert array.flags.aligned
+    assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("wrong", [{"x": X[:, :2]}, {"x": X, "z": X}, {"x": X.astype(np.float64)}, {}])
+def test_inputs_that_do_not_fit_after_some_that_did(wrong: Any) -> None:
+    s = session()
+    s.run({"x": X})
+    with pytest.raises(InputError, match="cannot run"):
+        s.run(wrong)
+
+
+def test_a_value_given_out_twice_under_one_name() -> None:
+    graph = two_inputs()
+    graph.outputs = [graph.outputs[0], graph.outputs[0], graph.outputs[1]]
+    s = load(graph, plugins=PLUGINS, optimize=False)
+    outputs = s.run({"x": X, "ids": np.array([1, 2])})
+    assert {n: a.tolist() for n, a in outputs.items()} == {"twice": (X + X).tolist(), "ids2": [2, 4]}
+
+
+def test_backends_get_aligned_constants() -> None:
+    b = GraphBuilder("odd")
+    weights = unaligned(np.arange(6, dtype=F32).reshape(3, 2))
+    b.output(b.add("MatMul", [b.input("x", "float32", ["n", 3]), b.constant(weights, "w")]), "y")
+    s = session(b.build())
+    (kept,) = s.graph.constants.values()
+    assert kept.flags.aligned
+    assert not kept.flags.writeable
+    assert s.run({"x": X})["y"].tolist() == [[16, 22], [34, 49]]
+
+
 # **** plans, threads ****
 
 
@@ -314,6 +391,19 @@ def test_a_profile_is_of_the_last_run() -> None:
     for _ in range(3):
         s.run({"x": X}, profile=profile)
     assert len(profile.partitions) == 1
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_loading_leaves_the_garbage_collector_as_it_was(enabled: bool) -> None:
+    (gc.enable if enabled else gc.disable)()
+    try:
+        session()
+        assert gc.isenabled() == enabled
+        with pytest.raises(InputError):
+            session(backend=[])
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("options", [{"threads": "2"}, {"backend": 5}, {"backend": []}, {"backend": ["host", ""]}])

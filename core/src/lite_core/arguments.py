@@ -6,6 +6,7 @@ runs, and all of them are in one :class:`InputError`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -16,9 +17,33 @@ from lite_core.errors import GraphError, InputError
 from lite_core.ir import SymbolicDim, TensorType, Value
 from lite_core.ops.infer import bind_symbols
 
-__all__ = ["check_out", "check_shapes", "overlapping", "to_arrays"]
+__all__ = ["check_out", "check_shapes", "overlapping", "ready_arrays", "to_arrays"]
 
 Array = np.ndarray[Any, Any]
+
+
+def ready_arrays(wanted: Sequence[tuple[str, np.dtype[Any]]], given: object) -> list[Array] | None:
+    """The arrays of the inputs, in order, where each can be used as it is; None where :func:`to_arrays` must look.
+
+    The quick way for what nearly every call passes: a dict of contiguous arrays of the right element types. Shapes
+    are not looked at.
+
+    Args:
+        wanted: name and element type of each input.
+        given: what the caller passed.
+    """
+    if type(given) is not dict or len(given) != len(wanted):
+        return None
+    arrays = []
+    for name, dtype in wanted:
+        array = given.get(name)
+        if type(array) is not np.ndarray or array.dtype is not dtype:
+            return None
+        flags = array.flags
+        if not (flags.c_contiguous and flags.aligned):
+            return None
+        arrays.append(array)
+    return arrays
 
 
 def to_arrays(
@@ -100,9 +125,9 @@ def check_out(outputs: Mapping[str, TensorType], out: Mapping[str, Array] | None
             raise InputError(f"out[{a!r}] and out[{b!r}] share memory: one would overwrite the other")
 
 
-def overlapping(out: Mapping[str, Array] | None, inputs: Mapping[str, Array]) -> set[str]:
+def overlapping(out: Mapping[str, Array], inputs: Sequence[Array]) -> set[str]:
     """Names of the output arrays that share memory with an input, which is still needed when they are written."""
-    return {n for n, a in (out or {}).items() if any(np.may_share_memory(a, x) for x in inputs.values())}
+    return {n for n, a in out.items() if any(np.may_share_memory(a, x) for x in inputs)}
 
 
 def _name_problems(inputs: Iterable[Value], given: Mapping[str, Any]) -> list[str]:
@@ -136,7 +161,8 @@ def _converted(name: str, given: Any, expected: TensorType) -> Array:
     Python lists and numbers take the model's element type if it can hold them. Arrays must already have
     it, except that byte order is adapted and an integer type is widened.
     """
-    if isinstance(given, np.ma.MaskedArray):
+    # NOTE: naming np.ma imports it, which takes longer than many a model; who made a masked array has imported it.
+    if "numpy.ma" in sys.modules and isinstance(given, np.ma.MaskedArray):
         raise InputError(f"input {name!r} is a masked array; fill it first: {name}.filled(value)")
     is_array = hasattr(given, "__array__")
     try:
@@ -157,7 +183,7 @@ def _converted(name: str, given: Any, expected: TensorType) -> Array:
         array = _same_numbers(name, array, expected)
     if not expected.accepts(array.shape):
         raise InputError(f"input {name!r} must have shape {_shape_text(expected)}, has {list(array.shape)}")
-    return np.ascontiguousarray(array) if array.ndim else array
+    return np.require(array, requirements=("C_CONTIGUOUS", "ALIGNED"))
 
 
 def _same_numbers(name: str, array: Array, expected: TensorType) -> Array:

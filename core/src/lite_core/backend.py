@@ -26,6 +26,7 @@ __all__ = [
     "Device",
     "Executable",
     "HostMemory",
+    "KernelTime",
     "Memory",
     "No",
     "Options",
@@ -161,7 +162,7 @@ class HostMemory:
     space = "host"
 
     def allocate(self, type: TensorType) -> Array:
-        return np.empty(evaluate_shape(type.shape or (), {}), dtype=type.dtype.numpy)
+        return np.empty(type.shape or (), type.dtype.numpy)
 
     def upload(self, array: Array, data: Array) -> None:
         np.copyto(data, array)
@@ -215,6 +216,28 @@ class Buffer:
         self.memory.upload(array, data)
 
 
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """How long one kernel of a partition took in one run.
+
+    Attributes:
+        name: the kernel's name.
+        nodes: names of the nodes that it computes; several where the backend fused them.
+        seconds: the time it took.
+        flops: floating-point operations that it did, two for a multiply-add; 0 where nobody counted.
+        bytes: bytes that it read and wrote, each tensor once; 0 where nobody counted.
+        peak_share: how much of the device's peak it reached, 0 to 1: of its arithmetic or of its memory bandwidth,
+            whichever limits the kernel. None where the peak is not known.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    seconds: float
+    flops: float = 0.0
+    bytes: float = 0.0
+    peak_share: float | None = None
+
+
 class Executable(Protocol):
     """A compiled partition. ``run`` may be called by several threads at once."""
 
@@ -227,10 +250,13 @@ class Executable(Protocol):
         Args:
             inputs: one buffer for each input of the partition's graph, not to be written.
             outputs: one for each output, to be filled.
-            scratch: ``scratch_bytes`` bytes, or None when that is 0.
+            scratch: ``scratch_bytes`` bytes, or None when that is 0. Their content is undefined: the memory
+                is used by run after run. In main memory they begin at a multiple of 64.
         """
         ...
 
+    # def run_profiled(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None)
+    #     -> Sequence[KernelTime]: (optional) as run(), and says how long each kernel took, in the order they ran
     # def save(self) -> bytes: (optional) what restore() takes
 
 
@@ -255,6 +281,7 @@ class Backend(Protocol):
     # def memory(self, device: Device) -> Memory: (optional) where tensors live; main memory when omitted
     # def restore(self, blob: bytes, part: Partition, device: Device, options: Options)
     #     -> Executable | Stale: (optional) as compile(), from what Executable.save() gave
+    # def report(self) -> Sequence[str]: (optional) lines for `lite doctor`: what it looked for, where, what it chose
 
 
 def read_only(array: Array) -> Array:

@@ -12,6 +12,7 @@ Example::
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from lite_core.backend import (
     Device,
     Executable,
     HostMemory,
+    KernelTime,
     No,
     Options,
     Partition,
@@ -161,11 +163,26 @@ class _KernelExecutable:
                 step.finished.append(value)
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
+        self._run(inputs, outputs, _KernelStep.run)
+
+    def run_profiled(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
+    ) -> Sequence[KernelTime]:
+        times: list[KernelTime] = []
+        self._run(inputs, outputs, lambda step, arrays: times.append(step.run_timed(arrays)))
+        return times
+
+    def _run(
+        self,
+        inputs: Sequence[Buffer],
+        outputs: Sequence[Buffer],
+        run_step: Callable[[_KernelStep, dict[Value, Array]], None],
+    ) -> None:
         arrays: dict[Value, Array] = dict(self._constants)
         arrays.update((v, b.data) for v, b in zip(self._graph.inputs, inputs))
         for step in self._steps:
             try:
-                step.run(arrays)
+                run_step(step, arrays)
             except LiteError as error:
                 raise ExecutionError(f"backend {self._backend!r}: {step.node.describe()}: {error}") from error
             except Exception as error:
@@ -211,6 +228,14 @@ class _KernelStep:
                         f"its kernel gave shape {list(result.shape)} for {value.name!r}, expected {value.type}"
                     )
                 arrays[value] = result
+
+    def run_timed(self, arrays: dict[Value, Array]) -> KernelTime:
+        """As :meth:`run`, and says how long it took."""
+        start = time.perf_counter()
+        self.run(arrays)
+        seconds = time.perf_counter() - start
+        moved = sum(arrays[value].nbytes for value in dict.fromkeys(self.touched()))
+        return KernelTime(self.kernel.function.__name__, (self.node.name,), seconds, bytes=moved)
 
     def _fill(self, inputs: list[Array | None]) -> Sequence[Array | None]:
         types = [None if v is None else v.type for v in self.node.outputs]

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from lite_core import ops, passes
-from lite_core.arguments import check_out, check_shapes, overlapping, to_arrays
+from lite_core.arguments import check_out, check_shapes, overlapping, ready_arrays, to_arrays
 from lite_core.backend import Options
 from lite_core.errors import GraphError, InputError
 from lite_core.formats import read_model
 from lite_core.ir import Graph, TensorType
 from lite_core.ops.infer import infer_graph
 from lite_core.plugins import PluginHost, available_backends, default_host, left_out_backends
-from lite_core.schedule import NodeAssignment, Plan, place, select_devices
-from lite_core.schedule.plan import PartitionTime, copy_into
+from lite_core.schedule import NodeAssignment, Plan, RunProfile, place, select_devices
+from lite_core.schedule.plan import copy_into
+from lite_core.schedule.scratch import ScratchPool
 
 __all__ = ["Binding", "RunProfile", "Session", "load"]
 
 logger = logging.getLogger("lite.session")
 
 Array = np.ndarray[Any, Any]
+_Signature = tuple[tuple[int, ...], ...]  # the shape of each input, in order
 _PRECISIONS = ("float32", "float16", "bfloat16")
 _MOST_PLANS = 16
 
@@ -68,37 +72,31 @@ def load(
     """
     if not isinstance(model, (Graph, str, os.PathLike)):
         raise InputError(f"model must be a path or a Graph, is {type(model).__name__}")
-    if isinstance(model, Graph):
-        if options:
-            raise InputError(f"a graph takes no reader options, given: {', '.join(options)}")
-        graph = model
-    else:
-        graph = read_model(model, host=plugins, **options)
-    return Session(
-        graph,
-        backend=backend,
-        threads=threads,
-        precision=precision,
-        fallback=fallback,
-        placement=placement,
-        run_passes=optimize,
-        plugins=plugins,
-    )
+    if isinstance(model, Graph) and options:
+        raise InputError(f"a graph takes no reader options, given: {', '.join(options)}")
+    with _collector_paused():
+        return Session(
+            model if isinstance(model, Graph) else read_model(model, host=plugins, **options),
+            backend=backend,
+            threads=threads,
+            precision=precision,
+            fallback=fallback,
+            placement=placement,
+            run_passes=optimize,
+            plugins=plugins,
+        )
 
 
-class RunProfile:
-    """How long each partition of one run took; filled by ``session.run(..., profile=...)``."""
-
-    def __init__(self) -> None:
-        self.partitions: list[PartitionTime] = []
-        self.seconds = 0.0
-
-    def by_device(self) -> dict[str, float]:
-        """Seconds spent on each device."""
-        total: dict[str, float] = {}
-        for part in self.partitions:
-            total[part.device] = total.get(part.device, 0.0) + part.seconds
-        return total
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep Python's cyclic garbage collector from looking, again and again, at all that loading makes and keeps."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Session:
@@ -131,12 +129,18 @@ class Session:
         )
         extra = [item for _, item in host.ask("lite_passes")]
         self.graph = passes.optimize(graph, extra=extra)[0] if run_passes else graph.copy()
+        _align_constants(self.graph)
         infer_graph(self.graph)
         self._placement = place(self.graph, self._selection.candidates, placement)
-        self._plans: OrderedDict[tuple[tuple[int, ...], ...], _PlanSlot] = OrderedDict()
+        self._plans: OrderedDict[_Signature, _PlanSlot] = OrderedDict()
         self._lock = threading.Lock()
+        self._scratch = ScratchPool()
         self.inputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.inputs})
         self.outputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.outputs})
+        self._wanted = [(v.name, v.dtype.numpy) for v in self.graph.inputs]
+        self._output_names = [v.name for v in self.graph.outputs]  # a value may be given out twice
+        #: The profile of the last run with ``profile=``, whichever thread it was on.
+        self.last_profile: RunProfile | None = None
 
     # **** running ****
 
@@ -145,7 +149,7 @@ class Session:
         inputs: Mapping[str, Any] | None = None,
         *,
         out: Mapping[str, Array] | None = None,
-        profile: RunProfile | None = None,
+        profile: RunProfile | bool | None = None,
         **named: Any,
     ) -> dict[str, Array]:
         """Run the model.
@@ -153,7 +157,8 @@ class Session:
         Args:
             inputs: an array (or what NumPy makes one of) for each input, by name.
             out: arrays to write outputs into, by name, contiguous and of the right type.
-            profile: filled with the time of each partition.
+            profile: filled with the time of each partition and kernel; ``True`` makes one, which is then
+                :attr:`last_profile`.
             named: inputs whose names are identifiers may be given as keywords.
 
         Returns:
@@ -163,21 +168,10 @@ class Session:
         Raises:
             InputError: an input is missing, unknown, or does not fit in shape or element type.
         """
-        arrays = to_arrays(self.graph.name, self.graph.inputs, inputs, named)
-        check_out(self.outputs, out)
-        start = time.perf_counter()
-        plan = self._plan({name: array.shape for name, array in arrays.items()})
-        late = overlapping(out, arrays)
-        direct = {name: array for name, array in (out or {}).items() if name not in late}
-        if profile is not None:
-            profile.partitions.clear()
-        results = plan.run(arrays, direct, profile.partitions if profile else None)
-        outputs = {v.name: array for v, array in zip(self.graph.outputs, results)}
-        for name in late:
-            outputs[name] = copy_into((out or {})[name], outputs[name], name)
-        if profile is not None:
-            profile.seconds = time.perf_counter() - start
-        return outputs
+        if profile:
+            return self._run_profiled(inputs, out, RunProfile() if profile is True else profile, named)
+        arrays, plan = self._prepared(inputs, named)
+        return self._run(plan, arrays, out, None)
 
     def prepare(self, shapes: Mapping[str, Sequence[int]] | None = None) -> None:
         """Compile everything for input shapes before the first run.
@@ -188,7 +182,7 @@ class Session:
         Raises:
             InputError: a shape is missing or does not fit.
         """
-        self._plan(check_shapes(self.graph.name, self.graph.inputs, shapes or {}))
+        self._plan(tuple(check_shapes(self.graph.name, self.graph.inputs, shapes or {}).values()))
 
     def bind(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None) -> Binding:
         """Tie arrays to inputs and outputs once, to run without copies again and again.
@@ -237,33 +231,93 @@ class Session:
 
     # **** inside ****
 
-    def _plan(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
+    def _prepared(self, inputs: Mapping[str, Any] | None, named: Mapping[str, Any]) -> tuple[list[Array], Plan]:
+        """An array for every input, in order, and the plan for their shapes."""
+        given = inputs if not named else named if inputs is None else None
+        arrays = ready_arrays(self._wanted, given)
+        if arrays is not None:
+            # A plan is there only for shapes that fitted when it was made, so there is nothing left to check.
+            plan = self._known_plan(tuple([array.shape for array in arrays]))
+            if plan is not None:
+                return arrays, plan
+        arrays = list(to_arrays(self.graph.name, self.graph.inputs, inputs, named).values())
+        return arrays, self._plan(tuple(array.shape for array in arrays))
+
+    def _run(
+        self, plan: Plan, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile | None
+    ) -> dict[str, Array]:
+        if not out:
+            return dict(zip(self._output_names, plan.run(arrays, None, profile)))
+        check_out(self.outputs, out)
+        late = overlapping(out, arrays)
+        direct = {name: array for name, array in out.items() if name not in late}
+        outputs = dict(zip(self._output_names, plan.run(arrays, direct, profile)))
+        for name in late:
+            outputs[name] = copy_into(out[name], outputs[name], name)
+        return outputs
+
+    def _run_profiled(
+        self,
+        inputs: Mapping[str, Any] | None,
+        out: Mapping[str, Array] | None,
+        profile: RunProfile,
+        named: Mapping[str, Any],
+    ) -> dict[str, Array]:
+        arrays, plan = self._prepared(inputs, named)
+        profile.clear()
+        start = time.perf_counter()
+        outputs = self._run(plan, arrays, out, profile)
+        profile.seconds = time.perf_counter() - start
+        self.last_profile = profile
+        return outputs
+
+    def _known_plan(self, signature: _Signature) -> Plan | None:
+        """The plan for a signature where there is one already."""
+        with self._lock:
+            slot = self._plans.get(signature)
+            if slot is None:
+                return None
+            self._plans.move_to_end(signature)
+        return slot.plan
+
+    def _plan(self, signature: _Signature) -> Plan:
         """The plan for these input shapes, made when it is first needed and kept while it is in use.
 
         Threads that need the same new plan wait for it; those whose plan is there do not.
         """
-        key = tuple(shapes[name] for name in self.inputs)
         with self._lock:
-            slot = self._plans.setdefault(key, _PlanSlot())
-            self._plans.move_to_end(key)
+            slot = self._plans.setdefault(signature, _PlanSlot())
+            self._plans.move_to_end(signature)
             while len(self._plans) > _MOST_PLANS:
                 self._plans.popitem(last=False)
         with slot.lock:
             if slot.plan is None:
-                slot.plan = self._make_plan(shapes)
+                slot.plan = self._make_plan(signature)
             return slot.plan
 
-    def _make_plan(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
+    def _make_plan(self, signature: _Signature) -> Plan:
         start = time.perf_counter()
         graph = self.graph.copy()
         try:
-            infer_graph(graph, {n: t.with_shape(shapes[n]) for n, t in self.inputs.items()})
+            infer_graph(graph, {n: t.with_shape(shape) for (n, t), shape in zip(self.inputs.items(), signature)})
         except GraphError as error:
-            listed = ", ".join(f"{n}={list(s)}" for n, s in shapes.items())
+            listed = ", ".join(f"{n}={list(shape)}" for n, shape in zip(self.inputs, signature))
             raise InputError(f"the model does not accept the input shapes {listed}: {error}") from None
-        plan = Plan(graph, self._placement, self._options)
-        logger.debug("planned for %s in %.1f ms", dict(shapes), (time.perf_counter() - start) * 1e3)
+        plan = Plan(graph, self._placement, self._options, self._scratch)
+        logger.debug("planned for %s in %.1f ms", list(signature), (time.perf_counter() - start) * 1e3)
         return plan
+
+
+def _align_constants(graph: Graph) -> None:
+    """Copy constants that lie at odd places of a mapped file: NumPy is slow, and BLAS refuses, on those.
+
+    After the passes, because most weights are new arrays by then and need no copy of what they were made from.
+    """
+    for scope in graph.walk():
+        for value, array in scope.constants.items():
+            if not array.flags.aligned:
+                scope.constants[value] = aligned = np.array(array)
+                aligned.flags.writeable = False
 
 
 class _PlanSlot:

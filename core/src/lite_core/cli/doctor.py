@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from importlib import metadata
+from typing import Any
 
 import click
 import numpy as np
@@ -15,7 +16,7 @@ from lite_core.backend import API_VERSION
 from lite_core.cli import EXIT_FAILURE, plugin_commands, print_json
 from lite_core.cli.backends import backend_rows, record_row
 from lite_core.cli.common import console, json_option, table
-from lite_core.plugins import PluginRecord, default_host
+from lite_core.plugins import PluginRecord, available_backends, default_host
 
 _VARIABLES = (
     "LITE_BACKEND",
@@ -41,11 +42,13 @@ def command(as_json: bool) -> int:
         host.ask(hook)
     plugin_commands()  # records the commands that cannot be used
     rows = backend_rows()
+    reports = _reports()
     records = host.records()
     facts = _facts()
     failed = [r for r in records if r.failed]
     if as_json:
-        print_json({"environment": facts, "plugins": [record_row(r) for r in records], "backends": rows})
+        plugins = [record_row(r) for r in records]
+        print_json({"environment": facts, "plugins": plugins, "backends": rows, "reports": reports})
         return EXIT_FAILURE if failed else 0
     table(("environment", "value"), facts.items())
     console.print()
@@ -53,6 +56,8 @@ def command(as_json: bool) -> int:
     console.print()
     columns = ("backend", "state", "device", "about")
     table(columns, [[row[c] for c in columns] for row in rows])
+    for name, lines in reports.items():
+        console.print("\n".join([f"\n{name}", *(f"  {line}" for line in lines)]), markup=False)
     for record in failed:
         console.print(f"\nplugin {record.label} failed at {record.stage}: {record.error}", markup=False)
         if record.traceback:
@@ -73,6 +78,19 @@ def _facts() -> dict[str, str]:
     }
     facts.update({name: os.environ[name] for name in _VARIABLES if name in os.environ})
     return facts
+
+
+def _reports() -> dict[str, list[str]]:
+    """What backends have to say about themselves, by backend; those that say nothing are not in it."""
+    reports = {name: _report(backend) for name, backend in available_backends().items() if hasattr(backend, "report")}
+    return {name: lines for name, lines in reports.items() if lines}
+
+
+def _report(backend: Any) -> list[str]:
+    try:
+        return [str(line) for line in backend.report()]
+    except Exception as error:  # a report about what is broken may break as well: show that, too
+        return [f"report() failed with {type(error).__name__}: {error}"]
 
 
 def _plugin_row(record: PluginRecord) -> tuple[str, str, str, str, str]:

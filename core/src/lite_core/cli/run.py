@@ -63,6 +63,7 @@ _TOP = 5
 @click.option("--bgr", is_flag=True, help="For images: channels in the order blue, green, red, not red, green, blue.")
 @click.option("--save", "-o", type=click.Path(dir_okay=False), help="Write the outputs to this .npz file.")
 @click.option("--repeat", "-n", type=click.IntRange(1), default=1, show_default=True, help="How many times to run.")
+@click.option("--profile", "show_profile", is_flag=True, help="Show what each kernel took, in the last run.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
 @backend_option
 @threads_option
@@ -76,6 +77,7 @@ def command(
     bgr: bool,
     save: str | None,
     repeat: int,
+    show_profile: bool,
     seed: int,
     backend: str,
     threads: int | None,
@@ -92,6 +94,9 @@ def command(
     session = load(model, backend=backends_of(backend), threads=threads)
     loading = time.perf_counter() - start
     arrays, sources = collect_inputs(session.inputs, inputs, parse_shapes(session.inputs, shapes), image, seed)
+    start = time.perf_counter()
+    session.prepare({name: array.shape for name, array in arrays.items()})
+    loading += time.perf_counter() - start
     times, profile, outputs = [], RunProfile(), {}
     for _ in range(repeat):
         profile = RunProfile()
@@ -113,6 +118,8 @@ def command(
         console.print(
             f"{repeat} runs: median {milliseconds(statistics.median(times))}, fastest {milliseconds(min(times))}"
         )
+    if show_profile:
+        console.print(f"\n{profile}", markup=False)
     if save:
         console.print(f"outputs written to {save}", markup=False)
 
@@ -172,5 +179,6 @@ def _as_dict(
             {"name": p.partition, "device": p.device, "nodes": p.nodes, "seconds": p.seconds}
             for p in profile.partitions
         ],
+        "kernels": profile.as_dict()["kernels"],
         "saved": save,
     }

@@ -93,7 +93,7 @@ class SymbolicDim:
 
     def __init__(self, terms: Mapping[_Monomial, int]) -> None:
         self._terms: dict[_Monomial, int] = {m: c for m, c in terms.items() if c}
-        self._hash = hash(frozenset(self._terms.items()))
+        self._hash: int | None = None
 
     @staticmethod
     def named(name: str) -> SymbolicDim:
@@ -179,7 +179,8 @@ class SymbolicDim:
         terms: dict[_Monomial, int] = {}
         for m1, c1 in self._terms.items():
             for m2, c2 in _terms_of(other).items():
-                monomial = tuple(sorted(m1 + m2, key=_atom_order))
+                # Each is sorted; putting atoms in order takes their text, which is slow.
+                monomial = tuple(sorted(m1 + m2, key=_atom_order)) if m1 and m2 else m1 or m2
                 terms[monomial] = terms.get(monomial, 0) + c1 * c2
         return _simplest(terms)
 
@@ -203,6 +204,8 @@ class SymbolicDim:
         return isinstance(other, SymbolicDim) and self._terms == other._terms
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self._terms.items()))
         return self._hash
 
     def __bool__(self) -> bool:

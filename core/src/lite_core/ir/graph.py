@@ -91,19 +91,17 @@ class Node:
         return f"{self.domain}.{self.op}" if self.domain else self.op
 
     @property
-    def subgraphs(self) -> Iterator[Graph]:
+    def subgraphs(self) -> list[Graph]:
         """Graphs held by attributes (the branches of If, the body of Loop)."""
-        return (a for a in self.attributes.values() if isinstance(a, Graph))
+        return [a for a in self.attributes.values() if isinstance(a, Graph)]
 
-    def captured(self) -> Iterator[Value]:
+    def captured(self) -> list[Value]:
         """Values of enclosing graphs that the sub-graphs of this node use."""
-        for subgraph in self.subgraphs:
-            yield from subgraph.captured()
+        return [v for a in self.attributes.values() if isinstance(a, Graph) for v in a.captured()]
 
-    def used(self) -> Iterator[Value]:
+    def used(self) -> list[Value]:
         """Every value this node needs before it can run: its inputs and what its sub-graphs capture."""
-        yield from (v for v in self.inputs if v is not None)
-        yield from self.captured()
+        return [v for v in self.inputs if v is not None] + self.captured()
 
     def describe(self) -> str:
         """One line for messages: name, operator, origin and input types."""
@@ -119,7 +117,8 @@ class Graph:
     """Inputs, outputs, constants and nodes in an order in which they can run.
 
     Constants are values that no node writes: ``constants[value]`` is a NumPy array, read-only by
-    convention and possibly memory-mapped. Passes edit graphs in place; take :meth:`copy` first where
+    convention and possibly memory-mapped (then perhaps not aligned to its elements; what a session gives to
+    backends is). Passes edit graphs in place; take :meth:`copy` first where
     the old one is still needed.
     """
 
@@ -253,7 +252,7 @@ class Graph:
             stack: list[tuple[Node, Iterator[Value]]] = []
             if root not in state:
                 state[root] = False
-                stack.append((root, root.used()))
+                stack.append((root, iter(root.used())))
             while stack:
                 node, pending = stack[-1]
                 for value in pending:
@@ -263,7 +262,7 @@ class Graph:
                     if producer in state:
                         raise GraphError(f"the graph {self.name!r} has a cycle through {producer.describe()}")
                     state[producer] = False
-                    stack.append((producer, producer.used()))
+                    stack.append((producer, iter(producer.used())))
                     break
                 else:
                     stack.pop()

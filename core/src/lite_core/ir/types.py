@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -37,19 +37,19 @@ class DType(str, Enum):
         """The DType of a NumPy dtype, an array, or a name. Raises ValueError for any other type."""
         if isinstance(value, DType):
             return value
-        name = value if isinstance(value, str) else np.dtype(getattr(value, "dtype", value)).name
-        try:
-            return DType(name)
-        except ValueError:
-            known = ", ".join(d.value for d in DType)
-            raise ValueError(f"element type {name!r} is not one of Lite's: {known}") from None
+        return _dtype_named(value) if isinstance(value, str) else _dtype_of(np.dtype(getattr(value, "dtype", value)))
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype (bfloat16 comes from ml_dtypes)."""
-        return _numpy_dtype(self.value)
+        if self is not DType.BFLOAT16:
+            return np.dtype(str(self.value))
+        import ml_dtypes  # heavy enough to wait until a model needs it
 
-    @property
+        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return found
+
+    @cached_property
     def itemsize(self) -> int:
         """Bytes of one element."""
         return 2 if self is DType.BFLOAT16 else np.dtype(self.value).itemsize
@@ -75,14 +75,18 @@ class DType(str, Enum):
         return self.value
 
 
-@cache
-def _numpy_dtype(name: str) -> np.dtype[Any]:
-    if name == "bfloat16":
-        import ml_dtypes  # heavy enough to wait until a model needs it
+def _dtype_named(name: str) -> DType:
+    try:
+        return DType(name)
+    except ValueError:
+        known = ", ".join(d.value for d in DType)
+        raise ValueError(f"element type {name!r} is not one of Lite's: {known}") from None
 
-        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return found
-    return np.dtype(name)
+
+@cache
+def _dtype_of(numpy_type: np.dtype[Any]) -> DType:
+    # Remembered, because NumPy works out a type's name anew each time.
+    return _dtype_named(numpy_type.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,9 @@ class TensorType:
     @property
     def is_static(self) -> bool:
         """True when every dimension is an integer."""
-        return self.shape is not None and all(isinstance(d, int) for d in self.shape)
+        if self.shape is None:
+            return False
+        return not [dim for dim in self.shape if isinstance(dim, SymbolicDim)]  # quicker than any(), and asked often
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -135,7 +141,7 @@ class TensorType:
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
         """Whether an array of this shape can be of this type (symbols take any size)."""
-        if self.shape is None:
+        if self.shape is None or shape == self.shape:
             return True
         return len(shape) == len(self.shape) and all(
             isinstance(d, SymbolicDim) or d == n for d, n in zip(self.shape, shape)

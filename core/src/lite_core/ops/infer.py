@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from lite_core import ops
 from lite_core.errors import GraphError, LiteError
 from lite_core.ir import Dim, Graph, Node, SymbolicDim, TensorType, Value
 from lite_core.ops.inference import Inference
-
-if TYPE_CHECKING:
-    from lite_core.ops.registry import OpDef
+from lite_core.ops.registry import OpDef
 
 __all__ = ["GraphInference", "bind_symbols", "infer_graph", "specialize"]
 
@@ -64,8 +63,6 @@ class GraphInference:
         Raises:
             GraphError: the inputs do not fit the operator; the message names the node.
         """
-        from lite_core import ops
-
         definition = ops.get(node)
         inference = Inference(
             [None if v is None else self.type_of(v) for v in node.inputs],
@@ -91,7 +88,9 @@ class GraphInference:
     @staticmethod
     def _propagate(definition: OpDef, inference: Inference, type: TensorType) -> Array | None:
         """The elements of the first output where they are known and few."""
-        if definition.propagate is None or not isinstance(type.size, int) or type.size > _MOST_KNOWN_ELEMENTS:
+        # The product of symbolic dimensions is slow, so it is not asked for where one dimension is symbolic.
+        size = type.size if definition.propagate is not None and type.is_static else None
+        if definition.propagate is None or not isinstance(size, int) or size > _MOST_KNOWN_ELEMENTS:
             return None
         try:
             elements = definition.propagate(inference)

@@ -121,6 +121,10 @@ def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
     for shape in shapes:
         if shape is None:
             return None
+        if not result:
+            result = tuple(shape)
+        if not shape or shape == result:
+            continue
         rank = max(len(result), len(shape))
         a = (1,) * (rank - len(result)) + result
         b = (1,) * (rank - len(shape)) + tuple(shape)

@@ -15,6 +15,9 @@ __all__ = ["BatchNormFolding"]
 
 Array = np.ndarray[Any, Any]
 
+# Between these a float32 has all its bits, and room for a product on both sides.
+_LEAST_ORDINARY, _GREATEST_ORDINARY = 1e-30, 1e30
+
 _PRODUCERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
@@ -50,7 +53,8 @@ class BatchNormFolding(ScopePass):
         4. A BatchNormalization that does not fold becomes Mul and Add by constants.
 
     Weights, bias and statistics must be constants and floating. The arithmetic is done in float64 and
-    rounded once; where a folded weight would overflow the element type the nodes stay.
+    rounded once, but for float32 weights, which are multiplied by the rounded scale: there are many of them.
+    Where a folded weight would overflow the element type the nodes stay.
     """
 
     name = "batch_norm_folding"
@@ -171,22 +175,31 @@ def _output_channels(node: Node, weights: Array, attributes: dict[str, Any]) -> 
 
 
 def _scaled_weights(node: Node, weights: Array, scale: Array, attributes: dict[str, Any]) -> Array:
-    wide = weights.astype(np.float64)
     if scale.size == 1:
-        result = wide * scale.reshape(())
-    elif node.op == "Conv":
-        result = wide * scale.reshape(-1, *[1] * (wide.ndim - 1))
-    elif node.op == "ConvTranspose":
+        return _product(weights, scale.reshape(()))
+    if node.op == "Conv":
+        return _product(weights, scale.reshape(-1, *[1] * (weights.ndim - 1)))
+    if node.op == "ConvTranspose":
         # Input channels lie group after group, and each group has its own output channels.
         groups = attributes["group"]
-        split = wide.reshape(groups, -1, *wide.shape[1:])
-        factor = scale.reshape(groups, 1, -1, *[1] * (wide.ndim - 2))
-        result = (split * factor).reshape(wide.shape)
-    elif node.op == "Gemm" and attributes["transB"]:
-        result = wide * scale[:, None]
-    else:
-        result = wide * scale
-    return _rounded(result, weights.dtype)
+        split = weights.reshape(groups, -1, *weights.shape[1:])
+        factor = scale.reshape(groups, 1, -1, *[1] * (weights.ndim - 2))
+        product: Array = _product(split, factor).reshape(weights.shape)
+        return product
+    if node.op == "Gemm" and attributes["transB"]:
+        return _product(weights, scale[:, None])
+    return _product(weights, scale)
+
+
+def _product(weights: Array, scale: Array) -> Array:
+    """Weights times a scale in float64, in the weights' element type."""
+    magnitude = np.abs(scale)
+    is_ordinary = (magnitude == 0) | ((magnitude > _LEAST_ORDINARY) & (magnitude < _GREATEST_ORDINARY))
+    if weights.dtype == np.float32 and is_ordinary.all():
+        with np.errstate(all="ignore"):  # looked at afterwards, see _is_finite
+            product: Array = weights * scale.astype(np.float32)
+        return product
+    return _rounded(weights.astype(np.float64) * scale, weights.dtype)
 
 
 def _new_bias(
@@ -215,9 +228,7 @@ def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
 
 def _is_finite(array: Array, before: Array | None) -> bool:
     """Whether rounding to the element type overflowed where the numbers were finite before."""
-    return bool(np.isfinite(array.astype(np.float64)).all()) or (
-        before is not None and not np.isfinite(before.astype(np.float64)).all()
-    )
+    return bool(np.isfinite(array).all()) or (before is not None and not np.isfinite(before).all())
 
 
 # **** BatchNormalization on its own ****

@@ -10,7 +10,7 @@ import numpy as np
 from lite_core import ops
 from lite_core.ir import Graph, Node, Value
 from lite_core.passes.base import PassResult
-from lite_core.passes.rewriting import IMPURE_OPS, Scope, defined_names
+from lite_core.passes.rewriting import IMPURE_OPS, Scope
 
 __all__ = ["CommonSubexpression"]
 
@@ -37,24 +37,22 @@ class CommonSubexpression:
     name = "common_subexpression"
 
     def __call__(self, graph: Graph) -> PassResult:
-        names = defined_names(graph)
-        return PassResult(graph, _merge(graph, names, None, {}, {}))
+        return PassResult(graph, _merge(graph, None, {}, {}))
 
 
 def _merge(
     graph: Graph,
-    names: set[str],
     outer: Scope | None,
     seen_nodes: dict[Hashable, Node],
     seen_constants: dict[Hashable, list[tuple[Value, Array]]],
 ) -> bool:
     changed = _merge_constants(graph, seen_constants)
-    scope = Scope(graph, names, outer)
+    scope = Scope(graph, outer)
     for node in scope.nodes():
         for subgraph in node.subgraphs:
             constants = {key: list(entries) for key, entries in seen_constants.items()}
             # The sub-graph sees what stands before its node, which is what has been seen so far.
-            changed |= _merge(subgraph, names, scope, dict(seen_nodes), constants)
+            changed |= _merge(subgraph, scope, dict(seen_nodes), constants)
         key = _node_key(node)
         if key is None:
             continue

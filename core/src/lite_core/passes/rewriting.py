@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from lite_core.ir import Attribute, Graph, Node, Origin, TensorType, Value
 from lite_core.passes.base import PassResult
 
-__all__ = ["IMPURE_OPS", "Scope", "ScopePass", "defined_names", "first_origin"]
+__all__ = ["IMPURE_OPS", "Scope", "ScopePass", "first_origin"]
 
 Array = np.ndarray[Any, Any]
 
@@ -19,11 +20,6 @@ Array = np.ndarray[Any, Any]
 IMPURE_OPS = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
-
-
-def defined_names(graph: Graph) -> set[str]:
-    """Names of every value of a graph and its sub-graphs: what a new value must not be called."""
-    return {value.name for scope in graph.walk() for value in scope.defined()}
 
 
 def first_origin(nodes: Sequence[Node]) -> Origin | None:
@@ -38,16 +34,30 @@ class Scope:
     A node that writes one is replaced by a node that writes the same value.
     """
 
-    def __init__(self, graph: Graph, names: set[str], outer: Scope | None = None) -> None:
+    def __init__(self, graph: Graph, outer: Scope | None = None) -> None:
         self.graph = graph
         self.outer = outer
         self.changed = False
-        self._names = names
-        self._producers = graph.producers()
-        self._consumers = graph.consumers()
         self._outputs = set(graph.outputs)
         self._replacements: dict[Node, Sequence[Node]] = {}
         self._removed: set[Node] = set()
+
+    # Worked out when they are first needed, because most passes find nothing to do. The first edit needs them.
+
+    @cached_property
+    def _producers(self) -> dict[Value, Node]:
+        return self.graph.producers()
+
+    @cached_property
+    def _consumers(self) -> dict[Value, list[Node]]:
+        return self.graph.consumers()
+
+    @cached_property
+    def _names(self) -> set[str]:
+        """Names of every value, in this graph and those around and inside it: what a new value must not be called."""
+        if self.outer is not None:
+            return self.outer._names
+        return {value.name for scope in self.graph.walk() for value in scope.defined()}
 
     # **** looking ****
 
@@ -225,15 +235,15 @@ class ScopePass(ABC):
     name: str
 
     def __call__(self, graph: Graph) -> PassResult:
-        return PassResult(graph, self._visit(graph, defined_names(graph), None))
+        return PassResult(graph, self._visit(graph, None))
 
-    def _visit(self, graph: Graph, names: set[str], outer: Scope | None) -> bool:
-        scope = Scope(graph, names, outer)
+    def _visit(self, graph: Graph, outer: Scope | None) -> bool:
+        scope = Scope(graph, outer)
         self.rewrite(scope)
         changed = scope.commit()
         for node in graph.nodes:
             for subgraph in node.subgraphs:
-                changed |= self._visit(subgraph, names, scope)
+                changed |= self._visit(subgraph, scope)
         return changed
 
     @abstractmethod

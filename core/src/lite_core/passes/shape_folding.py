@@ -8,7 +8,7 @@ from lite_core.ir import Dim, Graph, Node, Shape, TensorType
 from lite_core.ops.infer import GraphInference
 from lite_core.passes.base import PassResult
 from lite_core.passes.identity_elimination import passed_through
-from lite_core.passes.rewriting import IMPURE_OPS, Scope, defined_names
+from lite_core.passes.rewriting import IMPURE_OPS, Scope
 
 __all__ = ["ShapeFolding"]
 
@@ -32,11 +32,11 @@ class ShapeFolding:
     name = "shape_folding"
 
     def __call__(self, graph: Graph) -> PassResult:
-        return PassResult(graph, _fold_scope(graph, defined_names(graph), None, None))
+        return PassResult(graph, _fold_scope(graph, None, None))
 
 
-def _fold_scope(graph: Graph, names: set[str], outer: Scope | None, outer_inference: GraphInference | None) -> bool:
-    scope = Scope(graph, names, outer)
+def _fold_scope(graph: Graph, outer: Scope | None, outer_inference: GraphInference | None) -> bool:
+    scope = Scope(graph, outer)
     inference = GraphInference(outer_inference)
     inference.add_constants(graph)
     for value in graph.inputs:
@@ -61,7 +61,7 @@ def _fold_scope(graph: Graph, names: set[str], outer: Scope | None, outer_infere
             value.type = inference.type_of(value)
     for node in graph.nodes:
         for subgraph in _reachable_subgraphs(node, inference):
-            changed |= _fold_scope(subgraph, names, scope, inference)
+            changed |= _fold_scope(subgraph, scope, inference)
     return changed
 
 

@@ -6,10 +6,9 @@ The requirement is read from the package's metadata, so a plugin that does not f
 from __future__ import annotations
 
 import logging
+import operator
+import re
 from collections.abc import Iterable
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
 from lite_core import __version__
 from lite_core.backend import API_VERSION
@@ -17,6 +16,12 @@ from lite_core.backend import API_VERSION
 __all__ = ["api_problem", "requirement_problem"]
 
 logger = logging.getLogger("lite.plugins")
+
+_ABOUT_US = re.compile(r"lite[-_.]+core(?![-_.]*[a-z0-9])", re.IGNORECASE)
+_COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+# What nearly every plugin writes: lite-core>=0.1,<0.2
+_BOUNDS = re.compile(r"lite[-_.]+core\s*((?:[<>]=?\d+(?:\.\d+)*)(?:,[<>]=?\d+(?:\.\d+)*)*)", re.IGNORECASE)
 
 
 def api_problem(stated: object) -> str:
@@ -49,6 +54,12 @@ def requirement_problem(requirements: Iterable[str], version: str = __version__)
         version: the version of lite-core that is running.
     """
     for text in requirements:
+        if not _ABOUT_US.match(text.strip()) or _is_plainly_met(text, version):
+            continue
+        # Importing these takes longer than all the rest of loading plugins.
+        from packaging.requirements import InvalidRequirement, Requirement
+        from packaging.utils import canonicalize_name
+
         try:
             requirement = Requirement(text)
         except InvalidRequirement as error:
@@ -58,3 +69,21 @@ def requirement_problem(requirements: Iterable[str], version: str = __version__)
         if about_us and not requirement.specifier.contains(version, prereleases=True):
             return f"requires lite-core {requirement.specifier}, this is lite-core {version}"
     return ""
+
+
+def _is_plainly_met(requirement: str, version: str) -> bool:
+    """Whether a requirement made of plain bounds is met; False for what has to be read more carefully."""
+    if not (_BOUNDS.fullmatch(requirement.strip()) and _NUMBERS.fullmatch(version)):
+        return False
+    ours = _numbers(version)
+    return all(
+        _COMPARISONS[sign](ours, _numbers(bound)) for sign, bound in re.findall(r"([<>]=?)([\d.]+)", requirement)
+    )
+
+
+def _numbers(version: str) -> list[int]:
+    """The numbers of a version, without zeros at the end: 1.0 is 1."""
+    numbers = [int(number) for number in version.split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return numbers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,6 +63,8 @@ def place(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]
                 f"{', '.join(labels)}); add it to backend="
             )
         if not any(fnmatch.fnmatchcase(node.name, pattern) for node in graph.nodes):
+            import difflib
+
             near = difflib.get_close_matches(pattern, [node.name for node in graph.nodes], n=5, cutoff=0.3)
             raise InputError(
                 f"placement pins {pattern!r}, but no node of the optimized graph is called so"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from lite_core.ir import Dim, Value
@@ -88,6 +87,8 @@ def maximum_pool(context: Context, x: Value, geometry: PoolGeometry) -> Value:
     result = context.node("MaxPool", [x], geometry.with_floor().attributes())
     if not x.dtype.is_floating:
         return result
+    import ml_dtypes  # takes a while to import, and few models need it
+
     # Paddle's maximum of a window wholly in the padding is the lowest finite number.
     lowest = float(ml_dtypes.finfo(x.dtype.numpy).min)  # type: ignore[no-untyped-call]
     return context.node("Max", [result, context.scalar(lowest, x)])

@@ -49,7 +49,8 @@ def lower(program: SourceProgram) -> Graph:
     used |= {s for _, s in program.outputs}
     for name, source in program.parameter_values.items():
         if source in used:
-            context.bind_value(source, builder.constant(_aligned(name, program.parameters[name]), name))
+            _lite_type(f"parameter {name!r}", program.parameters[name].dtype)
+            context.bind_value(source, builder.constant(program.parameters[name], name))
     try:
         lower_operators(program.block.ops, context)
     except _Problems as found:
@@ -145,16 +146,6 @@ def _input(builder: GraphBuilder, name: str, source: SourceValue) -> Value:
     # One symbol for each unknown dimension: Paddle does not say which of them are equal.
     dims = [d if d >= 0 else f"{name}_{axis}" for axis, d in enumerate(source.type.shape)]
     return builder.input(name, dtype, dims)
-
-
-def _aligned(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Parameters lie unaligned in the file; NumPy is slow, and BLAS refuses, on those."""
-    _lite_type(f"parameter {name!r}", array.dtype)
-    if array.flags.aligned:
-        return array
-    aligned = np.array(array)
-    aligned.flags.writeable = False  # the builder keeps read-only arrays as they are
-    return aligned
 
 
 def _lite_type(what: str, dtype: str | np.dtype[Any]) -> DType:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from lite_core.ir import Attribute, DType, Value
@@ -110,6 +109,8 @@ def _along(context: Context, x: Value, axis: int) -> Value:
 
 
 def _lowest(dtype: DType) -> float:
+    import ml_dtypes  # takes a while to import, and few models need it
+
     return float(ml_dtypes.finfo(dtype.numpy).min)  # type: ignore[no-untyped-call]
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lite_core.errors import ModelFormatError
 
 from ..source import SourceProgram
-from .detect import candidates_of_stem, find_parameters, find_program, programs_in, sniff_file
-from .legacy import LegacyProgram
+from .detect import ProgramFile, candidates_of_stem, find_parameters, find_program, programs_in, sniff_file
 from .parameters import load_combined, load_separate
-from .pir import PirProgram
+
+if TYPE_CHECKING:
+    from .legacy import LegacyProgram
+    from .pir import PirProgram
 
 __all__ = ["read", "sniff"]
 
@@ -91,10 +93,21 @@ def _as_path(what: str, given: str | PathLike[str]) -> Path:
 
 def _read(path: Path, params: Path | None) -> SourceProgram:
     found = find_program(path)
-    parse = PirProgram if found.kind == "pir" else LegacyProgram
-    program: PirProgram | LegacyProgram = parse(found.path, found.path.read_bytes())
+    program = _parse(found)
     program.refuse_training()
     return program.build(_load_parameters(program, found.path, params))
+
+
+def _parse(found: ProgramFile) -> PirProgram | LegacyProgram:
+    """The program; the other kind's parser is not even imported."""
+    data = found.path.read_bytes()
+    if found.kind == "pir":
+        from .pir import PirProgram
+
+        return PirProgram(found.path, data)
+    from .legacy import LegacyProgram
+
+    return LegacyProgram(found.path, data)
 
 
 def _load_parameters(

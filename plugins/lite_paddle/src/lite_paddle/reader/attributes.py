@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import pkgutil
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from lite_core.errors import ModelFormatError
@@ -42,7 +42,8 @@ _VALUE_ATTRIBUTES = (
 
 @cache
 def _defaults() -> dict[str, dict[str, Any]]:
-    text = resources.files(__package__).joinpath("attribute_defaults.json").read_text(encoding="utf-8")
+    text = pkgutil.get_data(__package__, "attribute_defaults.json")
+    assert text is not None, "the package was installed without its attribute_defaults.json"
     table: dict[str, dict[str, Any]] = json.loads(text)
     return table
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from lite_core.errors import ModelFormatError
@@ -51,11 +50,8 @@ PIR_ELEMENT_TYPES = {
     "t_undefined": "undefined",
 }
 
-_EXTENDED = {
-    "bfloat16": ml_dtypes.bfloat16,
-    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
-    "float8_e5m2": ml_dtypes.float8_e5m2,
-}
+# What NumPy lacks; ml_dtypes has them under the same names.
+_EXTENDED = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
 
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
 
@@ -65,7 +61,9 @@ KNOWN = frozenset(LEGACY_ELEMENT_TYPES.values())
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The NumPy type of an element type, little endian."""
     if name in _EXTENDED:
-        extended: np.dtype[Any] = np.dtype(_EXTENDED[name])
+        import ml_dtypes  # takes a while to import, and few models need it
+
+        extended: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
         return extended
     plain: np.dtype[Any] = np.dtype(name).newbyteorder("<")
     return plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,20 +80,18 @@ class LegacyProgram:
                     types[variable.name] = variable_type(variable) or SourceType("undefined", None)
         return {name: types[name] for name in _byte_sorted(types)}
 
-    def parameter_name_lists(self) -> list[list[str]]:
+    def parameter_name_lists(self) -> Iterator[list[str]]:
         """Possible orders of the combined file, the usual one first."""
         every = list(self.parameter_types())
+        yield every
         main_block = {v.name for v in self.message.blocks[0].vars if is_stored_parameter(v)}
+        yield _byte_sorted(main_block)
         read = {
             name for block in self.message.blocks for op in block.ops for s in slots(op.inputs).values() for name in s
         }
+        yield [name for name in every if name in read]
         declared = [v.name for block in self.message.blocks for v in block.vars if is_stored_parameter(v)]
-        return [
-            every,
-            _byte_sorted(main_block),
-            [name for name in every if name in read],
-            list(dict.fromkeys(declared)),
-        ]
+        yield list(dict.fromkeys(declared))
 
     def build(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> SourceProgram:
         """Makes the source program.

@@ -49,9 +49,7 @@ class LegacyBlocks:
     def __init__(self, program: Any, parameters: dict[str, SourceValue]) -> None:
         """Indexes the variables of every block."""
         self._blocks = list(program.blocks)
-        self._types: list[dict[str, SourceType | None]] = [
-            {variable.name: variable_type(variable) for variable in block.vars} for block in self._blocks
-        ]
+        self._variables = [{variable.name: variable for variable in block.vars} for block in self._blocks]
         self._has_feed = any(op.type == "feed" for op in self._blocks[0].ops)
         self._root: _Scope = ChainMap(dict(parameters))
         self._writes: Counter[str] = Counter(parameters.keys())
@@ -202,8 +200,8 @@ class LegacyBlocks:
     def _type(self, name: str, index: int) -> SourceType | None:
         seen = set()
         while 0 <= index < len(self._blocks) and index not in seen:
-            if name in self._types[index]:
-                return self._types[index][name]
+            if name in self._variables[index]:
+                return variable_type(self._variables[index][name])
             seen.add(index)
             index = self._blocks[index].parent_idx
         return None
@@ -234,7 +232,7 @@ class LegacyBlocks:
             for slot, written in slots(op.outputs).items():
                 if _unchanged_input(op.type, slot, written, input_names) is None:
                     names.update(dict.fromkeys(written))
-        self._outer_writes[index] = [name for name in names if name not in self._types[index]]
+        self._outer_writes[index] = [name for name in names if name not in self._variables[index]]
         return self._outer_writes[index]
 
     def _count_reads(self) -> Counter[str]:

@@ -31,6 +31,8 @@ _SCALARS = 17
 _ELEMENT_TYPE_ATTRIBUTES = frozenset({"dtype", "in_dtype", "out_dtype"})
 _SCALAR_FIELDS = {1: "b", 2: "i", 3: "r"}
 _EMPTY_NAME = "@EMPTY@"
+# Where in somebody's Python program an operator was made: most of the text of a model, and of no use.
+_CALL_STACK = "op_callstack"
 
 
 def variable_type(variable: Any) -> SourceType | None:
@@ -92,7 +94,7 @@ def attributes(op: Any) -> tuple[dict[str, Any], dict[str, list[str]]]:
         name, kind = attribute.name, attribute.type
         if not 0 <= kind < len(ATTRIBUTE_FIELDS):
             raise ModelFormatError(f"operator {op.type}: attribute {name!r} has the unknown type {kind}")
-        if kind in (_BLOCK, _BLOCKS):
+        if kind in (_BLOCK, _BLOCKS) or name == _CALL_STACK:
             continue
         value = getattr(attribute, ATTRIBUTE_FIELDS[kind])
         if kind == _VARIABLE:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import mmap
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -152,15 +152,15 @@ class ParameterFile:
 
 
 def load_combined(
-    path: Path, types: Mapping[str, SourceType], name_lists: Sequence[Sequence[str]]
+    path: Path, types: Mapping[str, SourceType], name_lists: Iterable[Sequence[str]]
 ) -> dict[str, np.ndarray[Any, Any]]:
     """Reads a combined file and gives its tensors their names.
 
     Args:
         path: The file.
         types: Name -> type that the program declares.
-        name_lists: Candidate lists of names in file order; the first that fits is taken. The first is what
-            Paddle writes, the others are for files of other tools.
+        name_lists: Candidate lists of names in file order, at least one; the first that fits is taken. The first
+            is what Paddle writes, the others are for files of other tools.
 
     Returns:
         Name -> read-only array. The file's element type wins where the program declares another floating
@@ -171,12 +171,14 @@ def load_combined(
     """
     file = ParameterFile(path)
     records = file.read_all()
+    mismatches = []
     for names in name_lists:
-        if _first_mismatch(names, records, types) is None:
+        mismatch = _first_mismatch(names, records, types)
+        if mismatch is None:
             return {name: file.array(record) for name, record in zip(names, records)}
-    reason = _first_mismatch(name_lists[0], records, types)
+        mismatches.append(mismatch)
     raise ModelFormatError(
-        f"{path} does not belong to this program: {reason}. Use the parameter file that was saved "
+        f"{path} does not belong to this program: {mismatches[0]}. Use the parameter file that was saved "
         "together with "
         "the program (params=...)."
     )

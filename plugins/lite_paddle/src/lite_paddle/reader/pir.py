@@ -55,9 +55,10 @@ class PirProgram:
         """Name -> declared type of every stored parameter, in the order of the file that Paddle writes."""
         return {name: self._stored[name] for name in sorted(self._stored, key=str.encode)}
 
-    def parameter_name_lists(self) -> list[list[str]]:
+    def parameter_name_lists(self) -> Iterator[list[str]]:
         """Possible orders of the combined file, the usual one first."""
-        return [list(self.parameter_types()), list(self._stored)]
+        yield list(self.parameter_types())
+        yield list(self._stored)
 
     def build(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> SourceProgram:
         """Makes the source program.

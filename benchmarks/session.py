@@ -1,0 +1,123 @@
+"""What a session itself costs: one call of a model that computes nothing, and the plan for new input shapes.
+
+    python benchmarks/session.py [--json]
+
+The call stands beside ONNX Runtime's for one Relu, where onnxruntime is installed: both are measured in turns in one
+process, and the fastest of many batches counts, because other work on the machine only ever adds time.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import lite_core as lite
+from lite_core import Device, Graph, GraphBuilder, Yes
+from lite_core.backend import Buffer, Options, Partition
+from lite_core.ir import Node
+from lite_core.plugins import host_with
+
+BATCHES = 60
+CALLS = 500
+BLOCKS = 50
+X = np.ones((1, 8), np.float32)
+
+
+class Idle:
+    """A backend that takes every node and does nothing at all."""
+
+    name = "idle"
+    scratch_bytes = 1 << 20
+
+    def probe(self) -> Sequence[Device]:
+        return [Device(self.name)]
+
+    def supports(self, node: Node, device: Device) -> Yes:
+        return Yes()
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Idle:
+        return self
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
+        pass
+
+
+def session_of(graph: Graph) -> lite.Session:
+    return lite.load(graph, backend="idle", fallback="never", plugins=host_with(Idle()))
+
+
+def one_node() -> Graph:
+    b = GraphBuilder("one_node")
+    b.output(b.add("Relu", [b.input("x", "float32", [1, 8])]), "y")
+    return b.build()
+
+
+def deep_network() -> Graph:
+    """200 nodes, of open height and width."""
+    b = GraphBuilder("deep")
+    x = b.input("x", "float32", [1, 8, "h", "w"])
+    weights = b.constant(np.zeros((8, 8, 3, 3), np.float32))
+    for _ in range(BLOCKS):
+        y = b.add("HardSwish", [b.add("Conv", [x, weights], {"pads": (1, 1, 1, 1)})])
+        x = b.add("Add", [x, b.add("Mul", [y, b.add("GlobalAveragePool", [y])])])
+    b.output(x, "y")
+    return b.build()
+
+
+def onnx_call() -> Callable[[], object]:
+    """One Relu in ONNX Runtime."""
+    import onnx
+    import onnxruntime
+
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 8]) for name in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "one_node", values[:1], values[1:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, {"x": X})
+
+
+def fastest(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Microseconds of one call each, the calls in turns."""
+    best = dict.fromkeys(calls, float("inf"))
+    for _ in range(BATCHES):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                call()
+            best[name] = min(best[name], (time.perf_counter() - start) / CALLS * 1e6)
+    return best
+
+
+def new_shapes() -> float:
+    """Microseconds of planning for shapes that are new."""
+    session = session_of(deep_network())
+    times = []
+    for width in range(32, 32 + 30):
+        start = time.thread_time()
+        session.prepare({"x": (1, 8, 48, width)})
+        times.append(time.thread_time() - start)
+    return min(times) * 1e6
+
+
+def main() -> None:
+    """Measure and print."""
+    session = session_of(one_node())
+    calls: dict[str, Callable[[], object]] = {"session.run of one node": lambda: session.run({"x": X})}
+    if importlib.util.find_spec("onnxruntime") and importlib.util.find_spec("onnx"):
+        calls["onnxruntime's run of one node"] = onnx_call()
+    figures = fastest(calls)
+    figures["a plan of 200 nodes for new shapes"] = new_shapes()
+    if "--json" in sys.argv:
+        print(json.dumps({name: value / 1e6 for name, value in figures.items()}, indent=2))
+        return
+    for name, value in figures.items():
+        print(f"{name:36} {value:9.1f} us")
+
+
+if __name__ == "__main__":
+    main()

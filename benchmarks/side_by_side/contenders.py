@@ -1,0 +1,69 @@
+"""Which engines can be measured on this machine, and how a worker of each is started."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from side_by_side.engines import LITE, Engine, Job
+from side_by_side.models import PreparedModel
+from side_by_side.worker_process import WorkerProcess
+
+_VERSION = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """An engine in the Python environment that has it.
+
+    Attributes:
+        engine: the engine.
+        python: the interpreter of its environment.
+        version: the version of its distribution.
+        backend: for Lite, the backend that it uses.
+    """
+
+    engine: Engine
+    python: Path
+    version: str
+    backend: str
+
+    def start(self, model: PreparedModel, threads: int, environment: Mapping[str, str] | None = None) -> WorkerProcess:
+        """Start a worker and wait for its first result.
+
+        Raises:
+            ConversionError: the model could not be converted for this engine.
+            WorkerError: the engine could not load or run it.
+        """
+        job = Job(
+            engine=self.engine.name,
+            files=self.files(model),
+            input_name=model.input_name,
+            input_file=str(model.input_file),
+            threads=threads,
+            backend=self.backend,
+        )
+        return WorkerProcess(job, self.python, {**self.engine.environment, **(environment or {})})
+
+    def files(self, model: PreparedModel) -> tuple[str, ...]:
+        """Return the model's files as this engine reads them; they are converted where they are missing."""
+        match self.engine.reads:
+            case "onnx":
+                return (str(model.onnx()),)
+            case "paddle_lite":
+                return (str(model.paddle_lite(self.python)),)
+            case "paddle":
+                return (str(model.paddle.model), str(model.paddle.params))
+
+
+def find(engine: Engine, python: Path, backend: str) -> Contender | str:
+    """Return the engine in the environment of ``python``, or why it is not there."""
+    if not python.exists():
+        return f"there is no environment {python.parent.parent}; benchmarks/README.md says how it is made"
+    command = [str(python), "-c", _VERSION, engine.distribution]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        return f"{engine.distribution} is not installed in {python.parent.parent}"
+    return Contender(engine, python, done.stdout.strip(), backend if engine.name == LITE else "")

@@ -1,0 +1,196 @@
+"""What was measured, as it is kept in JSON, and what follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from side_by_side.engines import LITE
+
+SCHEMA = "lite-side-by-side"
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The times of one model in one engine with one number of threads.
+
+    Attributes:
+        model, engine, threads: what was measured.
+        runs_in_a_slice: how often it ran in each of its turns.
+        milliseconds: the time of every run.
+        cpu_per_wall: CPU seconds for each second of its turns; more than ``threads`` would be cheating, much less
+            than 1 says that something else had the processor.
+        idle_cpu_share: CPU seconds for each second in which it was another engine's turn.
+        difference: largest difference of its output from the engines' median output, as a share of the range.
+    """
+
+    model: str
+    engine: str
+    threads: int
+    runs_in_a_slice: int
+    milliseconds: list[float]
+    cpu_per_wall: float
+    idle_cpu_share: float
+    difference: float
+
+    @property
+    def median(self) -> float:
+        """Median of the times, in milliseconds."""
+        return statistics.median(self.milliseconds)
+
+    @property
+    def minimum(self) -> float:
+        """Shortest of the times, in milliseconds."""
+        return min(self.milliseconds)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """Lower and upper quartile of the times, in milliseconds."""
+        if len(self.milliseconds) < 2:
+            return self.milliseconds[0], self.milliseconds[0]
+        lower, _, upper = statistics.quantiles(self.milliseconds, n=4, method="inclusive")
+        return lower, upper
+
+
+@dataclass(frozen=True)
+class FirstResult:
+    """Process start to first result with one thread, and the most memory the process had until then.
+
+    Attributes:
+        model, engine: what was measured.
+        cold_seconds, cold_bytes: of each process that found an empty cache folder.
+        warm_seconds, warm_bytes: of each process that came second, and found what the first had cached.
+    """
+
+    model: str
+    engine: str
+    cold_seconds: list[float]
+    cold_bytes: list[int]
+    warm_seconds: list[float]
+    warm_bytes: list[int]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something that could not be measured, and why; ``None`` stands for all models or all numbers of threads."""
+
+    engine: str
+    reason: str
+    model: str | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Lite and the fastest other engine on one model.
+
+    Attributes:
+        best_peer: name of the engine with the shortest median.
+        of_medians: its median over Lite's: above 1, Lite is faster.
+        of_minima: the shortest minimum of any peer over Lite's, which a busy machine disturbs less.
+    """
+
+    best_peer: str
+    of_medians: float
+    of_minima: float
+
+
+@dataclass
+class Results:
+    """Everything that one run of the benchmark found.
+
+    Attributes:
+        made_at: date and time, ISO 8601.
+        machine: see ``machine.describe``.
+        settings: the options that matter to the figures.
+        versions: engine name to version.
+        models: model name to title.
+        timings, first_results, left_out: the findings.
+    """
+
+    made_at: str
+    machine: dict[str, Any]
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    models: dict[str, str]
+    timings: list[Timing] = field(default_factory=list)
+    first_results: list[FirstResult] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def threads(self) -> list[int]:
+        """The numbers of threads that were measured, in order."""
+        return sorted({timing.threads for timing in self.timings})
+
+    def timing(self, model: str, engine: str, threads: int) -> Timing | None:
+        """The timing of one cell, if it was measured."""
+        wanted = (model, engine, threads)
+        return next((t for t in self.timings if (t.model, t.engine, t.threads) == wanted), None)
+
+    def ratio(self, model: str, threads: int) -> Ratio | None:
+        """Lite against the best peer on a model, if both were measured."""
+        lite = self.timing(model, LITE, threads)
+        peers = [t for t in self.timings if (t.model, t.threads) == (model, threads) and t.engine != LITE]
+        if lite is None or not peers:
+            return None
+        best = min(peers, key=lambda timing: timing.median)
+        shortest = min(timing.minimum for timing in peers)
+        return Ratio(best.engine, best.median / lite.median, shortest / lite.minimum)
+
+    def geometric_means(self, threads: int) -> tuple[float, float] | None:
+        """Geometric mean over the models of both ratios: of medians, and of minima."""
+        ratios = [ratio for model in self.models if (ratio := self.ratio(model, threads))]
+        if not ratios:
+            return None
+        return (
+            statistics.geometric_mean(ratio.of_medians for ratio in ratios),
+            statistics.geometric_mean(ratio.of_minima for ratio in ratios),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the findings and, for those who read the JSON with other tools, what follows from them."""
+        content = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **dataclasses.asdict(self)}
+        for timing, entry in zip(self.timings, content["timings"]):
+            lower, upper = timing.quartiles
+            entry["summary"] = {
+                "median": timing.median,
+                "lower_quartile": lower,
+                "upper_quartile": upper,
+                "minimum": timing.minimum,
+            }
+        content["ratios"] = [
+            {"model": model, "threads": threads, **dataclasses.asdict(ratio)}
+            for threads in self.threads()
+            for model in self.models
+            if (ratio := self.ratio(model, threads))
+        ]
+        content["geometric_means"] = [
+            {"threads": threads, "of_medians": means[0], "of_minima": means[1]}
+            for threads in self.threads()
+            if (means := self.geometric_means(threads))
+        ]
+        return content
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> Results:
+        """Return the findings in what :meth:`to_json` returned.
+
+        Raises:
+            ValueError: it is something else, or of another version.
+        """
+        found = (content.get("schema"), content.get("schema_version"))
+        if found != (SCHEMA, SCHEMA_VERSION):
+            raise ValueError(f"expected schema {SCHEMA!r}, version {SCHEMA_VERSION}, found {found[0]!r}, {found[1]!r}")
+        timings = [{key: value for key, value in entry.items() if key != "summary"} for entry in content["timings"]]
+        return Results(
+            content["made_at"],
+            content["machine"],
+            content["settings"],
+            content["versions"],
+            content["models"],
+            [Timing(**entry) for entry in timings],
+            [FirstResult(**entry) for entry in content["first_results"]],
+            [LeftOut(**entry) for entry in content["left_out"]],
+        )

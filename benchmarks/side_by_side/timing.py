@@ -1,0 +1,148 @@
+"""Interleaved timing: the engines take turns in short slices, so that whatever drifts hits all of them alike."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from side_by_side.contenders import Contender
+from side_by_side.models import ConversionError, PreparedModel
+from side_by_side.results import LeftOut, Timing
+from side_by_side.worker_process import WorkerError, WorkerProcess
+
+Array = np.ndarray[Any, Any]
+
+SLICE_SECONDS = 0.15
+# In float32 the engines differ by up to 5e-5 of the output's range on these models; this is a wrong answer.
+MOST_DIFFERENCE = 1e-3
+
+
+class Turns:
+    """One worker's times, turn by turn."""
+
+    def __init__(self, worker: WorkerProcess) -> None:
+        """Run the worker for a slice, to warm it up and to find out how many runs make a slice."""
+        self.worker = worker
+        self.milliseconds: list[float] = []
+        self._busy = self._busy_cpu = self._idle = self._idle_cpu = 0.0
+        (once,), _ = worker.run(1)
+        times, _ = worker.run(self._fitting(once))
+        self.count = self._fitting(min(times))
+        self._end_of_turn()
+
+    def take(self) -> None:
+        """Take one turn."""
+        self._idle += time.perf_counter() - self._ended
+        self._idle_cpu += self.worker.cpu_seconds() - self._cpu_at_end
+        times, cpu_seconds = self.worker.run(self.count)
+        self.milliseconds += [round(seconds * 1e3, 4) for seconds in times]
+        self._busy += sum(times)
+        self._busy_cpu += cpu_seconds
+        self._end_of_turn()
+
+    @property
+    def cpu_per_wall(self) -> float:
+        """CPU seconds for each second of the turns."""
+        return self._busy_cpu / self._busy
+
+    @property
+    def idle_cpu_share(self) -> float:
+        """CPU seconds for each second of the other engines' turns."""
+        return self._idle_cpu / self._idle if self._idle else 0.0
+
+    @staticmethod
+    def _fitting(seconds: float) -> int:
+        return max(1, round(SLICE_SECONDS / seconds))
+
+    def _end_of_turn(self) -> None:
+        self._ended, self._cpu_at_end = time.perf_counter(), self.worker.cpu_seconds()
+
+
+def differences(outputs: Mapping[str, Array]) -> dict[str, float]:
+    """Return how far each engine's output is from the median of all, as a share of that median's range.
+
+    An output of another shape than most have is infinitely far away.
+    """
+    ((shape, _),) = Counter(output.shape for output in outputs.values()).most_common(1)
+    comparable = {name: output for name, output in outputs.items() if output.shape == shape}
+    middle = np.nanmedian(np.stack(list(comparable.values())).astype(np.float64), axis=0)
+    extent = float(np.ptp(middle)) or 1.0
+    away = {name: float(np.abs(output - middle).max()) / extent for name, output in comparable.items()}
+    return {name: away.get(name, math.inf) for name in outputs}
+
+
+def measure(
+    contenders: Sequence[Contender], model: PreparedModel, threads: int, seconds: float
+) -> tuple[list[Timing], list[LeftOut]]:
+    """Time one model with one number of threads in every engine that can.
+
+    Args:
+        contenders: the engines.
+        model: the model.
+        threads: how many threads each may compute with; engines that have fewer are passed over.
+        seconds: for how long each engine runs, in slices.
+
+    Returns:
+        A timing for each engine that answered as the others did; and the engines that did not, with the reason.
+    """
+    left_out: list[LeftOut] = []
+    with contextlib.ExitStack() as stack:
+        workers: dict[str, WorkerProcess] = {}
+        for contender in contenders:
+            name, most = contender.engine.name, contender.engine.most_threads
+            if most is not None and threads > most:
+                continue
+            try:
+                workers[name] = stack.enter_context(contender.start(model, threads))
+            except (ConversionError, WorkerError) as error:
+                left_out.append(LeftOut(name, str(error), model.name, threads))
+        if not workers:
+            return [], left_out
+        away = differences(_outputs(workers))
+        for name, difference in away.items():
+            # NOTE: written so that a NaN is wrong too.
+            if not difference <= MOST_DIFFERENCE:
+                reason = f"its output is {difference:.2g} of the range away from the other engines'"
+                left_out.append(LeftOut(name, reason, model.name, threads))
+                workers.pop(name).close()
+        turns = {name: Turns(worker) for name, worker in workers.items()}
+        take_turns(list(turns.values()), math.ceil(seconds / SLICE_SECONDS))
+        return [
+            Timing(
+                model=model.name,
+                engine=name,
+                threads=threads,
+                runs_in_a_slice=turn.count,
+                milliseconds=turn.milliseconds,
+                cpu_per_wall=round(turn.cpu_per_wall, 4),
+                idle_cpu_share=round(turn.idle_cpu_share, 4),
+                difference=away[name],
+            )
+            for name, turn in turns.items()
+        ], left_out
+
+
+def take_turns(turns: list[Turns], rounds: int) -> None:
+    """Let each take one turn a round, in an order that changes: nobody always comes after the same one."""
+    order = random.Random(0)
+    for _ in range(rounds):
+        order.shuffle(turns)
+        for turn in turns:
+            turn.take()
+
+
+def _outputs(workers: Mapping[str, WorkerProcess]) -> dict[str, Array]:
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: Path(folder) / f"{name}.npy" for name in workers}
+        for name, worker in workers.items():
+            worker.save(files[name])
+        return {name: np.load(file) for name, file in files.items()}

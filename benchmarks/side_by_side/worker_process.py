@@ -1,0 +1,115 @@
+"""The parent's end of a worker: starts the process, asks it to run, and knows what CPU time it uses when idle."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from side_by_side.engines import Job
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+_TICKS = os.sysconf("SC_CLK_TCK")
+# NumPy is in every worker. Its own BLAS would take all processors whatever the engine was allowed, and spin after.
+_COMMON = {"OPENBLAS_NUM_THREADS": "1"}
+
+
+class WorkerError(Exception):
+    """A worker ended; the message has the last words of what it printed."""
+
+
+class WorkerProcess:
+    """A process that has loaded one model in one engine and computes only while it is asked to.
+
+    Attributes:
+        first_result_seconds: from before the process was started until its first result was there.
+        peak_memory_bytes: the most memory it had resident until then.
+    """
+
+    def __init__(self, job: Job, python: Path, environment: Mapping[str, str]) -> None:
+        """Start the process and wait for its first result.
+
+        Raises:
+            WorkerError: the engine could not load or run the model.
+        """
+        paths = [str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])]
+        variables = {**os.environ, **_COMMON, **environment, "PYTHONPATH": os.pathsep.join(paths)}
+        command = [str(python), "-m", "side_by_side.worker", json.dumps(dataclasses.asdict(job))]
+        self._job = job
+        self._printed = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (close() closes it)
+        start = time.perf_counter()
+        self._process = subprocess.Popen(
+            command, env=variables, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._printed
+        )
+        try:
+            self.peak_memory_bytes: int = self._answer()["peak_memory_bytes"]
+        except BaseException:
+            self.close()
+            raise
+        self.first_result_seconds = time.perf_counter() - start
+
+    def run(self, count: int) -> tuple[list[float], float]:
+        """Run ``count`` times; return the seconds of each, and the CPU seconds of all together."""
+        answer = self._ask({"run": count})
+        return answer["seconds"], answer["cpu_seconds"]
+
+    def save(self, file: Path) -> None:
+        """Have the output of one run written to a ``.npy`` file."""
+        self._ask({"save": str(file)})
+
+    def cpu_seconds(self) -> float:
+        """CPU time that all threads of the process have used so far, in steps of the kernel's clock (10 ms)."""
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+        # NOTE: the second field is the program's name in parentheses and may hold spaces.
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # it may have ended already
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        self._printed.close()
+
+    def __enter__(self) -> WorkerProcess:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise WorkerError(self._last_words()) from None
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise WorkerError(self._last_words())
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _last_words(self) -> str:
+        code = self._process.wait()
+        self._printed.seek(0)
+        lines = [line.strip() for line in self._printed if line.strip()]
+        return f"{self._job.engine}: the process ended with {code}: {' '.join(lines[-3:])[-400:]}"

@@ -1,0 +1,186 @@
+"""What one run took: by partition, by kernel and by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lite_core.backend import KernelTime, Partition
+
+__all__ = ["KernelRecord", "PartitionTime", "RunProfile"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTime:
+    """How long one partition took in one run, in seconds."""
+
+    partition: str
+    device: str
+    nodes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """One kernel of one run, as its backend measured it.
+
+    Attributes:
+        kernel: the kernel's name.
+        device: label of the device it ran on.
+        partition: the partition it belongs to.
+        op: the operators it computes: ``Conv``, or ``Conv+Clip`` where the backend fused nodes.
+        nodes: names of those nodes.
+        seconds: the time it took.
+        flops: floating-point operations that it did; 0 where the backend does not say.
+        bytes: bytes that it read and wrote; 0 where the backend does not say.
+        peak_share: how much of the device's peak it reached, 0 to 1; None where the backend does not say.
+    """
+
+    kernel: str
+    device: str
+    partition: str
+    op: str
+    nodes: tuple[str, ...]
+    seconds: float
+    flops: float = 0.0
+    bytes: float = 0.0
+    peak_share: float | None = None
+
+
+class RunProfile:
+    """What one run took; filled by ``session.run(..., profile=...)``. As text it is a table.
+
+    Attributes:
+        partitions: the time of each partition, in the order they ran.
+        kernels: the time of each kernel, in the order they ran. A partition whose backend does not measure
+            kernels has none here.
+        seconds: the time of the whole run.
+    """
+
+    def __init__(self) -> None:
+        self.partitions: list[PartitionTime] = []
+        self.kernels: list[KernelRecord] = []
+        self.seconds = 0.0
+
+    def clear(self) -> None:
+        """Forget what another run took."""
+        self.partitions.clear()
+        self.kernels.clear()
+        self.seconds = 0.0
+
+    def add(self, part: Partition, device: str, seconds: float, kernels: Iterable[KernelTime]) -> None:
+        """Record that a partition ran, and its kernels where they were measured."""
+        self.partitions.append(PartitionTime(part.name, device, len(part.graph.nodes), seconds))
+        ops = {node.name: node.qualified_op for node in part.graph.nodes}
+        for kernel in kernels:
+            op = "+".join(dict.fromkeys(ops[name] for name in kernel.nodes if name in ops))
+            self.kernels.append(
+                KernelRecord(
+                    kernel.name,
+                    device,
+                    part.name,
+                    op or "-",
+                    tuple(kernel.nodes),
+                    kernel.seconds,
+                    kernel.flops,
+                    kernel.bytes,
+                    kernel.peak_share,
+                )
+            )
+
+    def by_device(self) -> dict[str, float]:
+        """Seconds spent on each device."""
+        return _totals((part.device, part.seconds) for part in self.partitions)
+
+    def by_op(self) -> dict[str, float]:
+        """Seconds spent in the kernels of each operator, or group of fused operators; most time first."""
+        totals = _totals((kernel.op, kernel.seconds) for kernel in self.kernels)
+        return dict(sorted(totals.items(), key=lambda item: -item[1]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain dictionaries, lists, numbers and strings."""
+        return {
+            "seconds": self.seconds,
+            "partitions": [asdict(part) for part in self.partitions],
+            "kernels": [asdict(kernel) for kernel in self.kernels],
+            "seconds_by_op": self.by_op(),
+        }
+
+    def to_json(self) -> str:
+        """Everything as JSON."""
+        import json  # not at the top: every session imports this module, and few ask for this
+
+        return json.dumps(self.as_dict(), indent=2)
+
+    def __str__(self) -> str:
+        """Three tables: the kernels, slowest first; the totals by operator; the partitions."""
+        return "\n\n".join(filter(None, (self._kernel_table(), self._op_table(), self._partition_table())))
+
+    def _kernel_table(self) -> str:
+        rows = [
+            (
+                kernel.kernel,
+                kernel.op,
+                _milliseconds(kernel.seconds),
+                _percent(kernel.seconds, self.seconds),
+                _rate(kernel.flops, kernel.seconds),
+                _rate(kernel.bytes, kernel.seconds),
+                "-" if kernel.peak_share is None else f"{kernel.peak_share:.0%}",
+                ", ".join(kernel.nodes),
+            )
+            for kernel in sorted(self.kernels, key=lambda kernel: -kernel.seconds)
+        ]
+        return _table(("kernel", "op", "ms", "of run", "GFLOP/s", "GB/s", "of peak", "nodes"), rows, numbers=(2, 6))
+
+    def _op_table(self) -> str:
+        counts = _totals((kernel.op, 1) for kernel in self.kernels)
+        rows = [
+            (op, f"{counts[op]:.0f}", _milliseconds(seconds), _percent(seconds, self.seconds))
+            for op, seconds in self.by_op().items()
+        ]
+        return _table(("op", "kernels", "ms", "of run"), rows, numbers=(1, 3))
+
+    def _partition_table(self) -> str:
+        rows = [
+            (p.partition, p.device, str(p.nodes), _milliseconds(p.seconds), _percent(p.seconds, self.seconds))
+            for p in self.partitions
+        ]
+        rows.append(("the whole run", "", "", _milliseconds(self.seconds), _percent(self.seconds, self.seconds)))
+        return _table(("partition", "device", "nodes", "ms", "of run"), rows, numbers=(2, 4))
+
+
+def _totals(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for key, amount in pairs:
+        totals[key] = totals.get(key, 0.0) + amount
+    return totals
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.3f}"
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole else "-"
+
+
+def _rate(amount: float, seconds: float) -> str:
+    """Billions a second."""
+    return f"{amount / seconds / 1e9:.1f}" if amount and seconds else "-"
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: tuple[int, int]) -> str:
+    """Columns in line, those from the first to the last of ``numbers`` to the right; empty without rows."""
+    if not rows:
+        return ""
+    widths = [max(len(row[i]) for row in (headers, *rows)) for i in range(len(headers))]
+    first, last = numbers
+    lines = [
+        "  ".join(
+            cell.rjust(width) if first <= i <= last else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in (headers, *rows)
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,159 @@
+"""What a profile tells: partitions, kernels where the backend measures them, totals by operator, text and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from lite_core import KernelBackend
+from lite_core.backend import Buffer, Device, KernelTime, Options, Partition, Yes
+from lite_core.builder import GraphBuilder
+from lite_core.cli.run import command
+from lite_core.ir import Graph, Node
+from lite_core.plugins import host_with
+from lite_core.session import RunProfile, Session, load
+
+X = np.array([[-1, 2, -3]], np.float32)
+
+
+def network() -> Graph:
+    b = GraphBuilder("network")
+    x = b.input("x", "float32", ["n", 3])
+    y = b.add("Relu", [b.add("Exp", [x], name="first")], name="second")
+    b.output(b.add("Neg", [y], name="third"), "y")
+    return b.build()
+
+
+class Measuring:
+    """Runs nothing, and has figures that are easy to check."""
+
+    name = "measuring"
+    scratch_bytes = 0
+    kernels = (
+        KernelTime("exp_relu", ("first", "second"), 0.002, flops=4e6, bytes=8e6, peak_share=0.25),
+        KernelTime("neg", ("third",), 0.001),
+    )
+
+    def probe(self) -> list[Device]:
+        return [Device(self.name)]
+
+    def supports(self, node: Node, device: Device) -> Yes:
+        return Yes()
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Measuring:
+        return self
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
+        for buffer in outputs:
+            buffer.data.fill(0)
+
+    def run_profiled(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
+    ) -> Sequence[KernelTime]:
+        self.run(inputs, outputs, scratch)
+        return self.kernels
+
+
+@pytest.fixture
+def measured() -> Session:
+    return load(network(), backend="measuring", fallback="never", plugins=host_with(Measuring()))
+
+
+def test_true_keeps_the_profile(measured: Session) -> None:
+    assert measured.last_profile is None
+    outputs = measured.run({"x": X}, profile=True)
+    assert outputs["y"].tolist() == [[0, 0, 0]]
+    assert measured.last_profile is not None
+    assert [k.kernel for k in measured.last_profile.kernels] == ["exp_relu", "neg"]
+
+
+def test_a_profile_of_ones_own_is_filled_and_is_of_the_last_run(measured: Session) -> None:
+    profile = RunProfile()
+    for _ in range(2):
+        measured.run({"x": X}, profile=profile)
+    fused, neg = profile.kernels
+    assert (fused.op, fused.nodes, fused.partition, fused.device) == (
+        "Exp+Relu",
+        ("first", "second"),
+        "measuring/0",
+        "measuring",
+    )
+    assert (fused.flops, fused.bytes, fused.peak_share, neg.peak_share) == (4e6, 8e6, 0.25, None)
+    assert profile.by_op() == {"Exp+Relu": 0.002, "Neg": 0.001}
+    assert list(profile.by_device()) == ["measuring"]
+
+
+def test_a_run_without_a_profile_measures_nothing(measured: Session) -> None:
+    measured.run({"x": X})
+    measured.run({"x": X}, profile=False)
+    assert measured.last_profile is None
+
+
+def test_text(measured: Session) -> None:
+    profile = RunProfile()
+    measured.run({"x": X}, profile=profile)
+    profile.seconds = 0.004
+    kernels, ops, partitions = ([" ".join(line.split()) for line in t.splitlines()] for t in str(profile).split("\n\n"))
+    assert kernels[1:] == [
+        "exp_relu Exp+Relu 2.000 50.0% 2.0 4.0 25% first, second",
+        "neg Neg 1.000 25.0% - - - third",
+    ]
+    assert ops[1:] == ["Exp+Relu 1 2.000 50.0%", "Neg 1 1.000 25.0%"]
+    assert partitions[-1] == "the whole run 4.000 100.0%"
+
+
+def test_json(measured: Session) -> None:
+    measured.run({"x": X}, profile=True)
+    assert measured.last_profile is not None
+    told = json.loads(measured.last_profile.to_json())
+    assert told["kernels"][0]["nodes"] == ["first", "second"]
+    assert told["partitions"][0]["nodes"] == 3
+    assert told["seconds_by_op"] == {"Exp+Relu": 0.002, "Neg": 0.001}
+
+
+def test_a_backend_that_measures_no_kernels_has_its_partitions() -> None:
+    session = load(network(), backend="host", plugins=host_with())
+    session.run({"x": X}, profile=True)
+    profile = session.last_profile
+    assert profile is not None
+    assert [(p.device, p.nodes) for p in profile.partitions] == [("host", 3)]
+    assert profile.kernels == []
+    assert "host/0" in str(profile)
+
+
+def test_kernel_backends_measure_each_kernel() -> None:
+    backend = KernelBackend("toy")
+
+    @backend.kernel("Exp")
+    def exponential(x: np.ndarray, *, out: np.ndarray) -> None:
+        np.exp(x, out=out)
+
+    @backend.kernel("Relu")
+    def relu(x: np.ndarray) -> np.ndarray:
+        return np.maximum(x, 0)
+
+    session = load(network(), backend="toy", plugins=host_with(backend))
+    profile = RunProfile()
+    outputs = session.run({"x": X}, profile=profile)
+    np.testing.assert_allclose(outputs["y"], -np.exp(X), rtol=1e-6)
+    assert [(k.kernel, k.op, k.nodes, k.bytes) for k in profile.kernels] == [
+        ("exponential", "Exp", ("first",), 24),
+        ("relu", "Relu", ("second",), 24),
+    ]
+    assert all(k.seconds > 0 for k in profile.kernels)
+
+
+def test_the_command_line_shows_it(measured: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lite_core.cli.run.load", lambda *_, **__: measured)
+    plain = CliRunner().invoke(command, ["model", "--shape", "2x3"])
+    shown = CliRunner().invoke(command, ["model", "--shape", "2x3", "--profile"])
+    assert plain.exit_code == shown.exit_code == 0, shown.output
+    assert "exp_relu" not in plain.output
+    assert "exp_relu" in shown.output
+    assert "Exp+Relu" in shown.output
+    told = CliRunner().invoke(command, ["model", "--shape", "2x3", "--json"])
+    assert json.loads(told.output)["kernels"][0]["peak_share"] == 0.25

@@ -1,0 +1,5 @@
+"""Lite's backend for x86-64 processors: SSE4, AVX2 and AVX-512, with MKL where it is found."""
+
+__version__ = "0.1.0"
+
+__all__ = ["__version__"]

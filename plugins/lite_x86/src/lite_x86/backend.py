@@ -1,0 +1,66 @@
+"""The backend ``x86``: the kernels of lite-cpu on the processor at hand."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+
+from lite_core.backend import Device, Unavailable
+from lite_core.errors import BackendUnavailableError
+from lite_cpu.backend import CpuBackend
+from lite_cpu.machine import Machine
+from lite_x86 import detect, mkl
+
+__all__ = ["X86Backend"]
+
+_NOT_X86 = "use a backend for this processor; `lite backends` shows what is installed"
+_TOO_OLD = "the backend `host` runs on every processor"
+
+
+class X86Backend(CpuBackend):
+    """Runs partitions on the processor, where that is an x86-64 of level v2 or above."""
+
+    def __init__(self) -> None:
+        super().__init__("x86")
+
+    def machine(self) -> Machine:
+        """The processor as the kernels see it.
+
+        Raises:
+            BackendUnavailableError: there is no device, see :meth:`probe`.
+        """
+        missing = self._missing()
+        if missing:
+            raise BackendUnavailableError(f"backend 'x86' is not available: {missing.reason}. {missing.remedy}")
+        return detect.this_machine()
+
+    def probe(self) -> Sequence[Device] | Unavailable:
+        """One device, the processor; its details are the level, features, cores and caches."""
+        missing = self._missing()
+        if missing:
+            return missing
+        processor, machine = detect.this_processor(), self.machine()
+        details = {
+            "level": machine.name,
+            "features": ", ".join(sorted(processor.features & detect.KNOWN_FEATURES)),
+            "cores": f"{detect.usable_cores()} usable",
+            "caches": processor.caches,
+        }
+        return [Device(self.name, name=processor.model, score=10.0, details=details)]
+
+    def report(self) -> Sequence[str]:
+        """Lines for ``lite doctor``: the processor, where MKL was looked for, and what was chosen."""
+        devices = self.probe()
+        if isinstance(devices, Unavailable):
+            return []
+        (device,) = devices
+        return [*(f"{key}: {value}" for key, value in device.details.items()), *mkl.search().lines()]
+
+    def _missing(self) -> Unavailable | None:
+        """Why there is no device, if so."""
+        if not detect.is_x86_64():
+            return Unavailable(f"this is not a 64-bit x86 process but {platform.machine() or 'unknown'}", _NOT_X86)
+        lacking = detect.lacking("v2", detect.this_processor().features)
+        if lacking:
+            return Unavailable(f"the processor lacks {', '.join(lacking)} of x86-64-v2", _TOO_OLD)
+        return None

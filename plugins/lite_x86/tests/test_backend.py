@@ -1,0 +1,82 @@
+"""The backend ``x86`` as Lite sees it: found, probed, reported."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import cpuinfo
+import pytest
+
+from lite_core.backend import Device, Unavailable
+from lite_core.errors import BackendUnavailableError
+from lite_core.plugins import available_backends, default_host
+from lite_x86 import detect
+from lite_x86.backend import X86Backend
+
+x86 = pytest.mark.skipif(not detect.is_x86_64(), reason="not an x86-64 processor")
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Let the processor be another one."""
+    processor = detect.Processor(*detect.parse_cpuinfo(text), {})
+    monkeypatch.setattr(detect, "is_x86_64", lambda: True)
+    monkeypatch.setattr(detect, "this_processor", lambda: processor)
+    monkeypatch.setattr(detect, "this_machine", lambda: detect.machine_of(processor))
+
+
+def test_the_plugin_is_installed() -> None:
+    assert isinstance(available_backends()["x86"], X86Backend)
+    (record,) = [r for r in default_host().records() if r.name == "x86"]
+    assert (record.distribution, record.stage) == ("lite-x86", "ready")
+
+
+def test_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, cpuinfo.ZEN_4)
+    (device,) = X86Backend().probe()
+    assert device == Device("x86", name="AMD EPYC 9654 96-Core Processor", score=10.0)
+    assert device.details["level"] == "x86-64-v4+vnni+bf16"
+    assert "avx512vnni" in device.details["features"].split(", ")
+    assert device.details["cores"] == f"{detect.usable_cores()} usable"
+    assert device.details["caches"] == "unknown"
+    assert X86Backend().machine().dot_product
+
+
+def test_another_processor_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    backend = X86Backend()
+    assert backend.probe() == Unavailable(
+        "this is not a 64-bit x86 process but aarch64",
+        "use a backend for this processor; `lite backends` shows what is installed",
+    )
+    assert backend.report() == []
+    with pytest.raises(BackendUnavailableError, match="'x86' is not available: .* but aarch64"):
+        backend.machine()
+
+
+def test_a_processor_that_is_too_old_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, cpuinfo.CORE_2)
+    answer = X86Backend().probe()
+    assert isinstance(answer, Unavailable)
+    assert answer.reason == "the processor lacks popcnt, sse4.1, sse4.2 of x86-64-v2"
+
+
+@x86
+def test_report() -> None:
+    lines = X86Backend().report()
+    assert lines[0].startswith("level: x86-64-v")
+    assert any(line.startswith("MKL: ") for line in lines)
+
+
+@x86
+def test_a_probe_neither_searches_mkl_nor_imports_the_compiler() -> None:
+    code = """
+import sys
+from lite_core.plugins import available_backends
+from lite_x86 import mkl
+available_backends()["x86"].probe()
+print("llvmlite" in sys.modules, mkl._search_once.cache_info().misses)
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == ["False", "0"]

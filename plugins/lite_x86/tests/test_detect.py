@@ -1,0 +1,119 @@
+"""Which machine a processor is, from what Linux says about it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import cpuinfo
+import pytest
+
+from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4
+from lite_x86 import detect
+from lite_x86.detect import Processor, cache_bytes, lacking, machine_of, parse_cpuinfo
+
+
+def processor(text: str, cache_bytes: dict[int, int] | None = None) -> Processor:
+    return Processor(*parse_cpuinfo(text), cache_bytes or {})
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "vector_bytes", "dot_product"),
+    [
+        (cpuinfo.NEHALEM, "x86-64-v2", 16, False),
+        (cpuinfo.SANDY_BRIDGE, "x86-64-v2", 16, False),
+        (cpuinfo.ZEN_3, "x86-64-v3", 32, False),
+        (cpuinfo.ALDER_LAKE, "x86-64-v3+vnni", 32, True),
+        (cpuinfo.SKYLAKE_X, "x86-64-v4", 64, False),
+        (cpuinfo.ZEN_4, "x86-64-v4+vnni+bf16", 64, True),
+    ],
+)
+def test_machine(text: str, name: str, vector_bytes: int, dot_product: bool) -> None:
+    machine = machine_of(processor(text))
+    assert (machine.name, machine.vector_bytes, machine.dot_product) == (name, vector_bytes, dot_product)
+
+
+def test_extensions_are_features_for_llvm() -> None:
+    assert machine_of(processor(cpuinfo.ALDER_LAKE)).features == ("+avxvnni",)
+    assert machine_of(processor(cpuinfo.ZEN_4)).features == (*X86_64_V4.features, "+avx512vnni", "+avx512bf16")
+    assert machine_of(processor(cpuinfo.ZEN_3)) == X86_64_V3
+
+
+def test_model() -> None:
+    assert processor(cpuinfo.ZEN_3).model == "AMD EPYC 7763 64-Core Processor"
+
+
+@pytest.mark.parametrize("text", ["", cpuinfo.CORTEX_A72])
+def test_what_is_no_x86_processor_has_no_features(text: str) -> None:
+    assert parse_cpuinfo(text) == ("unknown", frozenset())
+
+
+def test_a_processor_below_the_first_level() -> None:
+    old = processor(cpuinfo.CORE_2)
+    assert lacking("v2", old.features) == ["popcnt", "sse4.1", "sse4.2"]
+    with pytest.raises(ValueError, match=r"E6600 .* lacks popcnt, sse4.1, sse4.2 of x86-64-v2"):
+        machine_of(old)
+
+
+@pytest.mark.parametrize(
+    ("forced", "name"),
+    [("v2", "x86-64-v2"), ("v3", "x86-64-v3"), ("v4", "x86-64-v4+vnni+bf16"), ("", "x86-64-v4+vnni+bf16")],
+)
+def test_a_lower_level_is_forced(forced: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert machine_of(processor(cpuinfo.ZEN_4), forced).name == name
+    assert not caplog.records
+
+
+def test_a_higher_level_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    assert machine_of(processor(cpuinfo.ZEN_3), "v4") == X86_64_V3
+    (line,) = caplog.messages
+    assert line.startswith("LITE_X86_LEVEL=v4 is refused, AMD EPYC 7763 64-Core Processor lacks avx512bw, avx512cd, ")
+    assert line.endswith("; v3 is used")
+
+
+def test_a_level_that_does_not_exist_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    assert machine_of(processor(cpuinfo.NEHALEM), "avx9") == X86_64_V2
+    assert caplog.messages == ["LITE_X86_LEVEL=avx9 is none of v2, v3, v4; v2 is used"]
+
+
+def test_caches_of_the_processor_reach_the_machine() -> None:
+    machine = machine_of(processor(cpuinfo.ZEN_3, {1: 48 << 10, 2: 2 << 20, 3: 32 << 20}))
+    assert (machine.l1_bytes, machine.l2_bytes) == (48 << 10, 2 << 20)
+
+
+def test_cache_sizes_of_linux(tmp_path: Path) -> None:
+    listed = [("Data", "1", "48K"), ("Instruction", "1", "32K"), ("Unified", "2", "2M"), ("Unified", "3", "32768K")]
+    for number, facts in enumerate(listed):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, value in zip(("type", "level", "size"), facts):
+            (folder / name).write_text(f"{value}\n")
+    (tmp_path / "index9").mkdir()  # what a container may hide
+    sizes = cache_bytes(tmp_path)
+    assert sizes == {1: 48 << 10, 2: 2 << 20, 3: 32 << 20}
+    assert Processor("", frozenset(), sizes).caches == "L1 48 KiB, L2 2048 KiB, L3 32768 KiB"
+
+
+def test_unknown_cache_sizes(tmp_path: Path) -> None:
+    assert cache_bytes(tmp_path / "nowhere") == {}
+    assert Processor("", frozenset(), {}).caches == "unknown"
+
+
+def test_cores_are_those_this_process_may_use() -> None:
+    assert 1 <= detect.usable_cores() <= (os.cpu_count() or 1)
+
+
+@pytest.mark.skipif(not detect.is_x86_64(), reason="not an x86-64 processor")
+def test_the_files_of_linux_and_llvm_agree() -> None:
+    _, features = detect._ask_llvm()
+    assert features & detect.KNOWN_FEATURES == detect.this_processor().features & detect.KNOWN_FEATURES
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists() or not detect.is_x86_64(), reason="not Linux on x86-64")
+def test_linux_is_asked_without_the_compiler() -> None:
+    code = "import sys; from lite_x86 import detect; print(detect.this_machine().name, 'llvmlite' in sys.modules)"
+    environment = {**os.environ, "LITE_X86_LEVEL": "v2"}
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert shown.stdout.split() == ["x86-64-v2", "False"]

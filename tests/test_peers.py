@@ -1,0 +1,168 @@
+"""The benchmark beside other engines: it runs, says what it left out, and concludes rightly. No time is judged."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import peers
+from side_by_side import chart, contenders, models, report
+from side_by_side.engines import ENGINES
+from side_by_side.models import Model, catalog
+from side_by_side.results import FirstResult, LeftOut, Results, Timing
+from side_by_side.timing import differences
+from side_by_side.worker_process import WorkerError
+
+ROOT = Path(__file__).parents[1]
+TINY = ROOT / "tests/models/goldens/tiny_conv"
+MODULES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "paddle": "paddle", "paddle_lite": "paddlelite"}
+CONVERTER = importlib.util.find_spec("paddle2onnx") is not None
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processor time and memory are read from /proc")
+
+
+def tiny_model() -> Model:
+    def picture() -> tuple[str, np.ndarray]:
+        with np.load(TINY / "inputs.npz") as inputs:
+            ((name, array),) = inputs.items()
+            return name, array
+
+    legacy = TINY / "legacy"
+    files = catalog.ModelPath(legacy / "inference.pdmodel", legacy / "inference.pdiparams")
+    return Model("tiny", "Tiny network", lambda: files, picture)
+
+
+def can_run(name: str) -> bool:
+    reads_twin = ENGINES[name].reads == "onnx"
+    return importlib.util.find_spec(MODULES[name]) is not None and (CONVERTER or not reads_twin)
+
+
+@pytest.fixture
+def tiny_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(models, "MODELS", {"tiny": tiny_model()})
+    monkeypatch.setenv("LITE_MODEL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("tiny_only")
+@pytest.mark.parametrize("peer", [None, "onnxruntime", "openvino", "paddle"])
+def test_a_run_from_end_to_end(peer: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if peer is not None and not can_run(peer):
+        pytest.skip(f"{peer}, or what converts models for it, is not installed")
+    engines = ["lite", *([peer] if peer else [])]
+    nowhere = str(tmp_path / "nowhere/bin/python")
+    arguments = ["--peers", *engines[1:], "paddle_lite", "--paddle-lite-python", nowhere, "--backend", "host"]
+    peers.main([*arguments, "--threads", "1", "--startup", "--quick", "--out", str(tmp_path)])
+
+    content = json.loads((tmp_path / "peers.json").read_text())
+    assert content["schema"] == "lite-side-by-side"
+    assert content["schema_version"] == 1
+    assert [entry["engine"] for entry in content["timings"]] == engines
+    for entry in content["timings"]:
+        assert len(entry["milliseconds"]) >= entry["runs_in_a_slice"] > 0
+        assert entry["difference"] < 1e-5
+        assert 0 < entry["summary"]["minimum"] <= entry["summary"]["median"]
+    assert [entry["engine"] for entry in content["first_results"]] == engines
+    assert all(entry["cold_bytes"][0] > 1 << 20 for entry in content["first_results"])
+    assert [entry["engine"] for entry in content["left_out"]] == ["paddle_lite"]
+    assert len(content["ratios"]) == len(engines) - 1
+    assert Results.from_json(content).to_json() == content
+
+    written = (tmp_path / "peers.md").read_text()
+    for expected in ("## 1 thread", "| Tiny network |", "Paddle-Lite: there is no environment", "backend is host"):
+        assert expected in written
+    assert written in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("tiny_only")
+def test_an_engine_that_cannot_load_is_quoted(tmp_path: Path) -> None:
+    lite = contenders.find(ENGINES["lite"], Path(sys.executable), "no_such_backend")
+    assert isinstance(lite, contenders.Contender)
+    model = models.prepare(tiny_model(), tmp_path)
+    with pytest.raises(WorkerError, match=r"lite: the process ended with 1: .*no_such_backend"):
+        lite.start(model, threads=1)
+
+
+def test_an_engine_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    assert "there is no environment" in contenders.find(ENGINES["lite"], tmp_path / "bin" / "python", "host")
+
+
+def test_a_wrong_answer_stands_out() -> None:
+    right = np.linspace(0.0, 2.0, 5, dtype=np.float32)
+    away = differences({"a": right, "b": right, "c": right + 1, "d": right * np.nan, "e": right[:4]})
+    assert away["a"] == away["b"] == 0
+    assert away["c"] == pytest.approx(0.5)
+    assert math.isnan(away["d"])
+    assert away["e"] == math.inf
+
+
+def findings() -> Results:
+    """Two models, in which Lite is twice as fast as the best peer, and half as fast."""
+
+    def timing(model: str, engine: str, *milliseconds: float) -> Timing:
+        return Timing(model, engine, 2, 10, list(milliseconds), 1.9, 0.0, 1e-6)
+
+    return Results(
+        made_at="2025-01-31T12:00:00+00:00",
+        machine={"processor": "A processor", "cores": 2, "extensions": ["avx2"], "memory_bytes": 1 << 34,
+                 "system": "Linux", "load_average": 0.0},
+        settings={"backend": "x86", "seconds": 3.0, "repeats": 5},
+        versions={"lite": "1.0", "onnxruntime": "2.0", "openvino": "3.0"},
+        models={"one": "Model one", "two": "Model two"},
+        timings=[
+            timing("one", "lite", 1.0, 2.0, 3.0),
+            timing("one", "onnxruntime", 3.0, 4.0, 9.0),
+            timing("one", "openvino", 2.0, 5.0, 5.0),
+            timing("two", "lite", 8.0, 8.0, 8.0),
+            timing("two", "openvino", 4.0, 4.0, 4.0),
+        ],
+        first_results=[FirstResult("one", "lite", [0.5], [1 << 20], [0.25], [2 << 20])],
+        left_out=[LeftOut("onnxruntime", "it\nended", "two", 2)],
+    )  # fmt: skip
+
+
+def test_the_ratio_is_to_the_best_peer() -> None:
+    results = findings()
+    one, two = (results.ratio(model, 2) for model in results.models)
+    assert one is not None
+    assert two is not None
+    assert (one.best_peer, one.of_medians, one.of_minima) == ("onnxruntime", 2.0, 2.0)
+    assert (two.best_peer, two.of_medians) == ("openvino", 0.5)
+    assert results.geometric_means(2) == pytest.approx((1.0, 1.0))
+    assert results.ratio("one", 1) is None
+
+
+def test_the_report_has_every_finding() -> None:
+    written = report.markdown(findings())
+    for line in (
+        "| Model one | 2.00 (1.50 to 2.50) | 4.00 (3.50 to 6.50) | 5.00 (3.50 to 5.00) | **2.00** | 2.00 |",
+        "| Model two | 8.00 (8.00 to 8.00) | - | 4.00 (4.00 to 4.00) | **0.50** | 0.50 |",
+        "| geometric mean |  |  |  | **1.00** | 1.00 |",
+        "| Model one | 500 / 250 ms, 1 / 2 MiB |",
+        "- ONNX Runtime, Model two, 2 threads: it ended",
+    ):
+        assert line in written.splitlines()
+
+
+def test_findings_are_reported_again(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text(json.dumps(findings().to_json()))
+    peers.main(["--redraw", str(kept), "--out", str(tmp_path)])
+    assert (tmp_path / "peers.md").read_text() == report.markdown(findings())
+
+
+def test_foreign_json_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected schema 'lite-side-by-side', version 1, found None, 7"):
+        Results.from_json({"schema_version": 7})
+
+
+def test_the_chart_is_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib draws the chart")
+    chart.draw(findings(), tmp_path / "chart.png")
+    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")

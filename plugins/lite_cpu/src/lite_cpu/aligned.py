@@ -1,0 +1,28 @@
+"""Arrays that begin at a cache line, so that no vector of them lies in two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LINE_BYTES", "aligned_empty", "is_aligned"]
+
+Array = np.ndarray[Any, Any]
+
+#: A cache line, and the widest vector.
+LINE_BYTES = 64
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """A new array of this shape, its elements not set."""
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    memory = np.empty(size + LINE_BYTES, np.uint8)
+    start = -memory.ctypes.data % LINE_BYTES
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def is_aligned(array: Array) -> bool:
+    """Whether the array is contiguous and begins at a cache line."""
+    return array.flags.c_contiguous and array.ctypes.data % LINE_BYTES == 0

@@ -1,0 +1,94 @@
+"""What CPU backends share: everything but which processor it is."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lite_core.backend import Device, Executable, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.ir import DType, Graph, Node
+
+from lite_cpu.machine import Machine
+
+if TYPE_CHECKING:
+    from lite_cpu.executable import CpuExecutable
+
+__all__ = ["CpuBackend"]
+
+
+class CpuBackend(ABC):
+    """A backend that runs partitions with the kernels of lite-cpu. A subclass describes the processor."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._shared: _Shared | None = None
+
+    @abstractmethod
+    def machine(self) -> Machine:
+        """The processor as the kernels see it."""
+
+    @abstractmethod
+    def probe(self) -> Sequence[Device] | Unavailable:
+        """The devices of this machine."""
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        from lite_cpu.lowering.registry import refusal
+
+        import lite_cpu.lowering  # noqa: F401  fills the table
+
+        if not self.machine().half and any(v.dtype is DType.FLOAT16 for v in (*node.used(), *node.outputs) if v is not None):
+            return No("the processor has no instruction that converts float16")
+        reason = refusal(node)
+        return Yes() if reason is None else No(reason)
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        from lite_cpu.staged import StagedExecutable, is_static
+
+        def compile_static(graph: Graph) -> CpuExecutable:
+            return shared.compile(graph, options)
+
+        shared = self._share()
+        return compile_static(part.graph) if is_static(part.graph) else StagedExecutable(part.graph, compile_static)
+
+    def restore(self, blob: bytes, part: Partition, device: Device, options: Options) -> Executable | Stale:
+        """Compile with the kernels that an executable saved, so that none is compiled by LLVM."""
+        from lite_cpu.executable import CpuExecutable
+        from lite_cpu.saved import unpack_images
+
+        shared = self._share()
+        images = unpack_images(blob, shared.library.identity)
+        if isinstance(images, Stale):
+            return images
+        shared.library.provide(images)
+        executable = self.compile(part, device, options)
+        if not isinstance(executable, CpuExecutable) or executable.kernels() != set(images):
+            return Stale("the saved kernels are those of another partition")
+        return executable
+
+    def _share(self) -> _Shared:
+        with self._lock:
+            if self._shared is None:
+                self._shared = _Shared(self.machine())
+            return self._shared
+
+
+class _Shared:
+    """What all partitions of a process share: compiled kernels and packed weights."""
+
+    def __init__(self, machine: Machine) -> None:
+        from lite_cpu.library import KernelLibrary
+        from lite_cpu.lowering.weights import WeightCache
+
+        self.library = KernelLibrary(machine)
+        self.weights = WeightCache()
+
+    def compile(self, graph: Graph, options: Options) -> CpuExecutable:
+        from lite_cpu.executable import CpuExecutable
+        from lite_cpu.lowering.compile import compile_graph
+        from lite_cpu.runtime import usable_threads
+
+        compiled = compile_graph(graph, options, self.library, self.weights)
+        return CpuExecutable(compiled, usable_threads(options.threads), self.library.peak_flops)

@@ -1,0 +1,239 @@
+"""Compiled kernels, kept in memory and on disk so that no kernel is compiled twice on a machine.
+
+The cache never fails a run: what cannot be read is compiled again, what cannot be written stays in memory, and the
+log (``lite.cpu.cache``) says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import logging
+import os
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lite_cpu.file_lock import file_lock
+from lite_cpu.image import CodeImage, CodeImageError
+
+__all__ = ["CacheStatistics", "KernelCache", "code_version", "default_folder"]
+
+logger = logging.getLogger("lite.cpu.cache")
+
+_HEADER = struct.Struct("<8sI32s")  # magic, bytes of the key, SHA-256 of the key and the image that follow
+_MAGIC = b"LITEKRN1"
+# Longer than any kernel takes to compile: a process that holds a lock for longer than this is stopped.
+_PATIENCE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStatistics:
+    """What a cache has done so far.
+
+    Attributes:
+        hits: kernels found, in memory or on disk.
+        misses: kernels compiled.
+        rebuilt: those of the misses whose entry on disk was damaged.
+        compile_seconds: time spent compiling, added up over threads.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    rebuilt: int = 0
+    compile_seconds: float = 0.0
+
+
+def default_folder() -> Path | None:
+    """The folder that kernels are kept in, or None for memory only.
+
+    It is below ``LITE_CACHE_DIR`` where that is set, else below the user's cache folder. ``LITE_CACHE_DIR`` set to
+    nothing or to ``off`` keeps kernels in memory only.
+    """
+    chosen = os.environ.get("LITE_CACHE_DIR")
+    if chosen is None:
+        import platformdirs
+
+        chosen = platformdirs.user_cache_dir("lite", appauthor=False)
+    return Path(chosen) / "kernels" if chosen not in ("", "off") else None
+
+
+class KernelCache:
+    """Kernels by key, in memory and in a folder that any number of threads and processes may share.
+
+    A key names what a kernel is made from: which kernel, its options, the machine. The version of llvmlite and the
+    code of this package, which emits kernels, are part of every entry without being named.
+
+    Args:
+        folder: where entries are kept, one file each; made when the first is written. None keeps them in memory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._images: dict[str, CodeImage] = {}
+        self._turns: dict[str, threading.Lock] = {}  # for each key, held by the thread that reads or builds it
+        self._guard = threading.Lock()  # of the tables and counts; never held while reading or building
+        self._statistics = CacheStatistics()
+        self._complained = False
+
+    @property
+    def statistics(self) -> CacheStatistics:
+        """Counts and time so far, of this object."""
+        return self._statistics
+
+    def get(self, key: str, build: Callable[[], CodeImage]) -> CodeImage:
+        """The kernel named ``key``: from memory, from disk, or else what ``build`` makes.
+
+        Threads and processes that ask for the same key at once wait for the one that builds it. What ``build``
+        raises is raised here, and nothing is kept.
+        """
+        with self._guard:
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:
+            image = self._images.get(key) or self._read(key)
+            if image is None:
+                return self._build_in_turn(key, build)
+            self._keep(key, image, hits=1)
+            return image
+
+    def get_many(self, requests: Sequence[tuple[str, Callable[[], CodeImage]]], threads: int) -> list[CodeImage]:
+        """:meth:`get` for every request, in order; ``threads`` threads compile what is missing."""
+        missing = {key: build for key, build in requests if key not in self._images and not self._is_stored(key)}
+        if len(missing) < 2 or threads < 2:
+            return [self.get(key, build) for key, build in requests]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(threads, len(missing))) as pool:
+            built = dict(zip(missing, pool.map(self.get, missing, missing.values())))
+        return [built[key] if key in built else self.get(key, build) for key, build in requests]
+
+    def _build_in_turn(self, key: str, build: Callable[[], CodeImage]) -> CodeImage:
+        """Build and store a kernel, unless another process has done so while this one waited for it."""
+        if self.folder is None:
+            return self._build(key, build)
+        path = self._path(key)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            self._complain(error)
+        with file_lock(path.with_suffix(".lock"), _PATIENCE_SECONDS) as waited:
+            image = self._read(key) if waited else None
+            if image is not None:
+                self._keep(key, image, hits=1)
+                return image
+            image = self._build(key, build)
+            self._write(path, key, image)
+        return image
+
+    def _build(self, key: str, build: Callable[[], CodeImage]) -> CodeImage:
+        start = time.perf_counter()
+        image = build()
+        seconds = time.perf_counter() - start
+        logger.debug("compiled %s in %.1f ms", key, 1e3 * seconds)
+        self._keep(key, image, misses=1, seconds=seconds)
+        return image
+
+    def _keep(self, key: str, image: CodeImage, *, hits: int = 0, misses: int = 0, seconds: float = 0.0) -> None:
+        with self._guard:
+            self._images[key] = image
+            count = self._statistics
+            self._statistics = replace(
+                count,
+                hits=count.hits + hits,
+                misses=count.misses + misses,
+                compile_seconds=count.compile_seconds + seconds,
+            )
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / (hashlib.sha256(_full_key(key)).hexdigest() + ".kernel")
+
+    def _is_stored(self, key: str) -> bool:
+        return self.folder is not None and os.path.exists(self._path(key))
+
+    def _read(self, key: str) -> CodeImage | None:
+        """The entry on disk; None, with a line in the log, where it is damaged."""
+        if self.folder is None:
+            return None
+        path = self._path(key)
+        try:
+            return _unpack(path.read_bytes(), _full_key(key))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._complain(error)
+        except CodeImageError as error:
+            logger.warning("kernel cache: %s (%s) is compiled again: %s", path, key, error)
+            with self._guard:
+                self._statistics = replace(self._statistics, rebuilt=self._statistics.rebuilt + 1)
+        return None
+
+    def _write(self, path: Path, key: str, image: CodeImage) -> None:
+        temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
+        try:
+            temporary.write_bytes(_pack(image, _full_key(key)))
+            os.replace(temporary, path)
+        except OSError as error:
+            self._complain(error)
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+    def _complain(self, error: OSError) -> None:
+        """Say once that the folder is of no use; kernels are then compiled by every process that needs them."""
+        if not self._complained:
+            self._complained = True
+            logger.warning(
+                "kernel cache: %s cannot be used (%s); kernels stay in memory. Set LITE_CACHE_DIR to another folder",
+                self.folder,
+                error,
+            )
+
+
+def _pack(image: CodeImage, full_key: bytes) -> bytes:
+    content = full_key + image.to_bytes()
+    return _HEADER.pack(_MAGIC, len(full_key), hashlib.sha256(content).digest()) + content
+
+
+def _unpack(entry: bytes, full_key: bytes) -> CodeImage:
+    """The image in an entry.
+
+    Raises:
+        CodeImageError: the entry is not whole, or is another kernel's.
+    """
+    if len(entry) < _HEADER.size:
+        raise CodeImageError(f"an entry has at least {_HEADER.size} bytes, this one has {len(entry)}")
+    magic, key_bytes, checksum = _HEADER.unpack_from(entry)
+    if magic != _MAGIC:
+        raise CodeImageError(f"expected an entry that starts with {_MAGIC!r}, found {magic!r}")
+    content = entry[_HEADER.size :]
+    if hashlib.sha256(content).digest() != checksum:
+        raise CodeImageError("its checksum does not match its content")
+    if content[:key_bytes] != full_key:
+        raise CodeImageError(f"it belongs to {content[:key_bytes].decode(errors='replace')!r}")
+    return CodeImage.from_bytes(content[key_bytes:])
+
+
+@functools.cache
+def _full_key(key: str) -> bytes:
+    return f"{key}\n{code_version()}".encode()
+
+
+@functools.cache
+def code_version() -> str:
+    """What changes the code of a kernel besides its key: llvmlite and the sources of this package.
+
+    The sources rather than the package's version: an edited kernel must never meet its former self.
+    """
+    try:
+        llvmlite = importlib.metadata.version("llvmlite")
+    except importlib.metadata.PackageNotFoundError:  # stored kernels run without it
+        llvmlite = "none"
+    sources = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        sources.update(path.read_bytes())
+    return f"llvmlite {llvmlite}, lite_cpu {sources.hexdigest()}"

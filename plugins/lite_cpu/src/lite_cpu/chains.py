@@ -1,0 +1,94 @@
+"""Element-wise operators that run one after another on values in registers.
+
+A :class:`Chain` is what a kernel does to an element before it is stored: the epilogue of a convolution, or
+all of an element-wise kernel. It is static data, part of the key of the compiled kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from lite_core.ir import Attribute, DType
+
+from lite_cpu.emit import Emitter, Val
+from lite_cpu.scalar_ops import cost, emit_operator
+
+__all__ = ["Apply", "Chain", "Operand"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Something a chain reads beside what it starts from.
+
+    ``spread`` is True where one element serves all lanes of a vector (stride 0 in the innermost dimension).
+    ``constant`` is the number that every element has, part of the code instead of being loaded.
+    """
+
+    dtype: DType
+    spread: bool = False
+    constant: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """One operator. ``inputs`` are value numbers; None stands for an optional input that is left out."""
+
+    op: str
+    inputs: tuple[int | None, ...]
+    output: DType
+    attributes: tuple[tuple[str, Attribute], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Values are numbered: 0 is ``start``, then come the operands, then the result of each step.
+
+    The last value is the result. A chain without steps passes its start on.
+    """
+
+    start: Operand
+    operands: tuple[Operand, ...] = ()
+    steps: tuple[Apply, ...] = ()
+
+    @property
+    def output(self) -> DType:
+        return self.steps[-1].output if self.steps else self.start.dtype
+
+    @property
+    def cost(self) -> int:
+        """Floating-point operations for one element, roughly."""
+        return sum(cost(step.op) for step in self.steps)
+
+    def then(self, other: Chain) -> Chain:
+        """This chain followed by another, which starts from its result. This one's operands come first."""
+        mine, theirs, done = len(self.operands), len(other.operands), len(self.steps)
+
+        def first(number: int | None) -> int | None:
+            return number if number is None or number <= mine else number + theirs
+
+        def second(number: int | None) -> int | None:
+            if number is None or number > theirs:
+                return None if number is None else number + mine + done
+            return mine + number if number else (mine + theirs + done if done else 0)
+
+        steps = [replace(s, inputs=tuple(first(n) for n in s.inputs)) for s in self.steps]
+        steps += [replace(s, inputs=tuple(second(n) for n in s.inputs)) for s in other.steps]
+        return Chain(self.start, self.operands + other.operands, tuple(steps))
+
+    def emit(self, k: Emitter, start: Val, load: Callable[[int, Operand], Val]) -> Val:
+        """The result for ``start``; ``load(i, operand)`` gives operand ``i`` in as many lanes."""
+        values = [_computed(start)]
+        for i, operand in enumerate(self.operands):
+            fixed = operand.constant
+            value = load(i, operand) if fixed is None else k.constant(fixed, operand.dtype, start.lanes)
+            values.append(_computed(value))
+        for step in self.steps:
+            arguments: Sequence[Val | None] = [None if i is None else values[i] for i in step.inputs]
+            values.append(emit_operator(k, step.op, arguments, dict(step.attributes), step.output))
+        return values[-1]
+
+
+def _computed(value: Val) -> Val:
+    """16-bit floats are computed in float32."""
+    return value.to(DType.FLOAT32) if value.dtype.is_half else value

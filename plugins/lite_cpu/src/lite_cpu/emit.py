@@ -1,0 +1,608 @@
+"""Writing kernels: a thin language over llvmlite's IR builder.
+
+A kernel is written as Python that runs once and leaves LLVM IR behind: Python's ``for`` unrolls,
+:meth:`Emitter.loop` loops at run time. Numbers are :class:`Val`, scalars or vectors, with the usual
+operators; memory is reached through :class:`Pointer`::
+
+    k = Emitter(machine)
+    with k.kernel("relu__f32") as (pointers, params, begin, end, scratch):
+        x, y = pointers.tensor(0, FLOAT32), pointers.tensor(1, FLOAT32)
+        with k.loop(begin, end) as i:
+            v = x[i].load()
+            y[i].store((v < 0.0).select(0.0, v))
+    text = k.text()
+
+Every kernel has the same C signature, ``void (ptr pointers, ptr params, i64 begin, i64 end, ptr
+scratch)``: addresses of tensors, sizes and strides as int64, the work items this call must do, and
+memory that only this thread uses.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Union
+
+from lite_core.ir import DType
+from llvmlite import ir
+
+from lite_cpu.machine import Machine
+
+__all__ = ["Emitter", "Number", "Pointer", "Pointers", "Val", "Variable"]
+
+I1, I8, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
+PTR = ir.PointerType()
+_TYPES: dict[DType, ir.Type] = {
+    DType.BOOL: I1,
+    DType.FLOAT16: ir.HalfType(),
+    DType.BFLOAT16: I16,
+    DType.FLOAT32: ir.FloatType(),
+    DType.FLOAT64: ir.DoubleType(),
+    **{DType(f"{s}int{n}"): ir.IntType(n) for s in ("", "u") for n in (8, 16, 32, 64)},
+}
+Number = Union["Val", int, float]
+
+
+def _type(dtype: DType, lanes: int) -> ir.Type:
+    return ir.VectorType(_TYPES[dtype], lanes) if lanes > 1 else _TYPES[dtype]
+
+
+class Val:
+    """A scalar (``lanes == 1``) or a vector of ``dtype``; a bool is one bit."""
+
+    __slots__ = ("dtype", "ir", "k", "lanes")
+
+    def __init__(self, k: Emitter, value: ir.Value, dtype: DType, lanes: int = 1) -> None:
+        self.k, self.ir, self.dtype, self.lanes = k, value, dtype, lanes
+
+    # **** arithmetic ****
+
+    def _binary(self, other: Number, float_op: str, signed_op: str, unsigned_op: str = "") -> Val:
+        a, b = self.k.alike(self, other)
+        name = float_op if a.dtype.is_floating else signed_op if a.dtype.is_signed else unsigned_op or signed_op
+        return Val(self.k, getattr(self.k.b, name)(a.ir, b.ir), a.dtype, a.lanes)
+
+    def __add__(self, other: Number) -> Val:
+        return self._binary(other, "fadd", "add")
+
+    def __sub__(self, other: Number) -> Val:
+        return self._binary(other, "fsub", "sub")
+
+    def __mul__(self, other: Number) -> Val:
+        return self._binary(other, "fmul", "mul")
+
+    def __truediv__(self, other: Number) -> Val:
+        """Quotient; of integers truncated toward zero."""
+        return self._binary(other, "fdiv", "sdiv", "udiv")
+
+    def __floordiv__(self, other: Number) -> Val:
+        """Quotient of two integers that are not negative."""
+        return self._binary(other, "fdiv", "sdiv", "udiv")
+
+    def __mod__(self, other: Number) -> Val:
+        """Remainder with the sign of the dividend (C's ``%`` and ``fmod``)."""
+        return self._binary(other, "frem", "srem", "urem")
+
+    def __and__(self, other: Number) -> Val:
+        return self._binary(other, "and_", "and_")
+
+    def __or__(self, other: Number) -> Val:
+        return self._binary(other, "or_", "or_")
+
+    def __xor__(self, other: Number) -> Val:
+        return self._binary(other, "xor", "xor")
+
+    def __lshift__(self, other: Number) -> Val:
+        return self._binary(other, "shl", "shl")
+
+    def __rshift__(self, other: Number) -> Val:
+        return self._binary(other, "ashr", "ashr", "lshr")
+
+    def __neg__(self) -> Val:
+        if self.dtype.is_floating:
+            return Val(self.k, self.k.b.fneg(self.ir), self.dtype, self.lanes)
+        return self.k.constant(0, self.dtype, self.lanes) - self
+
+    def __invert__(self) -> Val:
+        return Val(self.k, self.k.b.not_(self.ir), self.dtype, self.lanes)
+
+    def __radd__(self, other: int | float) -> Val:
+        return self + other
+
+    def __rmul__(self, other: int | float) -> Val:
+        return self * other
+
+    def __rsub__(self, other: int | float) -> Val:
+        return self.k.constant(other, self.dtype, self.lanes) - self
+
+    def __rtruediv__(self, other: int | float) -> Val:
+        return self.k.constant(other, self.dtype, self.lanes) / self
+
+    # **** comparison (an unordered pair, one with NaN, compares false but for ``ne``) ****
+
+    def _compare(self, sign: str, other: Number) -> Val:
+        a, b = self.k.alike(self, other)
+        if a.dtype.is_floating:
+            make = self.k.b.fcmp_unordered if sign == "!=" else self.k.b.fcmp_ordered
+        else:
+            make = self.k.b.icmp_signed if a.dtype.is_signed else self.k.b.icmp_unsigned
+        return Val(self.k, make(sign, a.ir, b.ir), DType.BOOL, a.lanes)
+
+    def __lt__(self, other: Number) -> Val:
+        return self._compare("<", other)
+
+    def __le__(self, other: Number) -> Val:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Number) -> Val:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Number) -> Val:
+        return self._compare(">=", other)
+
+    def eq(self, other: Number) -> Val:
+        return self._compare("==", other)
+
+    def ne(self, other: Number) -> Val:
+        return self._compare("!=", other)
+
+    def is_nan(self) -> Val:
+        return Val(self.k, self.k.b.fcmp_unordered("uno", self.ir, self.ir), DType.BOOL, self.lanes)
+
+    def select(self, yes: Number, no: Number) -> Val:
+        """``yes`` where this bool is true, else ``no``."""
+        if not isinstance(yes, Val) and not isinstance(no, Val):
+            raise TypeError("one side of a select must be a Val, to say the element type")
+        a, b = self.k.alike(yes, no)
+        lanes = max(a.lanes, self.lanes)
+        condition = self.splat(lanes) if lanes > 1 else self
+        return Val(self.k, self.k.b.select(condition.ir, a.splat(lanes).ir, b.splat(lanes).ir), a.dtype, lanes)
+
+    # **** shape and type ****
+
+    def splat(self, lanes: int) -> Val:
+        """A vector with this scalar in every lane."""
+        if self.lanes == lanes:
+            return self
+        if self.lanes != 1:
+            raise TypeError(f"a vector of {self.lanes} cannot become one of {lanes}")
+        undefined = ir.Constant(_type(self.dtype, lanes), ir.Undefined)
+        first = self.k.b.insert_element(undefined, self.ir, ir.Constant(I32, 0))
+        zeros = ir.Constant(ir.VectorType(I32, lanes), [0] * lanes)
+        return Val(self.k, self.k.b.shuffle_vector(first, undefined, zeros), self.dtype, lanes)
+
+    def lane(self, index: int) -> Val:
+        return Val(self.k, self.k.b.extract_element(self.ir, ir.Constant(I32, index)), self.dtype)
+
+    def with_lane(self, index: int, value: Val) -> Val:
+        inserted = self.k.b.insert_element(self.ir, value.ir, ir.Constant(I32, index))
+        return Val(self.k, inserted, self.dtype, self.lanes)
+
+    def shuffle(self, other: Val, lanes: Sequence[int]) -> Val:
+        """The lanes of this vector followed by ``other``'s, picked by number."""
+        mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
+        return Val(self.k, self.k.b.shuffle_vector(self.ir, other.ir, mask), self.dtype, len(lanes))
+
+    def bits(self, dtype: DType) -> Val:
+        """The same bits as another type of the same width."""
+        return Val(self.k, self.k.b.bitcast(self.ir, _type(dtype, self.lanes)), dtype, self.lanes)
+
+    def to(self, dtype: DType) -> Val:
+        """Converted as C does; a float out of an integer's range gives an unspecified integer.
+
+        To bool is ``x != 0``; to bfloat16 and float16 rounds to nearest even.
+        """
+        k, b, source = self.k, self.k.b, self.dtype
+        if source is dtype:
+            return self
+        if dtype is DType.BOOL:
+            return self.ne(0)
+        if source is DType.BFLOAT16:
+            wide = Val(k, b.zext(self.ir, _type(DType.UINT32, self.lanes)), DType.UINT32, self.lanes)
+            return (wide << 16).bits(DType.FLOAT32).to(dtype)
+        if dtype is DType.BFLOAT16:
+            return k.round_to_bfloat16(self.to(DType.FLOAT32))
+        target = _type(dtype, self.lanes)
+        if source.is_floating and dtype.is_floating:
+            value = b.fpext(self.ir, target) if dtype.itemsize > source.itemsize else b.fptrunc(self.ir, target)
+        elif source.is_floating:
+            value = b.fptosi(self.ir, target) if dtype.is_signed else b.fptoui(self.ir, target)
+        elif dtype.is_floating:
+            value = b.sitofp(self.ir, target) if source.is_signed else b.uitofp(self.ir, target)
+        elif source is DType.BOOL or dtype.itemsize > source.itemsize:
+            widen = b.sext if source.is_signed and source is not DType.BOOL else b.zext
+            value = widen(self.ir, target)
+        elif dtype.itemsize < source.itemsize:
+            value = b.trunc(self.ir, target)
+        else:
+            value = self.ir
+        return Val(k, value, dtype, self.lanes)
+
+
+class Pointer:
+    """The address of an element of ``dtype``; ``p[i]`` is the address ``i`` elements on."""
+
+    __slots__ = ("dtype", "ir", "k")
+
+    def __init__(self, k: Emitter, value: ir.Value, dtype: DType) -> None:
+        self.k, self.ir, self.dtype = k, value, dtype
+
+    def __getitem__(self, index: Number) -> Pointer:
+        element = I8 if self.dtype is DType.BOOL else _TYPES[self.dtype]
+        return Pointer(self.k, self.k.b.gep(self.ir, [self.k.index(index).ir], source_etype=element), self.dtype)
+
+    def cast(self, dtype: DType) -> Pointer:
+        return Pointer(self.k, self.ir, dtype)
+
+    def load(self, lanes: int = 1, mask: Val | None = None) -> Val:
+        """The element, or ``lanes`` of them; where ``mask`` is false memory is not touched and 0 comes back."""
+        stored = DType.UINT8 if self.dtype is DType.BOOL else self.dtype
+        type_ = _type(stored, lanes)
+        if mask is None:
+            value = self.k.b.load(self.ir, typ=type_)
+            value.align = stored.itemsize
+        else:
+            name = f"llvm.masked.load.{_suffix(type_)}.p0"
+            zero = ir.Constant(type_, None)
+            value = self.k.intrinsic(name, type_, [self.ir, mask.ir, zero], pointer_alignment=(0, stored.itemsize))
+        loaded = Val(self.k, value, stored, lanes)
+        return loaded.ne(0) if self.dtype is DType.BOOL else loaded
+
+    def store(self, value: Number, mask: Val | None = None) -> None:
+        """Write a scalar or a vector, where ``mask`` is true."""
+        stored = DType.UINT8 if self.dtype is DType.BOOL else self.dtype
+        value = self.k.value(value, stored).to(stored)
+        if mask is None:
+            self.k.b.store(value.ir, self.ir, align=stored.itemsize)
+        else:
+            name = f"llvm.masked.store.{_suffix(value.ir.type)}.p0"
+            self.k.intrinsic(
+                name, ir.VoidType(), [value.ir, self.ir, mask.ir], pointer_alignment=(1, stored.itemsize)
+            )
+
+    def prefetch(self, *, write: bool = False, level: int = 1) -> None:
+        """Ask for the cache line of this address; ``level`` 1 is the nearest cache."""
+        arguments = [self.ir, *(ir.Constant(I32, n) for n in (int(write), 4 - level, 1))]
+        self.k.intrinsic("llvm.prefetch.p0", ir.VoidType(), arguments)
+
+
+class Variable:
+    """A value that changes as the kernel runs (the optimiser keeps it in a register)."""
+
+    __slots__ = ("_slot", "dtype", "k", "lanes")
+
+    def __init__(self, k: Emitter, initial: Val) -> None:
+        self.k, self.dtype, self.lanes = k, initial.dtype, initial.lanes
+        with k.b.goto_entry_block():
+            self._slot = k.b.alloca(initial.ir.type)
+        self.set(initial)
+
+    def get(self) -> Val:
+        return Val(self.k, self.k.b.load(self._slot, typ=_type(self.dtype, self.lanes)), self.dtype, self.lanes)
+
+    def set(self, value: Number) -> None:
+        self.k.b.store(self.k.value(value, self.dtype, self.lanes).ir, self._slot)
+
+
+class Pointers:
+    """The first argument of a kernel: where its tensors are."""
+
+    def __init__(self, k: Emitter, base: ir.Value) -> None:
+        self._k, self._base = k, base
+
+    def tensor(self, index: Number, dtype: DType) -> Pointer:
+        """The address of tensor number ``index``."""
+        k = self._k
+        slot = k.b.gep(self._base, [k.index(index).ir], source_etype=PTR)
+        return Pointer(k, k.b.load(slot, typ=PTR), dtype)
+
+
+class Params:
+    """The second argument of a kernel: sizes and strides."""
+
+    def __init__(self, k: Emitter, base: ir.Value) -> None:
+        self._pointer = Pointer(k, base, DType.INT64)
+
+    def __getitem__(self, index: Number) -> Val:
+        return self._pointer[index].load()
+
+    def number(self, index: Number, dtype: DType) -> Val:
+        """A parameter that carries the bits of a float32 or float64 (see :func:`float_bits`)."""
+        return self._pointer[index].cast(dtype).load()
+
+
+def float_bits(number: float, dtype: DType = DType.FLOAT32) -> int:
+    """A float as an int64 parameter, for :meth:`Params.number`."""
+    packed = struct.pack("<f", number) + bytes(4) if dtype is DType.FLOAT32 else struct.pack("<d", number)
+    return int(struct.unpack("<q", packed)[0])
+
+
+class Emitter:
+    """A module of kernels under construction, for one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.module = ir.Module("lite")
+        self.module.triple = machine.triple
+        self.b: ir.IRBuilder = ir.IRBuilder()
+
+    def text(self) -> str:
+        """The module as LLVM assembly."""
+        return str(self.module)
+
+    # **** functions ****
+
+    @contextmanager
+    def kernel(self, name: str) -> Iterator[tuple[Pointers, Params, Val, Val, Pointer]]:
+        """Define an exported kernel; yields pointers, params, begin, end and scratch (of bytes)."""
+        signature = ir.FunctionType(ir.VoidType(), [PTR, PTR, I64, I64, PTR])
+        function = ir.Function(self.module, signature, name)
+        with self._body(function):
+            pointers, params, begin, end, scratch = function.args
+            yield (
+                Pointers(self, pointers),
+                Params(self, params),
+                Val(self, begin, DType.INT64),
+                Val(self, end, DType.INT64),
+                Pointer(self, scratch, DType.UINT8),
+            )
+
+    def function(self, name: str, body: Callable[..., None], *arguments: Val | Pointer) -> None:
+        """Call a function of this module, defining it by ``body`` the first time its name is used.
+
+        ``body`` receives one Val or Pointer for each argument and returns nothing. Code that several
+        places of a kernel need is emitted once this way, and not inlined everywhere.
+        """
+        function = self.module.globals.get(name)
+        if function is None:
+            signature = ir.FunctionType(ir.VoidType(), [a.ir.type for a in arguments])
+            function = ir.Function(self.module, signature, name)
+            function.linkage = "internal"
+            function.attributes.add("noinline")
+            caller = self.b
+            with self._body(function):
+                body(*(_like(self, a, v) for a, v in zip(arguments, function.args)))
+            self.b = caller
+        self.b.call(function, [a.ir for a in arguments])
+
+    @contextmanager
+    def _body(self, function: ir.Function) -> Iterator[None]:
+        function.attributes.add("nounwind")
+        self.b = ir.IRBuilder(function.append_basic_block("entry"))
+        yield
+        self.b.ret_void()
+
+    # **** numbers ****
+
+    def constant(self, number: int | float, dtype: DType, lanes: int = 1) -> Val:
+        if dtype is DType.BFLOAT16:
+            raise TypeError("constants of bfloat16 are written as float32 and converted")
+        if dtype.is_floating:
+            number = _rounded(float(number), dtype)
+        elif dtype is not DType.BOOL:
+            number = int(number)
+        value = [number] * lanes if lanes > 1 else number
+        return Val(self, ir.Constant(_type(dtype, lanes), value), dtype, lanes)
+
+    def index(self, number: Number) -> Val:
+        """An int64 scalar."""
+        return number if isinstance(number, Val) else self.constant(number, DType.INT64)
+
+    def value(self, number: Number, dtype: DType, lanes: int = 1) -> Val:
+        """A number as a Val, spread over lanes; a Val keeps its type."""
+        if isinstance(number, Val):
+            return number.splat(lanes) if lanes > 1 else number
+        return self.constant(number, dtype, lanes)
+
+    def alike(self, a: Number, b: Number) -> tuple[Val, Val]:
+        """Two numbers with one type and one number of lanes: Python numbers take the type of the other."""
+        model = a if isinstance(a, Val) else b
+        assert isinstance(model, Val)
+        lanes = max(x.lanes for x in (a, b) if isinstance(x, Val))
+        first, second = self.value(a, model.dtype, lanes), self.value(b, model.dtype, lanes)
+        if first.dtype is not second.dtype:
+            raise TypeError(f"operands are {first.dtype} and {second.dtype}; convert one with .to()")
+        return first, second
+
+    def vector(self, numbers: Sequence[int | float], dtype: DType) -> Val:
+        """A constant vector."""
+        return Val(self, ir.Constant(_type(dtype, len(numbers)), list(numbers)), dtype, len(numbers))
+
+    def variable(self, initial: Val) -> Variable:
+        return Variable(self, initial)
+
+    def fma(self, a: Val, b: Val, c: Val) -> Val:
+        """``a * b + c``, rounded once where the machine can."""
+        (a, b), lanes = self.alike(a, b), max(a.lanes, b.lanes, c.lanes)
+        a, b, c = a.splat(lanes), b.splat(lanes), c.splat(lanes)
+        if not self.machine.fma:
+            return a * b + c
+        return self.call("llvm.fma", a, b, c)
+
+    def call(self, name: str, *arguments: Val) -> Val:
+        """An LLVM intrinsic whose result and operands have one type, for example ``llvm.sqrt``."""
+        first = arguments[0]
+        value = self.intrinsic(f"{name}.{_suffix(first.ir.type)}", first.ir.type, [a.ir for a in arguments])
+        return Val(self, value, first.dtype, first.lanes)
+
+    def intrinsic(
+        self,
+        name: str,
+        result: ir.Type,
+        arguments: Sequence[ir.Value],
+        *,
+        pointer_alignment: tuple[int, int] | None = None,
+    ) -> ir.Value:
+        """Call an intrinsic by its full name; ``pointer_alignment`` is (argument, alignment in bytes)."""
+        function = self.module.globals.get(name)
+        if function is None:
+            function = ir.Function(self.module, ir.FunctionType(result, [a.type for a in arguments]), name)
+        attributes = {}
+        if pointer_alignment is not None:
+            attribute = ir.ArgumentAttributes()
+            attribute.align = pointer_alignment[1]
+            attributes = {pointer_alignment[0]: attribute}
+        return self.b.call(function, list(arguments), arg_attrs=attributes)
+
+    def choose(self, condition: Val, yes: Pointer, no: Pointer) -> Pointer:
+        """One of two addresses, without a branch."""
+        return Pointer(self, self.b.select(condition.ir, yes.ir, no.ir), yes.dtype)
+
+    def minimum(self, a: Number, b: Number) -> Val:
+        """The smaller of two; for floats the first when either is NaN."""
+        x, y = self.alike(a, b)
+        return (y < x).select(y, x)
+
+    def maximum(self, a: Number, b: Number) -> Val:
+        """The larger of two; for floats the first when either is NaN."""
+        x, y = self.alike(a, b)
+        return (y > x).select(y, x)
+
+    def sum_lanes(self, vector: Val) -> Val:
+        """The sum of a float or integer vector, added pairwise."""
+        return self.fold_lanes(vector, lambda a, b: a + b)
+
+    def max_lanes(self, vector: Val) -> Val:
+        return self.fold_lanes(vector, self.maximum)
+
+    def min_lanes(self, vector: Val) -> Val:
+        return self.fold_lanes(vector, self.minimum)
+
+    def fold_lanes(self, vector: Val, combine: Callable[[Val, Val], Val]) -> Val:
+        """All lanes combined to a scalar, pairwise."""
+        while vector.lanes > 1:
+            half = vector.lanes // 2
+            low = vector.shuffle(vector, range(half))
+            high = vector.shuffle(vector, range(half, 2 * half))
+            if half == 1:
+                low, high = vector.lane(0), vector.lane(1)
+            vector = combine(low, high)
+        return vector
+
+    def first_lanes(self, count: Val, lanes: int) -> Val:
+        """A mask of ``lanes`` bools, true in the first ``count`` of them."""
+        return self.vector(range(lanes), DType.INT32) < count.to(DType.INT32).splat(lanes)
+
+    def load_first(self, pointer: Pointer, count: Val | None, lanes: int) -> Val:
+        """A vector of which only the first ``count`` elements may be touched (all of them when None)."""
+        if count is None or lanes == 1:
+            return pointer.load(lanes)
+        if self.machine.masks and pointer.dtype.itemsize >= 4:
+            return pointer.load(lanes, self.first_lanes(count, lanes))
+        copy = self._stack(pointer.dtype, lanes)
+        copy.store(self.constant(0, _stored(pointer.dtype), lanes))
+        with self.loop(0, count) as i:
+            copy[i].store(pointer.cast(copy.dtype)[i].load())
+        return copy.cast(pointer.dtype).load(lanes)
+
+    def store_first(self, pointer: Pointer, value: Val, count: Val | None) -> None:
+        """Write the first ``count`` elements of a vector (all of them when None)."""
+        if count is None or value.lanes == 1:
+            pointer.store(value)
+        elif self.machine.masks and pointer.dtype.itemsize >= 4:
+            pointer.store(value, self.first_lanes(count, value.lanes))
+        else:
+            copy = self._stack(pointer.dtype, value.lanes)
+            copy.cast(pointer.dtype).store(value)
+            with self.loop(0, count) as i:
+                pointer.cast(copy.dtype)[i].store(copy[i].load())
+
+    def _stack(self, dtype: DType, lanes: int) -> Pointer:
+        """Room for a vector on the stack, seen as integers."""
+        with self.b.goto_entry_block():
+            slot = self.b.alloca(_type(_stored(dtype), lanes))
+        slot.type = PTR  # llvmlite still gives it the type of what it points to
+        return Pointer(self, slot, _stored(dtype))
+
+    def round_to_bfloat16(self, x: Val) -> Val:
+        """float32 to bfloat16, to nearest even; NaN stays NaN."""
+        bits = x.bits(DType.UINT32)
+        rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+        quiet = (bits >> 16) | 0x40
+        chosen = x.is_nan().select(quiet, rounded)
+        narrow = self.b.trunc(chosen.ir, _type(DType.BFLOAT16, x.lanes))
+        return Val(self, narrow, DType.BFLOAT16, x.lanes)
+
+    # **** control flow ****
+
+    @contextmanager
+    def loop(self, start: Number, stop: Number, step: Number = 1) -> Iterator[Val]:
+        """Run the body for ``start, start + step, ...`` below ``stop``; yields the index, an int64."""
+        first, last, by = self.index(start), self.index(stop), self.index(step)
+        before = self.b.block
+        head, body, after = (self.b.append_basic_block(n) for n in ("loop", "body", "after"))
+        self.b.branch(head)
+        self.b.position_at_end(head)
+        phi = self.b.phi(I64)
+        phi.add_incoming(first.ir, before)
+        index = Val(self, phi, DType.INT64)
+        self.b.cbranch((index < last).ir, body, after)
+        self.b.position_at_end(body)
+        yield index
+        following = index + by
+        phi.add_incoming(following.ir, self.b.block)
+        self.b.branch(head)
+        self.b.position_at_end(after)
+
+    @contextmanager
+    def if_(self, condition: Val) -> Iterator[None]:
+        with self.b.if_then(condition.ir):
+            yield
+
+    def if_else(self, condition: Val, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        with self.b.if_else(condition.ir) as (yes, no):
+            with yes:
+                then()
+            with no:
+                otherwise()
+
+    def span(
+        self, count: Number, lanes: int, body: Callable[[Val, int], None], *, unroll: int = 1, narrow: bool = False
+    ) -> None:
+        """Walk ``count`` elements: ``body(index, lanes)`` for whole vectors, ``body(index, 1)`` for the rest.
+
+        ``unroll`` whole vectors are taken per turn where there are as many. With ``narrow`` the rest is first taken
+        in vectors of half the lanes, a quarter, and so on.
+        """
+        total = self.index(count)
+        start = self.index(0)
+        widths = [(lanes, vectors) for vectors in dict.fromkeys((unroll, 1))]
+        if narrow:
+            widths += [(lanes >> n, 1) for n in range(1, lanes.bit_length() - 1)]
+        for width, vectors in widths:
+            step = width * vectors
+            stop = start + (total - start) / step * step
+            with self.loop(start, stop, step) as index:
+                for vector in range(vectors):
+                    body(index + vector * width, width)
+            start = stop
+        if lanes > 1:
+            with self.loop(start, total) as index:
+                body(index, 1)
+
+
+def _like(k: Emitter, model: Val | Pointer, value: ir.Value) -> Val | Pointer:
+    return Pointer(k, value, model.dtype) if isinstance(model, Pointer) else Val(k, value, model.dtype, model.lanes)
+
+
+def _stored(dtype: DType) -> DType:
+    """The unsigned integer as wide as an element of ``dtype`` in memory."""
+    return DType(f"uint{8 * dtype.itemsize}")
+
+
+def _suffix(type_: Any) -> str:
+    """An intrinsic's name ends with its type: ``v8f32``, ``i64``."""
+    if isinstance(type_, ir.VectorType):
+        return f"v{type_.count}{_suffix(type_.element)}"
+    names = {"half": "f16", "float": "f32", "double": "f64"}
+    return names.get(str(type_), str(type_))
+
+
+def _rounded(number: float, dtype: DType) -> float:
+    """LLVM takes a constant of a narrow float only where it is exact in that type."""
+    if math.isnan(number) or math.isinf(number) or dtype is DType.FLOAT64:
+        return number
+    code = "f" if dtype is DType.FLOAT32 else "e"
+    return float(struct.unpack(code, struct.pack(code, number))[0])

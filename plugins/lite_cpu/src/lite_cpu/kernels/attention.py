@@ -1,0 +1,212 @@
+"""Attention: ``softmax(scores(Q * K')) * V``, the scores never leaving the caches of a core.
+
+A work item is a head, or some rows of it. It packs the head's keys and values, then takes a few rows at a time: their
+scores, the exponentials of those, and the product with the values, divided by the sum of the exponentials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lite_core.ir import DType
+
+from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val
+from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.packing import Contiguous, Matrix, emit_panels
+from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window, gemm_tile
+from lite_cpu.machine import Machine
+from lite_cpu.vector_math import exp_of_nonpositive
+
+__all__ = ["Attention", "AttentionShape"]
+
+F32 = DType.FLOAT32
+
+#: Positions in the parameters; strides of operands follow, (batch, head, row) each: those of the scores, then of C.
+PARAMETERS = (
+    "batches", "heads", "rows", "tokens", "depth", "columns",
+    "q_batch", "q_head", "q_row",
+    "k_batch", "k_head", "k_depth", "k_token",
+    "v_batch", "v_head", "v_token", "v_column",
+    "c_batch", "c_head", "c_row",
+    "item_rows", "score_rows",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionShape:
+    """Sizes and strides in elements; see :data:`PARAMETERS`.
+
+    Q is [batches, heads, rows, depth], K is [..., tokens, depth], V is [..., tokens, columns], C is
+    [..., rows, columns]. A work item does ``item_rows`` rows of a head, ``score_rows`` at a time.
+    """
+
+    batches: int
+    heads: int
+    rows: int
+    tokens: int
+    depth: int
+    columns: int
+    q_batch: int
+    q_head: int
+    q_row: int
+    k_batch: int
+    k_head: int
+    k_depth: int
+    k_token: int
+    v_batch: int
+    v_head: int
+    v_token: int
+    v_column: int
+    c_batch: int
+    c_head: int
+    c_row: int
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.batches * self.heads * self.rows * self.tokens * (self.depth + self.columns)
+
+    def blocks(self, machine: Machine, threads: int) -> tuple[int, int]:
+        """Rows of a work item, and rows whose scores are held at once: they fit the first-level cache."""
+        tile_rows = gemm_tile(machine)[0]
+        item_rows = -(-self.rows // tile_rows) * tile_rows
+        while threads > 1 and self.items(item_rows) < 2 * threads and item_rows >= 8 * tile_rows:
+            item_rows = -(-item_rows // 2 // tile_rows) * tile_rows
+        score_rows = max(1, machine.l1_bytes // (4 * max(1, self.tokens)) // tile_rows) * tile_rows
+        return item_rows, min(score_rows, item_rows)
+
+    def items(self, item_rows: int) -> int:
+        return self.batches * self.heads * -(-self.rows // item_rows)
+
+    def scratch_bytes(self, machine: Machine, score_rows: int) -> int:
+        """Packed keys, packed values, scores, and a number for each row of them."""
+        lanes = machine.lanes()
+        tokens, columns = (-(-n // lanes) * lanes for n in (self.tokens, self.columns))
+        return 4 * (self.depth * tokens + self.tokens * columns + score_rows * (tokens + 1))
+
+    def params(self, item_rows: int, score_rows: int, operands: Sequence[tuple[int, int, int]]) -> list[int]:
+        blocks = {"item_rows": item_rows, "score_rows": score_rows}
+        listed = [blocks[n] if n in blocks else getattr(self, n) for n in PARAMETERS]
+        return listed + [stride for strides in operands for stride in strides]
+
+
+@dataclass(frozen=True)
+class Attention(Kernel):
+    """Pointers: Q, K, V, C, operands of the scores, operands of C.
+
+    Attributes:
+        scores: what happens to an element of ``Q * K'`` before the softmax.
+        tail: what happens to an element of the result.
+        keys: which dimension of K' [depth, tokens] is contiguous.
+        values: which dimension of V [tokens, columns] is contiguous.
+    """
+
+    scores: Chain
+    tail: Chain
+    keys: Contiguous
+    values: Contiguous
+
+    def emit(self, k: Emitter) -> None:
+        lanes = k.machine.lanes()
+        with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
+            p = {name: params[i] for i, name in enumerate(PARAMETERS)}
+            tokens, columns = ((p[n] + (lanes - 1)) / lanes * lanes for n in ("tokens", "columns"))
+            keys = scratch.cast(F32)
+            values = keys[p["depth"] * tokens]
+            scores = values[p["tokens"] * columns]
+            inverse = scores[p["score_rows"] * tokens]
+            item_blocks = (p["rows"] + p["item_rows"] - 1) / p["item_rows"]
+            with k.loop(begin, end) as item:
+                first, rest = item % item_blocks * p["item_rows"], item / item_blocks
+                head, batch = rest % p["heads"], rest / p["heads"]
+                at = _Head(k, pointers, params, p, batch, head)
+                k_matrix = Matrix(
+                    at.start(1, "k"), p["depth"], p["tokens"], p["k_depth"], p["k_token"], self.keys
+                )
+                v_matrix = Matrix(
+                    at.start(2, "v"), p["tokens"], p["columns"], p["v_token"], p["v_column"], self.values
+                )
+                emit_panels(k, k_matrix, keys, 0, p["tokens"])
+                emit_panels(k, v_matrix, values, 0, p["columns"])
+                stop = k.minimum(first + p["item_rows"], p["rows"])
+                with k.loop(first, stop, p["score_rows"]) as row:
+                    rows = k.minimum(p["score_rows"], stop - row)
+                    held = Rows(scores, tokens, tokens)
+                    self._emit_scores(k, at, row, rows, keys, held)
+                    with k.loop(0, rows) as r:
+                        inverse[r].store(_exponentials(k, scores[r * tokens], p["tokens"]))
+                    self._emit_result(k, at, row, rows, held, inverse, values)
+
+    def _emit_scores(self, k: Emitter, at: _Head, row: Val, rows: Val, keys: Pointer, held: Rows) -> None:
+        q = Rows(at.start(0, "q"), at.p["q_row"], at.p["q_row"]).at(0, row)
+        operands = at.operands(self.scores.operands, 0, row)
+        block = BlockEmitter(k, self.scores, _one_run(k, at.p["depth"]))
+        block.block(Place(q, held, operands), 1, rows, at.p["tokens"], keys, None)
+
+    def _emit_result(
+        self, k: Emitter, at: _Head, row: Val, rows: Val, held: Rows, inverse: Pointer, values: Pointer
+    ) -> None:
+        normalize = Chain(Operand(F32), (Operand(F32, spread=True),), (Apply("Mul", (0, 1), F32),))
+        one = k.index(1)
+        c = Rows(at.start(3, "c", self.tail.output), at.p["c_row"], at.p["c_row"]).at(0, row)
+        operands = (Rows(inverse, one, one, spread=True), *at.operands(self.tail.operands, len(self.scores.operands), row))
+        block = BlockEmitter(k, normalize.then(self.tail), _one_run(k, at.p["tokens"]))
+        block.block(Place(held, c, operands), 1, rows, at.p["columns"], values, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Where the tensors of one head are."""
+
+    k: Emitter
+    pointers: Pointers
+    params: Params
+    p: Mapping[str, Val]
+    batch: Val
+    head: Val
+
+    def start(self, tensor: int, name: str, dtype: DType = F32) -> Pointer:
+        offset = self.batch * self.p[f"{name}_batch"] + self.head * self.p[f"{name}_head"]
+        return self.pointers.tensor(tensor, dtype)[offset]
+
+    def operands(self, operands: Sequence[Operand], first: int, row: Val) -> tuple[Rows, ...]:
+        """Operands of a chain from row ``row`` on; ``first`` is how many come before them."""
+        found = []
+        for i, operand in enumerate(operands, start=first):
+            batch, head, step = (self.params[len(PARAMETERS) + 3 * i + n] for n in range(3))
+            start = self.pointers.tensor(4 + i, operand.dtype)[self.batch * batch + self.head * head]
+            found.append(Rows(start, step, step, operand.spread).at(0, row))
+        return tuple(found)
+
+
+def _one_run(k: Emitter, depth: Val) -> Window:
+    one = k.index(1)
+    return Window(segments=one, taps=one, depth=depth, a_segment=one, a_tap=one)
+
+
+def _exponentials(k: Emitter, row: Pointer, count: Val) -> Val:
+    """Replace a row by the exponentials of its distances from its largest element; returns 1 / their sum."""
+    lanes = k.machine.lanes()
+
+    def each_vector(body: Callable[[Pointer, Val, Val | None], None]) -> None:
+        whole = count / lanes * lanes
+        with k.loop(0, whole, lanes) as i:
+            body(row[i], row[i].load(lanes), None)
+        with k.if_(whole < count):
+            inside = k.first_lanes(count - whole, lanes)
+            body(row[whole], inside.select(row[whole].load(lanes), float("-inf")), inside)
+
+    most = k.variable(k.constant(float("-inf"), F32, lanes))
+    each_vector(lambda at, x, inside: most.set(k.maximum(most.get(), x)))
+    peak = k.max_lanes(most.get()).splat(lanes)
+    total = k.variable(k.constant(0.0, F32, lanes))
+
+    def exponentiate(at: Pointer, x: Val, inside: Val | None) -> None:
+        y = exp_of_nonpositive(x - peak)
+        y = y if inside is None else inside.select(y, 0.0)
+        at.store(y)
+        total.set(total.get() + y)
+
+    each_vector(exponentiate)
+    return 1.0 / k.sum_lanes(total.get())

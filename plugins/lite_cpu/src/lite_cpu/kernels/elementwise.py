@@ -1,0 +1,106 @@
+"""Element-wise operators with broadcasting over strided tensors; without operators, a strided copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lite_cpu.chains import Chain, Operand
+from lite_cpu.emit import Emitter, Pointer, Val
+from lite_cpu.kernels.base import Kernel
+from lite_cpu.tensors import Tensor
+
+__all__ = ["Elementwise", "collapse"]
+
+_UNROLL = 2
+
+
+def collapse(tensors: Sequence[Tensor]) -> tuple[list[int], list[list[int]]]:
+    """Fewest loops that walk tensors of one shape together, innermost last.
+
+    Dimensions are put in the order of the first tensor's strides, and neighbours that all tensors can walk
+    as one are merged.
+
+    Returns:
+        The size of each loop, and for each tensor its stride in each loop. At least one loop.
+    """
+    axes = [a for a, n in enumerate(tensors[0].shape) if n != 1]
+    axes.sort(key=lambda a: -abs(tensors[0].strides[a]))
+    sizes: list[int] = []
+    strides: list[list[int]] = [[] for _ in tensors]
+    for axis in axes:
+        count = tensors[0].shape[axis]
+        if sizes and all(s[-1] == count * t.strides[axis] for s, t in zip(strides, tensors)):
+            sizes[-1] *= count
+            for s, t in zip(strides, tensors):
+                s[-1] = t.strides[axis]
+        else:
+            sizes.append(count)
+            for s, t in zip(strides, tensors):
+                s.append(t.strides[axis])
+    if not sizes:
+        sizes = [1]
+        strides = [[0] for _ in tensors]
+        strides[0] = [1]
+    return sizes, strides
+
+
+@dataclass(frozen=True)
+class Elementwise(Kernel):
+    """Pointers: output, start, operands. Parameters: see :meth:`params`.
+
+    Work items are blocks of rows; a row is the innermost loop. ``outer`` loops lie around the rows.
+    ``strided`` says that some tensor is neither contiguous nor repeated along a row, so vectors cannot be used.
+    """
+
+    chain: Chain
+    outer: int = 0
+    strided: bool = False
+
+    @staticmethod
+    def params(sizes: Sequence[int], strides: Sequence[Sequence[int]], row_block: int) -> list[int]:
+        """Row length, rows, rows of an item, outer sizes; then for each tensor its strides, innermost first."""
+        *outer, rows, length = [1, *sizes] if len(sizes) == 1 else sizes
+        listed = [length, rows, row_block, *outer]
+        for mine in strides:
+            padded = [0, *mine] if len(sizes) == 1 else list(mine)
+            listed += reversed(padded)
+        return listed
+
+    def emit(self, k: Emitter) -> None:
+        operands = (Operand(self.chain.output), self.chain.start, *self.chain.operands)
+        with k.kernel(self.symbol) as (pointers, params, begin, end, _):
+            length, rows, row_block = params[0], params[1], params[2]
+            loops = 2 + self.outer
+            first = 3 + self.outer
+            strides = [[params[first + t * loops + i] for i in range(loops)] for t in range(len(operands))]
+            starts = [pointers.tensor(t, o.dtype) for t, o in enumerate(operands)]
+            blocks = (rows + row_block - 1) / row_block
+            with k.loop(begin, end) as item:
+                row, rest = item % blocks * row_block, item / blocks
+                here = [s[row * st[1]] for s, st in zip(starts, strides)]
+                for axis in range(self.outer):
+                    size = params[3 + self.outer - 1 - axis]
+                    here = [p[rest % size * st[2 + axis]] for p, st in zip(here, strides)]
+                    rest = rest / size
+                with k.loop(0, k.minimum(row_block, rows - row)) as r:
+                    tensors = [p[r * st[1]] for p, st in zip(here, strides)]
+                    self._emit_row(k, tensors, [st[0] for st in strides], operands, length)
+
+    def _emit_row(
+        self, k: Emitter, tensors: Sequence[Pointer], steps: Sequence[Val], operands: Sequence[Operand], length: Val
+    ) -> None:
+        def at(t: int, i: Val) -> Pointer:
+            if operands[t].spread:
+                return tensors[t]
+            return tensors[t][i * steps[t] if self.strided else i]
+
+        def read(t: int, i: Val, lanes: int) -> Val:
+            return at(t, i).load().splat(lanes) if operands[t].spread else at(t, i).load(lanes)
+
+        def body(i: Val, lanes: int) -> None:
+            result = self.chain.emit(k, read(1, i, lanes), lambda o, _: read(2 + o, i, lanes))
+            at(0, i).store(result)
+
+        widest = max(o.dtype.itemsize for o in operands)
+        k.span(length, 1 if self.strided else k.machine.lanes(max(widest, 4)), body, unroll=1 if self.strided else _UNROLL)

@@ -1,0 +1,152 @@
+"""Matrix product with packed weights: pointwise and dense convolution, MatMul, Gemm, the products of Winograd.
+
+One kernel multiplies rows of A, gathered at regular strides, by panels of B. For a pointwise convolution
+on channels-last data the rows are pixels. For a dense convolution a row is a window of the (padded) input:
+its *segments* are the rows of the window, each a contiguous run of pixels x channels; where a dilation tears
+the run apart, each pixel is a *tap* of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from lite_core.ir import DType
+from lite_cpu.chains import Chain
+from lite_cpu.emit import Emitter, Params, Pointers, Val
+from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window, gemm_tile, pack_panels
+from lite_cpu.machine import Machine
+
+__all__ = ["Gemm", "GemmShape", "gemm_tile", "pack_panels"]
+
+F32 = DType.FLOAT32
+
+#: Operations that take one thread about a microsecond: for fewer, another thread would come too late.
+_WORTH_DIVIDING = 100_000
+
+#: Positions in the parameters; strides of epilogue operands follow, (batch, group, row) each.
+PARAMETERS = (
+    "batches", "groups", "rows", "segments", "taps", "depth", "columns",
+    "a_batch", "a_group", "a_row", "a_segment", "a_tap",
+    "b_batch", "bias_batch",
+    "c_batch", "c_group", "c_row",
+    "row_block", "column_block", "group_block",
+)  # fmt: skip
+_AT = {name: i for i, name in enumerate(PARAMETERS)}
+
+
+@dataclass(frozen=True, slots=True)
+class GemmShape:
+    """Sizes and strides of one product, in elements; see :data:`PARAMETERS`.
+
+    ``C[batch, group, row, :] = epilogue(bias + sum over segments s, taps t, depth d of
+    A[batch, group, row, s, t, d] * B[batch, (s * taps + t) * depth + d, :])``.
+    """
+
+    rows: int
+    depth: int
+    columns: int
+    a_row: int
+    c_row: int
+    batches: int = 1
+    groups: int = 1
+    segments: int = 1
+    taps: int = 1
+    a_batch: int = 0
+    a_group: int = 0
+    a_segment: int = 0
+    a_tap: int = 0
+    b_batch: int = 0
+    bias_batch: int = 0
+    c_batch: int = 0
+    c_group: int = 0
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.batches * self.groups * self.rows * self.total_depth * self.columns
+
+    @property
+    def total_depth(self) -> int:
+        return self.segments * self.taps * self.depth
+
+    def blocks(self, machine: Machine, threads: int) -> tuple[int, int]:
+        """Rows and columns of a work item: A's rows stay in the second-level cache, every thread gets some."""
+        tile_rows, vectors = gemm_tile(machine)
+        width = vectors * machine.lanes()
+        row_bytes = 4 * max(1, self.total_depth)
+        row_block = max(1, machine.l2_bytes // 2 // row_bytes // tile_rows) * tile_rows
+        row_block = min(row_block, -(-self.rows // tile_rows) * tile_rows)
+        column_block = -(-self.columns // width) * width
+        wanted = 1 if threads == 1 or self.flops < _WORTH_DIVIDING else 4 * threads
+        while self.items(row_block, column_block) < wanted:
+            # Cut the rows while blocks are tall enough to reuse B, then the columns.
+            if row_block >= 8 * tile_rows:
+                row_block = -(-row_block // 2 // tile_rows) * tile_rows
+            elif column_block >= 2 * width:
+                column_block = -(-column_block // 2 // width) * width
+            else:
+                break
+        return row_block, column_block
+
+    def items(self, row_block: int, column_block: int, group_block: int = 1) -> int:
+        group_blocks = -(-self.groups // group_block)
+        return self.batches * group_blocks * -(-self.rows // row_block) * -(-self.columns // column_block)
+
+    def params(
+        self, row_block: int, column_block: int, operands: Sequence[tuple[int, int, int]], group_block: int = 1
+    ) -> list[int]:
+        blocks = {"row_block": row_block, "column_block": column_block, "group_block": group_block}
+        listed = [blocks[n] if n in blocks else getattr(self, n) for n in PARAMETERS]
+        return listed + [stride for strides in operands for stride in strides]
+
+
+@dataclass(frozen=True)
+class Gemm(Kernel):
+    """Pointers: A, packed B, bias, C, then the operands of the epilogue.
+
+    A work item is a block of ``group_block`` groups, ``row_block`` rows of each, and ``column_block`` columns.
+
+    Attributes:
+        epilogue: what happens to each element before it is stored.
+        weights: how B is stored, a float of 32 or 16 bits; it is multiplied in float32.
+    """
+
+    epilogue: Chain
+    weights: DType = F32
+
+    def emit(self, k: Emitter) -> None:
+        with k.kernel(self.symbol) as (pointers, params, begin, end, _):
+            self.emit_items(k, pointers, params, begin, end)
+
+    def emit_items(self, k: Emitter, pointers: Pointers, params: Params, begin: Val, end: Val) -> None:
+        p = {name: params[i] for name, i in _AT.items()}
+        row_blocks = (p["rows"] + p["row_block"] - 1) / p["row_block"]
+        column_blocks = (p["columns"] + p["column_block"] - 1) / p["column_block"]
+        group_blocks = (p["groups"] + p["group_block"] - 1) / p["group_block"]
+        a, b, bias = (pointers.tensor(i, dtype) for i, dtype in enumerate((F32, self.weights, F32)))
+        c = pointers.tensor(3, self.epilogue.output)
+        block = BlockEmitter(k, self.epilogue, Window(**{f.name: p[f.name] for f in fields(Window)}))
+        with k.loop(begin, end) as item:
+            column_block, rest = item % column_blocks, item / column_blocks
+            row_block, rest = rest % row_blocks, rest / row_blocks
+            group, batch = rest % group_blocks * p["group_block"], rest / group_blocks
+            row, column = row_block * p["row_block"], column_block * p["column_block"]
+            operands = []
+            for i, operand in enumerate(self.epilogue.operands):
+                strides = [params[len(PARAMETERS) + 3 * i + s] for s in range(3)]
+                start = pointers.tensor(4 + i, operand.dtype)[batch * strides[0]]
+                operands.append(Rows(start, strides[2], strides[1], operand.spread))
+            place = Place(
+                Rows(a[batch * p["a_batch"]], p["a_row"], p["a_group"]),
+                Rows(c[batch * p["c_batch"]], p["c_row"], p["c_group"]),
+                tuple(operands),
+            )
+            block.block(
+                place.at(group, row, column),
+                k.minimum(p["group_block"], p["groups"] - group),
+                k.minimum(p["row_block"], p["rows"] - row),
+                k.minimum(p["column_block"], p["columns"] - column),
+                b[batch * p["b_batch"] + column * block.window.total],
+                bias[batch * p["bias_batch"] + column],
+            )

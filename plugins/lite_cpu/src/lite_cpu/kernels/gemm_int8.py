@@ -1,0 +1,150 @@
+"""Matrix product of bytes with packed weights: pointwise convolution, MatMulInteger, quantized layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lite_core.ir import DType
+from lite_cpu.chains import Chain
+from lite_cpu.emit import Emitter, Pointer, Val
+from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.int8_tiles import Int8BlockEmitter, LeftSide, convert_run
+from lite_cpu.kernels.tiles import Place, Rows, Window, gemm_tile
+from lite_cpu.machine import Machine
+
+__all__ = ["GemmInt8", "GemmInt8Shape"]
+
+#: Operations that one work item should have at least: for fewer, another thread would come too late.
+_ITEM_OPERATIONS = 200_000
+
+#: Positions in the parameters; strides of epilogue operands follow, (batch, group, row) each.
+PARAMETERS = (
+    "batches", "groups", "rows", "depth", "columns",
+    "a_batch", "a_group", "a_row", "zero_batch", "zero_group", "zero_row",
+    "b_batch", "sums_batch", "c_batch", "c_group", "c_row",
+    "row_block", "column_block",
+)  # fmt: skip
+_AT = {name: i for i, name in enumerate(PARAMETERS)}
+
+
+@dataclass(frozen=True, slots=True)
+class GemmInt8Shape:
+    """Sizes and strides of one product, in elements; see :data:`PARAMETERS`.
+
+    ``C[batch, group, row, :] = epilogue(sum over d of (A[batch, group, row, d] - zero[batch, group, row]) *
+    B[batch, d, :])``.
+    """
+
+    rows: int
+    depth: int
+    columns: int
+    a_row: int
+    c_row: int
+    batches: int = 1
+    groups: int = 1
+    a_batch: int = 0
+    a_group: int = 0
+    zero_batch: int = 0
+    zero_group: int = 0
+    zero_row: int = 0
+    b_batch: int = 0
+    sums_batch: int = 0
+    c_batch: int = 0
+    c_group: int = 0
+
+    @property
+    def operations(self) -> int:
+        return 2 * self.batches * self.groups * self.rows * self.depth * self.columns
+
+    def blocks(self, machine: Machine, threads: int, itemsize: int) -> tuple[int, int]:
+        """Rows and columns of a work item: its rows of A stay in the second-level cache, every thread gets some."""
+        tile_rows, vectors = gemm_tile(machine)
+        width = vectors * machine.lanes()
+        fitting = machine.l2_bytes // 4 // (itemsize * max(1, self.depth))
+        row_block = min(max(1, fitting // tile_rows), -(-self.rows // tile_rows)) * tile_rows
+        column_block = -(-self.columns // width) * width
+        most = 1 if threads == 1 else min(4 * threads, self.operations // _ITEM_OPERATIONS)
+        while self.items(row_block, column_block) < most:
+            if row_block >= 4 * tile_rows:
+                row_block = -(-row_block // 2 // tile_rows) * tile_rows
+            elif column_block >= 2 * width:
+                column_block = -(-column_block // 2 // width) * width
+            else:
+                break
+        return row_block, column_block
+
+    def items(self, row_block: int, column_block: int) -> int:
+        return self.batches * self.groups * -(-self.rows // row_block) * -(-self.columns // column_block)
+
+    def params(self, row_block: int, column_block: int, operands: Sequence[tuple[int, int, int]]) -> list[int]:
+        blocks = {"row_block": row_block, "column_block": column_block}
+        listed = [blocks[n] if n in blocks else getattr(self, n) for n in PARAMETERS]
+        return listed + [stride for strides in operands for stride in strides]
+
+
+@dataclass(frozen=True)
+class GemmInt8(Kernel):
+    """Pointers: A, its zero points, packed B, the sums of B's columns, C, then the operands of the epilogue.
+
+    A work item is a block of rows of one group by a block of columns. Rows that can't be multiplied where they are
+    (``in_place`` is False) are converted into the scratch memory of the thread first.
+    """
+
+    left: LeftSide
+    epilogue: Chain
+    in_place: bool
+    row_points: bool = False
+
+    def scratch_bytes(self, row_block: int, depth: int) -> int:
+        form = self.left.form
+        return 0 if self.in_place else row_block * form.steps(depth) * 4
+
+    def emit(self, k: Emitter) -> None:
+        form = self.left.form
+        with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
+            p = {name: params[i] for name, i in _AT.items()}
+            row_blocks = (p["rows"] + p["row_block"] - 1) / p["row_block"]
+            column_blocks = (p["columns"] + p["column_block"] - 1) / p["column_block"]
+            steps = (p["depth"] + (form.group - 1)) / form.group
+            window = Window(k.index(1), k.index(1), p["depth"], k.index(0), k.index(0))
+            tiles = Int8BlockEmitter(k, self.left, self.epilogue, window, self.row_points)
+            a = pointers.tensor(0, self.left.stored)
+            converted = scratch.cast(form.left)
+            held = k.variable(k.index(-1))
+            with k.loop(begin, end) as item:
+                number = item / column_blocks
+                row, rest = number % row_blocks * p["row_block"], number / row_blocks
+                group, batch = rest % p["groups"], rest / p["groups"]
+                column = item % column_blocks * p["column_block"]
+                rows = k.minimum(p["row_block"], p["rows"] - row)
+                first = Rows(a[batch * p["a_batch"]], p["a_row"], p["a_group"]).at(group, row)
+                if not self.in_place:
+                    # Neighbouring items differ in their columns only: they share the copy.
+                    with k.if_(number.ne(held.get())):
+                        held.set(number)
+                        self._convert(k, first, converted, rows, p["depth"], steps * form.group)
+                    first = Rows(converted, steps * form.group, k.index(0))
+                operands = []
+                for i, operand in enumerate(self.epilogue.operands):
+                    strides = [params[len(PARAMETERS) + 3 * i + s] for s in range(3)]
+                    start = pointers.tensor(5 + i, operand.dtype)[batch * strides[0]]
+                    operands.append(Rows(start, strides[2], strides[1], operand.spread).at(group, row, column))
+                c = Rows(pointers.tensor(4, self.epilogue.output)[batch * p["c_batch"]], p["c_row"], p["c_group"])
+                points = pointers.tensor(1, self.left.stored)[batch * p["zero_batch"]]
+                tiles.block(
+                    Place(first, c.at(group, row, column), tuple(operands)),
+                    Rows(points, p["zero_row"], p["zero_group"]).at(group, row),
+                    1,
+                    rows,
+                    k.minimum(p["column_block"], p["columns"] - column),
+                    pointers.tensor(2, form.right)[batch * p["b_batch"] + column * steps * form.group],
+                    pointers.tensor(3, DType.INT32)[batch * p["sums_batch"] + column],
+                )
+
+    def _convert(self, k: Emitter, source: Rows, target: Pointer, rows: Val, depth: Val, line: Val) -> None:
+        """Rows of A as they are multiplied, ``line`` elements apart; as one run where they are so in memory."""
+        whole = source.row.eq(line) & depth.eq(line)
+        runs, length = whole.select(k.index(1), rows), whole.select(rows * depth, depth)
+        with k.loop(0, runs) as run:
+            convert_run(k, self.left, source.start[run * source.row], target[run * line], length)

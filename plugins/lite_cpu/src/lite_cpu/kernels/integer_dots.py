@@ -1,0 +1,127 @@
+"""Dot products of small integers in vector registers: the arithmetic of 8-bit matrix products.
+
+Every lane of a vector of int32 sums takes in the products of a few neighbouring elements at once, 32 bits of
+them from either side: four bytes where the machine has an instruction for that, else two int16. Both are exact.
+(``pmaddubsw``, which multiplies bytes on older x86 processors, saturates its sums at 16 bits: it is not used.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from lite_core.ir import DType
+from lite_cpu.emit import I32 as INT32_TYPE
+from lite_cpu.emit import Emitter, Pointer, Val
+from lite_cpu.machine import Machine
+
+__all__ = ["INT16_PAIRS", "DotForm", "broadcast_group", "byte_form", "emit_dots", "pack_dots", "packed_size"]
+
+Array = np.ndarray[Any, Any]
+I32 = DType.INT32
+
+
+@dataclass(frozen=True, slots=True)
+class DotForm:
+    """The element types that are multiplied: of the left matrix and of the packed right one."""
+
+    left: DType
+    right: DType
+
+    @property
+    def group(self) -> int:
+        """Products that are added up in one lane."""
+        return 4 // self.left.itemsize
+
+    def steps(self, depth: int) -> int:
+        """Groups that cover ``depth`` elements."""
+        return -(-depth // self.group)
+
+
+#: For every machine, and for differences of bytes and their zero points.
+INT16_PAIRS = DotForm(DType.INT16, DType.INT16)
+
+
+def byte_form(machine: Machine) -> DotForm | None:
+    """How the machine multiplies bytes, None where it can't: VNNI wants an unsigned left side, SDOT a signed one."""
+    if not machine.dot_product:
+        return None
+    return DotForm(DType.UINT8 if is_x86(machine) else DType.INT8, DType.INT8)
+
+
+def is_x86(machine: Machine) -> bool:
+    return machine.triple.startswith("x86")
+
+
+def emit_dots(k: Emitter, form: DotForm, sums: Val, left: Val, right: Val) -> Val:
+    """``sums`` plus, in every lane, the products of one group.
+
+    Args:
+        k: where to.
+        form: the element types.
+        sums: int32.
+        left: a group in the 32 bits of every lane.
+        right: as many lanes of ``form.group`` elements each, as one vector of elements.
+    """
+    count = right.lanes
+    a = Val(k, k.b.bitcast(left.ir, right.ir.type), form.left, count)
+    if form == INT16_PAIRS:
+        return sums + _dot_pairs(k, a, right)
+    if form.left is DType.UINT8:
+        name = f"llvm.x86.avx512.vpdpbusd.{32 * sums.lanes}"
+    else:
+        name = f"llvm.aarch64.neon.sdot.v{sums.lanes}i32.v{count}i8"
+    return Val(k, k.intrinsic(name, sums.ir.type, [sums.ir, a.ir, right.ir]), I32, sums.lanes)
+
+
+def _dot_pairs(k: Emitter, a: Val, b: Val) -> Val:
+    """Products of int16 added up in pairs, int32."""
+    count, sums = a.lanes, a.lanes // 2
+    if is_x86(k.machine):
+        name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[sums]
+        result = ir.VectorType(INT32_TYPE, sums)
+        return Val(k, k.intrinsic(f"llvm.x86.{name}", result, [a.ir, b.ir]), I32, sums)
+    even, odd = range(0, count, 2), range(1, count, 2)
+    low = a.shuffle(a, even).to(I32) * b.shuffle(b, even).to(I32)
+    return low + a.shuffle(a, odd).to(I32) * b.shuffle(b, odd).to(I32)
+
+
+def broadcast_group(pointer: Pointer, form: DotForm, lanes: int) -> Val:
+    """The group at an address, in the 32 bits of every lane."""
+    k, group = pointer.k, pointer.load(form.group)
+    return Val(k, k.b.bitcast(group.ir, INT32_TYPE), I32).splat(lanes)
+
+
+def packed_size(form: DotForm, runs: int, depth: int, columns: int, lanes: int) -> int:
+    """Elements of one matrix as :func:`pack_dots` lays it out."""
+    return runs * form.steps(depth) * form.group * -(-columns // lanes) * lanes
+
+
+def pack_dots(b: Array, form: DotForm, lanes: int, vectors: int) -> Array:
+    """The right matrix in the order the kernels read it.
+
+    Args:
+        b: [batches, runs, depth, columns], integers that fit ``form.right``.
+        form: the element types.
+        lanes: int32 elements of a vector register.
+        vectors: vectors of a panel.
+
+    Returns:
+        The panels [batches, n], for each batch [runs, steps, lanes * vectors, group] one after the other, and for the
+        columns that are left a narrower one of whole vectors; a run is filled up to whole groups with zeros, and so is
+        the last vector.
+    """
+    batches, runs, depth, columns = b.shape
+    steps, width = form.steps(depth), lanes * vectors
+    filled = np.zeros((batches, runs, steps * form.group, -(-columns // lanes) * lanes), form.right.numpy)
+    filled[:, :, :depth, :columns] = b
+    groups = filled.reshape(batches, runs * steps, form.group, filled.shape[-1])
+    whole = columns // width * width
+    panels = groups[..., :whole].reshape(batches, runs * steps, form.group, whole // width, width)
+    narrow = groups[..., whole:]
+    parts = panels.transpose(0, 3, 1, 4, 2), narrow.transpose(0, 1, 3, 2)
+    return np.concatenate([part.reshape(batches, prod(part.shape[1:])) for part in parts], axis=1)

@@ -1,0 +1,64 @@
+"""Matrix product of element types that models only compute indices and sizes with: plain loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lite_core.ir import DType
+
+from lite_cpu.emit import Emitter
+from lite_cpu.kernels.base import Kernel
+
+__all__ = ["PlainMatMul"]
+
+
+@dataclass(frozen=True)
+class PlainMatMul(Kernel):
+    """Pointers: C, A, B, with any strides. A work item is a row of C; ``outer`` loops of batches lie around."""
+
+    dtype: DType
+    outer: int
+    optimize = "vectorize"
+
+    @staticmethod
+    def params(
+        rows: int,
+        columns: int,
+        depth: int,
+        inner: Sequence[tuple[int, int]],
+        sizes: Sequence[int],
+        outer: Sequence[Sequence[int]],
+    ) -> list[int]:
+        """Sizes, the strides of the last two dimensions of C, A and B, then the loops around.
+
+        Args:
+            rows: of C.
+            columns: of C.
+            depth: columns of A.
+            inner: strides of the last two dimensions of C, A and B.
+            sizes: of the loops of batches, outermost first.
+            outer: for each of C, A and B its strides in these loops.
+        """
+        return [rows, columns, depth, *(s for pair in inner for s in pair), *sizes, *(s for t in outer for s in t)]
+
+    def emit(self, k: Emitter) -> None:
+        with k.kernel(self.symbol) as (pointers, params, begin, end, _):
+            rows, columns, depth = (params[i] for i in range(3))
+            strides = [(params[3 + 2 * t], params[4 + 2 * t]) for t in range(3)]
+            tensors = [pointers.tensor(t, self.dtype) for t in range(3)]
+            with k.loop(begin, end) as item:
+                row, rest = item % rows, item / rows
+                here = tensors
+                for axis in reversed(range(self.outer)):
+                    index = rest % params[9 + axis]
+                    here = [p[index * params[9 + (1 + t) * self.outer + axis]] for t, p in enumerate(here)]
+                    rest = rest / params[9 + axis]
+                c, a, b = here
+                c, a = c[row * strides[0][0]], a[row * strides[1][0]]
+                with k.loop(0, columns) as column:
+                    total = k.variable(k.constant(0, self.dtype))
+                    with k.loop(0, depth) as d:
+                        product = a[d * strides[1][1]].load() * b[d * strides[2][0] + column * strides[2][1]].load()
+                        total.set(total.get() + product)
+                    c[column * strides[0][1]].store(total.get())

@@ -1,0 +1,322 @@
+"""LSTM, GRU and RNN: the recurrent part. What comes from the input has been projected for all steps before.
+
+A work item runs a few sequences of one direction from the first step to the last. Hidden units are taken a vector at a
+time: the packed weights hold the gates of the same units side by side, so all gates of a unit are complete in registers
+when its new state is computed, and nothing but the state is written.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lite_core.ir import DType
+
+from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val
+from lite_cpu.kernels.base import Kernel
+from lite_cpu.machine import Machine
+from lite_cpu.scalar_ops import emit_operator
+
+__all__ = ["Activation", "Gru", "Lstm", "Recurrent", "Rnn"]
+
+F32 = DType.FLOAT32
+
+#: Multiply-adds that must be under way at once to hide their latency.
+_INDEPENDENT = 8
+
+#: Positions in the parameters; then follow for each tensor its strides: step, direction, sequence.
+PARAMETERS = ("steps", "sequences", "hidden", "first_reversed")
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A function of one number: an element-wise operator, with what is done before and after.
+
+    ``scale_out * op(scale_in * clipped(x)) + offset``; ``op`` None is the identity.
+    """
+
+    op: str | None
+    attributes: tuple[tuple[str, float], ...] = ()
+    scale_in: float = 1.0
+    scale_out: float = 1.0
+    offset: float = 0.0
+    clip: float | None = None
+
+    def emit(self, k: Emitter, x: Val) -> Val:
+        if self.clip is not None:
+            # NaN fails both comparisons and stays.
+            x = (x > self.clip).select(self.clip, (x < -self.clip).select(-self.clip, x))
+        x = x if self.scale_in == 1 else x * self.scale_in
+        if self.op is not None:
+            x = emit_operator(k, self.op, [x], dict(self.attributes), F32)
+        x = x if self.scale_out == 1 else x * self.scale_out
+        return x if self.offset == 0 else x + self.offset
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of some sequences: where the state of sequence ``row`` is, and what the gates of its units start from.
+
+    Attributes:
+        state: the hidden state before the step.
+        new: the hidden state after it.
+        cell: the cell state of an LSTM.
+        reset: room for the state as a GRU has it reset.
+        projected: of each row, a vector for each gate of a block of units: [blocks, gates, lanes].
+        bias: the recurrent bias in the same order.
+        peepholes: [blocks, 3, lanes] for input, output and forget gate, or None.
+    """
+
+    state: Sequence[Pointer]
+    new: Sequence[Pointer]
+    cell: Sequence[Pointer]
+    reset: Sequence[Pointer]
+    projected: Sequence[Pointer]
+    bias: Pointer
+    peepholes: Pointer | None
+
+
+@dataclass(frozen=True)
+class Recurrent(Kernel):
+    """Pointers: see :attr:`tensors`; each has strides for step, direction and sequence.
+
+    A work item is ``rows`` sequences in one direction. Directions from ``first_reversed`` on go from the last step to
+    the first.
+
+    Attributes:
+        rows: sequences that are run together.
+        activations: of the gates and the new state, in the order of the ONNX attribute.
+        lengths: sequences have lengths of their own; only for ``rows`` 1.
+    """
+
+    rows: int
+    activations: tuple[Activation, ...]
+    lengths: bool
+
+    @property
+    @abstractmethod
+    def passes(self) -> tuple[tuple[int, ...], ...]:
+        """The gates that are computed together, by number; all of one pass before those of the next."""
+
+    @abstractmethod
+    def finish(self, k: Emitter, at: Step, number: int, row: int, unit: Val, sums: Sequence[Val]) -> None:
+        """What pass ``number`` does with the products of its gates for a vector of units from ``unit`` on."""
+
+    @property
+    def gates(self) -> int:
+        return sum(map(len, self.passes))
+
+    @property
+    def has_cell(self) -> bool:
+        return False
+
+    @property
+    def has_peepholes(self) -> bool:
+        return False
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """The order of the pointers."""
+        names = ["projected", "weights", "bias", "initial_h", "y", "y_h"]
+        names += ["initial_c", "y_c"] if self.has_cell else []
+        names += ["lengths"] if self.lengths else []
+        return (*names, *(["peepholes"] if self.has_peepholes else []))
+
+    def scratch_bytes(self, machine: Machine, hidden: int) -> int:
+        lanes = machine.lanes()
+        return 4 * 4 * self.rows * -(-hidden // lanes) * lanes
+
+    def emit(self, k: Emitter) -> None:
+        lanes = k.machine.lanes()
+        with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
+            p = {name: params[i] for i, name in enumerate(PARAMETERS)}
+            padded = (p["hidden"] + (lanes - 1)) / lanes * lanes
+            memory = scratch.cast(F32)
+            state, new, cell, reset = (
+                [memory[padded * (self.rows * i + row)] for row in range(self.rows)] for i in range(4)
+            )
+            tensors = _Tensors(pointers, params, self.tensors)
+            blocks = (p["sequences"] + (self.rows - 1)) / self.rows
+            with k.loop(begin, end) as item:
+                direction, first = item / blocks, item % blocks * self.rows
+                # The last rows of the last item repeat a sequence where there are no more.
+                sequences = [k.minimum(first + row, p["sequences"] - 1) for row in range(self.rows)]
+                for row, sequence in enumerate(sequences):
+                    _copy(k, tensors.at("initial_h", 0, direction, sequence), state[row], p["hidden"])
+                    if self.has_cell:
+                        _copy(k, tensors.at("initial_c", 0, direction, sequence), cell[row], p["hidden"])
+                length = p["steps"]
+                if self.lengths:
+                    length = tensors.at("lengths", 0, 0, sequences[0], DType.INT32).load().to(DType.INT64)
+                backwards = direction >= p["first_reversed"]
+                weights = tensors.at("weights", 0, direction, 0)
+                with k.loop(0, length) as turn:
+                    step = backwards.select(length - 1 - turn, turn)
+                    at = Step(
+                        state, new, cell, reset,
+                        [tensors.at("projected", step, direction, s) for s in sequences],
+                        tensors.at("bias", 0, direction, 0),
+                        tensors.at("peepholes", 0, direction, 0) if self.has_peepholes else None,
+                    )  # fmt: skip
+                    self._emit_step(k, at, weights, p["hidden"], padded)
+                    for row, sequence in enumerate(sequences):
+                        _copy(k, new[row], state[row], padded)
+                        _copy(k, new[row], tensors.at("y", step, direction, sequence), p["hidden"])
+                with k.loop(length, p["steps"]) as step:
+                    _fill_zero(k, tensors.at("y", step, direction, sequences[0]), p["hidden"])
+                for row, sequence in enumerate(sequences):
+                    _copy(k, state[row], tensors.at("y_h", 0, direction, sequence), p["hidden"])
+                    if self.has_cell:
+                        _copy(k, cell[row], tensors.at("y_c", 0, direction, sequence), p["hidden"])
+
+    def _emit_step(self, k: Emitter, at: Step, weights: Pointer, hidden: Val, padded: Val) -> None:
+        lanes = k.machine.lanes()
+        before = 0
+        for number, gates in enumerate(self.passes):
+            source = at.state if number == 0 else at.reset
+            here = weights[hidden * padded * before]
+            before += len(gates)
+            with k.loop(0, padded, lanes) as unit:
+                panel = here[unit * hidden * len(gates)]
+                products = self._products(k, source, panel, hidden, len(gates))
+                for row in range(self.rows):
+                    biased = [s + at.bias[unit * self.gates + g * lanes].load(lanes) for s, g in zip(products[row], gates)]
+                    self.finish(k, at, number, row, unit, biased)
+
+    def _products(
+        self, k: Emitter, source: Sequence[Pointer], panel: Pointer, hidden: Val, gates: int
+    ) -> list[list[Val]]:
+        """For each row and gate the product of the state and the weights of a vector of units."""
+        lanes = k.machine.lanes()
+        chains = max(1, _INDEPENDENT // (self.rows * gates))
+        zero = k.constant(0.0, F32, lanes)
+        sums = [[[k.variable(zero) for _ in range(gates)] for _ in range(self.rows)] for _ in range(chains)]
+
+        def add(d: Val, chain: int) -> None:
+            weights = [panel[(d * gates + g) * lanes].load(lanes) for g in range(gates)]
+            for row in range(self.rows):
+                x = source[row][d].load().splat(lanes)
+                for g in range(gates):
+                    total = sums[chain][row][g]
+                    total.set(k.fma(x, weights[g], total.get()))
+
+        whole = hidden / chains * chains
+        with k.loop(0, whole, chains) as d:
+            for chain in range(chains):
+                add(d + chain, chain)
+        if chains > 1:
+            with k.loop(whole, hidden) as d:
+                add(d, 0)
+        totals = [[s.get() for s in row] for row in sums[0]]
+        for others in sums[1:]:
+            totals = [[t + s.get() for t, s in zip(row, other)] for row, other in zip(totals, others)]
+        return totals
+
+    def projected(self, k: Emitter, at: Step, row: int, unit: Val, gate: int) -> Val:
+        lanes = k.machine.lanes()
+        return at.projected[row][unit * self.gates + gate * lanes].load(lanes)
+
+
+@dataclass(frozen=True)
+class Lstm(Recurrent):
+    """Gates in the order input, output, forget, cell."""
+
+    peepholes: bool
+    input_forget: bool
+
+    passes = ((0, 1, 2, 3),)
+    has_cell = True
+
+    @property
+    def has_peepholes(self) -> bool:
+        return self.peepholes
+
+    def finish(self, k: Emitter, at: Step, number: int, row: int, unit: Val, sums: Sequence[Val]) -> None:
+        lanes = k.machine.lanes()
+        gate, candidate, output = self.activations
+        i, o, f, g = (s + self.projected(k, at, row, unit, n) for n, s in enumerate(sums))
+        old = at.cell[row][unit].load(lanes)
+
+        def peep(x: Val, which: int, cell: Val) -> Val:
+            if at.peepholes is None:
+                return x
+            return k.fma(at.peepholes[unit * 3 + which * lanes].load(lanes), cell, x)
+
+        i = gate.emit(k, peep(i, 0, old))
+        f = 1.0 - i if self.input_forget else gate.emit(k, peep(f, 2, old))
+        cell = k.fma(f, old, i * candidate.emit(k, g))
+        at.cell[row][unit].store(cell)
+        at.new[row][unit].store(gate.emit(k, peep(o, 1, cell)) * output.emit(k, cell))
+
+
+@dataclass(frozen=True)
+class Gru(Recurrent):
+    """Gates in the order update, reset, hidden. ``linear``: the reset gate acts after the product, not before."""
+
+    linear: bool
+
+    @property
+    def passes(self) -> tuple[tuple[int, ...], ...]:
+        return ((0, 1, 2),) if self.linear else ((0, 1), (2,))
+
+    def finish(self, k: Emitter, at: Step, number: int, row: int, unit: Val, sums: Sequence[Val]) -> None:
+        lanes = k.machine.lanes()
+        gate, candidate = self.activations
+        old = at.state[row][unit].load(lanes)
+        if number == 0:
+            update, reset = (gate.emit(k, sums[n] + self.projected(k, at, row, unit, n)) for n in range(2))
+            if not self.linear:
+                at.new[row][unit].store(update)
+                at.reset[row][unit].store(reset * old)
+                return
+            hidden = reset * sums[2]
+        else:
+            update, hidden = at.new[row][unit].load(lanes), sums[0]
+        new = candidate.emit(k, hidden + self.projected(k, at, row, unit, 2))
+        at.new[row][unit].store(k.fma(update, old, (1.0 - update) * new))
+
+
+@dataclass(frozen=True)
+class Rnn(Recurrent):
+    """One gate: the new state."""
+
+    passes = ((0,),)
+
+    def finish(self, k: Emitter, at: Step, number: int, row: int, unit: Val, sums: Sequence[Val]) -> None:
+        value = sums[0] + self.projected(k, at, row, unit, 0)
+        at.new[row][unit].store(self.activations[0].emit(k, value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """Tensors by name, each with its strides for step, direction and sequence."""
+
+    pointers: Pointers
+    params: Params
+    names: tuple[str, ...]
+
+    def at(self, name: str, step: Val | int, direction: Val | int, sequence: Val | int, dtype: DType = F32) -> Pointer:
+        number = self.names.index(name)
+        strides = [self.params[len(PARAMETERS) + 3 * number + i] for i in range(3)]
+        return self.pointers.tensor(number, dtype)[strides[0] * step + strides[1] * direction + strides[2] * sequence]
+
+
+def _each_vector(k: Emitter, count: Val, body: Callable[[Val, Val | None], None]) -> None:
+    """``body(index, valid)`` for whole vectors, then for what is left."""
+    lanes = k.machine.lanes()
+    whole = count / lanes * lanes
+    with k.loop(0, whole, lanes) as i:
+        body(i, None)
+    with k.if_(whole < count):
+        body(whole, count - whole)
+
+
+def _copy(k: Emitter, source: Pointer, target: Pointer, count: Val) -> None:
+    lanes = k.machine.lanes()
+    _each_vector(k, count, lambda i, valid: k.store_first(target[i], k.load_first(source[i], valid, lanes), valid))
+
+
+def _fill_zero(k: Emitter, target: Pointer, count: Val) -> None:
+    zero = k.constant(0.0, F32, k.machine.lanes())
+    _each_vector(k, count, lambda i, valid: k.store_first(target[i], zero, valid))

@@ -1,0 +1,230 @@
+"""The register tile of a matrix product with packed weights, and the loops that cover a block with it.
+
+:class:`BlockEmitter` is called from several kernels: :mod:`.gemm` runs it on tensors, others on what they
+have prepared in the scratch memory of a thread.
+
+The register tile is ``rows`` x ``vectors``: every step along the depth loads ``vectors`` vectors of B once
+and multiplies them by one broadcast element of each row of A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import DType
+from lite_cpu.aligned import aligned_empty
+from lite_cpu.chains import Chain, Operand
+from lite_cpu.emit import Emitter, Number, Pointer, Val, Variable
+from lite_cpu.machine import Machine
+
+__all__ = ["BlockEmitter", "Place", "Rows", "Window", "gemm_tile", "pack_columns", "pack_panels"]
+
+Array = np.ndarray[Any, Any]
+F32 = DType.FLOAT32
+
+#: Multiply-adds that must be under way at once to hide the latency of each.
+_INDEPENDENT = 8
+
+
+def gemm_tile(machine: Machine) -> tuple[int, int]:
+    """Rows and vectors of the register tile for a machine.
+
+    The accumulators must hide the latency of the multiply-add, and leave registers for B and for the
+    broadcast. With AVX-512, 7 rows measured better than 14: rows a power of two apart share a cache set.
+    """
+    if machine.vector_registers >= 32:
+        return (7, 2) if machine.masks else (8, 2)
+    return (6, 2)
+
+
+def pack_panels(b: Array, lanes: int, vectors: int) -> Array:
+    """B in the order the kernel reads it.
+
+    Args:
+        b: [batches, depth, columns], float32.
+        lanes: elements of a vector register.
+        vectors: vectors of a panel.
+
+    Returns:
+        [batches, n]: for each batch panels of [depth, lanes * vectors], and for the columns that are left a
+        narrower one of whole vectors, filled up with zeros.
+    """
+    return pack_columns(lambda part: b[:, :, part], b.shape, lanes, vectors)
+
+
+def pack_columns(
+    columns_of: Callable[[slice], Array], shape: tuple[int, ...], lanes: int, vectors: int
+) -> Array:
+    """What :func:`pack_panels` makes of a B that is computed, a panel at a time and straight into its place.
+
+    Args:
+        columns_of: the part [batches, depth, n] of B with these columns.
+        shape: of B: batches, depth, columns.
+        lanes: elements of a vector register.
+        vectors: vectors of a panel.
+    """
+    batches, depth, columns = shape
+    width = lanes * vectors
+    packed = aligned_empty((batches, depth * -(-columns // lanes) * lanes), np.float32)
+    for start in range(0, columns, width):
+        count = min(width, columns - start)
+        filled = -(-count // lanes) * lanes
+        panel = packed[:, depth * start : depth * (start + filled)].reshape(batches, depth, filled)
+        panel[:, :, :count] = columns_of(slice(start, start + count))
+        panel[:, :, count:] = 0
+    return packed
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What one row of A consists of: ``segments`` x ``taps`` runs of ``depth`` elements; strides in elements."""
+
+    segments: Val
+    taps: Val
+    depth: Val
+    a_segment: Val
+    a_tap: Val
+
+    @property
+    def total(self) -> Val:
+        """Elements of a row."""
+        return self.segments * self.taps * self.depth
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows in groups of a regular distance, and where they are; strides in elements.
+
+    ``spread`` says that one element serves all columns of a row.
+    """
+
+    start: Pointer
+    row: Val
+    group: Val
+    spread: bool = False
+
+    def at(self, group: Number, row: Number, column: Number = 0) -> Rows:
+        """The same rows seen from another element."""
+        offset = self.group * group + self.row * row
+        return Rows(self.start[offset if self.spread else offset + column], self.row, self.group, self.spread)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a block of rows is: A, C and the operands of the epilogue."""
+
+    a: Rows
+    c: Rows
+    operands: tuple[Rows, ...] = ()
+
+    def at(self, group: Number, row: Number, column: Number = 0) -> Place:
+        """The block that begins elsewhere; A has no columns."""
+        operands = tuple(operand.at(group, row, column) for operand in self.operands)
+        return Place(self.a.at(group, row), self.c.at(group, row, column), operands)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEmitter:
+    """Emits the tiles of a block: ``C = epilogue(bias + A * B)``, bias left out where it is None."""
+
+    k: Emitter
+    epilogue: Chain
+    window: Window
+
+    def block(self, place: Place, groups: Number, rows: Val, columns: Val, b: Pointer, bias: Pointer | None) -> None:
+        """All of a block: panels outside, so that one stays in the first-level cache.
+
+        Args:
+            place: the first row and column of the block.
+            groups: groups of rows; each has ``rows``.
+            rows: rows of a group.
+            columns: of C, from where ``place``, ``b`` and ``bias`` begin.
+            b: packed by :func:`pack_panels`; begins at a whole panel.
+            bias: one element for each column.
+        """
+        k, lanes, (_, vectors) = self.k, self.k.machine.lanes(), gemm_tile(self.k.machine)
+        width = lanes * vectors
+        total = self.window.total
+        whole = columns / width * width
+
+        def panel(column: Val, vectors: int, valid: Val | None) -> None:
+            biases = None if bias is None else bias[column]
+            self._panel(place.at(0, 0, column), groups, rows, b[column * total], biases, vectors, valid)
+
+        with k.loop(0, whole, width) as column:
+            panel(column, vectors, None)
+        rest = columns - whole
+        for narrow in range(1, vectors + 1):
+            with k.if_((rest > (narrow - 1) * lanes) & (rest <= narrow * lanes)):
+                panel(whole, narrow, rest - (narrow - 1) * lanes)
+
+    def _panel(
+        self, place: Place, groups: Number, rows: Val, b: Pointer, bias: Pointer | None, vectors: int, valid: Val | None
+    ) -> None:
+        """All rows of a block for one panel. ``valid`` columns of the last vector count; all when None."""
+        k, (tile_rows, _) = self.k, gemm_tile(self.k.machine)
+        whole = rows / tile_rows * tile_rows
+        with k.loop(0, groups) as group:
+            with k.loop(0, whole, tile_rows) as row:
+                self._tile(place.at(group, row), b, bias, tile_rows, vectors, valid)
+            # The rows that are left, by halves: three more tiles are compiled where one for each number would be seven.
+            rest = rows - whole
+            for count in (4, 2, 1):
+                with k.if_((rest & count).ne(0)):
+                    self._tile(place.at(group, rows - rest % (2 * count)), b, bias, count, vectors, valid)
+
+    def _tile(
+        self, place: Place, b: Pointer, bias: Pointer | None, rows: int, vectors: int, valid: Val | None
+    ) -> None:
+        k, window, lanes = self.k, self.window, self.k.machine.lanes()
+        width = vectors * lanes
+
+        def partial(vector: int) -> Val | None:
+            return valid if vector == vectors - 1 else None
+
+        if bias is None:
+            starts = [k.constant(0.0, F32, lanes)] * vectors
+        else:
+            starts = [k.load_first(bias[v * lanes], partial(v), lanes) for v in range(vectors)]
+        sums = [[k.variable(starts[v]) for v in range(vectors)] for _ in range(rows)]
+        zero = k.constant(0.0, F32, lanes)
+        # A small tile is multiplied in several chains, so that no multiply-add waits for the one before.
+        chains = [sums, *(
+            [[k.variable(zero) for _ in range(vectors)] for _ in range(rows)]
+            for _ in range(_INDEPENDENT // (rows * vectors) - 1)
+        )]  # fmt: skip
+        with k.loop(0, window.segments) as segment, k.loop(0, window.taps) as tap:
+            a = place.a.start[segment * window.a_segment + tap * window.a_tap]
+            panel = b[(segment * window.taps + tap) * window.depth * width]
+
+            def multiply(d: Val, totals: list[list[Variable]]) -> None:
+                weights = [panel[d * width + v * lanes].load(lanes).to(F32) for v in range(vectors)]
+                for row in range(rows):
+                    x = a[place.a.row * row + d].load().splat(lanes)
+                    for v in range(vectors):
+                        totals[row][v].set(k.fma(x, weights[v], totals[row][v].get()))
+
+            whole = window.depth / len(chains) * len(chains)
+            with k.loop(0, whole, len(chains)) as d:
+                for i, totals in enumerate(chains):
+                    multiply(d + i, totals)
+            if len(chains) > 1:
+                with k.loop(whole, window.depth) as d:
+                    multiply(d, sums)
+        for others in chains[1:]:
+            for row in range(rows):
+                for v in range(vectors):
+                    sums[row][v].set(sums[row][v].get() + others[row][v].get())
+        for row in range(rows):
+            for v in range(vectors):
+
+                def load(i: int, operand: Operand, row: int = row, v: int = v) -> Val:
+                    at = place.operands[i].at(0, row, v * lanes).start
+                    return at.load().splat(lanes) if operand.spread else k.load_first(at, partial(v), lanes)
+
+                result = self.epilogue.emit(k, sums[row][v].get(), load)
+                k.store_first(place.c.at(0, row, v * lanes).start, result, partial(v))

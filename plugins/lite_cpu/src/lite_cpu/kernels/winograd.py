@@ -1,0 +1,287 @@
+"""Dense 3 x 3 convolution of stride 1 by Winograd's minimal filtering, on channels-last data.
+
+A work item is a block of tiles and of output channels. The tiles' inputs are transformed into the scratch memory
+of the thread, one matrix product is done for each point of a tile with :mod:`.tiles`, and the products are
+transformed back, with bias and epilogue in registers. Nothing of it leaves the second-level cache but the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lite_core.ir import DType
+from lite_cpu.chains import Chain, Operand
+from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val
+from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window
+from lite_cpu.kernels.toom_cook import emit_input_transform, emit_output_transform, window
+
+__all__ = ["Winograd", "WinogradShape"]
+
+F32 = DType.FLOAT32
+
+#: Positions in the parameters; strides of epilogue operands follow, (batch, row, pixel) each.
+PARAMETERS = (
+    "tiles", "tile_rows", "tile_columns", "height", "width", "out_height", "out_width", "top", "left",
+    "channels", "columns", "x_batch", "x_row", "x_pixel", "y_batch", "y_row", "y_pixel",
+    "b_matrix", "tile_block", "column_block", "v_matrix", "m_matrix",
+)  # fmt: skip
+_AT = {name: i for i, name in enumerate(PARAMETERS)}
+
+#: Floats between the parts of a tile beyond what they hold: keeps them out of each other's cache sets.
+_GAP = 16
+
+
+@dataclass(frozen=True, slots=True)
+class WinogradShape:
+    """Sizes and strides, in elements; see :data:`PARAMETERS`."""
+
+    outputs: int
+    batch: int
+    height: int
+    width: int
+    out_height: int
+    out_width: int
+    top: int
+    left: int
+    channels: int
+    columns: int
+    x_batch: int
+    x_row: int
+    x_pixel: int
+    y_batch: int
+    y_row: int
+    y_pixel: int
+    b_matrix: int
+    tile_block: int
+    column_block: int
+    lanes: int
+
+    @property
+    def tile_rows(self) -> int:
+        return -(-self.out_height // self.outputs)
+
+    @property
+    def tile_columns(self) -> int:
+        return -(-self.out_width // self.outputs)
+
+    @property
+    def tiles(self) -> int:
+        return self.batch * self.tile_rows * self.tile_columns
+
+    @property
+    def v_matrix(self) -> int:
+        """Floats of one tile and one point of the transformed input."""
+        return -(-self.channels // self.lanes) * self.lanes + _GAP
+
+    @property
+    def m_matrix(self) -> int:
+        """Floats of one tile and one point of the products."""
+        return -(-self.column_block // self.lanes) * self.lanes + _GAP
+
+    @property
+    def column_blocks(self) -> int:
+        return -(-self.columns // self.column_block)
+
+    @property
+    def items(self) -> int:
+        return -(-self.tiles // self.tile_block) * self.column_blocks
+
+    @property
+    def scratch_bytes(self) -> int:
+        points = window(self.outputs) ** 2
+        tiles = self.tile_block * (points * (self.v_matrix + self.m_matrix) + 2 * _GAP)
+        return 4 * (self.v_matrix + points * self.lanes + tiles)
+
+    def params(self, operands: Sequence[tuple[int, int, int]]) -> list[int]:
+        return [getattr(self, name) for name in PARAMETERS] + [stride for strides in operands for stride in strides]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scratch:
+    """The thread's memory: zeros to read where the input is padded, half-transformed outputs, V and M."""
+
+    zeros: Pointer
+    halves: Pointer
+    v: Pointer
+    v_tile: Val
+    m: Pointer
+    m_tile: Val
+
+
+@dataclass(frozen=True)
+class Winograd(Kernel):
+    """Pointers: input, packed weights, bias, output, then the operands of the epilogue.
+
+    Attributes:
+        outputs: m of F(m x m, 3 x 3), 2 or 4.
+        epilogue: what is done to each output.
+    """
+
+    outputs: int
+    epilogue: Chain
+
+    @property
+    def points(self) -> int:
+        return window(self.outputs) ** 2
+
+    def emit(self, k: Emitter) -> None:
+        with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
+            p = {name: params[i] for name, i in _AT.items()}
+            memory = self._scratch(k, scratch.cast(F32), p)
+            with k.loop(0, p["v_matrix"]) as i:
+                memory.zeros[i].store(k.constant(0.0, F32))
+            column_blocks = (p["columns"] + p["column_block"] - 1) / p["column_block"]
+            transformed = k.variable(k.index(-1))
+            with k.loop(begin, end) as item:
+                block = item / column_blocks
+                tile = block * p["tile_block"]
+                count = k.minimum(p["tile_block"], p["tiles"] - tile)
+                column = item % column_blocks * p["column_block"]
+                columns = k.minimum(p["column_block"], p["columns"] - column)
+                # Neighbouring items differ in their columns only: they share the transformed input.
+                with k.if_(block.ne(transformed.get())):
+                    transformed.set(block)
+                    with k.loop(0, count) as t:
+                        self._input_tile(k, pointers, p, memory, tile + t, t)
+                self._products(k, pointers, p, memory, count, column, columns)
+                with k.loop(0, count) as t:
+                    self._output_tile(k, pointers, params, p, memory, tile + t, t, column, columns)
+
+    def _scratch(self, k: Emitter, start: Pointer, p: dict[str, Val]) -> _Scratch:
+        lanes = k.machine.lanes()
+        v_tile, m_tile = (p[name] * self.points + _GAP for name in ("v_matrix", "m_matrix"))
+        halves = start[p["v_matrix"]]
+        v = halves[self.points * lanes]
+        return _Scratch(start, halves, v, v_tile, v[v_tile * p["tile_block"]], m_tile)
+
+    def _position(self, p: dict[str, Val], tile: Val) -> tuple[Val, Val, Val]:
+        """Image of a tile, and the row and column of its first output."""
+        rest = tile / p["tile_columns"]
+        row, column = rest % p["tile_rows"] * self.outputs, tile % p["tile_columns"] * self.outputs
+        return rest / p["tile_rows"], row, column
+
+    def _input_tile(
+        self, k: Emitter, pointers: Pointers, p: dict[str, Val], memory: _Scratch, tile: Val, t: Val
+    ) -> None:
+        """``V = B^T d B`` for all channels of a tile."""
+        size, lanes = window(self.outputs), k.machine.lanes()
+        image, row, column = self._position(p, tile)
+        top, left = row - p["top"], column - p["left"]
+        start = pointers.tensor(0, F32)[image * p["x_batch"] + top * p["x_row"] + left * p["x_pixel"]]
+        v = memory.v[memory.v_tile * t]
+        whole = p["channels"] / lanes * lanes
+
+        def inside(i: int, j: int) -> Pointer:
+            return start[p["x_row"] * i + p["x_pixel"] * j]
+
+        def at_border(i: int, j: int) -> Pointer:
+            y, x = top + i, left + j
+            valid = (y >= 0) & (y < p["height"]) & (x >= 0) & (x < p["width"])
+            return k.choose(valid, inside(i, j), memory.zeros)
+
+        def transform(pixels: list[list[Pointer]], channel: Val, valid: Val | None) -> None:
+            columns = [[k.load_first(pixels[i][j][channel], valid, lanes) for i in range(size)] for j in range(size)]
+            half = [emit_input_transform(k, self.outputs, values) for values in columns]
+            for i in range(size):
+                for j, value in enumerate(emit_input_transform(k, self.outputs, [half[j][i] for j in range(size)])):
+                    v[p["v_matrix"] * (i * size + j) + channel].store(value)
+
+        def channels(pixel: Callable[[int, int], Pointer], first: Val, last: Val, *, partial: bool) -> None:
+            pixels = [[pixel(i, j) for j in range(size)] for i in range(size)]
+            with k.loop(first, last, lanes) as channel:
+                transform(pixels, channel, p["channels"] - channel if partial else None)
+
+        is_inside = (top >= 0) & (left >= 0) & (top + size <= p["height"]) & (left + size <= p["width"])
+        with k.if_(is_inside):
+            channels(inside, k.index(0), whole, partial=False)
+        if k.machine.masks:  # a masked load costs no more than another: one piece of code less to compile
+            rest = is_inside.select(whole, 0)
+        else:
+            with k.if_(~is_inside):
+                channels(at_border, k.index(0), whole, partial=False)
+            rest = whole
+        channels(at_border, rest, p["channels"], partial=True)
+
+    def _products(
+        self, k: Emitter, pointers: Pointers, p: dict[str, Val], memory: _Scratch, count: Val, column: Val, columns: Val
+    ) -> None:
+        """``M = V U``, one matrix product for each point of a tile."""
+        one, none = k.index(1), k.index(0)
+        block = BlockEmitter(k, Chain(Operand(F32)), Window(one, one, p["channels"], none, none))
+        b = pointers.tensor(1, F32)[column * p["channels"]]
+        with k.loop(0, self.points) as point:
+            v, m = memory.v[point * p["v_matrix"]], memory.m[point * p["m_matrix"]]
+            place = Place(Rows(v, memory.v_tile, none), Rows(m, memory.m_tile, none))
+            block.block(place, one, count, columns, b[point * p["b_matrix"]], None)
+
+    def _output_tile(
+        self,
+        k: Emitter,
+        pointers: Pointers,
+        params: Params,
+        p: dict[str, Val],
+        memory: _Scratch,
+        tile: Val,
+        t: Val,
+        column: Val,
+        columns: Val,
+    ) -> None:
+        """``y = epilogue(A^T M A + bias)`` for all columns of a tile."""
+        size, outputs, lanes = window(self.outputs), self.outputs, k.machine.lanes()
+        image, row, left = self._position(p, tile)
+        m = memory.m[memory.m_tile * t]
+        bias = pointers.tensor(2, F32)[column]
+        strides = [(p["y_batch"], p["y_row"], p["y_pixel"])]
+        for i in range(len(self.epilogue.operands)):
+            first = len(PARAMETERS) + 3 * i
+            strides.append((params[first], params[first + 1], params[first + 2]))
+        tensors = [Operand(self.epilogue.output), *self.epilogue.operands]
+        starts = []
+        for i, (tensor, (by_image, by_row, by_pixel)) in enumerate(zip(tensors, strides)):
+            offset = image * by_image + row * by_row + left * by_pixel
+            starts.append(pointers.tensor(3 + i, tensor.dtype)[offset if tensor.spread else offset + column])
+        valid_rows, valid_pixels = p["out_height"] - row, p["out_width"] - left
+
+        def transform(c: Val, valid: Val | None) -> None:
+            for j in range(size):
+                products = [m[p["m_matrix"] * (i * size + j) + c].load(lanes) for i in range(size)]
+                for row, value in enumerate(emit_output_transform(k, outputs, products)):
+                    memory.halves[(row * size + j) * lanes].store(value)
+            biases = k.load_first(bias[c], valid, lanes)
+            # The rows of a tile are a loop at run time: unrolled, the epilogue would be compiled m^2 times.
+            with k.loop(0, k.minimum(valid_rows, outputs)) as i:
+                values = [memory.halves[(i * size + j) * lanes].load(lanes) for j in range(size)]
+                for j, value in enumerate(emit_output_transform(k, outputs, values)):
+                    with k.if_(valid_pixels > j):
+                        self._finish(k, value + biases, starts, strides, i, j, c, valid)
+
+        whole = columns / lanes * lanes
+        with k.loop(0, whole, lanes) as c:
+            transform(c, None)
+        with k.if_(whole < columns):
+            transform(whole, columns - whole)
+
+    def _finish(
+        self,
+        k: Emitter,
+        value: Val,
+        starts: Sequence[Pointer],
+        strides: Sequence[tuple[Val, Val, Val]],
+        i: Val,
+        j: int,
+        c: Val,
+        valid: Val | None,
+    ) -> None:
+        """The epilogue of pixel (i, j) of a tile, and its store."""
+        lanes = k.machine.lanes()
+
+        def load(number: int, operand: Operand) -> Val:
+            _, by_row, by_pixel = strides[1 + number]
+            at = starts[1 + number][by_row * i + by_pixel * j]
+            return at.load().splat(lanes) if operand.spread else k.load_first(at[c], valid, lanes)
+
+        _, by_row, by_pixel = strides[0]
+        result = self.epilogue.emit(k, value, load)
+        k.store_first(starts[0][by_row * i + by_pixel * j + c], result, valid)

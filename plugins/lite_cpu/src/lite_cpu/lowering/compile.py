@@ -1,0 +1,115 @@
+"""Compiling a partition: group, lower, plan memory, load kernels."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from lite_core.backend import Options
+from lite_core.errors import ExecutionError
+from lite_core.ir import Graph, Node
+from lite_core.ops.evaluate import evaluate_node
+
+from lite_cpu import scalar_ops
+from lite_cpu.executable import CompiledProgram, StepInfo
+from lite_cpu.library import KernelLibrary
+from lite_cpu.lowering.attention import group_attention
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.depthwise import reserve_spaced_images
+from lite_cpu.lowering.depthwise_pointwise import worth_fusing
+from lite_cpu.lowering.fusion import absorb_producers, group_nodes
+from lite_cpu.lowering.half import has_halves, widen_halves
+from lite_cpu.lowering.memory import lifetimes_of, plan_arena
+from lite_cpu.lowering.places import reserve_places
+from lite_cpu.lowering.quantization import is_quantized, rewrite_quantized
+from lite_cpu.lowering.registry import find_lowering, takes_epilogue
+from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.runtime import Program, Step
+
+__all__ = ["compile_graph", "is_elementwise", "lower_graph"]
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether a node can be part of a chain."""
+    if len(node.outputs) != 1 or node.outputs[0] is None:
+        return False
+    inputs = [None if v is None else v.dtype for v in node.inputs]
+    return scalar_ops.supports(node.qualified_op, inputs, node.outputs[0].dtype, node.attributes) is None
+
+
+def lower_graph(graph: Graph, options: Options, library: KernelLibrary, weights: WeightCache) -> Lowering:
+    """The steps of a graph whose shapes are known, memory not yet planned."""
+    graph = simplified(graph, weights)
+    lowering = Lowering(graph, library.machine, options, weights)
+    reserve_places(lowering, is_elementwise)
+    reserve_spaced_images(lowering)
+    groups = group_attention(graph, group_nodes(graph, is_elementwise, takes_epilogue))
+    for group in absorb_producers(graph, groups, partial(worth_fusing, lowering)):
+        if _evaluate(lowering, group.nodes):
+            continue
+        function, reason = find_lowering(group.head)
+        if function is None:
+            raise ExecutionError(f"{group.head.describe()}: {reason}")
+        lowering.lower(group, function)
+    for value, output in lowering.outputs.items():
+        tensor = lowering.tensor(value)
+        if tensor.storage is not output.storage:
+            lowering.copy(tensor, output)
+    return lowering
+
+
+def simplified(graph: Graph, weights: WeightCache) -> Graph:
+    """The graph in terms of what has a kernel; a copy where that differs."""
+
+    def has_no_kernel(node: Node) -> bool:
+        return find_lowering(node)[0] is None
+
+    quantized = is_quantized(graph)
+    halves = any(has_halves(node) and has_no_kernel(node) for node in graph.nodes)
+    if quantized or halves:
+        graph = graph.copy()
+        if quantized:
+            rewrite_quantized(graph, weights)
+        if halves:
+            widen_halves(graph, weights, has_no_kernel)
+    return graph
+
+
+def compile_graph(graph: Graph, options: Options, library: KernelLibrary, weights: WeightCache) -> CompiledProgram:
+    """A program for a graph whose shapes are all known."""
+    lowering = lower_graph(graph, options, library, weights)
+    arena_bytes = plan_arena(lifetimes_of(lowering.steps))
+    kernels = list(dict.fromkeys(s.kernel for s in lowering.steps))
+    addresses = library.addresses(kernels)
+    steps = [
+        Step(
+            addresses[s.kernel],
+            [(t.storage.base, t.storage.offset + t.byte_offset) for t in s.tensors],
+            s.params,
+            s.tasks,
+            s.grain,
+            s.label,
+        )
+        for s in lowering.steps
+    ]
+    constants = {t.storage for s in lowering.steps for t in s.tensors if t.storage.keep is not None}
+    scratch_bytes = max((s.scratch_bytes for s in lowering.steps), default=0)
+    program = Program(steps, arena_bytes, scratch_bytes, owners=[library, *constants])
+    infos = tuple(StepInfo(s.label, s.nodes, s.flops, s.bytes) for s in lowering.steps)
+    return CompiledProgram(program, infos, tuple(lowering.faults), library.identity, partial(library.images, kernels))
+
+
+def _evaluate(lowering: Lowering, nodes: list[Node]) -> bool:
+    """Compute nodes now if all they read is known, and say whether that was so."""
+    if any(lowering.known(v) is None for n in nodes for v in n.used() if v not in n.outputs) and len(nodes) == 1:
+        return False
+    made: dict[object, np.ndarray] = {}
+    for node in nodes:
+        arrays = [None if v is None else made.get(v, lowering.known(v)) for v in node.inputs]
+        if any(a is None for a, v in zip(arrays, node.inputs) if v is not None) or any(True for _ in node.subgraphs):
+            return False
+        for value, array in zip(node.outputs, evaluate_node(node, arrays)):
+            made[value] = array
+    for value, array in made.items():
+        lowering.know(value, array)
+    return True

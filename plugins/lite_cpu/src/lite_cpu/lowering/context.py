@@ -1,0 +1,359 @@
+"""Lowering a partition: from nodes to the steps of a native program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from lite_core.backend import Options
+from lite_core.errors import ExecutionError
+from lite_core.ir import DType, Graph, Node, Value
+
+from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.elementwise import Elementwise, collapse
+from lite_cpu.kernels.gemm import gemm_tile, pack_panels
+from lite_cpu.lowering.copying import copy_elements, walkable
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.machine import Machine
+from lite_cpu.tensors import Storage, Tensor, dense_strides
+
+__all__ = ["ARENA", "ABSOLUTE", "FIRST_ARGUMENT", "Lowering", "PlannedStep"]
+
+Array = np.ndarray[Any, Any]
+
+#: Numbers of the base addresses: the arena, address 0 (for memory whose address is known), inputs, outputs.
+ARENA, ABSOLUTE, FIRST_ARGUMENT = 0, 1, 2
+
+#: Elements that one work item of a light kernel should have at least: below, handing it out costs more.
+_ITEM_ELEMENTS = 8192
+
+
+@dataclass(slots=True)
+class PlannedStep:
+    """A call of a kernel before memory is planned.
+
+    ``overwrites`` are positions in ``tensors``: operands whose memory the first tensor, the result, may take over,
+    as the kernel reads each of their elements before it writes the same place, and no other.
+    """
+
+    kernel: Kernel
+    tensors: list[Tensor]
+    params: list[int]
+    tasks: int
+    grain: int
+    flops: int
+    label: str
+    nodes: tuple[str, ...]
+    scratch_bytes: int = 0
+    overwrites: tuple[int, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all tensors, elements that are repeated by broadcasting counted once."""
+        return sum(t.dtype.itemsize * prod(n for n, s in zip(t.shape, t.strides) if s) for t in self.tensors)
+
+
+@dataclass
+class Lowering:
+    """What lowering functions work with.
+
+    Attributes:
+        graph: the partition, every shape known.
+        machine: the processor to emit for.
+        options: what the session allows.
+        weights: packed constants, shared by all plans of the process.
+        steps: the steps so far.
+        faults: what may turn out wrong in a run, as messages: ``{}`` takes the number that a kernel found.
+    """
+
+    graph: Graph
+    machine: Machine
+    options: Options
+    weights: WeightCache
+    steps: list[PlannedStep] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    _tensors: dict[Value, Tensor] = field(default_factory=dict)
+    _known: dict[Value, Array] = field(default_factory=dict)
+    _targets: dict[Value, Tensor] = field(default_factory=dict)
+    _current: tuple[Node, ...] = ()
+
+    def __post_init__(self) -> None:
+        for i, value in enumerate(self.graph.inputs):
+            self._tensors[value] = self._argument(value, FIRST_ARGUMENT + i)
+        first_output = FIRST_ARGUMENT + len(self.graph.inputs)
+        self.outputs = {v: self._argument(v, first_output + i) for i, v in enumerate(self.graph.outputs)}
+        self._known.update(self.graph.constants)
+
+    def _argument(self, value: Value, base: int) -> Tensor:
+        shape = tuple(value.shape)
+        bytes = int(np.prod(shape, dtype=np.int64)) * value.dtype.itemsize
+        return Tensor(Storage(bytes, base), value.dtype, shape, dense_strides(shape))
+
+    def fault(self, message: str) -> tuple[Tensor, int]:
+        """Where a kernel records that something is wrong, as two int64: the number given here, and what it found."""
+        self.faults.append(message)
+        base = FIRST_ARGUMENT + len(self.graph.inputs) + len(self.graph.outputs)
+        return Tensor(Storage(16, base), DType.INT64, (2,), (1,)), len(self.faults)
+
+    # **** values ****
+
+    def known(self, value: Value | None) -> Array | None:
+        """The elements of a value where they are known before the run: a constant, or computed from some."""
+        return None if value is None else self._known.get(value)
+
+    def know(self, value: Value, array: Array) -> None:
+        """Record the elements of a value; nothing needs to run for it."""
+        self._known[value] = array
+        self._tensors.pop(value, None)  # a place that was chosen for it before this was clear stays unwritten
+
+    def tensor(self, value: Value) -> Tensor:
+        """Where a value is when the program runs."""
+        found = self._tensors.get(value)
+        if found is None:
+            array = self._known.get(value)
+            if array is None:
+                raise ExecutionError(f"value {value.name!r} is used before a step makes it")
+            found = self._tensors[value] = self.constant(array)
+        return found
+
+    def bind(self, value: Value, tensor: Tensor) -> None:
+        """Say where a value is; free of cost, so views are made this way."""
+        if tensor.shape != tuple(value.shape) or tensor.dtype is not value.dtype:
+            raise ExecutionError(f"value {value!r} was given a tensor {tensor.dtype}{list(tensor.shape)}")
+        self._tensors[value] = tensor
+
+    def constant(self, array: Array) -> Tensor:
+        """An array as a tensor. It must not change, and is kept alive by the program."""
+        array = np.ascontiguousarray(array)
+        storage = Storage(array.nbytes, ABSOLUTE, array.ctypes.data, array)
+        return Tensor(storage, DType.of(array), array.shape, dense_strides(array.shape))
+
+    def packed(self, key: Hashable, arrays: Sequence[Array], pack: Callable[[], Array]) -> Tensor:
+        """Prepared weights: made once in the process for the same ``arrays`` and ``key``."""
+        return self.constant(self.weights.get(key, arrays, pack))
+
+    def packed_panels(self, weights: Value, groups: int = 1) -> Tensor:
+        """Weights [columns, depth, ...window] of a convolution as panels of B, one batch for each group."""
+        lanes, (_, vectors) = self.machine.lanes(), gemm_tile(self.machine)
+
+        def as_matrices(array: Array) -> Array:
+            columns, depth, *window = array.shape
+            split = array.reshape(groups, columns // groups, depth, -1)
+            return split.transpose(0, 3, 2, 1).reshape(groups, -1, columns // groups)
+
+        array = self.known(weights)
+        if array is None:
+            raise ExecutionError(f"weights {weights.name!r} are not known before the run")
+        constant = array
+        return self.packed(
+            ("panels", groups, lanes, vectors), [constant], lambda: pack_panels(as_matrices(constant), lanes, vectors)
+        )
+
+    def bias(self, bias: Value | None, columns: int) -> Tensor:
+        """A bias, or zeros in its place."""
+        return self.constant(np.zeros(columns, np.float32)) if bias is None else self.dense(self.tensor(bias))
+
+    # **** tensors ****
+
+    def allocate(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Tensor:
+        """A dense tensor in the arena; ``order`` lists its dimensions from outermost to innermost."""
+        shape = tuple(shape)
+        bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return Tensor(Storage(bytes, ARENA), dtype, shape, dense_strides(shape, order))
+
+    def target(self, value: Value, order: Sequence[int] | None = None) -> Tensor:
+        """Where a step should write a value: a place reserved for it, an output of the partition, or the arena.
+
+        Args:
+            value: what will be written; it is bound to the tensor.
+            order: the order of dimensions in memory that the step would like, outermost first.
+        """
+        tensor = self._targets.get(value)
+        if tensor is None:
+            tensor = self.allocate(value.shape, value.dtype, order)
+            output = self.outputs.get(value)
+            if output is not None and tensor.is_dense:
+                tensor = output
+        self.bind(value, tensor)
+        return tensor
+
+    def reserve(self, value: Value, tensor: Tensor) -> None:
+        """Have the step that makes ``value`` write it into ``tensor``, for example a slice of a concatenation."""
+        self._targets[value] = tensor
+
+    def is_reserved(self, value: Value) -> bool:
+        return value in self._targets
+
+    def channels_last(self, tensor: Tensor) -> Tensor:
+        """The tensor [batch, channels, ...], copied if need be so that its pixels follow each other evenly."""
+        if tensor.is_channels_last:
+            return tensor
+        copy = self.allocate(tensor.shape, tensor.dtype, channels_last_order(tensor.rank))
+        self.copy(tensor, copy)
+        return copy
+
+    def dense(self, tensor: Tensor) -> Tensor:
+        """The tensor in the order of its dimensions without gaps, copied if need be."""
+        if tensor.is_dense:
+            return tensor
+        copy = self.allocate(tensor.shape, tensor.dtype)
+        self.copy(tensor, copy)
+        return copy
+
+    # **** steps ****
+
+    def step(
+        self,
+        kernel: Kernel,
+        tensors: Sequence[Tensor],
+        params: Sequence[int],
+        tasks: int,
+        grain: int = 1,
+        *,
+        flops: int = 0,
+        scratch_bytes: int = 0,
+        label: str = "",
+        overwrites: Sequence[int] = (),
+    ) -> None:
+        """Call a kernel on work items 0 to ``tasks``, at least ``grain`` at a time."""
+        if tasks:
+            names = tuple(n.name or n.op for n in self._current)
+            label = label or kernel.symbol
+            self.steps.append(
+                PlannedStep(
+                    kernel, list(tensors), list(params), tasks, grain, flops, label, names, scratch_bytes,
+                    tuple(overwrites),
+                )  # fmt: skip
+            )
+
+    def copy(self, source: Tensor, destination: Tensor) -> None:
+        """Copy elements between tensors of one shape and element type."""
+        copy_elements(self, source, destination)
+
+    def elementwise(self, chain: Chain, sources: Sequence[Tensor], destination: Tensor) -> None:
+        """Run a chain over all elements; sources are broadcast to the destination's shape.
+
+        The operands of ``chain`` give the element types; which of them repeat is found here.
+        """
+        if destination.size == 0:
+            return
+        if chain.steps:
+            sources = [walkable(self, s, destination) for s in sources]
+        tensors = [destination, *(s.expand(destination.shape) for s in sources)]
+        sizes, strides = collapse(tensors)
+        spread = [s[-1] == 0 for s in strides[1:]]
+        strided = any(s[-1] not in (0, 1) for s in strides) or strides[0][-1] != 1
+        start, *operands = (Operand(t.dtype, flag) for t, flag in zip(tensors[1:], spread))
+        outer = max(0, len(sizes) - 2)
+        if len(sizes) == 1:  # one long row: cut it into several, so that threads can share it
+            length = sizes[0]
+            rows = max(1, length // _ITEM_ELEMENTS)
+            while rows > 1 and length % rows:
+                rows -= 1
+            sizes = [rows, length // rows]
+            strides = [[s[0] * sizes[1], s[0]] for s in strides]
+        rows, length = sizes[-2:]
+        row_block = min(rows, max(1, _ITEM_ELEMENTS // length))
+        items = -(-rows // row_block) * int(np.prod(sizes[:-2], dtype=np.int64))
+        kernel = Elementwise(Chain(start, tuple(operands), chain.steps), outer, strided)
+        params = Elementwise.params(sizes, strides, row_block)
+        grain = max(1, _ITEM_ELEMENTS // (row_block * length))
+        self.step(
+            kernel, tensors, params, items, grain, flops=chain.cost * destination.size,
+            label="elementwise" if chain.steps else "copy", overwrites=_replaceable(tensors),
+        )  # fmt: skip
+
+    # **** groups ****
+
+    def lower(self, group: Group, function: Callable[[Lowering, Group], None]) -> None:
+        """Emit the steps of a group."""
+        self._current = (*(group.producer.nodes if group.producer else ()), *group.nodes)
+        function(self, group)
+        self._current = ()
+
+    def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
+        """What element-wise ``nodes`` do to ``start``, and the values they read beside it, in operand order."""
+        others = [v for n in nodes for v in n.inputs if v is not None]
+        made = {v for n in nodes for v in n.outputs}
+        reads = list(dict.fromkeys(v for v in others if v is not start and v not in made))
+        numbers: dict[Value, int] = {v: i for i, v in enumerate([start, *reads])}
+        steps = []
+        for node in nodes:
+            output = node.outputs[0]
+            assert output is not None
+            inputs = tuple(None if v is None else numbers[v] for v in node.inputs)
+            attributes = tuple(sorted(node.attributes.items()))
+            steps.append(Apply(node.qualified_op, inputs, output.dtype, attributes))
+            numbers[output] = len(numbers)
+        operands = tuple(Operand(v.dtype, constant=self._clip_bound(v, nodes)) for v in reads)
+        return Chain(Operand(start.dtype), operands, tuple(steps)), reads
+
+    def _clip_bound(self, value: Value, nodes: Sequence[Node]) -> float | None:
+        """The number a value is, if it is known and only a bound of Clip.
+
+        Loading the bounds and asking whether they are NaN made a depthwise convolution 1.6 times slower. Other numbers
+        differ from layer to layer, and each would need code of its own.
+        """
+        array = self.known(value)
+        readers = [n for n in nodes if value in n.inputs]
+        if array is None or array.size != 1 or value.dtype is not DType.FLOAT32:
+            return None
+        if any(n.qualified_op != "Clip" or value is n.inputs[0] for n in readers):
+            return None
+        number = float(array.reshape(()))
+        return number if np.isfinite(number) else None
+
+    def epilogue(self, group: Group, shape: Sequence[int], axis: int) -> tuple[Chain, list[Tensor]]:
+        """The tail of a group as a chain, and its operands broadcast to ``shape``.
+
+        Args:
+            group: its head's first output is what the chain starts from.
+            shape: of the head's output.
+            axis: the dimension along which the kernel works in vectors: operands are made contiguous there.
+        """
+        start = group.head.outputs[0]
+        assert start is not None
+        chain, reads = self.chain(start, group.tail)
+        tensors = []
+        for value in reads:
+            tensor = self.tensor(value)
+            wide = tensor.expand(shape)
+            if shape[axis] > 1 and wide.strides[axis] not in (0, 1):
+                order = [a for a in range(tensor.rank) if a != axis - (len(shape) - tensor.rank)]
+                order.append(axis - (len(shape) - tensor.rank))
+                copy = self.allocate(tensor.shape, tensor.dtype, order)
+                self.copy(tensor, copy)
+                wide = copy.expand(shape)
+            tensors.append(wide)
+        spread = [t.strides[axis] == 0 and shape[axis] > 1 for t in tensors]
+        operands = tuple(replace(o, spread=flag) for o, flag in zip(chain.operands, spread))
+        return Chain(chain.start, operands, chain.steps), tensors
+
+
+def _replaceable(tensors: Sequence[Tensor]) -> list[int]:
+    """Which operands of an element-wise step (after the result) lie in memory of their own just as the result does."""
+    result = tensors[0]
+
+    def lies_alike(tensor: Tensor) -> bool:
+        return (tensor.strides, tensor.offset, tensor.bytes) == (result.strides, result.offset, result.bytes)
+
+    def is_alone(tensor: Tensor) -> bool:
+        return tensor.storage.in_arena and tensor.bytes == tensor.storage.bytes
+
+    if not is_alone(result):
+        return []
+    return [
+        i
+        for i, tensor in enumerate(tensors)
+        if i and is_alone(tensor) and all(lies_alike(t) for t in tensors if t.storage is tensor.storage)
+    ]
+
+
+def channels_last_order(rank: int) -> list[int]:
+    """Batch, space, channels."""
+    return [0, *range(2, rank), 1]

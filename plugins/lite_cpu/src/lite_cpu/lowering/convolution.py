@@ -1,0 +1,58 @@
+"""Lowering of Conv: depthwise, fused into what follows, or dense; on channels-last data."""
+
+from __future__ import annotations
+
+from lite_core.ir import DType, Node
+from lite_cpu.lowering.context import Lowering, channels_last_order
+from lite_cpu.lowering.dense import Convolution, dense
+from lite_cpu.lowering.depthwise import depthwise, is_depthwise
+from lite_cpu.lowering.depthwise_pointwise import depthwise_pointwise
+from lite_cpu.lowering.filters import filters_of
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.registry import lowers
+from lite_cpu.lowering.window import Window, as_image, window_of
+from lite_cpu.tensors import Tensor
+
+__all__ = ["refuse_convolution", "task_of"]
+
+
+def refuse_convolution(node: Node) -> str | None:
+    """Why a Conv or ConvTranspose cannot be run, if so."""
+    x = node.inputs[0]
+    assert x is not None
+    if x.dtype is not DType.FLOAT32:
+        return f"{node.op} of {x.dtype}: the CPU kernels compute in float32"
+    if x.shape is None or len(x.shape) not in (3, 4):
+        return f"{node.op} over other than one or two spatial dimensions"
+    return None
+
+
+@lowers("Conv", refuse=refuse_convolution, epilogue=True)
+def convolution(lowering: Lowering, group: Group) -> None:
+    """Choose an algorithm for a convolution and emit it."""
+    x = group.head.inputs[0]
+    assert x is not None
+    target = lowering.target(group.output, channels_last_order(len(group.output.shape)))
+    if not target.is_channels_last:
+        target = lowering.allocate(target.shape, target.dtype, channels_last_order(target.rank))
+    if group.producer is not None:
+        depthwise_pointwise(lowering, group, as_image(target))
+    else:
+        window = window_of(group.head)
+        source, image = as_image(lowering.tensor(x)), as_image(target)
+        if is_depthwise(lowering, group, window):
+            depthwise(lowering, group, window, source, image)
+        else:
+            filters = filters_of(lowering, group.head, window.groups)
+            dense(lowering, task_of(lowering, group, window, source, image), filters)
+    bound = lowering.tensor(group.output)
+    if bound.storage is not target.storage:
+        lowering.copy(target, bound)
+
+
+def task_of(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> Convolution:
+    """A convolution with the bias of the group's head and the group's tail."""
+    _, _, *bias = group.head.inputs
+    epilogue, operands = lowering.epilogue(group, group.output.shape, axis=1)
+    biases = lowering.bias(bias[0] if bias else None, target.shape[1])
+    return Convolution(window, source, target, biases, epilogue, tuple(as_image(tensor) for tensor in operands))

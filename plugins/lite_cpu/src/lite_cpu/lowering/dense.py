@@ -1,0 +1,229 @@
+"""Dense convolution of images: as one matrix product, by Winograd's filtering, or by bands of matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from lite_cpu.chains import Chain
+from lite_cpu.kernels.direct import MOST_PLANES, Direct, DirectShape
+from lite_cpu.kernels.gemm import Gemm, GemmShape
+from lite_cpu.kernels.tiles import gemm_tile
+from lite_cpu.lowering.context import Lowering, channels_last_order
+from lite_cpu.lowering.filters import Filters
+from lite_cpu.lowering.window import Window, image_strides, with_close_channels
+from lite_cpu.lowering.winograd import best_tile, winograd
+from lite_cpu.machine import Machine
+from lite_cpu.tensors import Tensor
+
+__all__ = ["Convolution", "dense", "pointwise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """A convolution of images [batch, channels, height, width], and what is done to its result.
+
+    Attributes:
+        window: the geometry.
+        source: the input, with any strides.
+        target: the output; the channels of a pixel are neighbours.
+        bias: one element for each channel of the output.
+        epilogue: what is done to each output element.
+        operands: what the epilogue reads, broadcast to the shape of the target.
+    """
+
+    window: Window
+    source: Tensor
+    target: Tensor
+    bias: Tensor
+    epilogue: Chain
+    operands: tuple[Tensor, ...] = ()
+
+
+def dense(lowering: Lowering, task: Convolution, filters: Filters) -> None:
+    """Emit a convolution by the algorithm that is fastest for it."""
+    if task.target.size == 0:
+        return
+    if task.window.is_pointwise:
+        pointwise(lowering, task, filters.panels(lowering))
+        return
+    exact = lowering.options.exact or filters.elements is None
+    tile = None if exact else best_tile(lowering.machine, task.window, task.source, task.target)
+    if tile is None:
+        direct(lowering, task, filters.panels(lowering))
+    else:
+        winograd(lowering, task, filters, tile)
+
+
+def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
+    """One tap without padding, at any stride: pixels are the rows of a matrix product, read where they are."""
+    window, source, target, operands = task.window, task.source, task.target, task.operands
+    batch, columns, height, width = target.shape
+    for axis, stride, count in ((2, window.strides[0], height), (3, window.strides[1], width)):
+        source = source.slice(axis, 0, count, stride)
+    source = with_close_channels(lowering, source)
+    apart, together = (_tile_time(lowering.machine, n) for n in (width, height * width))
+    if pixels_stride(source) is None and height * apart > 1.1 * together:
+        # Rows too short for the register tile: worth a copy of the pixels that count.
+        copy = lowering.allocate(source.shape, source.dtype, channels_last_order(4))
+        lowering.copy(source, copy)
+        source = copy
+    channels, groups = source.shape[1] // window.groups, window.groups
+    shape = GemmShape(
+        rows=width,
+        depth=channels,
+        columns=columns // groups,
+        a_row=source.strides[3],
+        c_row=target.strides[3],
+        batches=groups,
+        groups=height,
+        a_batch=channels,
+        a_group=source.strides[2],
+        b_batch=weights.strides[0],
+        bias_batch=columns // groups,
+        c_batch=columns // groups,
+        c_group=target.strides[2],
+    )
+    tensors = [source, target, *operands]
+    pixel_strides = [pixels_stride(tensor) for tensor in tensors]
+    even = [stride for stride in pixel_strides if stride is not None]
+    if len(even) == len(tensors):
+        shape = replace(shape, rows=batch * height * width, groups=1, a_row=even[0], c_row=even[1])
+        strides = [(columns // groups * t.strides[1], 0, s) for t, s in zip(operands, even[2:])]
+        emit_gemm(lowering, Gemm(task.epilogue), shape, strides, [source, weights, task.bias, target, *operands])
+        return
+    strides = [(columns // groups * t.strides[1], t.strides[2], t.strides[3]) for t in operands]
+    for image in range(batch):
+        a, c, *extra = (tensor.slice(0, image, 1) for tensor in tensors)
+        emit_gemm(lowering, Gemm(task.epilogue), shape, strides, [a, weights, task.bias, c, *extra])
+
+
+def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
+    """Any window: bands of the input are copied with their border, and multiplied from there."""
+    window, source, target, operands = task.window, task.source, task.target, task.operands
+    planes = 0
+    if 1 < source.shape[1] <= MOST_PLANES and window.groups == 1 and source.strides[1] != 1 and source.strides[3] == 1:
+        planes = source.shape[1]
+    else:
+        source = with_close_channels(lowering, source)
+    batch, all_channels, height, width = source.shape
+    all_columns, out_height, out_width = target.shape[1:]
+    columns = all_columns // window.groups
+    shape = DirectShape(
+        batch=batch,
+        groups=window.groups,
+        height=height,
+        width=width,
+        out_height=out_height,
+        out_width=out_width,
+        top=window.begin[0],
+        left=window.begin[1],
+        channels=all_channels // window.groups,
+        columns=columns,
+        x_batch=source.strides[0],
+        x_row=source.strides[2],
+        x_pixel=source.strides[3],
+        x_channel=source.strides[1],
+        y_batch=target.strides[0],
+        y_row=target.strides[2],
+        y_pixel=target.strides[3],
+        row_stride=window.strides[0],
+        pixel_stride=window.strides[1],
+        row_dilation=window.dilations[0],
+        pixel_dilation=window.dilations[1],
+        window_rows=window.kernel[0],
+        window_pixels=window.kernel[1],
+        b_group=weights.strides[0],
+        band_rows=1,
+        column_block=columns,
+    )
+    shape = _with_blocks(lowering, shape)
+    even = all(t.strides[2] == out_width * t.strides[3] or out_height == 1 for t in (target, *operands))
+    shape = replace(shape, gathered=even and _worth_gathering(lowering.machine, shape))
+    lowering.step(
+        Direct(task.epilogue, planes, shape.gathered),
+        [source, weights, task.bias, target, *operands],
+        shape.params([(*image_strides(t), columns * t.strides[1]) for t in operands]),
+        shape.items,
+        flops=2 * target.size * shape.window_rows * shape.taps * shape.depth,
+        scratch_bytes=shape.scratch_bytes,
+        label="direct",
+    )
+
+
+def _with_blocks(lowering: Lowering, shape: DirectShape) -> DirectShape:
+    """Rows of a band and columns of a work item.
+
+    A band of input takes at most half of the second-level cache, and every thread gets several items: first by
+    lower bands, which copy more rows twice and read the weights more often, then by fewer columns.
+    """
+    machine, threads = lowering.machine, lowering.options.threads
+    panel = gemm_tile(machine)[1] * machine.lanes()
+    height = shape.out_height
+    row_bytes = 4 * shape.row_stride * shape.band_width * shape.channels
+    rows = min(height, max(1, machine.l2_bytes // 2 // max(1, row_bytes)))
+    rows = -(-height // -(-height // rows))
+    shape = replace(shape, band_rows=rows, column_block=-(-shape.columns // panel) * panel)
+    wanted = 1 if threads == 1 else 4 * threads
+    tallest = max(1, 4 * machine.lanes() // shape.out_width)
+    while shape.items < wanted:
+        if shape.band_rows > max(tallest, 2 * shape.window_rows):
+            shape = replace(shape, band_rows=-(-shape.band_rows // 2))
+        elif shape.column_block > panel:
+            shape = replace(shape, column_block=-(-shape.column_block // 2 // panel) * panel)
+        else:
+            break
+    return shape
+
+
+def _worth_gathering(machine: Machine, shape: DirectShape) -> bool:
+    """Whether one product over all pixels of a band is faster than one for each of its rows.
+
+    Copying an element of a window takes as long as three products with a column or so. Measured with AVX2, whose tile
+    has 6 rows: 7x7x512 of stride 2 from 70 to 97 GFLOP/s, 14x14x256 from 99 to 114.
+    """
+    apart = shape.band_rows * _tile_time(machine, shape.out_width)
+    together = _tile_time(machine, shape.band_rows * shape.out_width)
+    return apart > (1.03 + 3 / max(1, shape.columns)) * together
+
+
+def _tile_time(machine: Machine, rows: int) -> int:
+    """Time of a product with so many rows, in rows of a full register tile.
+
+    NOTE: a tile of fewer than about 4 rows takes as long as one of 4: it waits for the latency of its sums.
+    """
+    rest = rows % gemm_tile(machine)[0]
+    return rows - rest + sum(max(count, 4) for count in (4, 2, 1) if rest & count)
+
+
+def pixels_stride(tensor: Tensor) -> int | None:
+    """Elements from one pixel to the next over batch and space: 0 where one serves all, None where uneven."""
+    dims = [(n, s) for axis, (n, s) in enumerate(zip(tensor.shape, tensor.strides)) if axis != 1 and n > 1]
+    if all(s == 0 for _, s in dims):
+        return 0
+    for (_, outer), (count, inner) in pairwise(dims):
+        if outer != count * inner:
+            return None
+    return dims[-1][1]
+
+
+def emit_gemm(
+    lowering: Lowering,
+    kernel: Gemm,
+    shape: GemmShape,
+    operand_strides: Sequence[tuple[int, int, int]],
+    tensors: Sequence[Tensor],
+) -> None:
+    """One step for a product. ``tensors``: A, packed B, bias, C, operands of the epilogue."""
+    # Blocks are cut from all rows; where they are in groups a block has whole groups, or rows of one.
+    everything = replace(shape, rows=shape.groups * shape.rows, groups=1)
+    row_block, column_block = everything.blocks(lowering.machine, lowering.options.threads)
+    group_block = max(1, min(row_block, everything.rows) // shape.rows)
+    lowering.step(
+        kernel,
+        tensors,
+        shape.params(row_block, column_block, operand_strides, group_block),
+        shape.items(row_block, column_block, group_block),
+        flops=shape.flops,
+    )

@@ -1,0 +1,101 @@
+"""Lowering of a depthwise Conv and the pointwise one that follows as one step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lite_core.ir import Node
+from lite_cpu.kernels.depthwise_pointwise import DepthwisePointwise
+from lite_cpu.lowering.context import Lowering, channels_last_order
+from lite_cpu.lowering.depthwise import is_depthwise, plan_depthwise
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.window import window_of
+from lite_cpu.tensors import Tensor
+
+__all__ = ["depthwise_pointwise", "worth_fusing"]
+
+
+def worth_fusing(lowering: Lowering, first: Group, second: Group) -> bool:
+    """Whether ``first``, which only ``second`` reads, should be computed inside of it.
+
+    Both have to be convolutions of images with known weights, the first depthwise, the second pointwise. Then it pays
+    when the image between them does not stay in the second-level cache. Measured on a Zen 4 core with 1 MiB, on those
+    pairs of MobileNet v1 and v2 whose image has 0.6 MiB or more (28x28x192, 28x28x256, 56x56x128, 56x56x144,
+    112x112x32): alone 5 to 19 % faster; inside of the whole models between 3 % slower and 10 % faster, 0.5 to 1.5 % of
+    the model. Where the image has less, the difference is no more than the noise.
+    """
+    if not (_is_convolution_of_images(first.head) and _is_convolution_of_images(second.head)):
+        return False
+    pointwise = window_of(second.head)
+    if not pointwise.is_pointwise or pointwise.strides != (1, 1) or pointwise.groups != 1:
+        return False
+    if any(v is not None and lowering.known(v) is None for v in second.head.inputs[1:]):
+        return False
+    batch, channels, rows, columns = first.output.shape
+    between = batch * channels * rows * columns * first.output.dtype.itemsize
+    return is_depthwise(lowering, first, window_of(first.head)) and between > lowering.machine.l2_bytes // 2
+
+
+def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> None:
+    """Emit ``group``, a pointwise convolution, with its producer; ``target`` has its channels last."""
+    first = group.producer
+    assert first is not None
+    x, (_, w, *rest) = first.head.inputs[0], group.head.inputs
+    assert x is not None
+    assert w is not None
+    source = lowering.tensor(x)
+    # Only its strides count: no step writes it, so it takes no memory of the arena.
+    between = lowering.allocate(first.output.shape, first.output.dtype, channels_last_order(4))
+    plan = plan_depthwise(lowering, first, window_of(first.head), source, between)
+    batch, outputs, rows, columns = target.shape
+    weights = lowering.packed_panels(w)
+    bias = lowering.bias(rest[0] if rest else None, outputs)
+    chain, others = lowering.epilogue(group, target.shape, axis=1)
+    evened = [_evenly_spaced(lowering, tensor) for tensor in others]
+    operands = [tensor for tensor, _ in evened]
+    kinds = tuple(replace(o, spread=t.strides[1] == 0 and outputs > 1) for o, t in zip(chain.operands, operands))
+    kernel = DepthwisePointwise(plan.kernel, replace(chain, operands=kinds))
+    row_bytes = 4 * between.strides[2]
+    band = _band(rows, batch, row_bytes, plan.kernel.tile_rows, lowering.machine.l2_bytes, lowering.options.threads)
+    c_pixel = target.pixel_stride
+    assert c_pixel is not None
+    image, taps, _, *first_operands = plan.tensors
+    pixels = batch * rows * columns
+    lowering.step(
+        kernel,
+        [image, taps, weights, bias, target, *first_operands, *operands],
+        kernel.params(plan.shape, plan.operand_strides, outputs, c_pixel, band, [stride for _, stride in evened]),
+        kernel.items(plan.shape, band),
+        flops=plan.flops + 2 * pixels * plan.shape.channels * outputs,
+        scratch_bytes=band * row_bytes,
+    )
+
+
+def _is_convolution_of_images(node: Node) -> bool:
+    x = node.inputs[0] if node.inputs else None
+    return node.qualified_op == "Conv" and x is not None and len(x.shape) == 4
+
+
+def _band(rows: int, batch: int, row_bytes: int, tile_rows: int, l2_bytes: int, threads: int) -> int:
+    """Rows of a work item: at most an eighth of the second-level cache, and the same amount for every thread.
+
+    An eighth leaves room for the input, the weights and the output, and keeps the packed weights, read once for each
+    band, a small part of what is read.
+    """
+    tallest = max(tile_rows, l2_bytes // 8 // row_bytes // tile_rows * tile_rows)
+    tallest = min(tallest, -(-rows // tile_rows) * tile_rows)
+
+    def rows_of_busiest_thread(band: int) -> int:
+        return -(-batch * -(-rows // band) // threads) * band
+
+    return min(range(tallest, 0, -tile_rows), key=rows_of_busiest_thread)
+
+
+def _evenly_spaced(lowering: Lowering, operand: Tensor) -> tuple[Tensor, int]:
+    """An operand of the epilogue and the distance of its pixels, copied if there is no such number."""
+    stride = operand.slice(1, 0, 1).pixel_stride if operand.strides[1] == 0 else operand.pixel_stride
+    if stride is None:
+        operand = lowering.channels_last(operand)
+        stride = operand.pixel_stride
+    assert stride is not None
+    return operand, stride

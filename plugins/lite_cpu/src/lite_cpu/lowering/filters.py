@@ -1,0 +1,92 @@
+"""The weights of convolutions: views of a constant or of a tensor, and their packed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import Node
+from lite_cpu.kernels.tiles import gemm_tile, pack_columns
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.packing import pack_at_run_time
+from lite_cpu.lowering.window import as_image
+from lite_cpu.tensors import Tensor
+
+__all__ = ["Filters", "filters_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Weights [groups, columns, depth, height, width].
+
+    Attributes:
+        view: where they are.
+        source: the constant that ``view`` is a view of; None where the weights are made by the run.
+    """
+
+    view: Tensor
+    source: Array | None
+
+    @property
+    def elements(self) -> Array | None:
+        """The weights, where they are known before the run."""
+        if self.source is None:
+            return None
+        strides = [s * self.source.itemsize for s in self.view.strides]
+        memory = np.ascontiguousarray(self.source)
+        elements: Array = np.ndarray(self.view.shape, self.source.dtype, memory, self.view.byte_offset, strides)
+        return elements
+
+    def prepared(self, lowering: Lowering, key: Hashable, prepare: Callable[[Array], Array]) -> Tensor:
+        """What ``prepare`` makes of weights that are known; made once in the process for the same ``key``."""
+        elements, source = self.elements, self.source
+        assert elements is not None
+        assert source is not None
+        view = (self.view.shape, self.view.strides, self.view.offset)
+        return lowering.packed((key, view), [source], lambda: prepare(elements))
+
+    def panels(self, lowering: Lowering) -> Tensor:
+        """Matrices [groups, height * width * depth, columns] as panels, see :func:`~lite_cpu.kernels.tiles.pack_panels`; [groups, n]."""
+        groups, columns = self.view.shape[:2]
+        order = (0, 3, 4, 2, 1)
+        if self.source is None:
+            depth = self.view.size // max(1, groups * columns)
+            matrices = lowering.dense(self.view.permute(order)).reshape((groups, depth, columns))
+            assert matrices is not None
+            return pack_at_run_time(lowering, matrices)
+        lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
+
+        def pack(elements: Array) -> Array:
+            depth = elements.size // max(1, groups * columns)
+
+            def matrices_of(part: slice) -> Array:
+                return elements[:, part].transpose(order).reshape(groups, depth, part.stop - part.start)
+
+            return pack_columns(matrices_of, (groups, depth, columns), lanes, vectors)
+
+        return self.prepared(lowering, ("panels", lanes, vectors), pack)
+
+
+def filters_of(lowering: Lowering, node: Node, groups: int, *, transposed: bool = False) -> Filters:
+    """The weights of a convolution with one or two spatial dimensions.
+
+    Args:
+        lowering: where they are used.
+        node: its second input is [columns, depth / groups, ...window].
+        groups: groups of channels.
+        transposed: the input is [depth, columns / groups, ...window].
+    """
+    value = node.inputs[1]
+    assert value is not None
+    tensor = as_image(lowering.tensor(value))
+    first, second, *window = tensor.shape
+    view = tensor.reshape((groups, first // groups, second, *window))
+    if view is None:
+        view = lowering.dense(tensor).reshape((groups, first // groups, second, *window))
+    assert view is not None
+    return Filters(view.permute((0, 2, 1, 3, 4)) if transposed else view, lowering.known(value))

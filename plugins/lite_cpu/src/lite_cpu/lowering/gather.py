@@ -1,0 +1,220 @@
+"""Lowering of operators that read and write elements at indices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from lite_core.errors import ExecutionError
+from lite_core.ir import DType, Node
+
+from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.kernels.bounds import CheckIndices
+from lite_cpu.kernels.gather import GatherElements, GatherRows, Lines
+from lite_cpu.kernels.scatter import ScatterElements, ScatterRows
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.copying import as_bits
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.registry import lowers
+from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.tensors import Tensor
+
+Array = np.ndarray[Any, Any]
+
+#: Elements that one work item should move at least.
+_ITEM_ELEMENTS = 8192
+
+
+def check_indices(lowering: Lowering, node: Node, sizes: tuple[int, ...]) -> None:
+    """Raise for an index out of range: now where the indices are known, else when the program has run.
+
+    Args:
+        lowering: where the check runs.
+        node: its second input are the indices: tuples that address dimensions.
+        sizes: of those dimensions.
+    """
+    value = required_input(node, 1)
+    array = lowering.known(value)
+    if array is None:
+        indices = lowering.dense(lowering.tensor(value))
+        fault, number = lowering.fault(f"{node.describe()}: index {{}} is out of range for {_sized(sizes)}")
+        tuples = indices.size // max(len(sizes), 1) if sizes else 0
+        lowering.step(CheckIndices(value.dtype, len(sizes)), [indices, fault], [tuples, number, *sizes], min(tuples, 1))
+    elif array.size:
+        tuples = array.reshape(-1, len(sizes)) if sizes else array[:0]
+        for size, column in zip(sizes, tuples.T):
+            wrong = column[(column < -size) | (column >= size)]
+            if wrong.size:
+                raise ExecutionError(f"{node.describe()}: index {wrong[0]} is out of range for {_sized((size,))}")
+
+
+def _sized(sizes: tuple[int, ...]) -> str:
+    return f"a dimension of {sizes[0]}" if len(sizes) == 1 else f"dimensions of {', '.join(map(str, sizes))}"
+
+
+@lowers("Gather")
+def gather(lowering: Lowering, group: Group) -> None:
+    """A view where the indices are known and evenly spaced, else rows copied one by one."""
+    node, y = group.head, group.output
+    x, indices = required_input(node), required_input(node, 1)
+    source = lowering.tensor(x)
+    axis = attributes_of(node)["axis"] % source.rank
+    check_indices(lowering, node, (source.shape[axis],))
+    known = lowering.known(indices)
+    spaced = None if known is None else evenly_spaced(known, source.shape[axis])
+    if spaced is not None:
+        first, step = spaced
+        stride = source.strides[axis]
+        spread = [step * stride * prod(indices.shape[i + 1 :]) for i in range(len(indices.shape))]
+        strides = (*source.strides[:axis], *spread, *source.strides[axis + 1 :])
+        lowering.bind(y, replace(source, shape=tuple(y.shape), strides=strides, offset=source.offset + first * stride))
+        return
+    outer = prod(source.shape[:axis])
+    row = prod(source.shape[axis + 1 :])
+    _gather_rows(lowering, group, source, outer, (source.shape[axis],), (row,), 0)
+
+
+def evenly_spaced(indices: Array, size: int) -> tuple[int, int] | None:
+    """First index and step, where the indices of an axis of ``size`` can be written so."""
+    if not indices.size:
+        return None
+    flat = indices.reshape(-1).astype(np.int64)
+    flat = np.where(flat < 0, flat + size, flat)
+    steps = np.diff(flat)
+    if steps.size and (steps != steps[0]).any():
+        return None
+    return int(flat[0]), int(steps[0]) if steps.size else 1
+
+
+@lowers("GatherND")
+def gather_nd(lowering: Lowering, group: Group) -> None:
+    """Rows at index tuples, one batch entry after another."""
+    node = group.head
+    x, indices = required_input(node), required_input(node, 1)
+    source = lowering.tensor(x)
+    batch = attributes_of(node)["batch_dims"]
+    depth = indices.shape[-1]
+    sizes = source.shape[batch : batch + depth]
+    check_indices(lowering, node, sizes)
+    strides = tuple(prod(source.shape[d + 1 :]) for d in range(batch, batch + depth))
+    outer = prod(source.shape[:batch])
+    _gather_rows(lowering, group, source, outer, sizes, strides, prod(indices.shape[batch:]))
+
+
+def _gather_rows(
+    lowering: Lowering,
+    group: Group,
+    source: Tensor,
+    outer: int,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    index_outer: int,
+) -> None:
+    """Rows of a dense source at index tuples; see :meth:`GatherRows.params`."""
+    value, y = required_input(group.head, 1), group.output
+    source, indices = lowering.dense(source), lowering.dense(lowering.tensor(value))
+    target = lowering.target(y)
+    result = target if target.is_dense else lowering.allocate(y.shape, y.dtype)
+    source_outer = source.size // max(outer, 1)
+    length = source_outer // max(prod(sizes), 1)
+    rows = result.size // max(length, 1)
+    if rows and source.size:
+        lowering.step(
+            GatherRows(y.dtype.itemsize, value.dtype, len(sizes)),
+            [as_bits(source), indices, as_bits(result)],
+            GatherRows.params(length, rows // outer, source_outer, index_outer, sizes, strides),
+            rows if length else 0,
+            max(1, _ITEM_ELEMENTS // max(length, 1)),
+        )
+    if result is not target:
+        lowering.copy(result, target)
+
+
+@lowers("GatherElements")
+def gather_elements(lowering: Lowering, group: Group) -> None:
+    """One element for each index, from its own line along the axis."""
+    node, y = group.head, group.output
+    x, index_value = required_input(node), required_input(node, 1)
+    source, indices = lowering.tensor(x), lowering.dense(lowering.tensor(index_value))
+    axis = attributes_of(node)["axis"] % source.rank
+    check_indices(lowering, node, (source.shape[axis],))
+    target = lowering.target(y)
+    result = target if target.is_dense else lowering.allocate(y.shape, y.dtype)
+    count = y.shape[axis]
+    lowering.step(
+        GatherElements(y.dtype.itemsize, index_value.dtype, Lines(source.rank - 1)),
+        [as_bits(source), indices, as_bits(result)],
+        Lines.params(axis, indices.shape, indices.strides, source.shape[axis], source.strides),
+        result.size // max(count, 1) if count else 0,
+        max(1, _ITEM_ELEMENTS // max(count, 1)),
+    )
+    if result is not target:
+        lowering.copy(result, target)
+
+
+# **** scatters ****
+
+
+def refuse_scatter(node: Node) -> str | None:
+    """A reduction adds up in the element type, where the reference of 16-bit floats does so in float32."""
+    x = required_input(node)
+    if attributes_of(node)["reduction"] != "none" and x.dtype.is_half:
+        return f"{node.op} with a reduction on {x.dtype}: the CPU kernels would round after every update"
+    return None
+
+
+def _reduction(node: Node, dtype: DType) -> Chain:
+    """What becomes of an element (value 0) and its update (value 1)."""
+    ops = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+    reduction = attributes_of(node)["reduction"]
+    if reduction == "none":
+        return Chain(Operand(DType(f"uint{8 * dtype.itemsize}")))
+    return Chain(Operand(dtype), (Operand(dtype),), (Apply(ops[reduction], (0, 1), dtype),))
+
+
+@lowers("ScatterElements", refuse=refuse_scatter)
+def scatter_elements(lowering: Lowering, group: Group) -> None:
+    """A copy of the data, then updates along lines of the axis."""
+    node = group.head
+    x, index_value, update_value = (required_input(node, i) for i in range(3))
+    result = lowering.target(group.output)
+    axis = attributes_of(node)["axis"] % result.rank
+    check_indices(lowering, node, (result.shape[axis],))
+    lowering.copy(lowering.tensor(x), result)
+    indices, updates = (lowering.dense(lowering.tensor(v)) for v in (index_value, update_value))
+    count = indices.shape[axis]
+    lowering.step(
+        ScatterElements(_reduction(node, x.dtype), index_value.dtype, Lines(result.rank - 1)),
+        [result, indices, updates],
+        Lines.params(axis, indices.shape, indices.strides, result.shape[axis], result.strides),
+        indices.size // max(count, 1) if count else 0,
+        max(1, _ITEM_ELEMENTS // max(count, 1)),
+    )
+
+
+@lowers("ScatterND", refuse=refuse_scatter)
+def scatter_nd(lowering: Lowering, group: Group) -> None:
+    """A copy of the data, then rows updated in the order of the index tuples."""
+    node, y = group.head, group.output
+    x, index_value, update_value = (required_input(node, i) for i in range(3))
+    target = lowering.target(y)
+    result = target if target.is_dense else lowering.allocate(y.shape, y.dtype)
+    lowering.copy(lowering.tensor(x), result)
+    indices, updates = (lowering.dense(lowering.tensor(v)) for v in (index_value, update_value))
+    depth = indices.shape[-1]
+    sizes = result.shape[:depth]
+    check_indices(lowering, node, sizes)
+    length = prod(result.shape[depth:])
+    strides = [prod(result.shape[d + 1 :]) for d in range(depth)]
+    tuples = prod(indices.shape[:-1])
+    column_block = max(64, _ITEM_ELEMENTS // max(tuples, 1))
+    lowering.step(
+        ScatterRows(_reduction(node, x.dtype), index_value.dtype, depth),
+        [result, indices, updates],
+        [length, column_block, tuples, *sizes, *strides],
+        -(-length // column_block) if tuples and result.size else 0,
+    )
+    if result is not target:
+        lowering.copy(result, target)

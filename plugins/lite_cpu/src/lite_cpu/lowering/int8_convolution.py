@@ -1,0 +1,185 @@
+"""Lowering of ConvInteger, with what follows it fused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lite_core.ir import Node
+from lite_cpu.kernels.conv_int8 import ConvInt8, ConvInt8Shape
+from lite_cpu.kernels.depthwise_int8 import DepthwiseInt8, DepthwiseInt8Shape, pack_depthwise_int8
+from lite_cpu.kernels.int8_tiles import LeftSide
+from lite_cpu.kernels.tiles import gemm_tile
+from lite_cpu.lowering.context import Lowering, channels_last_order
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.int8_operands import (
+    Layout,
+    RightSide,
+    choose_form,
+    is_single,
+    less_zero_point,
+    pack_at_run_time,
+    pack_known,
+    zero_point,
+)
+from lite_cpu.lowering.int8_products import ITEM_OPERATIONS, emit_int8_product
+from lite_cpu.lowering.registry import lowers
+from lite_cpu.lowering.shape import input_of, required_input
+from lite_cpu.lowering.window import Window, as_image, image_strides, window_of, with_close_channels
+from lite_cpu.tensors import Tensor
+
+__all__ = ["refuse_conv_integer"]
+
+
+def refuse_conv_integer(node: Node) -> str | None:
+    x = required_input(node)
+    if x.shape is None or len(x.shape) not in (3, 4):
+        return f"{node.op} over other than one or two spatial dimensions"
+    return None
+
+
+@lowers("ConvInteger", refuse=refuse_conv_integer, epilogue=True)
+def conv_integer(lowering: Lowering, group: Group) -> None:
+    """Convolution of bytes; the result has its channels last."""
+    node = group.head
+    order = channels_last_order(len(group.output.shape))
+    target = lowering.target(group.output, order)
+    written = target if target.is_channels_last else lowering.allocate(target.shape, target.dtype, order)
+    if target.size:
+        window = window_of(node)
+        source = with_close_channels(lowering, as_image(lowering.tensor(required_input(node))))
+        w, zero = node.inputs[1], input_of(node, 3)
+        known = lowering.known(w) is not None and (zero is None or lowering.known(zero) is not None)
+        if known and 1 < window.groups == source.shape[1] == written.shape[1]:
+            _depthwise(lowering, group, window, source, as_image(written))
+        else:
+            emit = _pointwise if window.is_pointwise else _dense
+            emit(lowering, group, window, source, as_image(written))
+    if written is not target:
+        lowering.copy(written, target)
+
+
+def _conv_weights(lowering: Lowering, node: Node, window: Window) -> RightSide:
+    w, zero = node.inputs[1], input_of(node, 3)
+    assert w is not None
+    columns, channels, *_ = w.shape
+    groups, (height, width) = window.groups, window.kernel
+    # A dilation tears the rows of a window apart.
+    runs, depth = (height, width * channels) if window.dilations[1] == 1 else (height * width, channels)
+    zero_shape = () if is_single(zero) else (columns, *(1 for _ in w.shape[1:]))
+    form = choose_form(lowering, w, zero, zero_shape)
+    split, order = (groups, columns // groups, channels, height, width), (0, 3, 4, 2, 1)
+    array, point = lowering.known(w), lowering.known(zero)
+    if array is not None and (zero is None or point is not None):
+        layout = Layout(split, order, (groups, runs, depth, columns // groups))
+        return pack_known(lowering, array, point, zero_shape, form, layout)
+    seen = lowering.dense(lowering.tensor(w)).reshape(split)
+    assert seen is not None
+    ordered = lowering.allocate(tuple(split[a] for a in order), w.dtype)
+    lowering.copy(seen.permute(order), ordered)
+    matrices = ordered.reshape((groups, runs, depth, columns // groups))
+    assert matrices is not None
+    points = zero_point(lowering, zero, w.dtype)
+    dense = lowering.dense(points)
+    strides = (0, 0) if is_single(zero) else (columns // groups, 1)
+    flat = replace(dense, shape=(groups, columns // groups), strides=strides)
+    return pack_at_run_time(lowering, matrices, flat, form)
+
+
+def _pointwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:
+    """One tap without padding, at any stride: pixels are the rows of a matrix product for each group."""
+    x = required_input(group.head)
+    right = _conv_weights(lowering, group.head, window)
+    epilogue, others = lowering.epilogue(group, group.output.shape, axis=1)
+    for axis, stride, count in ((2, window.strides[0], target.shape[2]), (3, window.strides[1], target.shape[3])):
+        source = source.slice(axis, 0, count, stride)
+
+    def by_group(tensor: Tensor) -> Tensor:
+        """[batch, channels, height, width] as [groups, batch, height, width, channels of a group]."""
+        (batch, channels, height, width), (sn, sc, sh, sw) = tensor.shape, tensor.strides
+        each = channels // window.groups
+        return replace(
+            tensor, shape=(window.groups, batch, height, width, each), strides=(each * sc, sn, sh, sw, sc)
+        )
+
+    c, a, *operands = (by_group(t) for t in (target, source, *map(as_image, others)))
+    loops = c.shape[:-1]
+    zero = zero_point(lowering, input_of(group.head, 2), x.dtype)
+    emit_int8_product(
+        lowering, LeftSide(x.dtype, right.form), epilogue, c, a, replace(zero, shape=loops, strides=(0,) * 4), right,
+        (right.panels.shape[1], 0, 0, 0), operands,
+    )  # fmt: skip
+
+
+def _dense(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:
+    """Any window: bands of the input are copied with their border, and multiplied from there."""
+    x = required_input(group.head)
+    right = _conv_weights(lowering, group.head, window)
+    epilogue, others = lowering.epilogue(group, group.output.shape, axis=1)
+    operands = [as_image(tensor) for tensor in others]
+    batch, all_channels, height, width = source.shape
+    all_columns, out_height, out_width = target.shape[1:]
+    columns = all_columns // window.groups
+    shape = ConvInt8Shape(
+        batch, window.groups, height, width, out_height, out_width, *window.begin,
+        all_channels // window.groups, columns, *image_strides(source), *image_strides(target),
+        *window.strides, *window.dilations, *window.kernel, right.panels.shape[1],
+        band_rows=1, column_block=columns,
+    )  # fmt: skip
+    shape = _with_blocks(lowering, shape, right.form.left.itemsize)
+    zero = zero_point(lowering, input_of(group.head, 2), x.dtype)
+    lowering.step(
+        ConvInt8(LeftSide(x.dtype, right.form), epilogue),
+        [source, zero, right.panels, right.sums, target, *operands],
+        shape.params([(*image_strides(t), columns * t.strides[1]) for t in operands]),
+        shape.items,
+        flops=2 * target.size * shape.window_rows * shape.taps * shape.depth,
+        scratch_bytes=shape.scratch_bytes(right.form.left.itemsize),
+    )
+
+
+def _with_blocks(lowering: Lowering, shape: ConvInt8Shape, itemsize: int) -> ConvInt8Shape:
+    """Rows of a band and columns of a work item: a band stays in the cache, and every thread gets several."""
+    machine, threads = lowering.machine, lowering.options.threads
+    panel = gemm_tile(machine)[1] * machine.lanes()
+    row_bytes = itemsize * shape.row_stride * shape.band_width * shape.channels
+    rows = min(shape.out_height, max(1, machine.l2_bytes // 4 // max(1, row_bytes)))
+    shape = replace(shape, band_rows=rows, column_block=-(-shape.columns // panel) * panel)
+    wanted = 1 if threads == 1 else 4 * threads
+    while shape.items < wanted:
+        if shape.band_rows > 2 * shape.window_rows:
+            shape = replace(shape, band_rows=-(-shape.band_rows // 2))
+        elif shape.column_block > panel:
+            shape = replace(shape, column_block=-(-shape.column_block // 2 // panel) * panel)
+        else:
+            break
+    return shape
+
+
+def _depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:
+    """One input channel and one output channel in each group."""
+    node = group.head
+    x = required_input(node)
+    w, zero = lowering.known(node.inputs[1]), lowering.known(input_of(node, 3))
+    assert w is not None
+    weights, lanes = w, lowering.machine.lanes()
+    point = None if zero is None else zero.reshape((-1, *(1 for _ in w.shape[1:])))
+    packed = lowering.packed(
+        ("int8 depthwise", lanes), [w] if zero is None else [w, zero],
+        lambda: pack_depthwise_int8(less_zero_point(weights, point), lanes),
+    )  # fmt: skip
+    epilogue, others = lowering.epilogue(group, group.output.shape, axis=1)
+    operands = [as_image(tensor) for tensor in others]
+    batch, channels, height, width = source.shape
+    shape = DepthwiseInt8Shape(
+        batch, height, width, *target.shape[2:], channels, *image_strides(source), *image_strides(target),
+        *window.begin, *window.kernel, *window.strides, *window.dilations, packed.shape[1],
+    )  # fmt: skip
+    flops = 2 * target.size * window.kernel[0] * window.kernel[1]
+    lowering.step(
+        DepthwiseInt8(x.dtype, epilogue),
+        [source, zero_point(lowering, input_of(node, 2), x.dtype), packed, target, *operands],
+        shape.params([image_strides(t) for t in operands]),
+        shape.items,
+        max(1, ITEM_OPERATIONS * shape.items // max(1, flops)),
+        flops=flops,
+    )

@@ -1,0 +1,138 @@
+"""The operands of 8-bit products: how weights are multiplied and packed, zero points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import DType, Value
+from lite_cpu.kernels.integer_dots import INT16_PAIRS, DotForm, byte_form, pack_dots, packed_size
+from lite_cpu.kernels.packing_int8 import PackInt8
+from lite_cpu.kernels.tiles import gemm_tile
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.tensors import Tensor
+
+__all__ = [
+    "Layout",
+    "RightSide",
+    "choose_form",
+    "is_single",
+    "less_zero_point",
+    "pack_at_run_time",
+    "pack_known",
+    "zero_point",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RightSide:
+    """The right matrices, packed: [batches, n], and the sums of their columns [batches, columns]."""
+
+    form: DotForm
+    panels: Tensor
+    sums: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How an array of weights becomes matrices: seen in the shape ``split``, its dimensions put in ``order``.
+
+    ``matrices`` is the shape then: [batches, runs, depth, columns].
+    """
+
+    split: tuple[int, ...]
+    order: tuple[int, ...]
+    matrices: tuple[int, int, int, int]
+
+    def apply(self, weights: Array) -> Array:
+        return weights.reshape(self.split).transpose(self.order).reshape(self.matrices)
+
+
+def is_single(value: Value | None) -> bool:
+    """Whether a scale or a zero point is one number, or left out."""
+    return value is None or value.shape in ((), (1,))
+
+
+def _fits_bytes(w: Array, zero: Array | None) -> bool:
+    """Whether weights less their zero point are int8."""
+    middle = 0 if w.dtype == np.int8 else 128
+    if w.size == 0 or (np.all(zero == middle) if zero is not None else middle == 0):
+        return True
+    difference = w.astype(np.int16) - (0 if zero is None else zero.astype(np.int16))
+    return bool(difference.min() >= -128 and difference.max() <= 127)
+
+
+def less_zero_point(w: Array, zero: Array | None) -> Array:
+    return np.asarray(w.astype(np.int16) if zero is None else w.astype(np.int16) - zero.astype(np.int16))
+
+
+def choose_form(lowering: Lowering, w: Value, zero: Value | None, zero_shape: tuple[int, ...]) -> DotForm:
+    """Bytes where the machine multiplies them and the weights less their zero point surely are some."""
+    bytes_ = byte_form(lowering.machine)
+    array, point = lowering.known(w), lowering.known(zero)
+    if bytes_ is None or (zero is not None and point is None):
+        return INT16_PAIRS
+    point = None if point is None else point.reshape(zero_shape)
+    if array is None:
+        array = np.zeros((1,) * max(1, len(zero_shape)), w.dtype.numpy)
+        middle = 0 if w.dtype is DType.INT8 else 128
+        fits = np.all(point == middle) if point is not None else middle == 0
+    else:
+        fits = _fits_bytes(array, point)
+    return bytes_ if fits else INT16_PAIRS
+
+
+def pack_known(
+    lowering: Lowering,
+    w: Array,
+    zero: Array | None,
+    zero_shape: tuple[int, ...],
+    form: DotForm,
+    layout: Layout,
+) -> RightSide:
+    """Panels of constants, made once in the process.
+
+    Args:
+        lowering: where they are used.
+        w: the weights.
+        zero: their zero point, which broadcasts once it has the shape ``zero_shape``.
+        zero_shape: that shape.
+        form: how they are multiplied.
+        layout: how the weights become matrices.
+    """
+    lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
+
+    def matrices() -> Array:
+        return layout.apply(less_zero_point(w, None if zero is None else zero.reshape(zero_shape)))
+
+    sources = [w] if zero is None else [w, zero]
+    key = (form, layout, zero_shape)
+    panels = lowering.packed(
+        ("int8 panels", *key, lanes, vectors), sources, lambda: pack_dots(matrices(), form, lanes, vectors)
+    )
+    sums = lowering.packed(("int8 sums", *key), sources, lambda: matrices().sum((1, 2), dtype=np.int32))
+    return RightSide(form, panels, sums)
+
+
+def pack_at_run_time(lowering: Lowering, b: Tensor, zero: Tensor, form: DotForm) -> RightSide:
+    """Panels of ``b`` [batches, runs, depth, columns]; ``zero`` is [batches, columns], with any strides."""
+    batches, runs, depth, columns = b.shape
+    lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
+    size = packed_size(form, runs, depth, columns, lanes)
+    panels = lowering.allocate((batches, size), form.right)
+    sums = lowering.allocate((batches, columns), DType.INT32)
+    zero_strides = (zero.strides[0], zero.strides[1])
+    lowering.step(
+        PackInt8(b.dtype, form), [b, zero, panels, sums], PackInt8.params(b.shape, b.strides, zero_strides, size),
+        batches * -(-columns // (lanes * vectors)),
+    )  # fmt: skip
+    return RightSide(form, panels, sums)
+
+
+def zero_point(lowering: Lowering, zero: Value | None, dtype: DType) -> Tensor:
+    """A zero point as a tensor, 0 where it is left out."""
+    return lowering.constant(np.zeros((), dtype.numpy)) if zero is None else lowering.tensor(zero)

@@ -1,0 +1,219 @@
+"""Lowering of MatMul and Gemm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from lite_core import ops
+from lite_core.ir import DType, Node, Value
+
+from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.kernels.elementwise import collapse
+from lite_cpu.kernels.plain_matmul import PlainMatMul
+from lite_cpu.lowering.attention import AttentionGroup, attention
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.narrow_weights import stored_weights
+from lite_cpu.lowering.packing import pack_at_run_time, pack_constant
+from lite_cpu.lowering.products import Panels, Tail, emit_product, insert_axis, rows_contiguous
+from lite_cpu.lowering.registry import lowers
+from lite_cpu.tensors import Tensor
+
+__all__ = ["panels_at_run_time", "product_to"]
+
+F32 = DType.FLOAT32
+_PLAIN = (DType.FLOAT64, DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
+
+
+def refuse_gemm(node: Node) -> str | None:
+    a = node.inputs[0]
+    assert a is not None
+    return None if a.dtype is F32 else f"{node.op} on {a.dtype}: the CPU kernels compute in float32"
+
+
+def refuse_matmul(node: Node) -> str | None:
+    a = node.inputs[0]
+    assert a is not None
+    return None if a.dtype in _PLAIN else refuse_gemm(node)
+
+
+@lowers("MatMul", refuse=refuse_matmul, epilogue=True)
+def matmul(lowering: Lowering, group: Group) -> None:
+    """Stacks of matrices that broadcast; a vector is a matrix of one row (left) or of one column (right)."""
+    if isinstance(group, AttentionGroup):
+        attention(lowering, group)
+        return
+    left, right = group.head.inputs[0], group.head.inputs[1]
+    assert left is not None and right is not None
+    if left.dtype is not F32:
+        plain_matmul(lowering, group)
+        return
+    a = _as_matrix(lowering.tensor(left), 0)
+    array = lowering.known(right)
+    if array is None:
+        panels = panels_at_run_time(lowering, _as_matrix(lowering.tensor(right), 1))
+    else:
+        *batch, depth, columns = array.shape if array.ndim > 1 else (*array.shape, 1)
+        dtype = stored_weights(lowering, array, prod(a.shape[:-1]))
+        packed = pack_constant(lowering, array, transposed=array.ndim == 1, dtype=dtype)
+        panels = Panels.of(packed, batch, depth, columns)
+    product_to(lowering, group, a, panels, vectors=(len(left.shape) == 1, len(right.shape) == 1))
+
+
+@lowers("Gemm", refuse=refuse_gemm, epilogue=True)
+def gemm(lowering: Lowering, group: Group) -> None:
+    """``alpha * A' * B' + beta * C``: alpha goes into a constant B, C where it can into the bias."""
+    node = group.head
+    attributes = ops.get(node).attributes_of(node)
+    left, right, result = node.inputs[0], node.inputs[1], node.outputs[0]
+    addend = node.inputs[2] if len(node.inputs) > 2 and attributes["beta"] != 0 else None
+    assert left is not None and right is not None and result is not None
+    alpha, beta, transposed = attributes["alpha"], attributes["beta"], bool(attributes["transB"])
+    a = lowering.tensor(left)
+    if attributes["transA"]:
+        a = a.permute((1, 0))
+    rows, columns = result.shape
+    array = lowering.known(right)
+    if array is None:
+        b = lowering.tensor(right)
+        panels = panels_at_run_time(lowering, b.permute((1, 0)) if transposed else b)
+    else:
+        dtype = stored_weights(lowering, array, rows, scale=alpha)
+        packed = pack_constant(lowering, array, transposed=transposed, scale=alpha, dtype=dtype)
+        panels = Panels.of(packed, (), a.shape[1], columns)
+        alpha = 1.0
+    bias = None
+    if addend is not None and alpha == 1 and prod(addend.shape[:-1]) == 1:
+        bias = _bias(lowering, addend, beta, columns)
+    if bias is not None:
+        addend = None
+    product_to(lowering, group, a, panels, bias=bias, before=_scaled_sum(lowering, alpha, beta, addend, (rows, columns)))
+
+
+def _bias(lowering: Lowering, addend: Value, beta: float, columns: int) -> Tensor | None:
+    """C as one number for each column, None where that takes a computation in every run."""
+    array = lowering.known(addend)
+    if array is not None:
+        return lowering.constant(np.broadcast_to(array.reshape(-1) * np.float32(beta), (columns,)))
+    if beta != 1 or prod(addend.shape) != columns:
+        return None
+    return lowering.dense(lowering.tensor(addend)).reshape((columns,))
+
+
+def _scaled_sum(
+    lowering: Lowering, alpha: float, beta: float, addend: Value | None, shape: tuple[int, int]
+) -> Tail:
+    """``alpha * x + beta * addend`` as a chain."""
+    operands: list[Tensor] = []
+    steps: list[tuple[str, int, int]] = []  # operands by number from 1 on, results of earlier steps by -1, -2...
+
+    def number(value: float) -> int:
+        operands.append(lowering.constant(np.full((1, 1), value, np.float32)).expand(shape))
+        return len(operands)
+
+    x = 0
+    if alpha != 1:
+        steps.append(("Mul", 0, number(alpha)))
+        x = -len(steps)
+    if addend is not None:
+        operands.append(rows_contiguous(lowering, lowering.tensor(addend)).expand(shape))
+        y = len(operands)
+        if beta != 1:
+            steps.append(("Mul", y, number(beta)))
+            y = -len(steps)
+        steps.append(("Add", x, y))
+    resolved = [tuple(i if i >= 0 else len(operands) - i for i in (a, b)) for _, a, b in steps]
+    applied = tuple(Apply(op, inputs, F32) for (op, _, _), inputs in zip(steps, resolved))
+    spread = (Operand(F32, t.strides[-1] == 0 and shape[-1] > 1) for t in operands)
+    return Tail(Chain(Operand(F32), tuple(spread), applied), tuple(operands))
+
+
+def panels_at_run_time(lowering: Lowering, b: Tensor) -> Panels:
+    """Panels of [*batch, depth, columns] with any strides; matrices that repeat are packed once."""
+    *batch, depth, columns = b.shape
+    once = replace(b, shape=tuple(1 if s == 0 else n for n, s in zip(batch, b.strides)) + b.shape[-2:])
+    flat = once.reshape((prod(once.shape[:-2]), depth, columns))
+    if flat is None:
+        flat = lowering.dense(once).reshape((prod(once.shape[:-2]), depth, columns))
+    assert flat is not None
+    return Panels.of(pack_at_run_time(lowering, flat), once.shape[:-2], depth, columns)
+
+
+def product_to(
+    lowering: Lowering,
+    group: Group,
+    a: Tensor,
+    panels: Panels,
+    *,
+    bias: Tensor | None = None,
+    before: Tail | None = None,
+    vectors: tuple[bool, bool] = (False, False),
+) -> None:
+    """Write the output of a group: a product, then ``before``, then the group's tail.
+
+    Args:
+        lowering: where the steps go.
+        group: its head is the product.
+        a: [*batch, rows, depth].
+        panels: the right operand.
+        bias: [columns], or None for zeros.
+        before: what the head itself does to elements of the product.
+        vectors: whether the left and the right operand are vectors, whose dimension the result lacks.
+    """
+    shape = tuple(group.output.shape) or (1,)
+    chain, operands = lowering.epilogue(group, shape, len(shape) - 1)
+    target = lowering.target(group.output)
+
+    def as_matrix(tensor: Tensor) -> Tensor:
+        tensor = replace(tensor, shape=shape, strides=tensor.strides or (1,))
+        left, right = vectors
+        if left:
+            return insert_axis(tensor, tensor.rank - 1)
+        return insert_axis(tensor, tensor.rank) if right else tensor
+
+    c = as_matrix(target)
+    written = c if c.strides[-1] == 1 or c.shape[-1] == 1 else lowering.allocate(c.shape, c.dtype)
+    tail = Tail(chain, tuple(as_matrix(t) for t in operands))
+    if before is not None:
+        tail = Tail(before.chain.then(chain), (*before.operands, *tail.operands))
+    emit_product(
+        lowering, rows_contiguous(lowering, a), panels, bias or lowering.bias(None, panels.columns), written, tail
+    )
+    if written is not c:
+        lowering.copy(written, c)
+
+
+def plain_matmul(lowering: Lowering, group: Group) -> None:
+    """Integers and float64: the product first, then what follows it in a step of its own."""
+    left, right, result = group.head.inputs[0], group.head.inputs[1], group.head.outputs[0]
+    assert left is not None and right is not None and result is not None
+    target = lowering.target(group.output)
+    product = lowering.allocate(tuple(result.shape), result.dtype) if group.tail else target
+    c = product
+    if len(left.shape) == 1:
+        c = insert_axis(c, max(0, c.rank - 1))
+    if len(right.shape) == 1:
+        c = insert_axis(c, c.rank)
+    a, b = _as_matrix(lowering.tensor(left), 0), _as_matrix(lowering.tensor(right), 1)
+    batch = c.shape[:-2]
+    tensors = [c, a.expand((*batch, *a.shape[-2:])), b.expand((*batch, *b.shape[-2:]))]
+    sizes, strides = collapse([replace(t, shape=batch, strides=t.strides[:-2]) for t in tensors])
+    rows, columns, depth = c.shape[-2], c.shape[-1], a.shape[-1]
+    inner = [(t.strides[-2], t.strides[-1]) for t in tensors]
+    if c.size:
+        lowering.step(
+            PlainMatMul(result.dtype, len(sizes)), tensors,
+            PlainMatMul.params(rows, columns, depth, inner, sizes, strides),
+            prod(sizes) * rows, flops=2 * c.size * depth,
+        )  # fmt: skip
+    if group.tail:
+        chain, reads = lowering.chain(result, group.tail)
+        lowering.elementwise(chain, [product, *map(lowering.tensor, reads)], target)
+
+
+def _as_matrix(tensor: Tensor, position: int) -> Tensor:
+    """A vector with another dimension of size 1 before (position 0) or after it (1)."""
+    return insert_axis(tensor, position) if tensor.rank == 1 else tensor

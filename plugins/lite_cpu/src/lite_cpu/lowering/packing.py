@@ -1,0 +1,82 @@
+"""The second operand of matrix products, as panels: constants once, other values in every run."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import DType
+
+from lite_cpu.kernels.packing import Contiguous, Pack
+from lite_cpu.kernels.tiles import gemm_tile, pack_panels
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.machine import Machine
+from lite_cpu.tensors import Tensor
+
+__all__ = ["pack_at_run_time", "pack_constant", "panel_elements"]
+
+Array = np.ndarray[Any, Any]
+
+#: Elements that a work item should have at least.
+_ITEM_ELEMENTS = 8192
+
+
+def panel_elements(machine: Machine, depth: int, columns: int) -> int:
+    """Elements of the panels of one matrix: its columns are filled up to whole vectors."""
+    lanes = machine.lanes()
+    return depth * -(-columns // lanes) * lanes
+
+
+def pack_constant(
+    lowering: Lowering, array: Array, *, transposed: bool = False, scale: float = 1.0, dtype: DType = DType.FLOAT32
+) -> Tensor:
+    """Panels of a constant [..., depth, columns], times ``scale``, made once in the process.
+
+    Args:
+        lowering: where the panels are used.
+        array: float32; all dimensions before the last two are batches. A vector counts as one row.
+        transposed: ``array`` is [..., columns, depth].
+        scale: multiplies every element.
+        dtype: the float that the panels are rounded to.
+
+    Returns:
+        [batches, n], see :func:`~lite_cpu.kernels.tiles.pack_panels`.
+    """
+    lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
+    key: Hashable = ("matrix", transposed, scale, dtype, lanes, vectors)
+
+    def pack() -> Array:
+        matrices = array.reshape(prod(array.shape[:-2]), *(1, *array.shape)[-2:])
+        matrices = matrices.swapaxes(1, 2) if transposed else matrices
+        panels = pack_panels(matrices if scale == 1 else matrices * np.float32(scale), lanes, vectors)
+        return panels.astype(dtype.numpy, copy=False)
+
+    return lowering.packed(key, [array], pack)
+
+
+def pack_at_run_time(lowering: Lowering, b: Tensor) -> Tensor:
+    """Emit a step that makes panels of ``b`` [batches, depth, columns], float32 with any strides.
+
+    Returns:
+        [batches, n], as :func:`~lite_cpu.kernels.tiles.pack_panels` lays it out.
+    """
+    batches, depth, columns = b.shape
+    size = panel_elements(lowering.machine, depth, columns)
+    packed = lowering.allocate((batches, size), b.dtype)
+    if b.size == 0:
+        return packed
+    batch_stride, depth_stride, column_stride = b.strides
+    width = lowering.machine.lanes() * gemm_tile(lowering.machine)[1]
+    column_block = -(-max(1, _ITEM_ELEMENTS // depth) // width) * width
+    items = batches * -(-columns // column_block)
+    lowering.step(
+        Pack(Contiguous.of(depth_stride, 1 if columns == 1 else column_stride)),
+        [b, packed],
+        Pack.params(depth, columns, (batch_stride, depth_stride, column_stride), size, column_block),
+        items,
+        max(1, _ITEM_ELEMENTS // (depth * min(columns, column_block))),
+    )
+    return packed

@@ -1,0 +1,87 @@
+"""Lowering of pools over windows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lite_core.ir import Node
+from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows
+from lite_cpu.kernels.pooling import AVERAGE, MAXIMUM, NORMS, WINDOW_NUMBERS, Pool
+from lite_cpu.lowering.context import Lowering, channels_last_order
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.registry import lowers
+from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.window import as_image, with_close_channels
+from lite_cpu.tensors import Tensor
+
+#: Windows of at most so many elements are unrolled.
+_LARGEST_UNROLLED = 9
+
+#: Elements that a thread should get at least.
+_ITEM_ELEMENTS = 8192
+
+_ONE_ROW = WindowAxis(kernel=1, stride=1, dilation=1, begin=0, end=0, size=1, count=1)
+
+
+def refuse_pool(node: Node) -> str | None:
+    if len(node.outputs) > 1 and node.outputs[1] is not None:
+        return "MaxPool with indices: the CPU kernels give only the maxima"
+    spatial = len(node.attributes.get("kernel_shape", ()))  # type: ignore[arg-type]
+    if spatial > 2:
+        return f"{node.op} over {spatial} spatial dimensions: the CPU kernels have one or two"
+    if node.op == "LpPool" and node.attributes.get("p", 2) not in NORMS:
+        return f"LpPool of order p={node.attributes['p']}: the CPU kernels have orders 1 and 2"
+    return None
+
+
+@lowers("MaxPool", "AveragePool", "LpPool", refuse=refuse_pool)
+def pool(lowering: Lowering, group: Group) -> None:
+    """One step: every window of every image."""
+    node, y = group.head, group.output
+    x = required_input(node)
+    attributes = attributes_of(node)
+    kernel = attributes["kernel_shape"]
+    window = WindowAttributes.read(attributes, len(kernel))
+    axes = place_windows(window, kernel, x.shape[2:], bool(attributes["ceil_mode"]))
+    if len(axes) == 1:
+        axes = (_ONE_ROW, *axes)
+    source = with_close_channels(lowering, lowering.tensor(x))
+    wanted = lowering.target(y, channels_last_order(len(y.shape)))
+    target = wanted
+    if wanted.shape[1] > 1 and wanted.strides[1] != 1:
+        target = lowering.allocate(wanted.shape, wanted.dtype, channels_last_order(wanted.rank))
+    kind = {"MaxPool": MAXIMUM, "AveragePool": AVERAGE}.get(node.op) or NORMS[attributes["p"]]
+    _emit(lowering, kind, axes, as_image(source), as_image(target), bool(attributes.get("count_include_pad")))
+    if target is not wanted:
+        lowering.copy(target, wanted)
+
+
+def _emit(
+    lowering: Lowering, kind: str, axes: tuple[WindowAxis, ...], x: Tensor, y: Tensor, include_padding: bool
+) -> None:
+    batch, channels, height, width = y.shape
+    rows, columns = (lowering.constant(_windows(axis, include_padding)) for axis in axes)
+    elements = axes[0].kernel * axes[1].kernel
+    taps = (axes[0].kernel, axes[1].kernel) if elements <= _LARGEST_UNROLLED else (0, 0)
+    strides = [t.strides[a] for t in (x, y) for a in (0, 2, 3)]
+    params = [channels, height, width, *strides, axes[0].dilation, axes[1].dilation]
+    lowering.step(
+        Pool(kind, x.dtype, taps),
+        [x, y, rows, columns],
+        params,
+        batch * height if y.size else 0,
+        max(1, _ITEM_ELEMENTS // max(1, width * channels * elements)),
+        flops=y.size * elements,
+    )
+
+
+def _windows(axis: WindowAxis, include_padding: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """For each window its first element of the input, how many it has there, and how many an average counts."""
+    places = (np.arange(axis.count) * axis.stride - axis.begin)[:, None] + np.arange(axis.kernel) * axis.dilation
+    inside = (places >= 0) & (places < axis.size)
+    counted = (places >= -axis.begin) & (places < axis.size + axis.end) if include_padding else inside
+    table = np.zeros((axis.count, WINDOW_NUMBERS), np.int64)
+    table[:, 0] = np.where(inside.any(axis=1), places[np.arange(axis.count), inside.argmax(axis=1)], 0)
+    table[:, 1] = inside.sum(axis=1)
+    table[:, 2] = counted.sum(axis=1)
+    return table

@@ -1,0 +1,333 @@
+"""Quantized operators, written with products of integers and element-wise operators.
+
+Rules:
+    1. Conv, MatMul and Gemm of dequantized 8-bit tensors (what quantizing tools leave in a model)
+       -> ConvInteger or MatMulInteger, the sums dequantized by the product of the scales, then the bias.
+    2. QLinearConv, QLinearMatMul -> the same, quantized again: one factor, ``x_scale * w_scale / y_scale``.
+    3. QuantizeLinear of such sums -> where all scales are known, the division goes into the factor and the bias.
+    4. DynamicQuantizeLinear -> the extremes, the scale and the zero point by their definitions.
+    5. What is dequantized from constants and not multiplied as integers -> a constant.
+    6. A scale or zero point for each element of an axis, or for each block -> the same, shaped to broadcast.
+
+What follows a product of integers is done in registers, because every operator after it is element-wise.
+
+A QuantizeLinear without a scale (its second input) is one whose input is divided already.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import Attribute, DType, Graph, Node, Value
+from lite_core.ops.evaluate import evaluate_node
+from lite_cpu.lowering.int8_convolution import refuse_conv_integer
+from lite_cpu.lowering.int8_matmul import refuse_matmul_integer
+from lite_cpu.lowering.int8_operands import is_single
+from lite_cpu.lowering.registry import rewritten
+from lite_cpu.lowering.rewriting import Rewriter
+from lite_cpu.lowering.shape import attributes_of, input_of, required_input
+from lite_cpu.lowering.weights import WeightCache
+
+__all__ = ["is_quantized", "rewrite_quantized"]
+
+Array = np.ndarray[Any, Any]
+F32, I32 = DType.FLOAT32, DType.INT32
+_BYTES = (DType.INT8, DType.UINT8)
+#: A vector of factors belongs to the last axis, or has dimensions of size 1 behind it.
+_LAST: dict[str, Attribute] = {"axis": -1}
+
+
+def is_quantized(graph: Graph) -> bool:
+    """Whether there is anything for :func:`rewrite_quantized`."""
+    return any(n.op in _RULES or n.op in ("QuantizeLinear", "DequantizeLinear") for n in graph.nodes)
+
+
+def rewrite_quantized(graph: Graph, weights: WeightCache) -> None:
+    """Apply the rules to a graph whose shapes are all known, in place; ``weights`` keeps what is computed here."""
+    rewriter = Rewriter(graph)
+    for node in list(rewriter.scope.nodes()):
+        rule = _RULES.get(node.qualified_op)
+        if rule is not None:
+            rewriter.begin(node)
+            rule(rewriter, node)
+    rewriter.finish()
+    rewriter = Rewriter(graph)
+    for node in list(rewriter.scope.nodes()):
+        if node.qualified_op == "QuantizeLinear":
+            rewriter.begin(node)
+            _take_in_division(rewriter, node)
+    for node in list(rewriter.scope.nodes()):
+        if node.qualified_op in ("QuantizeLinear", "DequantizeLinear"):
+            rewriter.begin(node)
+            if not _compute(rewriter, node, weights):
+                _broadcast_parameters(rewriter, node)
+    rewriter.finish()
+
+
+# **** products of dequantized tensors ****
+
+
+def _dequantized(r: Rewriter, value: Value | None) -> Node | None:
+    """The node that made ``value`` of bytes, if one did."""
+    node = r.scope.producer(value, "DequantizeLinear")
+    if node is None or required_input(node).dtype not in _BYTES or required_input(node, 1).dtype is not F32:
+        return None
+    return None if attributes_of(node)["block_size"] else node
+
+
+def _has_parameters(node: Node, axis: int) -> bool:
+    """Whether scale and zero point are single, or one for each element of ``axis``."""
+    parameters = [required_input(node, 1), input_of(node, 2)]
+    rank = len(required_input(node).shape)
+    of_axis = attributes_of(node)["axis"] % max(1, rank) == axis % max(1, rank)
+    return of_axis or all(is_single(v) for v in parameters)
+
+
+def _take_in_conv(r: Rewriter, node: Node) -> None:
+    x, w = _dequantized(r, node.inputs[0]), _dequantized(r, node.inputs[1])
+    y = node.outputs[0]
+    assert y is not None
+    if x is None or w is None or not _is_plain(x) or not _has_parameters(w, 0) or len(y.shape) not in (3, 4):
+        return
+    inputs = [x.inputs[0], w.inputs[0], input_of(x, 2), input_of(w, 2)]
+    sums = r.add("ConvInteger", inputs, I32, y.shape, node.attributes)
+    factor = _product(r, required_input(x, 1), _channelwise(r, required_input(w, 1), len(y.shape)))
+    _finish_real(r, sums, factor, _channelwise(r, _bias(r, input_of(node, 2)), len(y.shape)))
+
+
+def _is_plain(node: Node) -> bool:
+    return is_single(required_input(node, 1)) and is_single(input_of(node, 2))
+
+
+def _take_in_matmul(r: Rewriter, node: Node) -> None:
+    a, b = _dequantized(r, node.inputs[0]), _dequantized(r, node.inputs[1])
+    y = node.outputs[0]
+    assert y is not None
+    if a is None or b is None or not _is_plain(a) or not _has_parameters(b, -1):
+        return
+    if len(required_input(b).shape) == 1 and not _is_plain(b):
+        return
+    sums = r.add("MatMulInteger", [a.inputs[0], b.inputs[0], input_of(a, 2), input_of(b, 2)], I32, y.shape)
+    _finish_real(r, sums, _product(r, required_input(a, 1), required_input(b, 1)), None)
+
+
+def _take_in_gemm(r: Rewriter, node: Node) -> None:
+    a, b = _dequantized(r, node.inputs[0]), _dequantized(r, node.inputs[1])
+    attributes, y = attributes_of(node), node.outputs[0]
+    assert y is not None
+    columns_axis = 0 if attributes["transB"] else 1
+    if a is None or b is None or not _is_plain(a) or not _has_parameters(b, columns_axis):
+        return
+    if attributes["alpha"] != 1 or attributes["beta"] != 1:
+        return
+    operands = []
+    for value, transposed in ((required_input(a), attributes["transA"]), (required_input(b), attributes["transB"])):
+        if transposed:
+            value = _transposed(r, value)
+        operands.append(value)
+    sums = r.add("MatMulInteger", [*operands, input_of(a, 2), input_of(b, 2)], I32, y.shape)
+    _finish_real(r, sums, _product(r, required_input(a, 1), required_input(b, 1)), _bias(r, input_of(node, 2)))
+
+
+def _transposed(r: Rewriter, value: Value) -> Value:
+    return r.add("Transpose", [value], value.dtype, tuple(reversed(value.shape)), {"perm": (1, 0)})
+
+
+def _bias(r: Rewriter, value: Value | None) -> Value | None:
+    """A bias; where it is dequantized from constants, as a constant."""
+    node = r.scope.producer(value, "DequantizeLinear")
+    arrays = [] if node is None else _constants(r, node)
+    return value if node is None or not arrays else r.constant(evaluate_node(node, arrays)[0])
+
+
+def _finish_real(r: Rewriter, sums: Value, factor: Value, bias: Value | None) -> None:
+    real = r.add("DequantizeLinear", [sums, factor], F32, sums.shape, _LAST)
+    r.replace([real if bias is None else r.like("Add", [real, bias])])
+
+
+# **** parameters ****
+
+
+def _channelwise(r: Rewriter, value: Value | None, rank: int) -> Any:
+    """A vector over channels shaped to broadcast with [batch, channels, ...]."""
+    if value is None or is_single(value):
+        return value
+    return r.reshape(value, (*value.shape, *(1 for _ in range(rank - 2))))
+
+
+def _product(r: Rewriter, a: Value, b: Value, divisor: Value | None = None) -> Value:
+    """``a * b / divisor`` in float32: computed now in float64 where all are known."""
+    arrays = [r.scope.constant(v) for v in (a, b) if v is not None]
+    below = r.scope.constant(divisor)
+    if all(array is not None for array in arrays) and (divisor is None or below is not None):
+        first, second = (np.asarray(array, np.float64) for array in arrays)
+        with np.errstate(all="ignore"):
+            result = first * second if below is None else first * second / np.asarray(below, np.float64)
+            return r.constant(np.asarray(result, np.float32))
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    result_ = r.add("Mul", [_float32(r, a), _float32(r, b)], F32, shape)
+    if divisor is None:
+        return result_
+    return r.add("Div", [result_, _float32(r, divisor)], F32, np.broadcast_shapes(shape, divisor.shape))
+
+
+def _float32(r: Rewriter, value: Value) -> Value:
+    return value if value.dtype is F32 else r.add("Cast", [value], F32, value.shape, {"to": F32})
+
+
+# **** quantized layers ****
+
+
+def _rewrite_qlinear_conv(r: Rewriter, node: Node) -> None:
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = node.inputs[:8]
+    y, bias = node.outputs[0], input_of(node, 8)
+    assert x_scale is not None
+    assert w_scale is not None
+    assert y is not None
+    rank = len(y.shape)
+    sums = r.add("ConvInteger", [x, w, x_zero, w_zero], I32, y.shape, node.attributes)
+    if bias is not None:
+        sums = r.like("Add", [sums, _channelwise(r, bias, rank)])
+    _requantize(r, sums, _product(r, x_scale, _channelwise(r, w_scale, rank), y_scale), y_zero, y.dtype)
+
+
+def _rewrite_qlinear_matmul(r: Rewriter, node: Node) -> None:
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = node.inputs
+    y = node.outputs[0]
+    assert a_scale is not None
+    assert b_scale is not None
+    assert y_scale is not None
+    assert y is not None
+    sums = r.add("MatMulInteger", [a, b, a_zero, b_zero], I32, y.shape)
+    factor = _product(r, _of_rows(r, a_scale), b_scale, _of_rows(r, y_scale))
+    _requantize(r, sums, factor, None if y_zero is None else _of_rows(r, y_zero), y.dtype)
+
+
+def _of_rows(r: Rewriter, value: Value) -> Value:
+    """A scale or a zero point of the left operand or the result: a vector has one element for each row."""
+    if prod(value.shape) == 1:
+        return r.reshape(value, ())
+    return r.reshape(value, (*value.shape, 1)) if len(value.shape) == 1 else value
+
+
+def _requantize(r: Rewriter, sums: Value, factor: Value, zero: Value | None, dtype: DType) -> None:
+    scaled = r.add("DequantizeLinear", [sums, factor], F32, sums.shape, _LAST)
+    r.replace([r.add("QuantizeLinear", [scaled, None, zero], dtype, sums.shape)])
+
+
+def _rewrite_dynamic_quantize(r: Rewriter, node: Node) -> None:
+    x = required_input(node)
+    zero, one, most = (r.constant(np.array(n, np.float32)) for n in (0, 1, 255))
+    lowest = r.add("ReduceMin", [x], F32, (), {"keepdims": 0}) if x.shape else x
+    highest = r.add("ReduceMax", [x], F32, (), {"keepdims": 0}) if x.shape else x
+    low, high = r.like("Min", [lowest, zero]), r.like("Max", [highest, zero])
+    step = r.like("Div", [r.like("Sub", [high, low]), most])
+    nothing = r.add("Equal", [step, zero], DType.BOOL, ())
+    scale = r.add("Where", [nothing, one, step], F32, ())
+    point = r.add("QuantizeLinear", [r.like("Neg", [low]), scale], DType.UINT8, ())
+    r.replace([r.add("QuantizeLinear", [x, scale, point], DType.UINT8, x.shape), scale, point])
+
+
+# **** quantizing sums ****
+
+
+def _take_in_division(r: Rewriter, node: Node) -> None:
+    """``(sums * factor + bias) / scale`` as ``sums * (factor / scale) + bias / scale``, a Relu between included."""
+    scale = r.scope.constant(input_of(node, 1))
+    y = node.outputs[0]
+    assert y is not None
+    if scale is None or scale.size != 1 or not np.all(scale > 0) or required_input(node).dtype is not F32:
+        return
+    passed: list[Node] = []
+    value = required_input(node)
+    while True:
+        producer = r.scope.producer(value, "Relu", "Add", "DequantizeLinear")
+        if producer is None or r.scope.sole_consumer(value) is None:
+            return
+        passed.append(producer)
+        if producer.op == "DequantizeLinear":
+            break
+        if producer.op == "Add" and r.scope.constant(required_input(producer, 1)) is None:
+            return
+        value = required_input(producer)
+    sums, factor = required_input(passed[-1]), r.scope.constant(required_input(passed[-1], 1))
+    if sums.dtype is not I32 or factor is None or input_of(passed[-1], 2) is not None:
+        return
+    divisor = scale.reshape(()).astype(np.float64)
+
+    def divided(array: Array) -> Value:
+        return r.constant(np.asarray(array / divisor, np.float32))
+
+    value = r.add("DequantizeLinear", [sums, divided(factor)], F32, sums.shape, _LAST)
+    for step in reversed(passed[:-1]):
+        addend = r.scope.constant(input_of(step, 1))
+        value = r.like(step.op, [value, *([] if addend is None else [divided(addend)])])
+    r.replace([r.add("QuantizeLinear", [value, None, input_of(node, 2)], y.dtype, y.shape)])
+
+
+# **** parameters of an axis ****
+
+
+def _compute(r: Rewriter, node: Node, weights: WeightCache) -> bool:
+    """Replace a node of constants by what it gives, and say whether it is one."""
+    arrays = _constants(r, node)
+    if not arrays or input_of(node, 1) is None:
+        return False
+    key = (node.op, str(node.attributes), *(None if a is None else a.tobytes() for a in arrays[1:]))
+    made = weights.kept(key, arrays[0], lambda _: evaluate_node(node, arrays)[0])
+    r.scope.make_constant(node, [made])
+    return True
+
+
+def _constants(r: Rewriter, node: Node) -> list[Any]:
+    """The inputs of a node, None for those that are left out; nothing where one is not a constant."""
+    arrays = [r.scope.constant(v) for v in node.inputs]
+    return [] if any(a is None and v is not None for a, v in zip(arrays, node.inputs)) else arrays
+
+
+def _broadcast_parameters(r: Rewriter, node: Node) -> None:
+    """Scale and zero point shaped to broadcast: element-wise operators know no axes."""
+    x, attributes = required_input(node), attributes_of(node)
+    y = node.outputs[0]
+    assert y is not None
+    parameters = [input_of(node, 1), input_of(node, 2)]
+    shaped = [None if v is None else _shaped(r, v, tuple(x.shape), attributes) for v in parameters]
+    if shaped != parameters or node.attributes:
+        r.replace([r.add(node.op, [x, *shaped], y.dtype, y.shape)])
+
+
+def _shaped(r: Rewriter, value: Value, shape: tuple[int, ...], attributes: dict[str, Any]) -> Value:
+    if is_single(value):
+        return r.reshape(value, ())
+    rank, size = len(shape), attributes["block_size"]
+    axis = 0 if rank == 1 and attributes["axis"] == 1 else attributes["axis"] % rank
+    if not size:
+        # What these rules made has more dimensions, and broadcasts already.
+        behind = rank - 1 - axis if len(value.shape) == 1 else 0
+        return r.reshape(value, (*value.shape, *(1 for _ in range(behind))))
+    blocks = value.shape[axis]
+    apart = r.reshape(value, (*value.shape[: axis + 1], 1, *value.shape[axis + 1 :]))
+    wide = (*value.shape[: axis + 1], size, *value.shape[axis + 1 :])
+    repeated = r.add("Expand", [apart, r.constant(np.array(wide, np.int64))], value.dtype, wide)
+    flat = r.reshape(repeated, (*value.shape[:axis], blocks * size, *value.shape[axis + 1 :]))
+    if blocks * size == shape[axis]:
+        return flat
+    bounds = [r.constant(np.array([n], np.int64)) for n in (0, shape[axis], axis)]
+    return r.add("Slice", [flat, *bounds], value.dtype, shape)
+
+
+_RULES = {
+    "Conv": _take_in_conv,
+    "DynamicQuantizeLinear": _rewrite_dynamic_quantize,
+    "Gemm": _take_in_gemm,
+    "MatMul": _take_in_matmul,
+    "QLinearConv": _rewrite_qlinear_conv,
+    "QLinearMatMul": _rewrite_qlinear_matmul,
+}
+
+rewritten("DynamicQuantizeLinear")
+rewritten("QLinearConv", refuse=refuse_conv_integer)
+rewritten("QLinearMatMul", refuse=refuse_matmul_integer)

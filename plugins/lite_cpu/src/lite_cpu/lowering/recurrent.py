@@ -1,0 +1,245 @@
+"""Lowering of LSTM, GRU and RNN: one product projects the input of all steps, one kernel runs the steps.
+
+Sizes: T steps, B sequences, I inputs, H hidden units, D directions, G gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from lite_core import ops
+from lite_core.ir import DType, Node, Value
+
+from lite_cpu.chains import Chain, Operand
+from lite_cpu.kernels.recurrent import Activation, Gru, Lstm, Recurrent, Rnn
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.products import Panels, Tail, emit_product, insert_axis, rows_contiguous
+from lite_cpu.lowering.recurrent_weights import gate_vectors, input_panels, recurrent_weights
+from lite_cpu.lowering.registry import lowers
+from lite_cpu.tensors import Tensor
+
+Array = np.ndarray[Any, Any]
+F32 = DType.FLOAT32
+
+_DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+#: Position of P among the inputs of an LSTM.
+_PEEPHOLES = 7
+
+
+def refuse_recurrent(node: Node) -> str | None:
+    x = node.inputs[0]
+    assert x is not None
+    return None if x.dtype is F32 else f"{node.op} on {x.dtype}: the CPU kernels compute in float32"
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """The tensors of a node, the dimensions of all states in the order T, D, B, H."""
+
+    lowering: Lowering
+    node: Node
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return dict(ops.get(self.node).attributes_of(self.node))
+
+    def value(self, index: int) -> Value | None:
+        return self.node.inputs[index] if index < len(self.node.inputs) else None
+
+    def required(self, index: int) -> Value:
+        value = self.value(index)
+        assert value is not None
+        return value
+
+    def tensor(self, index: int) -> Tensor:
+        return self.lowering.tensor(self.required(index))
+
+    @property
+    def batch_first(self) -> bool:
+        return self.attributes["layout"] == 1
+
+    @property
+    def x(self) -> Tensor:
+        """[T, B, I]."""
+        x = self.tensor(0)
+        return x.permute((1, 0, 2)) if self.batch_first else x
+
+    def initial(self, index: int, shape: Sequence[int]) -> Tensor:
+        """[1, D, B, H], zeros where it is left out."""
+        if self.value(index) is None:
+            return self.lowering.constant(np.zeros((1, 1, 1, shape[-1]), np.float32)).expand((1, *shape))
+        state = rows_contiguous(self.lowering, self.tensor(index))
+        return (state.permute((1, 0, 2)) if self.batch_first else state).expand((1, *shape))
+
+    def outputs(self, steps: int, shape: Sequence[int]) -> Iterator[tuple[Tensor, Tensor | None]]:
+        """For Y and the final states where the kernel writes, [T or 1, D, B, H], and where to copy that, if so."""
+        for number in range(3):
+            value = self.node.outputs[number] if number < len(self.node.outputs) else None
+            whole = (steps, *shape) if number == 0 else (1, *shape)
+            target = None if value is None else self._in_order(self.lowering.target(value), number)
+            if target is not None and (target.strides[-1] == 1 or shape[-1] == 1):
+                yield target, None
+            else:
+                yield self.lowering.allocate(whole, F32), target
+
+    def _in_order(self, tensor: Tensor, number: int) -> Tensor:
+        if number == 0:
+            return tensor.permute((1, 2, 0, 3)) if self.batch_first else tensor
+        return (tensor.permute((1, 0, 2)) if self.batch_first else tensor).expand((1, *_swapped(tensor, self.batch_first)))
+
+
+def _swapped(tensor: Tensor, batch_first: bool) -> tuple[int, ...]:
+    first, second, hidden = tensor.shape
+    return (second, first, hidden) if batch_first else (first, second, hidden)
+
+
+@lowers("LSTM", "GRU", "RNN", refuse=refuse_recurrent)
+def recurrent(lowering: Lowering, group: Group) -> None:
+    """All directions in one step where their activations are the same, else one after the other."""
+    layer = _Layer(lowering, group.head)
+    attributes = layer.attributes
+    steps, batch, _ = layer.x.shape
+    directions, hidden = layer.tensor(2).shape[0], layer.tensor(2).shape[2]
+    shape = (directions, batch, hidden)
+    written = list(layer.outputs(steps, shape))
+    if 0 not in shape:
+        activations = _activations(group.head.op, attributes, directions)
+        reversed_from = 0 if attributes["direction"] == "reverse" else 1
+        kernel = _kernel(layer, batch, activations[0])
+        tensors = _tensors(layer, kernel, shape, [t for t, _ in written])
+        together = all(a == activations[0] for a in activations)
+        for first in [0] if together else range(directions):
+            count = directions if together else 1
+            part = {n: t.slice(1, first, count) if t.shape[1] > 1 else t for n, t in tensors.items()}
+            _emit(
+                lowering, replace(kernel, activations=activations[first]), part,
+                [steps, batch, hidden, max(0, reversed_from - first)], count,
+            )  # fmt: skip
+    for tensor, target in written:
+        if target is not None:
+            lowering.copy(tensor, target)
+
+
+def _kernel(layer: _Layer, batch: int, activations: tuple[Activation, ...]) -> Recurrent:
+    attributes, lengths = layer.attributes, layer.value(4) is not None
+    together = 4 if layer.lowering.machine.vector_registers >= 32 else 2
+    rows = 1 if lengths else min(batch, together)
+    if layer.node.op == "LSTM":
+        peepholes = layer.value(_PEEPHOLES) is not None
+        return Lstm(rows, activations, lengths, peepholes, bool(attributes["input_forget"]))
+    if layer.node.op == "GRU":
+        return Gru(rows, activations, lengths, bool(attributes["linear_before_reset"]))
+    return Rnn(rows, activations, lengths)
+
+
+def _tensors(
+    layer: _Layer, kernel: Recurrent, shape: tuple[int, int, int], written: Sequence[Tensor]
+) -> dict[str, Tensor]:
+    """What the kernel reads and writes, by name: [T or 1, D or 1, B or 1, ...]."""
+    lowering, x = layer.lowering, rows_contiguous(layer.lowering, layer.x)
+    directions, batch, hidden = shape
+    bias = layer.value(3)
+    if bias is None:
+        lanes = lowering.machine.lanes()
+        width = -(-hidden // lanes) * lanes * kernel.gates
+        input_bias = recurrent_bias = lowering.constant(np.zeros((directions, width), np.float32))
+    else:
+        input_bias, recurrent_bias = (
+            gate_vectors(lowering, bias, kernel.gates, hidden, first) for first in (0, kernel.gates * hidden)
+        )
+    width = input_bias.shape[1]
+    steps, depth, columns = x.shape[0], x.shape[2], input_bias.size
+    projected = lowering.allocate((steps, batch, columns), F32)
+    panels = Panels.of(input_panels(lowering, layer.required(1), kernel.gates, hidden), (), depth, columns)
+    emit_product(
+        lowering, x, panels, _view(input_bias, (columns,)), projected, Tail(Chain(Operand(F32))), label="projection"
+    )
+    tensors = {
+        "projected": _view(projected, (steps, batch, directions, width)).permute((0, 2, 1, 3)),
+        "weights": _by_direction(recurrent_weights(lowering, layer.required(2), kernel.passes, hidden)),
+        "bias": _by_direction(recurrent_bias),
+        "initial_h": layer.initial(5, shape),
+        "y": written[0],
+        "y_h": written[1],
+    }
+    if kernel.has_cell:
+        tensors |= {"initial_c": layer.initial(6, shape), "y_c": written[2]}
+    if kernel.lengths:
+        tensors["lengths"] = _view(lowering.dense(layer.tensor(4)), (1, 1, batch, 1))
+    if kernel.has_peepholes:
+        tensors["peepholes"] = _by_direction(gate_vectors(lowering, layer.required(_PEEPHOLES), 3, hidden))
+    return tensors
+
+
+def _by_direction(tensor: Tensor) -> Tensor:
+    """[D, n] as [1, D, 1, n]."""
+    return insert_axis(insert_axis(tensor, 1), 0)
+
+
+def _view(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    view = tensor.reshape(shape)
+    assert view is not None, "the tensor is dense"
+    return view
+
+
+def _emit(
+    lowering: Lowering, kernel: Recurrent, tensors: Mapping[str, Tensor], params: Sequence[int], directions: int
+) -> None:
+    """One step for some directions. ``params``: those of the kernel before the strides."""
+    ordered = [tensors[name] for name in kernel.tensors]
+    steps, batch, hidden, _ = params
+    strides = [s if n > 1 else 0 for t in ordered for n, s in zip(t.shape[:3], t.strides[:3])]
+    lowering.step(
+        kernel, ordered, [*params, *strides], directions * -(-batch // kernel.rows),
+        flops=2 * steps * batch * directions * kernel.gates * hidden * hidden,
+        scratch_bytes=kernel.scratch_bytes(lowering.machine, hidden),
+    )  # fmt: skip
+
+
+# **** activation functions ****
+
+# Name: operator, the attributes that alpha and beta are for it (None where the operator takes none).
+_OPERATORS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "relu": ("Relu", ()),
+    "tanh": ("Tanh", ()),
+    "sigmoid": ("Sigmoid", ()),
+    "softsign": ("Softsign", ()),
+    "softplus": ("Softplus", ()),
+    "leakyrelu": ("LeakyRelu", ("alpha",)),
+    "thresholdedrelu": ("ThresholdedRelu", ("alpha",)),
+    "hardsigmoid": ("HardSigmoid", ("alpha", "beta")),
+    "elu": ("Elu", ("alpha",)),
+}
+_PARAMETER_DEFAULTS = {
+    "affine": (1.0, 0.0),
+    "leakyrelu": (0.01,),
+    "thresholdedrelu": (1.0,),
+    "scaledtanh": (1.0, 1.0),
+    "hardsigmoid": (0.2, 0.5),
+    "elu": (1.0,),
+}
+
+
+def _activations(op: str, attributes: Mapping[str, Any], directions: int) -> list[tuple[Activation, ...]]:
+    """The functions of each direction; alphas and betas are handed out to those that take them, in order."""
+    names = attributes["activations"] or _DEFAULTS[op] * directions
+    given = [iter(attributes[f"activation_{which}"] or ()) for which in ("alpha", "beta")]
+    made = []
+    for name in (n.lower() for n in names):
+        parameters = tuple(next(g, default) for g, default in zip(given, _PARAMETER_DEFAULTS.get(name, ())))
+        made.append(_activation(name, parameters, attributes["clip"]))
+    count = len(names) // directions
+    return [tuple(made[d * count : (d + 1) * count]) for d in range(directions)]
+
+
+def _activation(name: str, parameters: tuple[float, ...], clip: float | None) -> Activation:
+    if name == "affine":
+        return Activation(None, scale_out=parameters[0], offset=parameters[1], clip=clip)
+    if name == "scaledtanh":
+        return Activation("Tanh", scale_in=parameters[1], scale_out=parameters[0], clip=clip)
+    op, attributes = _OPERATORS[name]
+    return Activation(op, tuple(zip(attributes, parameters)), clip=clip)

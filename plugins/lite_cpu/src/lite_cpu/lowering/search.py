@@ -1,0 +1,109 @@
+"""Lowering of what finds elements along an axis, and of running sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lite_core.ir import DType
+from lite_cpu.kernels.arg import ArgExtreme
+from lite_cpu.kernels.rows import Vectors
+from lite_cpu.kernels.scan import RunningSum
+from lite_cpu.kernels.top_k import TopK
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.registry import lowers
+from lite_cpu.lowering.rows import along_axes, order_of, plan_rows
+from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.tensors import Tensor
+
+
+@lowers("ArgMax", "ArgMin")
+def arg_extreme(lowering: Lowering, group: Group) -> None:
+    """Where the largest or the smallest element is along an axis."""
+    node, y = group.head, group.output
+    attributes = attributes_of(node)
+    source = lowering.tensor(required_input(node))
+    axis = attributes["axis"] % source.rank
+    target = lowering.target(y)
+    if not target.size:
+        return
+    kept = target if attributes["keepdims"] else _with_axis(target, axis)
+    tensors = [source, along_axes(kept, source.shape, [axis])]
+    plan = plan_rows(lowering, tensors, [axis])
+    kernel = ArgExtreme(plan.layout, node.op == "ArgMax", bool(attributes["select_last_index"]))
+    lowering.step(kernel, tensors, plan.params, plan.tasks, plan.grain, flops=source.size, label=node.op)
+
+
+def _with_axis(tensor: Tensor, axis: int) -> Tensor:
+    """The tensor with a further dimension of size 1."""
+    shape, strides = list(tensor.shape), list(tensor.strides)
+    shape.insert(axis, 1)
+    strides.insert(axis, 0)
+    return replace(tensor, shape=tuple(shape), strides=tuple(strides))
+
+
+@lowers("TopK")
+def top_k(lowering: Lowering, group: Group) -> None:
+    """The k most extreme elements along an axis and where they are."""
+    node = group.head
+    attributes = attributes_of(node)
+    source = lowering.tensor(required_input(node))
+    axis = attributes["axis"] % source.rank
+    values, indices = (_result(lowering, source, axis, group, i) for i in (0, 1))
+    count = next(v.shape[axis] for v in node.outputs if v is not None)
+    tensors = [source, *(replace(t, shape=source.shape) for t in (values, indices))]
+    if not count:
+        return
+    plan = plan_rows(lowering, tensors, [axis], vectors=())
+    lowering.step(
+        TopK(plan.layout, bool(attributes["largest"])),
+        tensors,
+        [*plan.params, count, int(count).bit_length()],
+        plan.tasks,
+        plan.grain,
+        flops=source.size,
+        scratch_bytes=TopK.scratch_bytes(count),
+    )
+
+
+def _result(lowering: Lowering, source: Tensor, axis: int, group: Group, number: int) -> Tensor:
+    """Where an output of TopK goes: scratch memory for one that nobody wants."""
+    outputs = group.head.outputs
+    value = outputs[number] if number < len(outputs) else None
+    if value is not None:
+        return lowering.target(value)
+    shape = list(source.shape)
+    shape[axis] = next(v.shape[axis] for v in outputs if v is not None)
+    return lowering.allocate(shape, DType.INT64 if number else source.dtype)
+
+
+@lowers("CumSum")
+def running_sum(lowering: Lowering, group: Group) -> None:
+    """Sums along an axis. Where the model computes the axis there is a step for each, and one of them does it."""
+    axis = required_input(group.head, 1)
+    source = lowering.tensor(required_input(group.head))
+    target = lowering.target(group.output, order_of(source))
+    known = lowering.known(axis)
+    if not source.size:
+        return
+    if known is not None or source.rank == 1:
+        _sum_along(lowering, group, source, target, 0 if known is None else int(known.reshape(-1)[0]) % source.rank)
+        return
+    for number in range(source.rank):
+        _sum_along(lowering, group, source, target, number, lowering.tensor(axis))
+
+
+def _sum_along(
+    lowering: Lowering, group: Group, source: Tensor, target: Tensor, axis: int, wanted: Tensor | None = None
+) -> None:
+    """Sums along ``axis``, if that is the ``wanted`` one."""
+    attributes = attributes_of(group.head)
+    tensors = [source, target]
+    if attributes["reverse"]:
+        last = source.shape[axis] - 1
+        tensors = [t.slice(axis, last, last + 1, -1) for t in tensors]
+    plan = plan_rows(lowering, tensors, [axis], vectors=[Vectors.ACROSS])
+    kernel = RunningSum(plan.layout, bool(attributes["exclusive"]), None if wanted is None else wanted.dtype)
+    params = plan.params if wanted is None else [*plan.params, axis, source.rank]
+    pointers = tensors if wanted is None else [*tensors, wanted]
+    lowering.step(kernel, pointers, params, plan.tasks, plan.grain, flops=source.size)

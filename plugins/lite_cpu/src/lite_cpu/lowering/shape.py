@@ -1,0 +1,188 @@
+"""Lowering of operators that only look at data differently: views where strides can say it, else a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from lite_core import ops
+from lite_core.errors import ExecutionError
+from lite_core.ir import Node, Value
+from lite_core.ops.evaluate import evaluate_node
+
+from lite_cpu.lowering.context import Lowering, channels_last_order
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.registry import lowers
+from lite_cpu.tensors import Tensor
+
+__all__ = [
+    "attributes_of",
+    "input_of",
+    "known_ints",
+    "required_input",
+    "reshaped",
+    "split_dimensions",
+    "transposition",
+]
+
+
+def attributes_of(node: Node) -> dict[str, Any]:
+    """The attributes of a node, with the defaults of those that it leaves out."""
+    return dict(ops.get(node).attributes_of(node))
+
+
+def input_of(node: Node, index: int) -> Value | None:
+    """An input, None where it is left out."""
+    return node.inputs[index] if index < len(node.inputs) else None
+
+
+def required_input(node: Node, index: int = 0) -> Value:
+    """An input that the operator cannot be without."""
+    value = input_of(node, index)
+    assert value is not None
+    return value
+
+
+def known_ints(lowering: Lowering, node: Node, index: int) -> list[int] | None:
+    """The integers of an input that must be known before the run; None where it is left out."""
+    value = input_of(node, index)
+    if value is None:
+        return None
+    array = lowering.known(value)
+    if array is None:
+        raise ExecutionError(f"{node.describe()}: input {index} ({value.name!r}) must be known before the run")
+    numbers: list[int] = array.reshape(-1).tolist()
+    return numbers
+
+
+@lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+def reshape(lowering: Lowering, group: Group) -> None:
+    """The same elements under another shape."""
+    x, y = required_input(group.head), group.output
+    lowering.bind(y, reshaped(lowering, lowering.tensor(x), y.shape))
+
+
+def reshaped(lowering: Lowering, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """A view, or one of a copy where strides cannot say it. The copy of an image stays channels last."""
+    view = tensor.reshape(shape)
+    if view is not None:
+        return view
+    rank = len(shape)
+    for order in (channels_last_order(rank) if looks_channels_last(tensor) and rank >= 3 else None, None):
+        copy = lowering.allocate(shape, tensor.dtype, order)
+        place = copy.reshape(tensor.shape)
+        if place is not None:
+            lowering.copy(tensor, place)
+            return copy
+    raise AssertionError("a dense tensor has a view of any shape")
+
+
+def looks_channels_last(tensor: Tensor) -> bool:
+    """Whether the last dimension, as wide as an image, is not where neighbours lie."""
+    return tensor.rank >= 3 and tensor.shape[-1] > 1 and abs(tensor.strides[-1]) > min(map(abs, tensor.strides[1:]))
+
+
+@lowers("Transpose")
+def transpose(lowering: Lowering, group: Group) -> None:
+    """Dimensions in another order: only the strides change."""
+    x = required_input(group.head)
+    lowering.bind(group.output, lowering.tensor(x).permute(transposition(group.head)))
+
+
+def transposition(node: Node) -> list[int]:
+    """Which dimension of its input each dimension of a Transpose's result is."""
+    x = required_input(node)
+    rank = len(x.shape)
+    order = attributes_of(node)["perm"]
+    return list(reversed(range(rank))) if order is None else [a % rank for a in order]
+
+
+@lowers("Expand")
+def expand(lowering: Lowering, group: Group) -> None:
+    """Repeated elements have stride 0."""
+    x = required_input(group.head)
+    lowering.bind(group.output, lowering.tensor(x).expand(group.output.shape))
+
+
+@lowers("Split")
+def split(lowering: Lowering, group: Group) -> None:
+    """The parts along an axis."""
+    node = group.head
+    x = required_input(node)
+    source = lowering.tensor(x)
+    axis = attributes_of(node)["axis"] % source.rank
+    start = 0
+    for value in node.outputs:
+        assert value is not None
+        size = value.shape[axis]
+        lowering.bind(value, source.slice(axis, start, size))
+        start += size
+
+
+@lowers("Slice")
+def slice_(lowering: Lowering, group: Group) -> None:
+    """Every so many elements of some axes, maybe backwards: a stride, maybe negative."""
+    node = group.head
+    x, y = required_input(node), group.output
+    starts = known_ints(lowering, node, 1) or []
+    axes = known_ints(lowering, node, 3)
+    steps = known_ints(lowering, node, 4) or [1] * len(starts)
+    view = lowering.tensor(x)
+    for axis, start, step in zip(range(len(starts)) if axes is None else axes, starts, steps):
+        axis %= view.rank
+        size = view.shape[axis]
+        first = start + size if start < 0 else start
+        first = min(max(first, 0), size if step > 0 else size - 1)
+        view = view.slice(axis, first, y.shape[axis], step)
+    lowering.bind(y, view)
+
+
+@lowers("Shape", "Size", "EyeLike")
+def from_type(lowering: Lowering, group: Group) -> None:
+    """What depends on the type of the input alone is known before the run."""
+    node = group.head
+    x, y = required_input(node), group.output
+    stand_in = np.broadcast_to(np.zeros((), x.dtype.numpy), x.shape)
+    lowering.know(y, evaluate_node(node, [stand_in])[0])
+
+
+@lowers("DepthToSpace")
+def depth_to_space(lowering: Lowering, group: Group) -> None:
+    """Channels to blocks of pixels."""
+    x, y = required_input(group.head), group.output
+    attributes = attributes_of(group.head)
+    n, c, h, w = lowering.tensor(x).shape
+    b = attributes["blocksize"]
+    depth = c // (b * b)
+    if attributes["mode"] == "DCR":
+        parts, order = [(n,), (b, b, depth), (h,), (w,)], (0, 3, 4, 1, 5, 2)
+    else:
+        parts, order = [(n,), (depth, b, b), (h,), (w,)], (0, 1, 4, 2, 5, 3)
+    blocks = split_dimensions(lowering.tensor(x), parts).permute(order)
+    _copy_split(lowering, blocks, y, [(n,), (depth,), (h, b), (w, b)])
+
+
+@lowers("SpaceToDepth")
+def space_to_depth(lowering: Lowering, group: Group) -> None:
+    """Blocks of pixels to channels."""
+    x, y = required_input(group.head), group.output
+    n, c, height, width = lowering.tensor(x).shape
+    b = attributes_of(group.head)["blocksize"]
+    h, w = height // b, width // b
+    parts = [(n,), (c,), (h, b), (w, b)]
+    blocks = split_dimensions(lowering.tensor(x), parts).permute((0, 3, 5, 1, 2, 4))
+    _copy_split(lowering, blocks, y, [(n,), (b, b, c), (h,), (w,)])
+
+
+def _copy_split(lowering: Lowering, source: Tensor, value: Value, parts: Sequence[Sequence[int]]) -> None:
+    target = lowering.target(value, channels_last_order(len(value.shape)))
+    lowering.copy(source, split_dimensions(target, parts))
+
+
+def split_dimensions(tensor: Tensor, parts: Sequence[Sequence[int]]) -> Tensor:
+    """A view with each dimension split into some, whose product it is."""
+    shape = [n for part in parts for n in part]
+    strides = [stride * prod(part[i + 1 :]) for part, stride in zip(parts, tensor.strides) for i in range(len(part))]
+    return Tensor(tensor.storage, tensor.dtype, tuple(shape), tuple(strides), tensor.offset)

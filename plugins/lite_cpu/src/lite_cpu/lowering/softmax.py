@@ -1,0 +1,48 @@
+"""Lowering of Softmax, LogSoftmax and Hardmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lite_core.ir import DType, Node
+from lite_cpu.kernels.arg import Hardmax
+from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.rows import RowLayout
+from lite_cpu.kernels.softmax import Softmax
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.registry import lowers
+from lite_cpu.lowering.rows import order_of, plan_rows
+from lite_cpu.lowering.shape import attributes_of, required_input
+
+#: Floating-point operations for an element, roughly, for profiles.
+_OPERATIONS = 20
+
+
+def refuse_softmax(node: Node) -> str | None:
+    dtype = required_input(node).dtype
+    return None if dtype is DType.FLOAT32 else f"{node.op} of {dtype}: the CPU kernels compute exponentials in float32"
+
+
+@lowers("Softmax", "LogSoftmax", refuse=refuse_softmax)
+def softmax(lowering: Lowering, group: Group) -> None:
+    """Shares of one along an axis."""
+    _along_axis(lowering, group, lambda layout: Softmax(layout, group.head.op == "LogSoftmax"))
+
+
+@lowers("Hardmax")
+def hardmax(lowering: Lowering, group: Group) -> None:
+    """1 at the first of the largest elements along an axis, 0 elsewhere."""
+    _along_axis(lowering, group, Hardmax)
+
+
+def _along_axis(lowering: Lowering, group: Group, kernel: Callable[[RowLayout], Kernel]) -> None:
+    node = group.head
+    source = lowering.tensor(required_input(node))
+    axis = attributes_of(node)["axis"] % source.rank
+    target = lowering.target(group.output, order_of(source))
+    if not source.size:
+        return
+    plan = plan_rows(lowering, [source, target], [axis])
+    tensors, flops = [source, target], _OPERATIONS * source.size
+    lowering.step(kernel(plan.layout), tensors, plan.params, plan.tasks, plan.grain, flops=flops, label=node.op)

@@ -1,0 +1,90 @@
+"""What kernels need to know about a processor: its registers, its instructions, its caches.
+
+A :class:`Machine` is data. Everything that differs between processors is decided from one, so the same
+kernels are emitted for SSE4, AVX2, AVX-512, NEON or any other target that LLVM knows, on any machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+__all__ = ["AARCH64", "X86_64_V2", "X86_64_V3", "X86_64_V4", "Machine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A processor as the kernels see it.
+
+    Attributes:
+        name: what a person calls it, for example ``x86-64-v3``; part of the key of every compiled kernel.
+        triple: the LLVM target. Always one whose objects are ELF files: images of code are loaded by Lite
+            itself, so one object format serves every operating system.
+        cpu: LLVM's name of the processor to schedule for.
+        features: LLVM features beyond those of ``cpu``, each with its sign, for example ``+avx512vnni``.
+        vector_bytes: width of a vector register, in bytes.
+        vector_registers: how many there are.
+        fma: has a fused multiply-add.
+        masks: masked loads and stores are single instructions.
+        dot_product: multiplies and adds four 8-bit pairs in one instruction (VNNI, SDOT).
+        half: converts float16 to float32 in one instruction.
+        l1_bytes: data cache of one core, first level, in bytes.
+        l2_bytes: second level, in bytes.
+    """
+
+    name: str
+    triple: str
+    cpu: str
+    features: tuple[str, ...] = ()
+    vector_bytes: int = 16
+    vector_registers: int = 16
+    fma: bool = False
+    masks: bool = False
+    dot_product: bool = False
+    half: bool = False
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 512 << 10
+
+    def lanes(self, itemsize: int = 4) -> int:
+        """Elements of ``itemsize`` bytes in a vector register."""
+        return self.vector_bytes // itemsize
+
+    def with_caches(self, l1_bytes: int, l2_bytes: int) -> Machine:
+        """The same processor with the cache sizes measured on the machine at hand."""
+        return replace(self, l1_bytes=l1_bytes, l2_bytes=l2_bytes)
+
+
+_LINUX_X86 = "x86_64-unknown-linux-gnu"
+
+#: SSE4.2: every x86-64 processor since 2009.
+X86_64_V2 = Machine("x86-64-v2", _LINUX_X86, "x86-64-v2", vector_bytes=16, vector_registers=16)
+
+#: AVX2 and FMA: since 2013 (Intel) and 2015 (AMD).
+X86_64_V3 = Machine(
+    "x86-64-v3", _LINUX_X86, "x86-64-v3", vector_bytes=32, vector_registers=16, fma=True, masks=True, half=True
+)
+
+#: AVX-512 F, BW, CD, DQ and VL.
+X86_64_V4 = Machine(
+    "x86-64-v4",
+    _LINUX_X86,
+    "x86-64-v4",
+    ("-prefer-256-bit",),
+    vector_bytes=64,
+    vector_registers=32,
+    fma=True,
+    masks=True,
+    half=True,
+    l2_bytes=1 << 20,
+)
+
+#: 64-bit ARM with NEON.
+AARCH64 = Machine(
+    "aarch64",
+    "aarch64-unknown-linux-gnu",
+    "generic",
+    ("+neon",),
+    vector_bytes=16,
+    vector_registers=32,
+    fma=True,
+    half=True,
+)

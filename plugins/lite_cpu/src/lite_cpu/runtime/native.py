@@ -1,0 +1,123 @@
+"""The runtime's code, loaded into this process, and what it is told about the operating system."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lite_core.errors import BackendUnavailableError
+from lite_cpu.cache import KernelCache, default_folder
+from lite_cpu.image import CodeImage
+from lite_cpu.loading import LoadedCode, load
+from lite_cpu.machine import AARCH64, X86_64_V2, Machine
+from lite_cpu.runtime.layout import SystemWord
+
+__all__ = ["IS_WINDOWS", "Native", "native"]
+
+IS_WINDOWS = sys.platform == "win32"
+
+_MACHINES = {"x86_64": X86_64_V2, "amd64": X86_64_V2, "aarch64": AARCH64, "arm64": AARCH64}
+_POSIX_FUNCTIONS = {
+    SystemWord.CLOCK: "clock_gettime",
+    SystemWord.YIELD: "sched_yield",
+    SystemWord.LOCK: "pthread_mutex_lock",
+    SystemWord.UNLOCK: "pthread_mutex_unlock",
+    SystemWord.WAIT: "pthread_cond_wait",
+    SystemWord.BROADCAST: "pthread_cond_broadcast",
+}
+_LINUX_FUNCTIONS = {
+    SystemWord.GET_THREAD_ID: "gettid",
+    SystemWord.GET_PROCESSOR: "sched_getcpu",
+    SystemWord.SET_AFFINITY: "sched_setaffinity",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """The runtime as Python calls it. Calls release the GIL.
+
+    Attributes:
+        run: ``run(program, bases, pool, times)``; addresses, or bytes, which are passed as their address.
+        stop: ``stop(pool)``: asks the workers to leave.
+        worker: address of the threads' start routine; 0 where there are no POSIX threads.
+        system: the addresses in :class:`SystemWord`.
+        code: keeps the code mapped.
+    """
+
+    run: Callable[[int, bytes, int | None, int | None], None]
+    stop: Callable[[int], None]
+    worker: int
+    system: npt.NDArray[np.int64]
+    code: LoadedCode
+
+
+@functools.cache
+def native() -> Native:
+    """The runtime of this process, compiled if this machine never did and loaded at the first call.
+
+    Raises:
+        BackendUnavailableError: this processor is neither x86-64 nor AArch64.
+    """
+    processor = platform.machine().lower()
+    if processor not in _MACHINES:
+        raise BackendUnavailableError(
+            f"the CPU runtime has code for {', '.join(_MACHINES)}, this processor is {processor!r}; "
+            "use the host backend"
+        )
+    machine = _MACHINES[processor]
+    system = "windows" if IS_WINDOWS else "posix"
+    cache = KernelCache(default_folder())
+    image = cache.get(f"runtime {machine.name} {system}", functools.partial(_compile, machine))
+    code = load([image])
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(code.address(0, "lite_run"))
+    if IS_WINDOWS:
+        return Native(run, _nothing_to_stop, 0, _windows_functions(), code)
+    stop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(0, "lite_stop"))
+    return Native(run, stop, code.address(0, "lite_worker"), _posix_functions(), code)
+
+
+def _compile(machine: Machine) -> CodeImage:
+    from lite_cpu.objects import compile_ir
+    from lite_cpu.runtime.emit import runtime_ir
+
+    return compile_ir(runtime_ir(machine.triple, windows=IS_WINDOWS), machine)
+
+
+def _posix_functions() -> npt.NDArray[np.int64]:
+    library = ctypes.CDLL(None)
+    table = np.zeros(len(SystemWord), np.int64)
+    functions = _POSIX_FUNCTIONS
+    if all(hasattr(library, name) for name in _LINUX_FUNCTIONS.values()):  # glibc has gettid since 2.30
+        functions = _POSIX_FUNCTIONS | _LINUX_FUNCTIONS
+    for word, name in functions.items():
+        table[word] = _address(library[name])
+    table[SystemWord.CLOCK_ARGUMENT] = time.CLOCK_MONOTONIC
+    return table
+
+
+def _windows_functions() -> npt.NDArray[np.int64]:
+    library = ctypes.CDLL("kernel32")
+    frequency = ctypes.c_int64()
+    library.QueryPerformanceFrequency(ctypes.byref(frequency))
+    table = np.zeros(len(SystemWord), np.int64)
+    table[SystemWord.CLOCK] = _address(library["QueryPerformanceCounter"])
+    table[SystemWord.CLOCK_ARGUMENT] = 1_000_000_000 // frequency.value
+    return table
+
+
+def _address(function: object) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
+    assert address is not None
+    return address
+
+
+def _nothing_to_stop(pool: int) -> None:
+    del pool

@@ -1,0 +1,169 @@
+"""Native threads that run programs: one pool per number of threads, shared by everything in the process."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import threading
+import weakref
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from lite_cpu.runtime.layout import LINE, SLOT_WORDS, PoolWord, SlotWord
+from lite_cpu.runtime.native import IS_WINDOWS, Native, native
+
+__all__ = ["ThreadPool", "shared_pool", "usable_threads"]
+
+logger = logging.getLogger("lite.cpu.runtime")
+
+#: Longer than Python spends between two runs in a row, short enough not to be noticed as load.
+_SPIN_NANOSECONDS = 50_000
+
+#: What a mistake in a thread's own code raises. A blocked one would end the process without faulthandler's report.
+_SYNCHRONOUS_SIGNALS = ("SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV")
+
+
+class ThreadPool:
+    """Threads that sleep until a run needs them, made by the operating system and unknown to Python.
+
+    The thread that calls is one of them, so ``threads - 1`` are created. They end when the pool is closed or
+    collected, and at the interpreter's exit; a run in progress then goes on without them.
+
+    Attributes:
+        threads: how many there are, the caller included: fewer than asked for if the system refused more.
+        address: the pool as native code sees it: :class:`PoolWord`.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._native = native()
+        self._memory = _aligned_words(PoolWord.SLOTS + threads * SLOT_WORDS)
+        self.address: int = self._memory.ctypes.data
+        self._memory[PoolWord.SYSTEM] = self._native.system.ctypes.data
+        self._memory[PoolWord.SPIN_NANOSECONDS] = _SPIN_NANOSECONDS
+        self._memory[PoolWord.LEADER_PROCESSOR] = -1
+        self._allow_processors()
+        handles: list[int] = []
+        self._stop = weakref.finalize(self, _stop_threads, self._native, self._memory, handles, os.getpid())
+        self.threads = 1 + self._start_workers(threads - 1, handles)
+
+    def close(self) -> None:
+        """Ends the threads, each after the work that it has in hand."""
+        self._stop()
+
+    def _allow_processors(self) -> None:
+        if hasattr(os, "sched_getaffinity"):
+            allowed = self._memory[PoolWord.PROCESSORS : PoolWord.PROCESSORS + LINE].view(np.uint64)
+            for processor in os.sched_getaffinity(0):
+                if processor < 64 * LINE:
+                    allowed[processor // 64] |= np.uint64(1 << processor % 64)
+
+    def _start_workers(self, count: int, handles: list[int]) -> int:
+        library = ctypes.CDLL(None)
+        library.pthread_mutex_init(self._address_of(PoolWord.MUTEX), None)
+        library.pthread_cond_init(self._address_of(PoolWord.CONDITION), None)
+        with _signals_blocked():
+            for index in range(1, count + 1):
+                slot = PoolWord.SLOTS + index * SLOT_WORDS
+                self._memory[slot + SlotWord.POOL] = self.address
+                self._memory[slot + SlotWord.INDEX] = index
+                handle = ctypes.c_ulong()
+                worker = ctypes.c_void_p(self._native.worker)
+                error = library.pthread_create(ctypes.byref(handle), None, worker, self._address_of(slot))
+                if error:
+                    logger.warning(
+                        "the system refused thread %d of %d (%s): going on with %d",
+                        index + 1,
+                        count + 1,
+                        os.strerror(error),
+                        index,
+                    )
+                    break
+                handles.append(handle.value)
+        self._memory[PoolWord.THREADS] = 1 + len(handles)
+        return len(handles)
+
+    def _address_of(self, word: int) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self.address + 8 * word)
+
+
+def usable_threads(threads: int) -> int:
+    """How many of ``threads`` this process can use: one per processor that it may run on."""
+    if IS_WINDOWS:
+        return 1
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(threads, processors))
+
+
+def shared_pool(threads: int) -> ThreadPool | None:
+    """The process' pool of ``threads`` threads, or of as many as it can use; None where that is one."""
+    try:
+        return _pools[threads]
+    except KeyError:
+        return _make_shared_pool(threads)
+
+
+_pools: dict[int, ThreadPool | None] = {1: None}
+_pools_lock = threading.Lock()
+
+
+def _make_shared_pool(threads: int) -> ThreadPool | None:
+    usable = usable_threads(threads)
+    with _pools_lock:
+        if threads not in _pools:
+            if usable < threads:
+                logger.warning("%d threads asked for, %d used: %s", threads, usable, _why_fewer())
+            if usable not in _pools:
+                pool = ThreadPool(usable)
+                _pools[usable] = pool if pool.threads > 1 else None
+            _pools[threads] = _pools[usable]
+        return _pools[threads]
+
+
+def _why_fewer() -> str:
+    if IS_WINDOWS:
+        return "the CPU runtime has no threads on Windows yet"
+    return "the process may run on no more processors"
+
+
+def _forget_pools() -> None:
+    """In a forked child: the threads stayed with the parent, and so did whoever held the lock."""
+    global _pools_lock
+    _pools_lock = threading.Lock()
+    _pools.clear()
+    _pools[1] = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pools)
+
+
+def _aligned_words(count: int) -> npt.NDArray[np.int64]:
+    """Zeros; the first begins a cache line, and so does each that :mod:`layout` puts ``LINE`` words further."""
+    memory = np.zeros(count + LINE, np.int64)
+    start = -memory.ctypes.data // 8 % LINE
+    return memory[start : start + count]
+
+
+@contextlib.contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Threads made here inherit that no signal goes to them: Python wants them all in its own threads."""
+    synchronous = {getattr(signal, name) for name in _SYNCHRONOUS_SIGNALS}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - synchronous)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _stop_threads(code: Native, memory: npt.NDArray[np.int64], handles: list[int], process: int) -> None:
+    if os.getpid() != process:
+        return  # a forked child: these are the parent's threads
+    code.stop(memory.ctypes.data)
+    library = ctypes.CDLL(None)
+    for handle in handles:
+        library.pthread_join(ctypes.c_ulong(handle), None)

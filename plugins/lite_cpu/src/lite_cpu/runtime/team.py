@@ -1,0 +1,263 @@
+"""Native code of threads that run one program together.
+
+A phase is either one step, cut into chunks, or several steps in a row that one thread does as a single chunk. Each
+thread has a share of a phase's chunks, so that it finds in its caches what it wrote in the phase before; when
+its share is done, it takes chunks from the others' shares, so that a thread that is not on a processor now holds
+nobody up. Whoever does the last chunk publishes the next phase.
+
+Why a thread never touches a run that is over: outside of the pool's memory it reads only while it holds something
+of the run, a chunk that it took or the publication of a phase. The run cannot end before that is given back, by
+subtracting it from the pool's REMAINING. Hence the workers need not take part: a run is right, if slower, with any of
+them asleep, late or gone.
+"""
+
+from __future__ import annotations
+
+from lite_cpu.runtime.executor import call_kernel, step_address, thread_scratch
+from lite_cpu.runtime.layout import (
+    CHUNK_LIMIT,
+    POINTER_LIMIT,
+    SLOT_WORDS,
+    TICKET_BITS,
+    PoolWord,
+    ProgramWord,
+    SlotWord,
+    StepWord,
+    SystemWord,
+)
+from lite_cpu.runtime.placement import emit_placement
+from lite_cpu.runtime.words import Module, Word
+
+__all__ = ["emit_team"]
+
+#: The ticket of thread 0 when the run is over. Its next chunk is not below its end: nobody can take it.
+_FINISHED = (1 << 64) - 1
+_PAUSES_BETWEEN_CLOCK_READINGS = 128
+
+
+def emit_team(code: Module) -> None:
+    """Adds ``lead`` for the thread that starts a run, ``lite_worker`` for the others, and ``lite_stop``."""
+    emit_placement(code)
+    _emit_publish(code)
+    _emit_execute(code)
+    _emit_finish(code)
+    _emit_sleep(code)
+    _emit_wake(code)
+    _emit_wait(code)
+    _emit_work(code)
+    _emit_lead(code)
+    _emit_worker(code)
+    _emit_stop(code)
+
+
+def _next(ticket: Word) -> Word:
+    return ticket & CHUNK_LIMIT
+
+
+def _end(ticket: Word) -> Word:
+    return (ticket >> TICKET_BITS) & CHUNK_LIMIT
+
+
+def _phase(ticket: Word) -> Word:
+    return ticket >> 2 * TICKET_BITS
+
+
+def _slot(pool: Word, thread: Word) -> Word:
+    return pool.at(PoolWord.SLOTS).at(thread * SLOT_WORDS)
+
+
+def _emit_publish(code: Module) -> None:
+    """``publish(pool, phase)``: hands out a phase, or ends the run; gives what the caller holds of it, 1 or 0."""
+    with code.function("publish", 2, result=True) as f:
+        pool, phase = f.arguments
+        program, held = pool[PoolWord.PROGRAM], f.variable(0)
+        with f.if_else(phase.compare("==", program[ProgramWord.STEP_COUNT])) as (over, more):
+            with over:
+                pool.at(PoolWord.SLOTS).store(_FINISHED, "release")
+            with more:
+                held.set(1)
+                pool[PoolWord.PHASE] = phase
+                threads, chunks = pool[PoolWord.THREADS], step_address(program, phase)[StepWord.CHUNKS]
+                # NOTE: 1 more than there is to do, held by the caller: else this phase could be done, and the next
+                # one published, before the last ticket is written below, which would then undo that.
+                pool.at(PoolWord.REMAINING).store(chunks + 1, "release")
+                share = (chunks + threads - 1) // threads
+                with f.count(threads) as thread:
+                    begin = (thread * share).minimum(chunks)
+                    end = (begin + share).minimum(chunks)
+                    ticket = (phase << 2 * TICKET_BITS) | (end << TICKET_BITS) | begin
+                    _slot(pool, thread).store(ticket, "release")
+        f.ret(held.get())
+
+
+def _emit_execute(code: Module) -> None:
+    """``execute(pool, thread, ticket, resolved, is_resolved)``: does the next chunk of a ticket, which the caller owns.
+
+    ``resolved`` keeps the addresses of the step's tensors for the caller's next chunk of the same phase.
+    """
+    with code.function("execute", 5) as f:
+        pool, thread, ticket, resolved, is_resolved = f.arguments
+        program, bases, times = pool[PoolWord.PROGRAM], pool[PoolWord.BASES], pool[PoolWord.TIMES]
+        phase = _phase(ticket)
+        step, scratch = step_address(program, phase), thread_scratch(program, bases, thread)
+        run_length = step[StepWord.RUN_LENGTH]
+        with f.if_else(run_length.compare("!=", 0)) as (whole_steps, chunk_of_step):
+            with whole_steps:
+                f.call("run_steps", program, bases, times, phase, phase + run_length, scratch)
+            with chunk_of_step:
+                with f.if_(is_resolved.compare("==", 0)):
+                    f.call("resolve", step, bases, resolved)
+                begin = _next(ticket) * step[StepWord.GRAIN]
+                end = (begin + step[StepWord.GRAIN]).minimum(step[StepWord.TASKS])
+                call_kernel(f, step, resolved, begin, end, scratch)
+
+
+def _emit_finish(code: Module) -> None:
+    """``finish(pool)``: after the last chunk of the phase; gives what the caller holds of the next."""
+    with code.function("finish", 1, result=True) as f:
+        (pool,) = f.arguments
+        program, times, phase = pool[PoolWord.PROGRAM], pool[PoolWord.TIMES], pool[PoolWord.PHASE]
+        run_length, following = step_address(program, phase)[StepWord.RUN_LENGTH], f.variable(phase + 1)
+        with f.if_else(run_length.compare("!=", 0)) as (whole_steps, chunks_of_step):
+            with whole_steps:
+                following.set(phase + run_length)
+            with chunks_of_step, f.if_(times.compare("!=", 0)):
+                times[phase + 1] = f.call("now", pool[PoolWord.SYSTEM])
+        f.ret(f.call("publish", pool, following.get()))
+
+
+def _emit_work(code: Module) -> None:
+    """``work(pool, thread, held)``: takes part in runs; the leader until its run is over, workers until the stop.
+
+    ``held`` is what the caller holds of the phase that it published.
+    """
+    with code.function("work", 3) as f:
+        pool, thread, initially_held = f.arguments
+        own_slot = _slot(pool, thread)
+        resolved = f.array(POINTER_LIMIT)
+        held, seen = f.variable(initially_held), f.variable(0)
+        victim, is_resolved = f.variable(0), f.variable(0)
+        with f.loop() as loop:
+            threads = pool[PoolWord.THREADS]
+            is_resolved.set(0)
+            victim.set(thread)
+            with f.count(threads) as turn:
+                slot = _slot(pool, victim.get())
+                with f.loop() as share:
+                    ticket = slot.load("acquire")
+                    with f.if_(turn.compare("==", 0)):
+                        seen.set(ticket)
+                    share.leave_if(_next(ticket).compare(">=", _end(ticket)))
+                    with f.if_(slot.compare_and_swap(ticket, ticket + 1)):
+                        f.call("execute", pool, thread, ticket, resolved, is_resolved.get())
+                        is_resolved.set(1)
+                        held.set(held.get() + 1)
+                victim.set(victim.get() + 1)
+                with f.if_(victim.get().compare("==", threads)):
+                    victim.set(0)
+            with f.if_(held.get().compare("!=", 0)):
+                given_back = held.get()
+                remaining = pool.at(PoolWord.REMAINING).fetch("sub", given_back, "acq_rel")
+                held.set(0)
+                with f.if_(remaining.compare("==", given_back)):
+                    held.set(f.call("finish", pool))
+            loop.leave_if(seen.get().compare("==", _FINISHED))
+            with f.if_(held.get().compare("==", 0)):
+                must_leave = f.call("wait", pool, thread, own_slot, seen.get())
+                loop.leave_if(must_leave.compare("!=", 0))
+
+
+def _emit_wait(code: Module) -> None:
+    """``wait(pool, thread, slot, seen)``: until the slot's ticket is not ``seen``; gives 1 if the thread must leave.
+
+    Spins first. Then, while a run is in progress, it offers the processor to other threads again and again, since the
+    one that is waited for may have none; between runs it sleeps.
+    """
+    with code.function("wait", 4, result=True) as f:
+        pool, thread, slot, seen = f.arguments
+        system, deadline, must_leave = pool[PoolWord.SYSTEM], f.variable(0), f.variable(0)
+        with f.loop() as loop:
+            with f.count(_PAUSES_BETWEEN_CLOCK_READINGS):
+                loop.leave_if(slot.load("acquire").compare("!=", seen))
+                f.pause()
+            with f.if_(thread.compare("!=", 0)):
+                must_leave.set(pool.at(PoolWord.STOP).load("acquire"))
+            loop.leave_if(must_leave.get().compare("!=", 0))
+            time = f.call("now", system)
+            with f.if_(deadline.get().compare("==", 0)):
+                deadline.set(time + pool[PoolWord.SPIN_NANOSECONDS])
+            with f.if_(time.compare(">", deadline.get())):
+                active = pool.at(PoolWord.ACTIVE).load("acquire")
+                with f.if_else(active.compare("!=", 0)) as (in_a_run, between_runs):
+                    with in_a_run:
+                        f.call_address(system[SystemWord.YIELD])
+                    with between_runs:
+                        f.call("sleep", pool)
+                        deadline.set(0)
+        f.ret(must_leave.get())
+
+
+def _emit_sleep(code: Module) -> None:
+    """``sleep(pool)``: until a run begins or the pool stops."""
+    with code.function("sleep", 1) as f:
+        (pool,) = f.arguments
+        system, mutex = pool[PoolWord.SYSTEM], pool.at(PoolWord.MUTEX)
+        f.call_address(system[SystemWord.LOCK], mutex)
+        pool.at(PoolWord.SLEEPERS).fetch("add", 1, "seq_cst")
+        with f.loop() as loop:
+            active, stop = pool.at(PoolWord.ACTIVE).load("seq_cst"), pool.at(PoolWord.STOP).load("seq_cst")
+            loop.leave_if((active | stop).compare("!=", 0))
+            f.call_address(system[SystemWord.WAIT], pool.at(PoolWord.CONDITION), mutex)
+        pool.at(PoolWord.SLEEPERS).fetch("sub", 1, "seq_cst")
+        f.call_address(system[SystemWord.UNLOCK], mutex)
+
+
+def _emit_wake(code: Module) -> None:
+    """``wake(pool)``: after a change of ACTIVE or STOP.
+
+    NOTE: no sleeper is missed. The change and the look at SLEEPERS here, and the two in the other order in ``sleep``,
+    are sequentially consistent: either the sleeper sees the change, or it is seen here. And it holds the mutex from
+    its look until it waits: once the mutex was locked here, it does wait, and hears the broadcast.
+    """
+    with code.function("wake", 1) as f:
+        (pool,) = f.arguments
+        system, mutex = pool[PoolWord.SYSTEM], pool.at(PoolWord.MUTEX)
+        with f.if_(pool.at(PoolWord.SLEEPERS).load("seq_cst").compare("!=", 0)):
+            f.call_address(system[SystemWord.LOCK], mutex)
+            f.call_address(system[SystemWord.UNLOCK], mutex)
+            f.call_address(system[SystemWord.BROADCAST], pool.at(PoolWord.CONDITION))
+
+
+def _emit_lead(code: Module) -> None:
+    """``lead(pool, program, bases, times)``: a whole run, as thread 0 of a pool that the caller owns."""
+    with code.function("lead", 4) as f:
+        pool, program, bases, times = f.arguments
+        pool[PoolWord.PROGRAM] = program
+        pool[PoolWord.BASES] = bases
+        pool[PoolWord.TIMES] = times
+        with f.if_(times.compare("!=", 0)):
+            times[0] = f.call("now", pool[PoolWord.SYSTEM])
+        held = f.call("publish", pool, 0)
+        pool.at(PoolWord.ACTIVE).fetch("xchg", 1, "seq_cst")
+        with f.if_(pool.at(PoolWord.SLEEPERS).load("monotonic").compare("!=", 0)):
+            f.call("keep_off", pool)
+        f.call("wake", pool)
+        f.call("work", pool, 0, held)
+        pool.at(PoolWord.ACTIVE).store(0, "release")
+
+
+def _emit_worker(code: Module) -> None:
+    """``void *lite_worker(void *slot)``: the start routine of the other threads."""
+    with code.function("lite_worker", 1, result=True, exported=True) as f:
+        (slot,) = f.arguments
+        f.call("register_worker", slot[SlotWord.POOL], slot)
+        f.call("work", slot[SlotWord.POOL], slot[SlotWord.INDEX], 0)
+        f.ret(0)
+
+
+def _emit_stop(code: Module) -> None:
+    """``void lite_stop(void *pool)``: the workers leave, each after the chunk that it is doing."""
+    with code.function("lite_stop", 1, exported=True) as f:
+        (pool,) = f.arguments
+        pool.at(PoolWord.STOP).fetch("xchg", 1, "seq_cst")
+        f.call("wake", pool)

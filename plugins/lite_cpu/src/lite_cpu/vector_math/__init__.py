@@ -1,0 +1,64 @@
+"""Mathematical functions of scalars and vectors of float32, written with the kernel language.
+
+Every function takes and returns a :class:`~lite_cpu.emit.Val` of any number of lanes and calls no library, so it can
+stand in the innermost loop of a kernel on any machine. None but :func:`fmod` and :func:`power` has branches. NaN stays
+NaN, infinities give the limits, and results below the smallest normal float32 may be flushed to zero.
+
+The polynomials are minimax fits of the relative error, made with the Remez exchange algorithm in 40-digit
+arithmetic (rational functions: with iteratively reweighted least squares), then rounded to float32. The
+errors in the docstrings are in units in the last place (ULP) of normal float32 results against float64, the larger
+of those with and without fused multiply-add, found on evenly spaced bit patterns (at least every 127th float32).
+"""
+
+from lite_cpu.vector_math.error_function import erf, gelu, gelu_tanh
+from lite_cpu.vector_math.exponential import (
+    exp,
+    exp_of_nonpositive,
+    expm1_of_nonpositive,
+    log,
+    sigmoid,
+    silu,
+    softplus,
+    tanh,
+)
+from lite_cpu.vector_math.polynomial import multiply_add, polynomial
+from lite_cpu.vector_math.rounding import absolute, ceil, copy_sign, floor, fmod, round_half_even, sqrt, trunc
+from lite_cpu.vector_math.trigonometric import acos, asin, atan, cos, sin, tan
+from lite_cpu.vector_math.wide import acosh, asinh, atanh, cosh, power, power64, sinh
+
+__all__ = [
+    "absolute",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "copy_sign",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp_of_nonpositive",
+    "expm1_of_nonpositive",
+    "floor",
+    "fmod",
+    "gelu",
+    "gelu_tanh",
+    "log",
+    "multiply_add",
+    "polynomial",
+    "power",
+    "power64",
+    "round_half_even",
+    "sigmoid",
+    "silu",
+    "sin",
+    "sinh",
+    "softplus",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]

@@ -1,0 +1,290 @@
+"""Kernels are compiled once: in memory, on disk, among threads and processes, whatever happens to the folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lite_cpu import cache as cache_module
+from lite_cpu.cache import KernelCache, default_folder
+from lite_cpu.file_lock import file_lock
+from lite_cpu.image import CodeImage
+
+
+def image_of(code: bytes = b"\xc3") -> CodeImage:
+    return CodeImage(code, {"kernel": 0}, "x86_64")
+
+
+class Builder:
+    """Builds an image and counts how often."""
+
+    def __init__(self, image: CodeImage | None = None) -> None:
+        self.image = image or image_of()
+        self.calls = 0
+
+    def __call__(self) -> CodeImage:
+        self.calls += 1
+        return self.image
+
+
+def never() -> CodeImage:
+    raise AssertionError("a kernel that is stored was built again")
+
+
+def entry_of(folder: Path) -> Path:
+    (entry,) = folder.glob("*.kernel")
+    return entry
+
+
+def test_a_kernel_is_built_once_and_then_read(tmp_path):
+    build = Builder()
+    first = KernelCache(tmp_path / "kernels")
+    assert first.get("relu", build) == first.get("relu", build) == build.image
+    assert KernelCache(tmp_path / "kernels").get("relu", never) == build.image
+    assert build.calls == 1
+    assert (first.statistics.hits, first.statistics.misses, first.statistics.rebuilt) == (1, 1, 0)
+    assert first.statistics.compile_seconds > 0
+
+
+def test_different_keys_are_different_kernels(tmp_path):
+    cache = KernelCache(tmp_path)
+    cache.get("a", Builder(image_of(b"a")))
+    cache.get("b", Builder(image_of(b"b")))
+    assert [KernelCache(tmp_path).get(key, never).code for key in "ab"] == [b"a", b"b"]
+
+
+def test_without_a_folder_kernels_stay_in_memory():
+    build = Builder()
+    cache = KernelCache(None)
+    assert cache.get("relu", build) is cache.get("relu", build)
+    assert build.calls == 1
+
+
+def test_nothing_but_entries_is_left_in_the_folder(tmp_path):
+    cache = KernelCache(tmp_path)
+    cache.get_many([(str(i), Builder()) for i in range(5)], threads=3)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".kernel"] * 5
+
+
+def test_other_code_or_another_compiler_makes_other_entries(tmp_path, monkeypatch):
+    KernelCache(tmp_path).get("relu", Builder())
+    assert "llvmlite" in cache_module._code_version()
+    monkeypatch.setattr(cache_module, "_full_key", lambda key: f"{key} of another version".encode())
+    build = Builder(image_of(b"new"))
+    assert KernelCache(tmp_path).get("relu", build).code == b"new"
+    assert build.calls == 1
+
+
+def test_what_a_build_raises_passes_through_and_is_not_kept(tmp_path):
+    cache = KernelCache(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        cache.get("relu", lambda: 1 // 0)  # type: ignore[arg-type, return-value]
+    assert list(tmp_path.iterdir()) == []
+    build = Builder()
+    assert cache.get("relu", build) == build.image
+
+
+# where the folder is
+
+
+@pytest.mark.parametrize(("setting", "expected"), [("", None), ("off", None), ("here", Path("here/kernels"))])
+def test_the_environment_chooses_the_folder(monkeypatch, setting, expected):
+    monkeypatch.setenv("LITE_CACHE_DIR", setting)
+    assert default_folder() == expected
+
+
+def test_the_folder_is_the_users_cache_otherwise(monkeypatch, tmp_path):
+    monkeypatch.delenv("LITE_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = default_folder()
+    assert folder is not None
+    assert folder.parts[-2:] == ("lite", "kernels")
+    if sys.platform == "linux":
+        assert folder == tmp_path / "lite" / "kernels"
+
+
+# damage
+
+
+def flip_last_bit(entry: Path) -> None:
+    content = bytearray(entry.read_bytes())
+    content[-1] ^= 1
+    entry.write_bytes(content)
+
+
+DAMAGES = {
+    "empty": (lambda entry: entry.write_bytes(b""), "at least"),
+    "header cut": (lambda entry: entry.write_bytes(entry.read_bytes()[:20]), "at least"),
+    "cut": (lambda entry: entry.write_bytes(entry.read_bytes()[:-1]), "checksum"),
+    "bit flipped": (flip_last_bit, "checksum"),
+    "something else": (lambda entry: entry.write_bytes(b"x" * 200), "found b'xxxxxxxx'"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_entry_is_rebuilt_and_the_log_says_why(tmp_path, caplog, kind):
+    damage, reason = DAMAGES[kind]
+    KernelCache(tmp_path).get("relu", Builder())
+    damage(entry_of(tmp_path))
+    cache, build = KernelCache(tmp_path), Builder()
+    with caplog.at_level(logging.WARNING, "lite.cpu.cache"):
+        assert cache.get("relu", build) == build.image
+    assert build.calls == 1
+    assert (cache.statistics.misses, cache.statistics.rebuilt) == (1, 1)
+    assert len(caplog.records) == 1
+    assert reason in caplog.text
+    assert KernelCache(tmp_path).get("relu", never) == build.image
+
+
+def test_an_entry_of_another_kernel_is_rebuilt(tmp_path, caplog):
+    cache = KernelCache(tmp_path)
+    cache.get("relu", Builder())
+    shutil.copy(entry_of(tmp_path), cache._path("gelu"))
+    build = Builder(image_of(b"gelu"))
+    assert KernelCache(tmp_path).get("gelu", build).code == b"gelu"
+    assert "it belongs to 'relu" in caplog.text
+
+
+def test_a_folder_that_cannot_be_used_costs_one_line_in_the_log(tmp_path, caplog):
+    occupied = tmp_path / "file"
+    occupied.write_text("not a folder")
+    cache, build = KernelCache(occupied / "kernels"), Builder()
+    for key in ("a", "b", "a"):
+        assert cache.get(key, build) == build.image
+    assert build.calls == 2
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "LITE_CACHE_DIR" in caplog.text
+
+
+def test_an_entry_that_cannot_be_written_costs_one_line_in_the_log(tmp_path, caplog, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    cache, build = KernelCache(tmp_path), Builder()
+    assert cache.get("a", build) == cache.get("b", build) == build.image
+    assert "No space left" in caplog.text
+    assert len(caplog.records) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+# threads and processes
+
+
+def test_threads_that_want_the_same_kernel_build_it_once(tmp_path):
+    ready = threading.Barrier(8)
+    build = Builder()
+    cache = KernelCache(tmp_path)
+
+    def want(_: int) -> CodeImage:
+        ready.wait()
+        return cache.get("relu", build)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(want, range(8)))
+    assert build.calls == 1
+    assert found == [build.image] * 8
+    assert (cache.statistics.hits, cache.statistics.misses) == (7, 1)
+
+
+PROCESS = """
+import sys, time
+from pathlib import Path
+from lite_cpu.cache import KernelCache
+from lite_cpu.image import CodeImage
+
+folder, log = map(Path, sys.argv[1:])
+
+def build():
+    with log.open("a") as built:
+        built.write("x")
+    time.sleep(0.3)
+    return CodeImage(b"code", {"kernel": 0}, "x86_64")
+
+print("ready", flush=True)
+sys.stdin.readline()
+print(KernelCache(folder).get("relu", build).code.decode())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes share no locks here")
+def test_processes_that_want_the_same_kernel_build_it_once(tmp_path):
+    command = [sys.executable, "-c", PROCESS, str(tmp_path / "kernels"), str(tmp_path / "log")]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [process.communicate()[0] for process in processes] == ["code\n"] * 4
+    assert (tmp_path / "log").read_text() == "x"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes share no locks here")
+def test_a_process_that_stopped_while_it_built_is_not_waited_for_forever(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache_module, "_PATIENCE_SECONDS", 0.02)
+    cache, build = KernelCache(tmp_path), Builder()
+    with file_lock(cache._path("relu").with_suffix(".lock"), 0):
+        assert cache.get("relu", build) == build.image
+    assert build.calls == 1
+    assert KernelCache(tmp_path).get("relu", never) == build.image
+
+
+# many at once
+
+
+def test_get_many_keeps_the_order_and_builds_each_missing_kernel_once(tmp_path):
+    builds = {key: Builder(image_of(key.encode())) for key in "abcdef"}
+    KernelCache(tmp_path).get("c", builds["c"])
+    cache = KernelCache(tmp_path)
+    cache.get("d", builds["d"])
+    order = "fabacdeaf"
+    found = cache.get_many([(key, builds[key]) for key in order], threads=3)
+    assert b"".join(image.code for image in found).decode() == order
+    assert {key: build.calls for key, build in builds.items()} == dict.fromkeys("abcdef", 1)
+    assert cache.statistics.misses == 5
+
+
+def test_get_many_builds_in_parallel(tmp_path):
+    meet = threading.Barrier(3, timeout=30)
+
+    def build() -> CodeImage:
+        meet.wait()  # breaks, and fails, unless three threads are here at once
+        return image_of()
+
+    assert len(KernelCache(tmp_path).get_many([(key, build) for key in "abc"], threads=3)) == 3
+
+
+def test_get_many_raises_what_a_build_raises(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        KernelCache(tmp_path).get_many([("a", Builder()), ("b", lambda: 1 // 0)], threads=2)  # type: ignore[list-item, return-value]
+
+
+WARM_START = """
+import sys
+from pathlib import Path
+from lite_cpu.cache import KernelCache
+from lite_cpu.objects import load
+
+cache = KernelCache(Path(sys.argv[1]))
+code = load([cache.get("scale", lambda: sys.exit("compiled again"))])
+print(code.address(0, "f") > 0, "llvmlite" in sys.modules)
+"""
+
+
+def test_a_warm_start_imports_no_compiler(tmp_path):
+    import platform
+
+    KernelCache(tmp_path).get("scale", lambda: CodeImage(b"\xc3" * 4, {"f": 0}, platform.machine()))
+    command = [sys.executable, "-c", WARM_START, str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "True False\n"

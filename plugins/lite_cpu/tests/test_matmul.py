@@ -1,0 +1,155 @@
+"""MatMul, Gemm and Einsum: shapes, layouts, broadcasting, what is fused behind them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from agreement import MACHINES, agree, normal
+from graph_agreement import Drawn, agree_graph
+
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Value
+from lite_cpu.lowering.registry import find_lowering
+from lite_cpu.machine import Machine
+
+Shape = tuple[int, ...]
+
+CONSTANT = pytest.mark.parametrize("constant", [True, False], ids=["constant", "run-time"])
+TOLERANCE = 4e-6
+
+# Tiles are at most 8 rows and 32 columns: below, at and above both; vectors; stacks that broadcast either way.
+SHAPES: list[tuple[Shape, Shape]] = [
+    ((1, 64), (64, 100)),
+    ((2, 33), (33, 32)),
+    ((37, 33), (33, 65)),
+    ((50, 7), (7, 1)),
+    ((5,), (5, 7)),
+    ((3, 5), (5,)),
+    ((5,), (5,)),
+    ((5,), (2, 3, 5, 4)),
+    ((2, 3, 5, 4), (4,)),
+    ((2, 9, 5), (5, 7)),
+    ((2, 9, 5), (2, 5, 7)),
+    ((4, 2, 3, 5), (2, 5, 33)),
+    ((2, 1, 8, 20), (1, 3, 20, 40)),
+    ((2, 3, 4, 5, 6), (2, 1, 4, 6, 17)),
+]
+EMPTY: list[tuple[Shape, Shape]] = [((0, 5), (5, 3)), ((3, 0), (0, 4)), ((3, 5), (5, 0)), ((0, 2, 3), (0, 3, 4))]
+
+
+@MACHINES
+@CONSTANT
+@pytest.mark.parametrize(("left", "right"), [*SHAPES, *EMPTY])
+def test_matmul(machine: Machine, constant: bool, left: Shape, right: Shape) -> None:
+    arrays = [normal(*left), normal(*right, seed=1)]
+    agree(machine, "MatMul", arrays, constants=int(constant), tolerance=TOLERANCE, threads=2)
+
+
+@MACHINES
+@CONSTANT
+@pytest.mark.parametrize(("left", "right"), SHAPES)
+def test_what_follows_is_part_of_the_step(machine: Machine, constant: bool, left: Shape, right: Shape) -> None:
+    def build(g: Drawn) -> tuple[Value, ...]:
+        product = g.add("MatMul", g.input(*left), g.tensor(constant, *right))
+        shape = tuple(product.shape)
+        biased = g.add("Add", product, g.constant(*shape[-1:]))
+        return (g.add("Mul", g.add("Relu", biased), g.input(*shape)),)
+
+    agree_graph(machine, build)
+
+
+@MACHINES
+@CONSTANT
+@pytest.mark.parametrize(
+    ("left", "left_order", "right", "right_order"),
+    [
+        ((20, 9), (1, 0), (17, 20), (1, 0)),
+        ((2, 9, 3, 20), (0, 2, 1, 3), (2, 17, 3, 20), (0, 2, 3, 1)),
+        ((2, 20, 9), (0, 2, 1), (2, 17, 20), (0, 2, 1)),
+        ((2, 3, 4, 5), (0, 1, 2, 3), (4, 2, 5, 3), (1, 3, 2, 0)),
+        ((3, 70, 5), (0, 2, 1), (70, 3), (0, 1)),
+    ],
+)
+def test_transposed_operands(
+    machine: Machine, constant: bool, left: Shape, left_order: Shape, right: Shape, right_order: Shape
+) -> None:
+    def build(g: Drawn) -> tuple[Value, ...]:
+        a = g.add("Transpose", g.input(*left), perm=left_order)
+        b = g.add("Transpose", g.tensor(constant, *right), perm=right_order)
+        return (g.add("MatMul", a, b),)
+
+    agree_graph(machine, build)
+
+
+@MACHINES
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64", "float64"])
+@pytest.mark.parametrize(("left", "right"), [((2, 3, 5), (2, 5, 7)), ((5,), (5,)), ((4, 5), (5,)), ((2, 4, 0), (0, 3))])
+def test_other_types(machine: Machine, dtype: str, left: Shape, right: Shape) -> None:
+    arrays = [np.abs(normal(*shape) * 9).astype(dtype) for shape in (left, right)]
+    agree(machine, "MatMul", arrays, tolerance=1e-15)
+
+
+@MACHINES
+def test_other_types_with_something_behind(machine: Machine) -> None:
+    b = GraphBuilder("integers")
+    x = b.input("x", "int64", (2, 3))
+    y = b.add("Add", [b.add("MatMul", [x, b.constant(np.arange(12).reshape(3, 4))]), b.constant(np.arange(4))])
+    b.output(y, "y")
+    from levels import run_on
+
+    values = np.arange(6).reshape(2, 3)
+    actual = run_on(machine, b.build(), {"x": values})["y"]
+    np.testing.assert_array_equal(actual, values @ np.arange(12).reshape(3, 4) + np.arange(4))
+
+
+@MACHINES
+@CONSTANT
+@pytest.mark.parametrize("transposed", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize("addend", [None, (33,), (1, 33), (9, 33), (9, 1), (1,), ()])
+def test_gemm(machine: Machine, constant: bool, transposed: tuple[int, int], addend: Shape | None) -> None:
+    arrays = [normal(20, 9) if transposed[0] else normal(9, 20)]
+    arrays.append(normal(33, 20, seed=1) if transposed[1] else normal(20, 33, seed=1))
+    if addend is not None:
+        arrays.append(normal(*addend, seed=2) if addend else np.array(0.7, np.float32))
+    for alpha, beta in ((1.0, 1.0), (0.5, 2.0), (2.0, 0.0)):
+        attributes = {"alpha": alpha, "beta": beta, "transA": transposed[0], "transB": transposed[1]}
+        agree(machine, "Gemm", arrays, attributes, constants=len(arrays) - 1 if constant else 0, tolerance=TOLERANCE)
+
+
+@MACHINES
+def test_not_a_number_stays_in_its_row_and_column(machine: Machine) -> None:
+    a, b = normal(11, 20), normal(20, 40, seed=1)
+    a[4, 3], b[5, 38] = np.nan, np.inf
+    agree(machine, "MatMul", [a, b], tolerance=TOLERANCE)
+
+
+@MACHINES
+@pytest.mark.parametrize(
+    ("equation", "left", "right"),
+    [
+        ("ij,jk->ik", (3, 5), (5, 7)),
+        ("ij,jk", (3, 5), (5, 7)),
+        ("ij,jk->ki", (3, 5), (5, 7)),
+        ("i,i->", (5,), (5,)),
+        ("bihd,bjhd->bhij", (2, 4, 3, 5), (2, 6, 3, 5)),
+        ("bhij,bjhd->bihd", (2, 3, 4, 6), (2, 6, 3, 5)),
+        ("abcd,cdef->abef", (2, 3, 4, 5), (4, 5, 6, 7)),
+        ("bij,bjk->bik", (1, 3, 5), (4, 5, 7)),
+        ("bij,bjk->ibk", (4, 3, 1), (4, 5, 7)),
+        ("ij,jk->ik", (3, 0), (0, 7)),
+    ],
+)
+def test_einsum(machine: Machine, equation: str, left: Shape, right: Shape) -> None:
+    agree(machine, "Einsum", [normal(*left), normal(*right, seed=1)], {"equation": equation}, tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize("equation", ["ij,ij->ij", "ij,jk->i", "ii,ij->j", "...i,ij->...j", "ij,jk,kl->il", "ij->ji"])
+def test_einsum_that_is_not_a_product_is_refused(equation: str) -> None:
+    g = Drawn("float32")
+    operands = [g.input(*[3] * (term.count("j") + term.count("i") + term.count("k") + term.count("l") + term.count("...")))
+                for term in equation.split("->")[0].split(",")]  # fmt: skip
+    result = g.add("Einsum", *operands, equation=equation)
+    (node,) = g.built(result).nodes
+    function, reason = find_lowering(node)
+    assert function is None
+    assert f"Einsum {equation!r}" in reason

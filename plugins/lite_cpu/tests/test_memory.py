@@ -1,0 +1,278 @@
+"""Where results lie: in slices of concatenations, in the place of operands, in a small arena; whatever the graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from levels import backend_for, run_on, runnable_machines
+from lite_core.backend import Options
+from lite_core.builder import GraphBuilder
+from lite_core.ir import DType, Graph, Value
+from lite_core.ops.evaluate import evaluate_graph
+
+from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.lowering.compile import lower_graph
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.memory import Lifetime, least_bytes, lifetimes_of, plan_arena
+from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.tensors import Storage, Tensor
+
+Array = np.ndarray[Any, Any]
+
+machines = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
+
+
+def lowered(graph: Graph) -> Lowering:
+    """The steps of a graph."""
+    shared = backend_for(runnable_machines()[-1])._share()
+    return lower_graph(graph, Options(threads=1), shared.library, shared.weights)
+
+
+def tensor(lowering: Lowering, value: Value) -> Tensor:
+    """Where a value of the graph as it was built lies."""
+    return next(lowering.tensor(v) for v in lowering.graph.defined() if v.name == value.name)
+
+
+def labels(lowering: Lowering) -> list[str]:
+    return [step.label for step in lowering.steps]
+
+
+def convolved(b: GraphBuilder, x: Value, channels: int) -> Value:
+    """A pointwise convolution with small whole weights: sums of whole numbers are exact in any order."""
+    weights = np.random.default_rng(channels).integers(-1, 2, (channels, x.shape[1], 1, 1)).astype(np.float32)
+    return b.add("Conv", [x, b.constant(weights)])
+
+
+# **** concatenations ****
+
+
+def test_convolutions_write_into_the_concatenation() -> None:
+    b = GraphBuilder("inception")
+    x = b.input("x", "float32", (1, 8, 6, 6))
+    first, second = convolved(b, x, 16), b.add("Relu", [convolved(b, x, 24)])
+    joined = b.add("Concat", [first, second], {"axis": 1})
+    b.output(convolved(b, joined, 4), "y")
+    lowering = lowered(b.build())
+    assert tensor(lowering, joined).is_channels_last
+    assert tensor(lowering, first).storage is tensor(lowering, second).storage is tensor(lowering, joined).storage
+
+
+def test_what_is_joined_after_a_change_of_view_is_written_there() -> None:
+    b = GraphBuilder("detector")
+    x = b.input("x", "float32", (1, 8, 6, 6))
+    heads = []
+    for channels in (12, 20):
+        pixels = b.add("Transpose", [convolved(b, x, channels)], {"perm": (0, 2, 3, 1)})
+        heads.append(b.add("Reshape", [pixels, b.constant(np.array([1, -1, 4]))]))
+    b.output(b.add("Concat", heads, {"axis": 1}), "y")
+    lowering = lowered(b.build())
+    assert all(tensor(lowering, v).storage is lowering.outputs[lowering.graph.outputs[0]].storage for v in heads)
+
+
+def test_nested_concatenations_and_other_readers_share_one_place() -> None:
+    b = GraphBuilder("nested")
+    x = b.input("x", "float32", (2, 4, 3))
+    parts = [b.add(op, [x]) for op in ("Relu", "Neg", "Abs")]
+    inner = b.add("Concat", parts[:2], {"axis": 1})
+    outer = b.add("Concat", [inner, parts[2]], {"axis": 1})
+    b.output(b.add("Sqrt", [b.add("Abs", [outer])]), "y")
+    b.output(b.add("Sin", [parts[0]]), "z")
+    lowering = lowered(b.build())
+    assert "copy" not in labels(lowering)
+    assert len({id(tensor(lowering, v).storage) for v in (*parts, inner, outer)}) == 1
+
+
+def test_a_value_in_two_places_is_copied_to_the_second() -> None:
+    b = GraphBuilder("twice")
+    x = b.input("x", "float32", (2, 4))
+    y = b.add("Neg", [x])
+    b.output(b.add("Concat", [y, y, x], {"axis": 1}), "y")
+    assert labels(lowered(b.build())) == ["elementwise", "copy", "copy"]
+
+
+# **** operands that results replace ****
+
+
+RELU = Chain(Operand(DType.FLOAT32), (), (Apply("Relu", (0,), DType.FLOAT32),))
+ADD = Chain(Operand(DType.FLOAT32), (Operand(DType.FLOAT32),), (Apply("Add", (0, 1), DType.FLOAT32),))
+
+
+def empty_lowering() -> Lowering:
+    b = GraphBuilder("nothing")
+    b.output(b.input("x", "float32", (1,)), "y")
+    return Lowering(b.build(), runnable_machines()[-1], Options(threads=1), WeightCache())
+
+
+def test_a_result_takes_the_place_of_an_operand_that_nobody_reads_later() -> None:
+    lowering = empty_lowering()
+    x, y, z = (lowering.allocate((8, 32), DType.FLOAT32) for _ in range(3))
+    lowering.elementwise(RELU, [x], y)
+    lowering.elementwise(ADD, [y, y], z)
+    (life,) = lifetimes_of(lowering.steps)
+    assert life.storages == [x.storage, y.storage, z.storage]
+    assert (life.first, life.last) == (0, 1)
+
+
+@pytest.mark.parametrize("view", [(32, 8), (256,)])
+def test_an_operand_that_is_read_later_through_a_view_keeps_its_place(view: tuple[int, ...]) -> None:
+    lowering = empty_lowering()
+    x, y = (lowering.allocate((8, 32), DType.FLOAT32) for _ in range(2))
+    seen = x.reshape(view)
+    assert seen is not None
+    lowering.elementwise(RELU, [x], y)
+    lowering.elementwise(RELU, [seen], lowering.allocate(view, DType.FLOAT32))
+    assert any(life.storages == [y.storage] for life in lifetimes_of(lowering.steps))
+
+
+def test_operands_that_lie_otherwise_keep_their_place() -> None:
+    lowering = empty_lowering()
+    square, row = lowering.allocate((8, 8), DType.FLOAT32), lowering.allocate((8,), DType.FLOAT32)
+    wide = lowering.allocate((8, 16), DType.FLOAT32)
+    for sources in ([square.permute((1, 0))], [row], [wide.slice(1, 0, 8)], [square, square.permute((1, 0))]):
+        lowering.steps.clear()
+        lowering.elementwise(ADD if len(sources) == 2 else RELU, sources, lowering.allocate((8, 8), DType.FLOAT32))
+        assert all(len(life.storages) == 1 for life in lifetimes_of(lowering.steps))
+
+
+# **** the arena ****
+
+
+def test_pieces_that_are_alive_together_do_not_overlap() -> None:
+    draw = np.random.default_rng(0)
+    for _ in range(50):
+        lives = []
+        for _ in range(30):
+            first = int(draw.integers(0, 40))
+            lives.append(Lifetime([Storage(int(draw.integers(1, 9999)))], first, first + int(draw.integers(0, 9))))
+        total = plan_arena(lives)
+        assert least_bytes(lives) <= total
+        for i, a in enumerate(lives):
+            start = a.storages[0].offset
+            assert start % 64 == 0
+            assert start + a.bytes <= total
+            for b in lives[:i]:
+                other = b.storages[0].offset
+                apart = a.last < b.first or b.last < a.first
+                assert apart or start + a.bytes <= other or other + b.bytes <= start
+
+
+# **** any graph ****
+
+
+class Drawing:
+    """A graph under construction: every value is an image of small whole numbers, so results must agree to the bit."""
+
+    def __init__(self, draw: Any) -> None:
+        self.draw = draw
+        self.b = GraphBuilder("drawn")
+        self.values: list[Value] = []
+        for i in range(draw(st.integers(1, 2))):
+            sizes = (st.integers(1, 2), st.sampled_from([2, 4, 6, 16]), st.integers(1, 4), st.integers(1, 5))
+            shape = draw(st.tuples(*sizes))
+            self.values.append(self.b.input(f"x{i}", "float32", shape))
+
+    def pick(self) -> Value:
+        # Recent values more often: deeper graphs.
+        back = self.draw(st.integers(1, min(4, len(self.values))))
+        return self.values[-back]
+
+    def alike(self, x: Value, axis: int | None = None) -> Value:
+        """A value of the same shape (but for one axis)."""
+
+        def fits(v: Value) -> bool:
+            return all(n == m or i == axis for i, (n, m) in enumerate(zip(v.shape, x.shape)))
+
+        return self.draw(st.sampled_from([v for v in self.values if fits(v)]))
+
+    def grow(self) -> None:
+        x = self.pick()
+        kind = self.draw(st.sampled_from(["unary", "binary", "scale", "concat", "split", "permute", "reshape", "slice",
+                                          "conv", "pool", "resize", "pad", "gather"]))  # fmt: skip
+        self.values += getattr(self, f"add_{kind}")(x)
+
+    def add_unary(self, x: Value) -> list[Value]:
+        return [self.b.add(self.draw(st.sampled_from(["Relu", "Neg", "Abs", "Identity"])), [x])]
+
+    def add_binary(self, x: Value) -> list[Value]:
+        return [self.b.add(self.draw(st.sampled_from(["Add", "Max", "Sub"])), [x, self.alike(x)])]
+
+    def add_scale(self, x: Value) -> list[Value]:
+        factors = np.arange(x.shape[1], dtype=np.float32).reshape(-1, 1, 1) % 3 - 1
+        return [self.b.add("Mul", [x, self.b.constant(factors)])]
+
+    def add_concat(self, x: Value) -> list[Value]:
+        axis = self.draw(st.sampled_from([0, 1, 1, 1, 2, 3]))
+        others = [self.alike(x, axis) for _ in range(self.draw(st.integers(0, 2)))]
+        return [self.b.add("Concat", [x, *others], {"axis": axis})]
+
+    def add_split(self, x: Value) -> list[Value]:
+        if x.shape[1] < 2:
+            return []
+        first = self.draw(st.integers(1, x.shape[1] - 1))
+        sizes = self.b.constant(np.array([first, x.shape[1] - first]))
+        return self.b.add_node("Split", [x, sizes], {"axis": 1}, outputs=2)
+
+    def add_permute(self, x: Value) -> list[Value]:
+        return [self.b.add("Transpose", [x], {"perm": tuple(self.draw(st.permutations(range(4))))})]
+
+    def add_reshape(self, x: Value) -> list[Value]:
+        n, c, h, w = x.shape
+        shape = self.draw(st.sampled_from([(n, c, h * w, 1), (n * c, 1, h, w), (n, h, c, w), (1, n * c * h, w, 1)]))
+        return [self.b.add("Reshape", [x, self.b.constant(np.array(shape))])]
+
+    def add_slice(self, x: Value) -> list[Value]:
+        axis, step = self.draw(st.integers(0, 3)), self.draw(st.sampled_from([1, 2, -1, -2]))
+        bounds = (0, 2**31) if step > 0 else (-1, -(2**31))
+        arguments = [self.b.constant(np.array([n])) for n in (*bounds, axis, step)]
+        return [self.b.add("Slice", [x, *arguments])]
+
+    def add_conv(self, x: Value) -> list[Value]:
+        return [convolved(self.b, x, self.draw(st.sampled_from([3, 8, 20])))]
+
+    def add_pool(self, x: Value) -> list[Value]:
+        return [self.b.add("MaxPool", [x], {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)})]
+
+    def add_resize(self, x: Value) -> list[Value]:
+        scales = self.b.constant(np.array([1, 1, 2, 2], np.float32))
+        return [self.b.add("Resize", [x, None, scales], {"coordinate_transformation_mode": "asymmetric"})]
+
+    def add_pad(self, x: Value) -> list[Value]:
+        return [self.b.add("Pad", [x, self.b.constant(np.array([0, 0, 1, 0, 0, 1, 0, 2]))], {"mode": "edge"})]
+
+    def add_gather(self, x: Value) -> list[Value]:
+        indices = self.draw(st.lists(st.integers(0, x.shape[1] - 1), min_size=1, max_size=4))
+        return [self.b.add("Gather", [x, self.b.constant(np.array(indices))], {"axis": 1})]
+
+    def finish(self) -> Graph:
+        inputs = [v for v in self.values if v.name.startswith("x")]
+        made = [v for v in self.values if v not in inputs]
+        some = self.draw(st.sets(st.integers(0, len(made) - 1), max_size=2)) if made else set()
+        for i, value in enumerate({*made[-2:], *(made[i] for i in some)}):
+            self.b.output(value, f"y{i}")
+        return self.b.build()
+
+
+@st.composite
+def graphs(draw: Any) -> Graph:
+    drawing = Drawing(draw)
+    for _ in range(draw(st.integers(2, 9))):
+        if drawing.pick().type.size < 20_000:
+            drawing.grow()
+    if not any(not v.name.startswith("x") for v in drawing.values):
+        drawing.values += drawing.add_unary(drawing.values[0])
+    return drawing.finish()
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.integers(0, 9))
+def test_any_graph_gives_what_the_reference_gives(graph: Graph, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    inputs = {v.name: draw.integers(-3, 4, v.shape).astype(np.float32) for v in graph.inputs}
+    expected = evaluate_graph(graph, list(inputs.values()))
+    actual = run_on(runnable_machines()[-1], graph, inputs, threads=2)
+    for value, array in zip(graph.outputs, expected):
+        np.testing.assert_array_equal(actual[value.name], array, err_msg=str(graph))

@@ -1,0 +1,129 @@
+"""LSTM, GRU and RNN: directions, layouts, states, lengths, activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from agreement import MACHINES
+from graph_agreement import Drawn, agree_graph
+
+from lite_core.ir import Value
+from lite_cpu.machine import Machine, X86_64_V3
+
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+OPERATORS = pytest.mark.parametrize("op", GATES)
+TOLERANCE = 1e-5
+
+
+def layer(
+    g: Drawn,
+    op: str,
+    *,
+    steps: int = 4,
+    batch: int = 3,
+    size: int = 7,
+    hidden: int = 9,
+    constant: bool = True,
+    bias: bool = True,
+    initial: bool = True,
+    lengths: tuple[int, ...] | None = None,
+    peepholes: bool = False,
+    **attributes: Any,
+) -> tuple[Value, ...]:
+    """All outputs of a layer whose inputs are drawn; weights are small, so that gates are not saturated."""
+    directions = 2 if attributes.get("direction") == "bidirectional" else 1
+    batch_first = attributes.get("layout", 0) == 1
+    rows = GATES[op] * hidden
+    state = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
+
+    def weight(*shape: int) -> Value:
+        return g.tensor(constant, *shape)
+
+    x = g.add("Mul", g.input(*((batch, steps, size) if batch_first else (steps, batch, size))), g.number(0.3))
+    inputs: list[Value | None] = [x, weight(directions, rows, size), weight(directions, rows, hidden)]
+    inputs.append(weight(directions, 2 * rows) if bias else None)
+    inputs.append(None if lengths is None else g.b.constant(np.array(lengths, np.int32)))
+    inputs.append(g.input(*state) if initial else None)
+    if op == "LSTM":
+        inputs.append(g.input(*state) if initial else None)
+        inputs.append(weight(directions, 3 * hidden) if peepholes else None)
+    while inputs[-1] is None:
+        inputs.pop()
+    outputs = 3 if op == "LSTM" else 2
+    return tuple(g.b.add_node(op, inputs, {"hidden_size": hidden, **attributes}, outputs=outputs))
+
+
+@MACHINES
+@OPERATORS
+@pytest.mark.parametrize("constant", [True, False], ids=["constant", "run-time"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("batch", "hidden"), [(1, 5), (3, 16), (5, 37)])
+def test_directions(machine: Machine, op: str, constant: bool, direction: str, batch: int, hidden: int) -> None:
+    def build(g: Drawn) -> tuple[Value, ...]:
+        return layer(g, op, batch=batch, hidden=hidden, constant=constant, direction=direction)
+
+    agree_graph(machine, build, tolerance=TOLERANCE, threads=2)
+
+
+@MACHINES
+@OPERATORS
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"layout": 1, "direction": "bidirectional"},
+        {"bias": False, "initial": False},
+        {"lengths": (4, 0, 2), "direction": "bidirectional"},
+        {"clip": 0.5},
+        {"steps": 0},
+        {"batch": 0},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_options(machine: Machine, op: str, options: dict[str, Any]) -> None:
+    agree_graph(machine, lambda g: layer(g, op, **options), tolerance=TOLERANCE)
+
+
+@MACHINES
+@pytest.mark.parametrize("constant", [True, False], ids=["constant", "run-time"])
+@pytest.mark.parametrize("input_forget", [0, 1])
+def test_peepholes(machine: Machine, constant: bool, input_forget: int) -> None:
+    def build(g: Drawn) -> tuple[Value, ...]:
+        return layer(g, "LSTM", constant=constant, peepholes=True, input_forget=input_forget, direction="bidirectional")
+
+    agree_graph(machine, build, tolerance=TOLERANCE)
+
+
+@MACHINES
+@pytest.mark.parametrize("batch", [1, 3])
+def test_reset_after_the_product(machine: Machine, batch: int) -> None:
+    def build(g: Drawn) -> tuple[Value, ...]:
+        return layer(g, "GRU", batch=batch, hidden=20, linear_before_reset=1, direction="bidirectional")
+
+    agree_graph(machine, build, tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Relu", "Tanh", "Sigmoid", "Softsign", "Softplus", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh",
+     "HardSigmoid", "Elu"],
+)  # fmt: skip
+@pytest.mark.parametrize("parameters", [{}, {"activation_alpha": (0.4,), "activation_beta": (0.3,)}], ids=["", "alpha"])
+def test_activations(name: str, parameters: dict[str, Any]) -> None:
+    def build(g: Drawn) -> tuple[Value, ...]:
+        return layer(g, "RNN", activations=(name,), **parameters)
+
+    agree_graph(X86_64_V3, build, tolerance=TOLERANCE)
+
+
+@MACHINES
+def test_directions_with_activations_of_their_own(machine: Machine) -> None:
+    def build(g: Drawn) -> tuple[Value, ...]:
+        return layer(g, "GRU", direction="bidirectional", activations=("Sigmoid", "Tanh", "HardSigmoid", "Relu"))
+
+    agree_graph(machine, build, tolerance=TOLERANCE)
+
+
+def test_only_some_outputs() -> None:
+    agree_graph(X86_64_V3, lambda g: layer(g, "LSTM")[1:2], tolerance=TOLERANCE)

@@ -1,0 +1,407 @@
+"""The runtime: every work item is done exactly once and after the step before, whatever the threads do."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import multiprocessing
+import os
+import platform
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lite_cpu.loading import LoadedCode, load
+from lite_cpu.machine import AARCH64, X86_64_V2
+from lite_cpu.objects import compile_ir
+from lite_cpu.runtime import (
+    ALIGNMENT,
+    Program,
+    ProgramError,
+    Step,
+    ThreadPool,
+    pool,
+    program,
+    shared_pool,
+    usable_threads,
+)
+from lite_cpu.runtime.emit import runtime_ir
+from lite_cpu.runtime.layout import CHUNK_LIMIT, POINTER_LIMIT, SLOT_WORDS, PoolWord, SlotWord, StepWord
+from lite_cpu.runtime.words import Module
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="the runtime has no threads on Windows")
+
+#: How long a deadlock may look like work, in seconds.
+PATIENCE = 120
+
+
+@functools.cache
+def kernels() -> LoadedCode:
+    """``mark`` marks its work items and counts what it finds wrong; ``meet`` needs as many threads as work items."""
+    machine = X86_64_V2 if platform.machine().lower() in ("x86_64", "amd64") else AARCH64
+    code = Module(machine.triple)
+    with code.function("mark", 5, exported=True) as f:
+        pointers, params, begin, end, scratch = f.arguments
+        marks, marks_before, errors = pointers[0], pointers[1], pointers[2]
+        tasks_before, pauses = params[0], params[1]
+        scratch.store(begin, "monotonic")
+        with f.count(tasks_before) as i, f.if_(marks_before[i].compare("!=", 1)):
+            errors.fetch("add", 1, "monotonic")
+        with f.count(end, start=begin) as i:
+            with f.count(pauses):
+                f.pause()
+            marks[i] = marks[i] + 1
+        with f.if_(scratch.load("monotonic").compare("!=", begin)):
+            errors.fetch("add", 1, "monotonic")
+    with code.function("meet", 5, exported=True) as f:
+        pointers, params, begin, _, _ = f.arguments
+        arrivals, met = pointers[0], pointers[1]
+        arrivals.fetch("add", 1, "monotonic")
+        with f.count(params[1]), f.if_(arrivals.load("monotonic").compare("==", params[0])):
+            met[begin] = 1
+            f.ret()
+    return load([compile_ir(str(code.ir), machine)])
+
+
+@dataclass
+class Marking:
+    """A program of ``mark`` steps, and the number of work items in all."""
+
+    program: Program
+    items: int
+
+    def run(self, threads: int, times: np.ndarray | None = None) -> None:
+        """Runs it in memory of its own and checks each mark."""
+        scratch = aligned_bytes(self.program.scratch_bytes(threads))
+        marks, errors = np.zeros(self.items + 1, np.int64), np.zeros(1, np.int64)
+        self.program.run([scratch.ctypes.data, marks.ctypes.data, errors.ctypes.data], threads, times)
+        assert (marks[:-1] == 1).all(), f"work items done not once: {np.flatnonzero(marks[:-1] != 1)}"
+        assert marks[-1] == 0, "a work item behind the last"
+        assert errors[0] == 0, f"{errors[0]} times a step began too early, or threads shared scratch memory"
+
+
+def marking(steps: list[tuple[int, int]], pauses: int = 0, arena_bytes: int = 0) -> Marking:
+    """Marks ``(tasks, grain)`` work items a step; each waits ``pauses`` times a pause instruction."""
+    code, items, before, made = kernels(), 0, 0, []
+    for tasks, grain in steps:
+        pointers = [(1, 8 * items), (1, 8 * (items - before)), (2, 0)]
+        made.append(Step(code.address(0, "mark"), pointers, [before, pauses], tasks, grain, f"{tasks} by {grain}"))
+        items, before = items + tasks, tasks
+    return Marking(Program(made, arena_bytes, thread_scratch_bytes=8, owners=[code]), items)
+
+
+def aligned_bytes(size: int) -> np.ndarray:
+    memory = np.zeros(size + ALIGNMENT, np.uint8)
+    return memory[-memory.ctypes.data % ALIGNMENT :]
+
+
+@pytest.fixture
+def any_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pools of more threads than there are processors, ended afterwards."""
+    pools: dict[int, ThreadPool | None] = {1: None}
+    monkeypatch.setattr(pool, "usable_threads", lambda threads: threads)
+    monkeypatch.setattr(pool, "_pools", pools)
+    yield
+    for each in set(pools.values()):
+        if each is not None:
+            each.close()
+
+
+def random_steps(seed: int) -> list[tuple[int, int]]:
+    pick = random.Random(seed)
+    return [(pick.choice((0, 1, 2, 7, 40, 200)), pick.choice((1, 1, 2, 5, 60))) for _ in range(pick.randint(0, 12))]
+
+
+@pytest.mark.usefixtures("any_threads")
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+def test_every_item_is_done_once_and_after_the_step_before(threads: int) -> None:
+    for seed in range(1000):
+        try:
+            marking(random_steps(seed), arena_bytes=seed % 100).run(threads)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}, {threads} threads: {error}") from error
+
+
+@pytest.mark.usefixtures("any_threads")
+def test_a_program_runs_many_times() -> None:
+    marks = marking([(9, 1), (1, 1), (1, 1), (30, 4), (1, 1)])
+    for _ in range(3000):
+        marks.run(2)
+
+
+@posix
+@pytest.mark.usefixtures("any_threads")
+@pytest.mark.parametrize("threads", [2, 4])
+def test_threads_work_at_the_same_time(threads: int) -> None:
+    arrivals, met = np.zeros(1, np.int64), np.zeros(threads, np.int64)
+    pointers = [(1, 0), (2, 0)]
+    step = Step(kernels().address(0, "meet"), pointers, [threads, 1 << 34], tasks=threads, grain=1)
+    Program([step], 0, 0, [kernels()]).run([0, arrivals.ctypes.data, met.ctypes.data], threads)
+    assert met.tolist() == [1] * threads
+
+
+@pytest.mark.usefixtures("any_threads")
+def test_eight_python_threads_run_at_once() -> None:
+    failures: list[BaseException] = []
+
+    def run_often(marks: Marking, threads: int) -> None:
+        try:
+            for _ in range(200):
+                marks.run(threads)
+        except BaseException as error:
+            failures.append(error)
+
+    shared = marking([(20, 3), (1, 1), (64, 1), (5, 1)], pauses=3)
+    runners = [threading.Thread(target=run_often, args=(shared, 1 + i % 3)) for i in range(8)]
+    for runner in runners:
+        runner.start()
+    for runner in runners:
+        runner.join(PATIENCE)
+    assert not any(runner.is_alive() for runner in runners)
+    assert failures == []
+
+
+@posix
+@pytest.mark.usefixtures("any_threads")
+def test_a_run_does_not_wait_for_a_busy_pool() -> None:
+    marks, busy_pool = marking([(20, 3), (8, 1)]), shared_pool(2)
+    assert busy_pool is not None
+    words = pool_words(busy_pool)
+    words[PoolWord.BUSY] = 1  # as if another run had it
+    marks.run(2)
+    assert words[PoolWord.BUSY] == 1
+    words[PoolWord.BUSY] = 0
+    marks.run(2)
+    assert words[PoolWord.BUSY] == 0
+
+
+@posix
+def test_a_pool_without_its_workers_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = ThreadPool(3)
+    closed.close()
+    monkeypatch.setattr(program, "shared_pool", lambda threads: closed)
+    for seed in range(100):
+        marking(random_steps(seed)).run(3)
+
+
+def wait_until_asleep(idle: ThreadPool) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while pool_words(idle)[PoolWord.SLEEPERS] != idle.threads - 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert pool_words(idle)[PoolWord.SLEEPERS] == idle.threads - 1
+
+
+@pytest.mark.skipif(usable_threads(2) < 2, reason="needs two processors")
+@linux
+def test_a_woken_thread_is_kept_off_the_processor_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = ThreadPool(2)
+    monkeypatch.setattr(program, "shared_pool", lambda threads: others)
+    wait_until_asleep(others)
+    marking([(20, 1)]).run(2)
+    slot = PoolWord.SLOTS + SLOT_WORDS
+    worker, mine = pool_words(others)[slot + SlotWord.THREAD_ID], pool_words(others)[PoolWord.LEADER_PROCESSOR]
+    assert mine in os.sched_getaffinity(0)
+    assert os.sched_getaffinity(worker) == os.sched_getaffinity(0) - {mine}
+    others.close()
+
+
+@linux
+def test_idle_threads_sleep() -> None:
+    idle = ThreadPool(3)
+    wait_until_asleep(idle)
+    before = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - before < 0.25  # two spinning threads would take 1.0
+    idle.close()
+
+
+@linux
+def test_threads_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def threads_of_process() -> int:
+        return len(list(Path("/proc/self/task").iterdir()))
+
+    marks, before, pools = marking([(20, 1), (3, 1)]), threads_of_process(), {}
+    with monkeypatch.context() as patch:
+        patch.setattr(program, "shared_pool", pools.get)
+        for round_ in range(1000):
+            threads = 2 + round_ % 3
+            pools[threads] = ThreadPool(threads)
+            marks.run(threads)
+            if round_ % 2:
+                pools[threads].close()  # and the others are collected
+            del pools[threads]
+            assert threads_of_process() == before
+    for _ in range(1000):
+        marking([(20, 1)]).run(2)
+    assert threads_of_process() <= before + 1  # the shared pool's
+
+
+@posix
+def test_fork_while_another_thread_runs() -> None:
+    context, marks, stop = multiprocessing.get_context("fork"), marking([(40, 1)] * 20, pauses=20), threading.Event()
+
+    def run_until_told() -> None:
+        while not stop.is_set():
+            marks.run(2)
+
+    runner = threading.Thread(target=run_until_told)
+    runner.start()
+    try:
+        for _ in range(20):
+            child = context.Process(target=_run_in_child, args=(marks,))
+            child.start()
+            child.join(PATIENCE)
+            assert child.exitcode == 0
+    finally:
+        stop.set()
+        runner.join(PATIENCE)
+
+
+def _run_in_child(marks: Marking) -> None:
+    for _ in range(20):
+        marks.run(2)
+
+
+@pytest.mark.parametrize(
+    "ending", ["pass", "sys.exit(0)", "run()", "threading.Thread(target=run).start()", "pool.shared_pool(2).close()"]
+)
+def test_leaving_the_interpreter_in_the_middle_of_a_run(ending: str) -> None:
+    script = f"""
+        import sys, threading, time
+        from lite_cpu.runtime import pool
+        from test_runtime import marking
+        marks = marking([(50, 1), (1, 1)] * 20, pauses=200)
+        def run():
+            for _ in range(30):
+                marks.run(2)
+        def run_forever():
+            while True:
+                run()
+        for _ in range(2):
+            threading.Thread(target=run_forever, daemon=True).start()
+        time.sleep(0.1)
+        {ending}
+    """
+    done = run_python(script)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@linux
+def test_a_refused_thread_is_done_without() -> None:
+    script = """
+        import logging, resource
+        logging.basicConfig(format="%(message)s")
+        from lite_cpu.runtime import pool
+        from test_runtime import marking
+        pool.usable_threads = lambda threads: threads
+        marks = marking([(50, 1), (1, 1)])
+        pages = int(open("/proc/self/statm").read().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (30 << 20), -1))  # a few stacks
+        marks.run(500)
+        print(pool.shared_pool(500).threads)
+    """
+    done = run_python(script)
+    assert done.returncode == 0, done.stderr
+    assert 1 < int(done.stdout) < 500
+    assert "the system refused thread" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system has no affinity")
+def test_no_more_threads_than_processors(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    monkeypatch.setattr(pool, "_pools", {1: None})
+    with caplog.at_level(logging.WARNING, logger="lite.cpu.runtime"):
+        assert shared_pool(4) is None
+        assert shared_pool(4) is None
+    assert caplog.messages == ["4 threads asked for, 1 used: the process may run on no more processors"]
+
+
+@pytest.mark.usefixtures("any_threads")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_times_are_in_order(threads: int) -> None:
+    steps = [(50, 1), (1, 1), (1, 1), (9, 2), (0, 1), (1, 1)]
+    times = np.zeros(len(steps) + 1, np.int64)
+    before = time.monotonic_ns()
+    marking(steps).run(threads, times)
+    after = time.monotonic_ns()
+    assert before <= times[0]
+    assert (np.diff(times) >= 0).all()
+    assert times[-1] <= after
+
+
+def test_chunks_are_even_and_not_too_many() -> None:
+    def divided(tasks: int, grain: int) -> list[int]:
+        step = Step(1, [], [], tasks, grain)
+        return Program([step], 0, 0)._steps[0, [StepWord.GRAIN, StepWord.CHUNKS, StepWord.RUN_LENGTH]].tolist()
+
+    assert divided(100, 30) == [25, 4, 0]
+    assert divided(10, 6) == [5, 2, 0]
+    assert divided(6, 6) == [6, 1, 1]
+    assert divided(0, 6) == [1, 1, 1]
+    grain, chunks, _ = divided(1 << 40, 1)
+    assert chunks < CHUNK_LIMIT
+    assert grain * chunks >= 1 << 40
+
+
+def test_steps_for_one_thread_are_one_phase() -> None:
+    steps = marking([(9, 1), (1, 1), (5, 5), (0, 1), (9, 1), (1, 1)]).program._steps
+    assert steps[:, StepWord.RUN_LENGTH].tolist() == [0, 3, 2, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (Step(0, [], [], label="relu"), r"step 0 \(relu\) has no kernel"),
+        (Step(1, [(0, 0)] * (POINTER_LIMIT + 1), []), "step 0 has 65 pointers: expected at most 64"),
+        (Step(1, [], [], tasks=-1), "step 0 has -1 tasks"),
+        (Step(1, [], [], grain=0), "grains of 0"),
+        (Step(1, [(-2, 0)], []), "step 0 points into base -2"),
+    ],
+)
+def test_an_impossible_step_is_refused(step: Step, message: str) -> None:
+    with pytest.raises(ProgramError, match=message):
+        Program([step], 0, 0)
+
+
+def test_memory_that_does_not_fit_is_refused() -> None:
+    made = Program([Step(1, [(2, 0)], [])], arena_bytes=100, thread_scratch_bytes=65)
+    assert made.scratch_bytes(2) == 128 + 2 * 128
+    with pytest.raises(ProgramError, match="2 addresses: the program's steps use 3"):
+        made.run([0, 0])
+    with pytest.raises(ProgramError, match="0x1020: expected a multiple of 64"):
+        made.run([0x1020, 0, 0])
+    for times in (np.zeros(1, np.int64), np.zeros(2, np.float64), np.zeros(4, np.int64)[::2]):
+        with pytest.raises(ProgramError, match=r"contiguous, writable int64\[2\]"):
+            made.run([0, 0, 0], times=times)
+
+
+@pytest.mark.parametrize("windows", [False, True])
+@pytest.mark.parametrize("machine", [X86_64_V2, AARCH64], ids=lambda machine: machine.name)
+def test_the_runtime_is_compiled_for_other_systems(machine: object, windows: bool) -> None:
+    image = compile_ir(runtime_ir(machine.triple, windows=windows), machine)
+    assert set(image.entries) == ({"lite_run"} if windows else {"lite_run", "lite_worker", "lite_stop"})
+
+
+def pool_words(of: ThreadPool) -> np.ndarray:
+    return of._memory
+
+
+def run_python(script: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(script)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )

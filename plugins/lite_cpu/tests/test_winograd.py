@@ -1,0 +1,84 @@
+"""Winograd's filtering: both tile sizes against the reference in float64, and when it is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from convolution_case import ConvolutionCase as Case
+from convolution_case import difference, steps_of
+from levels import run_on, runnable_machines
+
+from lite_cpu.kernels.toom_cook import transform_weights
+from lite_cpu.lowering import dense
+from lite_cpu.machine import X86_64_V3, Machine
+
+LEVELS = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
+TILES = pytest.mark.parametrize("outputs", [2, 4])
+
+CASES = {
+    "whole-tiles": Case(16, 32, (8, 8), (3, 3), pads=(1, 1, 1, 1)),
+    "odd-sizes": Case(5, 7, (9, 11), (3, 3), pads=(1, 1, 1, 1), batch=2),
+    "odd-channels-residual": Case(33, 65, (13, 7), (3, 3), pads=(1, 1, 1, 1), tail="residual"),
+    "no-padding": Case(20, 40, (7, 10), (3, 3)),
+    "uneven-padding": Case(8, 9, (6, 6), (3, 3), pads=(0, 2, 3, 1)),
+    "padding-beyond-a-tile": Case(4, 4, (3, 3), (3, 3), pads=(6, 6, 6, 6)),
+    "one-output": Case(19, 18, (3, 3), (3, 3)),
+}
+LAYER = Case(64, 64, (28, 28), (3, 3), pads=(1, 1, 1, 1))
+
+
+@LEVELS
+@TILES
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_the_reference(
+    name: str, outputs: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "best_tile", lambda *_: outputs)
+    assert difference(CASES[name], machine) < 5e-6
+
+
+@LEVELS
+@TILES
+def test_threads_change_no_bit(outputs: int, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "best_tile", lambda *_: outputs)
+    case = replace(LAYER, size=(19, 23), tail="residual")
+    one, two = (run_on(machine, case.graph("float32"), case.inputs(), threads=n)["y"] for n in (1, 2))
+    assert one.tobytes() == two.tobytes()
+
+
+def test_errors_stay_small_over_many_channels() -> None:
+    for machine in runnable_machines()[-1:]:
+        assert difference(replace(LAYER, channels=512, size=(14, 14)), machine) < 1e-5
+
+
+def test_the_transformed_filter_of_an_impulse_is_the_product_of_two_columns() -> None:
+    weights = np.zeros((1, 1, 3, 3), np.float32)
+    weights[0, 0, 0, 2] = 1
+    points = transform_weights(4, weights).reshape(6, 6)
+    # A tap of the first row is left out at infinity, and one of the last column at zero.
+    assert (points[5] == 0).all()
+    assert (points[:, 0] == 0).all()
+    assert np.linalg.matrix_rank(points) == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "label"),
+    [
+        (LAYER, "winograd f4x4"),
+        (replace(LAYER, size=(7, 7), channels=512, outputs=512), "winograd f4x4"),
+        (replace(LAYER, channels=3), "direct"),
+        (replace(LAYER, strides=(2, 2)), "direct"),
+        (replace(LAYER, dilations=(2, 2)), "direct"),
+        (replace(LAYER, groups=2), "direct"),
+        (replace(LAYER, kernel=(3, 1)), "direct"),
+        (replace(LAYER, weights="input"), "direct"),
+    ],
+)
+def test_it_is_chosen_where_it_saves_time(case: Case, label: str) -> None:
+    assert [s.label for s in steps_of(case, X86_64_V3) if s.flops] == [label]
+
+
+def test_exact_sessions_do_without() -> None:
+    assert [s.label for s in steps_of(LAYER, X86_64_V3, exact=True) if s.flops] == ["direct"]

@@ -41,6 +41,8 @@ class WorkerProcess:
         """
         paths = [str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])]
         variables = {**os.environ, **_COMMON, **environment, "PYTHONPATH": os.pathsep.join(paths)}
+        # Compiling every module at each start is nobody's use of an engine: what an installed package spares is kept.
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [str(python), "-m", "side_by_side.worker", json.dumps(dataclasses.asdict(job))]
         self._job = job
         self._printed = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (close() closes it)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lite_core.backend import Device, No, Unavailable, Yes
+from lite_core.backend import Device, Executable, No, Options, Partition, Unavailable, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.errors import (
     BackendUnavailableError,
@@ -220,6 +220,21 @@ def test_wrong_arguments() -> None:
         load(relu_exp_relu(), threads=0, plugins=host_with())
     with pytest.raises(InputError, match='"auto" stands alone'):
         load(relu_exp_relu(), backend=["host", "auto"], plugins=host_with())
+
+
+def test_options_reach_the_backend() -> None:
+    seen: list[Options] = []
+
+    class Curious(KernelBackend):
+        def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+            seen.append(options)
+            return super().compile(part, device, options)
+
+    backend = Curious("curious")
+    backend.kernel("Relu")(lambda x: np.maximum(x, 0))
+    options = {"threads": 3, "precision": "float16", "exact": True}
+    load(relu_exp_relu(), backend="curious", plugins=host_with(backend), **options).run(x=X)
+    assert seen[0] == Options(3, "float16", exact=True)
 
 
 # **** built-in ****

@@ -43,6 +43,7 @@ def load(
     threads: int | None = None,
     precision: str = "float32",
     *,
+    exact: bool = False,
     fallback: str = "host",
     placement: Mapping[str, str] | None = None,
     optimize: bool = True,
@@ -59,6 +60,7 @@ def load(
             the backends that may be used at all.
         threads: how many threads the backends may use; all processors when omitted.
         precision: ``"float32"``, or ``"float16"`` / ``"bfloat16"`` to let backends compute in that type.
+        exact: forbid algorithms that trade accuracy for speed, such as Winograd's convolution.
         fallback: ``"never"`` forbids ``host`` to run what the named backends cannot.
         placement: node name pattern to backend, for nodes that must run there.
         optimize: run the graph passes first.
@@ -80,6 +82,7 @@ def load(
             backend=backend,
             threads=threads,
             precision=precision,
+            exact=exact,
             fallback=fallback,
             placement=placement,
             run_passes=optimize,
@@ -112,6 +115,7 @@ class Session:
         backend: str | Sequence[str] = "auto",
         threads: int | None = None,
         precision: str = "float32",
+        exact: bool = False,
         fallback: str = "host",
         placement: Mapping[str, str] | None = None,
         run_passes: bool = True,
@@ -122,7 +126,7 @@ class Session:
         if threads is not None and (not isinstance(threads, int) or threads < 1):
             raise InputError(f"threads must be a whole number, at least 1, is {threads!r}")
         host = plugins or default_host()
-        self._options = Options(threads or os.cpu_count() or 1, precision)
+        self._options = Options(threads or os.cpu_count() or 1, precision, exact)
         ops.verify(graph)
         self._selection = select_devices(
             backend, available_backends(host), fallback=fallback, left_out=left_out_backends(host)

@@ -178,7 +178,7 @@ def test_loops_that_clear_and_copy_memory_stay_loops(run_here, optimize):
 def test_without_the_attribute_such_loops_would_call_the_c_library(monkeypatch):
     monkeypatch.setattr(objects, "_FUNCTION_ATTRIBUTES", "nounwind")
     with pytest.raises(KernelCompileError, match="refers to 'memcpy', 'memset'"):
-        compile_ir(FILL_AND_COPY, X86_64_V3)
+        compile_ir(FILL_AND_COPY, X86_64_V3, optimize="loops")
 
 
 def test_only_vectorize_lets_llvm_vectorise_loops():

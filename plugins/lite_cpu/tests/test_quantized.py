@@ -13,12 +13,20 @@ from llvmlite import binding
 from lite_core import load
 from lite_core.backend import Device, No
 from lite_core.builder import GraphBuilder
-from lite_core.ir import Graph, Value
+from lite_core.ir import DType, Graph, Value
 from lite_cpu.backend import CpuBackend
+from lite_cpu.chains import Chain, Operand
+from lite_cpu.emit import Emitter
+from lite_cpu.kernels.conv_int8 import ConvInt8
+from lite_cpu.kernels.depthwise_int8 import DepthwiseInt8
+from lite_cpu.kernels.gemm_int8 import GemmInt8
+from lite_cpu.kernels.int8_tiles import LeftSide
 from lite_cpu.kernels.integer_dots import INT16_PAIRS, byte_form, pack_dots
+from lite_cpu.kernels.packing_int8 import PackInt8
 from lite_cpu.lowering.compile import simplified
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import AARCH64, X86_64_V4, Machine
+from lite_cpu.objects import compile_ir
 
 
 def machines() -> list[Machine]:
@@ -168,6 +176,20 @@ def test_every_dot_product_machine_has_a_byte_form() -> None:
     assert byte_form(AARCH64) is None
 
 
+@pytest.mark.parametrize("dot_product", [False, True])
+def test_every_kernel_compiles_for_arm(dot_product: bool) -> None:
+    features = (*AARCH64.features, "+dotprod") if dot_product else AARCH64.features
+    machine = replace(AARCH64, features=features, dot_product=dot_product)
+    form = byte_form(machine) or INT16_PAIRS
+    sums = Chain(Operand(DType.INT32))
+    left = LeftSide(DType.UINT8, form)
+    for kernel in (GemmInt8(left, sums, in_place=False), ConvInt8(left, sums), DepthwiseInt8(DType.UINT8, sums),
+                   PackInt8(DType.UINT8, form)):  # fmt: skip
+        k = Emitter(machine)
+        kernel.emit(k)
+        assert kernel.symbol in compile_ir(k.text(), machine).entries
+
+
 # **** models of quantizing tools ****
 
 
@@ -234,6 +256,24 @@ def test_dequantized_operands_are_multiplied_as_integers(machine: Machine, make:
     assert any(op in ("ConvInteger", "MatMulInteger") for op in ops)
     assert not any(op in ("Conv", "MatMul", "Gemm") for op in ops)
     check(machine, graph)
+
+
+@every_machine
+def test_any_scales_are_at_most_one_step_away(machine: Machine) -> None:
+    """The factor is rounded once where the model divides, multiplies and adds: a near half may fall either way."""
+    random, q = np.random.default_rng(5), Quantized()
+    x = q.dequantize(q.b.input("x", "int8", (1, 6, 12, 12)), 0.037, 0, "int8")
+    scales = random.uniform(0.001, 0.02, 24)
+    w = q.dequantize(q.b.constant(some(random, "int8", 24, 6, 3, 3)), scales, [0] * 24, "int8", axis=0)
+    bias = q.b.constant(random.normal(size=(1, 24, 1, 1)).astype(np.float32))
+    y = q.b.add("Relu", [q.b.add("Add", [q.b.add("Conv", [x, w], {"pads": (1, 1, 1, 1)}), bias])])
+    graph = q.output(y, 0.0913)
+    inputs = {"x": some(random, "int8", 1, 6, 12, 12)}
+    expected = load(graph, backend="host").run(inputs)["y"].astype(np.int32)
+    difference = np.abs(run_on(machine, graph, inputs)["y"].astype(np.int32) - expected)
+    assert difference.max() <= 1
+    assert np.count_nonzero(difference) < 0.01 * difference.size
+    assert np.unique(expected).size > 50
 
 
 @every_machine

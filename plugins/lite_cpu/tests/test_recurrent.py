@@ -10,7 +10,7 @@ from agreement import MACHINES
 from graph_agreement import Drawn, agree_graph
 
 from lite_core.ir import Value
-from lite_cpu.machine import Machine, X86_64_V3
+from lite_cpu.machine import X86_64_V3, Machine
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 OPERATORS = pytest.mark.parametrize("op", GATES)

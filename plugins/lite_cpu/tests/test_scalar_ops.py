@@ -148,7 +148,7 @@ def _signature_cases(op: str) -> list[Case]:
     return cases
 
 
-_SPECIAL_SIGNATURES = ("Cast", "CastLike", "Clip", "Dropout", "Pow")
+_SPECIAL_SIGNATURES = ("Cast", "CastLike", "Clip", "DequantizeLinear", "Dropout", "Pow", "QuantizeLinear")
 
 
 @each_machine
@@ -214,11 +214,38 @@ def test_power_of_integers(machine: Machine) -> None:
     check_cases(cases, machine)
 
 
+_QUANTIZED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+
+
+def _not_zero(operands: Sequence[Any]) -> Sequence[Any]:
+    """Scales that can be divided by."""
+    x, scale, *zero_point = operands
+    return [x, np.where(np.isfinite(scale) & (scale != 0), scale, scale.dtype.type(3)), *zero_point]
+
+
+@each_machine
+def test_quantize(machine: Machine) -> None:
+    """A scale and a zero point for each element: the reference takes them along the only axis."""
+    cases = [Case("QuantizeLinear", [real, real, to], to, restrict=_not_zero) for to in _QUANTIZED for real in
+             (DType.FLOAT32, DType.INT32)]  # fmt: skip
+    cases.append(Case("QuantizeLinear", [DType.FLOAT32] * 2, DType.UINT8, restrict=_not_zero))
+    check_cases(cases, machine)
+
+
+@each_machine
+def test_dequantize(machine: Machine) -> None:
+    real = DType.FLOAT32
+    cases = [Case("DequantizeLinear", [small, real, small], real) for small in (*_QUANTIZED, DType.INT32)]
+    cases += [Case("DequantizeLinear", [small, real], real) for small in (DType.INT8, DType.INT32)]
+    check_cases(cases, machine)
+
+
 def test_every_element_wise_operator_is_here() -> None:
     """Those of the families that are element by element, and no other."""
     families = ("activation", "elementwise_unary", "elementwise_binary", "comparison")
     listed = {d.qualified_name for d in ops.all_ops() if d.reference.__module__.rpartition(".")[2] in families}
-    assert listed | {"Cast", "CastLike", "Dropout", "Identity"} == OPERATORS.keys()
+    others = {"Cast", "CastLike", "DequantizeLinear", "Dropout", "Identity", "QuantizeLinear"}
+    assert listed | others == OPERATORS.keys()
 
 
 def test_refusals_say_why() -> None:

@@ -37,8 +37,6 @@ class CpuBackend(ABC):
     def supports(self, node: Node, device: Device) -> Yes | No:
         from lite_cpu.lowering.registry import refusal
 
-        import lite_cpu.lowering  # noqa: F401  fills the table
-
         if not self.machine().half and any(v.dtype is DType.FLOAT16 for v in (*node.used(), *node.outputs) if v is not None):
             return No("the processor has no instruction that converts float16")
         reason = refusal(node)

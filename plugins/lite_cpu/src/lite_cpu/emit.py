@@ -489,7 +489,7 @@ class Emitter:
         """A vector of which only the first ``count`` elements may be touched (all of them when None)."""
         if count is None or lanes == 1:
             return pointer.load(lanes)
-        if self.machine.masks and pointer.dtype.itemsize >= 4:
+        if self._has_masks(pointer.dtype):
             return pointer.load(lanes, self.first_lanes(count, lanes))
         copy = self._stack(pointer.dtype, lanes)
         copy.store(self.constant(0, _stored(pointer.dtype), lanes))
@@ -501,13 +501,19 @@ class Emitter:
         """Write the first ``count`` elements of a vector (all of them when None)."""
         if count is None or value.lanes == 1:
             pointer.store(value)
-        elif self.machine.masks and pointer.dtype.itemsize >= 4:
+        elif self._has_masks(pointer.dtype):
             pointer.store(value, self.first_lanes(count, value.lanes))
         else:
             copy = self._stack(pointer.dtype, value.lanes)
             copy.cast(pointer.dtype).store(value)
             with self.loop(0, count) as i:
                 pointer.cast(copy.dtype)[i].store(copy[i].load())
+
+    def _has_masks(self, dtype: DType) -> bool:
+        """Whether elements can be masked: AVX-512 masks small integers too, AVX2 only elements of 4 and 8 bytes."""
+        if dtype.itemsize < 4 and not (dtype.is_integer and self.machine.vector_bytes == 64):
+            return False
+        return self.machine.masks
 
     def _stack(self, dtype: DType, lanes: int) -> Pointer:
         """Room for a vector on the stack, seen as integers."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
@@ -121,12 +120,8 @@ class Attention(Kernel):
                 first, rest = item % item_blocks * p["item_rows"], item / item_blocks
                 head, batch = rest % p["heads"], rest / p["heads"]
                 at = _Head(k, pointers, params, p, batch, head)
-                k_matrix = Matrix(
-                    at.start(1, "k"), p["depth"], p["tokens"], p["k_depth"], p["k_token"], self.keys
-                )
-                v_matrix = Matrix(
-                    at.start(2, "v"), p["tokens"], p["columns"], p["v_token"], p["v_column"], self.values
-                )
+                k_matrix = Matrix(at.start(1, "k"), p["depth"], p["tokens"], p["k_depth"], p["k_token"], self.keys)
+                v_matrix = Matrix(at.start(2, "v"), p["tokens"], p["columns"], p["v_token"], p["v_column"], self.values)
                 emit_panels(k, k_matrix, keys, 0, p["tokens"])
                 emit_panels(k, v_matrix, values, 0, p["columns"])
                 stop = k.minimum(first + p["item_rows"], p["rows"])
@@ -150,7 +145,8 @@ class Attention(Kernel):
         normalize = Chain(Operand(F32), (Operand(F32, spread=True),), (Apply("Mul", (0, 1), F32),))
         one = k.index(1)
         c = Rows(at.start(3, "c", self.tail.output), at.p["c_row"], at.p["c_row"]).at(0, row)
-        operands = (Rows(inverse, one, one, spread=True), *at.operands(self.tail.operands, len(self.scores.operands), row))
+        others = at.operands(self.tail.operands, len(self.scores.operands), row)
+        operands = (Rows(inverse, one, one, spread=True), *others)
         block = BlockEmitter(k, normalize.then(self.tail), _one_run(k, at.p["tokens"]))
         block.block(Place(held, c, operands), 1, rows, at.p["columns"], values, None)
 

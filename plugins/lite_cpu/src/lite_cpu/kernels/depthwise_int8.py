@@ -10,7 +10,7 @@ import numpy as np
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.emit import Emitter, Val
+from lite_cpu.emit import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 
 __all__ = ["DepthwiseInt8", "DepthwiseInt8Shape", "pack_depthwise_int8"]
@@ -25,6 +25,9 @@ PARAMETERS = (
     "pixel_dilation", "tap",
 )  # fmt: skip
 _AT = {name: i for i, name in enumerate(PARAMETERS)}
+
+#: Pixels that share the weights while these are in registers.
+_PIXELS = 4
 
 
 def pack_depthwise_int8(weights: Array, lanes: int) -> Array:
@@ -89,59 +92,113 @@ class DepthwiseInt8(Kernel):
     epilogue: Chain
 
     def emit(self, k: Emitter) -> None:
-        lanes = k.machine.lanes()
         with k.kernel(self.symbol) as (pointers, params, begin, end, _):
             p = {name: params[i] for name, i in _AT.items()}
             zero = pointers.tensor(1, self.stored).load().to(I32)
-            weights = pointers.tensor(2, DType.INT16)
-            whole = p["channels"] / lanes * lanes
             with k.loop(begin, end) as item:
                 row, image = item % p["out_height"], item / p["out_height"]
-                x = pointers.tensor(0, self.stored)[image * p["x_batch"]]
-                y = pointers.tensor(3, self.epilogue.output)[image * p["y_batch"] + row * p["y_row"]]
                 operands = []
                 for i, operand in enumerate(self.epilogue.operands):
                     by_image, by_row, by_pixel = (params[len(PARAMETERS) + 3 * i + s] for s in range(3))
                     start = pointers.tensor(4 + i, operand.dtype)[image * by_image + row * by_row]
                     operands.append((start, by_pixel))
-                rows = _Reach(k, row, p["row_stride"], p["top"], p["row_dilation"], p["window_rows"], p["height"])
-                with k.loop(0, p["out_width"]) as column:
-                    columns = _Reach(
-                        k, column, p["pixel_stride"], p["left"], p["pixel_dilation"], p["window_pixels"], p["width"]
-                    )
-
-                    def channels(channel: Val, valid: Val | None, column: Val = column, columns: _Reach = columns) -> None:
-                        total = k.variable(k.constant(0, I32, lanes))
-                        with k.loop(rows.first, rows.stop) as r, k.loop(columns.first, columns.stop) as c:
-                            at = rows.place(r) * p["x_row"] + columns.place(c) * p["x_pixel"] + channel
-                            pixel = k.load_first(x[at], valid, lanes).to(I32)
-                            factor = weights[(r * p["window_pixels"] + c) * p["tap"] + channel].load(lanes).to(I32)
-                            total.set(total.get() + (pixel - zero) * factor)
-
-                        def load(i: int, operand: Operand) -> Val:
-                            start, by_pixel = operands[i]
-                            at = start[column * by_pixel]
-                            return at.load().splat(lanes) if operand.spread else k.load_first(at[channel], valid, lanes)
-
-                        result = self.epilogue.emit(k, total.get(), load)
-                        k.store_first(y[column * p["y_pixel"] + channel], result, valid)
-
-                    with k.loop(0, whole, lanes) as channel:
-                        channels(channel, None)
-                    with k.if_(whole < p["channels"]):
-                        channels(whole, p["channels"] - whole)
+                line = _Line(
+                    k,
+                    self.epilogue,
+                    p,
+                    pointers.tensor(0, self.stored)[image * p["x_batch"]],
+                    zero,
+                    pointers.tensor(2, DType.INT16),
+                    pointers.tensor(3, self.epilogue.output)[image * p["y_batch"] + row * p["y_row"]],
+                    tuple(operands),
+                    _Taps.inside(k, row, p["row_stride"], p["top"], p["row_dilation"], p["window_rows"], p["height"]),
+                )
+                line.emit()
 
 
-class _Reach:
-    """Which taps of a window lie in the image, along one axis."""
+@dataclass(frozen=True, slots=True)
+class _Taps:
+    """The taps of a window that lie in the image along one axis, and where in the image the window begins."""
 
-    def __init__(
-        self, k: Emitter, output: Val, stride: Val, before: Val, dilation: Val, window: Val, size: Val
-    ) -> None:
-        self._start, self._dilation = output * stride - before, dilation
-        self.first = k.maximum(0, (dilation - 1 - self._start) / dilation)
-        self.stop = k.minimum(window, (size - self._start + dilation - 1) / dilation)
+    start: Val
+    first: Val
+    stop: Val
 
-    def place(self, tap: Val) -> Val:
-        """Where in the image a tap lies."""
-        return self._start + tap * self._dilation
+    @staticmethod
+    def inside(k: Emitter, output: Val, stride: Val, before: Val, dilation: Val, window: Val, size: Val) -> _Taps:
+        start = output * stride - before
+        first = k.maximum(0, (dilation - 1 - start) / dilation)
+        return _Taps(start, first, k.minimum(window, (size - start + dilation - 1) / dilation))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The code of one row of the output; ``operands`` come with their strides by pixel."""
+
+    k: Emitter
+    epilogue: Chain
+    p: dict[str, Val]
+    x: Pointer
+    zero: Val
+    weights: Pointer
+    y: Pointer
+    operands: tuple[tuple[Pointer, Val], ...]
+    rows: _Taps
+
+    def emit(self) -> None:
+        """Pixels whose whole window lies in the image several at a time, the others one by one."""
+        k, p = self.k, self.p
+        stride, width = p["pixel_stride"], p["out_width"]
+        last_start = p["width"] - 1 - (p["window_pixels"] - 1) * p["pixel_dilation"] + p["left"]
+        first = k.minimum((p["left"] + stride - 1) / stride, width)
+        whole = k.minimum(k.maximum((last_start + stride) / stride, first), width)
+        whole = first + (whole - first) / _PIXELS * _PIXELS
+
+        def border(column: Val) -> None:
+            self._pixels(column, 1, self._columns(column))
+
+        with k.loop(0, first) as column:
+            border(column)
+        with k.loop(first, whole, _PIXELS) as column:
+            taps = _Taps(column * stride - p["left"], k.index(0), p["window_pixels"])
+            self._pixels(column, _PIXELS, taps)
+        with k.loop(whole, width) as column:
+            border(column)
+
+    def _columns(self, column: Val) -> _Taps:
+        p = self.p
+        return _Taps.inside(
+            self.k, column, p["pixel_stride"], p["left"], p["pixel_dilation"], p["window_pixels"], p["width"]
+        )
+
+    def _pixels(self, column: Val, count: int, taps: _Taps) -> None:
+        """All channels of ``count`` pixels that share the taps."""
+        k, lanes = self.k, self.k.machine.lanes()
+        whole = self.p["channels"] / lanes * lanes
+        with k.loop(0, whole, lanes) as channel:
+            self._tile(column, count, taps, channel, None)
+        with k.if_(whole < self.p["channels"]):
+            self._tile(column, count, taps, whole, self.p["channels"] - whole)
+
+    def _tile(self, column: Val, count: int, taps: _Taps, channel: Val, valid: Val | None) -> None:
+        """``sum (x - zero) w`` as ``sum x w - zero sum w``, for one vector of channels of each pixel."""
+        k, p, lanes = self.k, self.p, self.k.machine.lanes()
+        nothing = k.constant(0, I32, lanes)
+        sums, of_weights = [k.variable(nothing) for _ in range(count)], k.variable(nothing)
+        with k.loop(self.rows.first, self.rows.stop) as r, k.loop(taps.first, taps.stop) as c:
+            weight = self.weights[(r * p["window_pixels"] + c) * p["tap"] + channel].load(lanes).to(I32)
+            of_weights.set(of_weights.get() + weight)
+            y, x = self.rows.start + r * p["row_dilation"], taps.start + c * p["pixel_dilation"]
+            pixel = self.x[y * p["x_row"] + x * p["x_pixel"] + channel]
+            for i in range(count):
+                element = k.load_first(pixel[p["pixel_stride"] * p["x_pixel"] * i], valid, lanes).to(I32)
+                sums[i].set(sums[i].get() + element * weight)
+        for i in range(count):
+
+            def load(number: int, operand: Operand, i: int = i) -> Val:
+                start, by_pixel = self.operands[number]
+                at = start[(column + i) * by_pixel]
+                return at.load().splat(lanes) if operand.spread else k.load_first(at[channel], valid, lanes)
+
+            result = self.epilogue.emit(k, sums[i].get() - of_weights.get() * self.zero, load)
+            k.store_first(self.y[(column + i) * p["y_pixel"] + channel], result, valid)

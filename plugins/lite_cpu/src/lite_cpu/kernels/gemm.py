@@ -119,6 +119,10 @@ class Gemm(Kernel):
         with k.kernel(self.symbol) as (pointers, params, begin, end, _):
             self.emit_items(k, pointers, params, begin, end)
 
+    def block_emitter(self, k: Emitter, window: Window) -> BlockEmitter:
+        """What multiplies a block."""
+        return BlockEmitter(k, self.epilogue, window)
+
     def emit_items(self, k: Emitter, pointers: Pointers, params: Params, begin: Val, end: Val) -> None:
         p = {name: params[i] for name, i in _AT.items()}
         row_blocks = (p["rows"] + p["row_block"] - 1) / p["row_block"]
@@ -126,7 +130,7 @@ class Gemm(Kernel):
         group_blocks = (p["groups"] + p["group_block"] - 1) / p["group_block"]
         a, b, bias = (pointers.tensor(i, dtype) for i, dtype in enumerate((F32, self.weights, F32)))
         c = pointers.tensor(3, self.epilogue.output)
-        block = BlockEmitter(k, self.epilogue, Window(**{f.name: p[f.name] for f in fields(Window)}))
+        block = self.block_emitter(k, Window(**{f.name: p[f.name] for f in fields(Window)}))
         with k.loop(begin, end) as item:
             column_block, rest = item % column_blocks, item / column_blocks
             row_block, rest = rest % row_blocks, rest / row_blocks

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-
 from lite_cpu.emit import Emitter
 from lite_cpu.kernels.base import Kernel
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-
 from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.machine import Machine
@@ -181,8 +180,9 @@ class Recurrent(Kernel):
                 panel = here[unit * hidden * len(gates)]
                 products = self._products(k, source, panel, hidden, len(gates))
                 for row in range(self.rows):
-                    biased = [s + at.bias[unit * self.gates + g * lanes].load(lanes) for s, g in zip(products[row], gates)]
-                    self.finish(k, at, number, row, unit, biased)
+                    biases = [at.bias[unit * self.gates + g * lanes].load(lanes) for g in gates]
+                    sums = [product + bias for product, bias in zip(products[row], biases)]
+                    self.finish(k, at, number, row, unit, sums)
 
     def _products(
         self, k: Emitter, source: Sequence[Pointer], panel: Pointer, hidden: Val, gates: int

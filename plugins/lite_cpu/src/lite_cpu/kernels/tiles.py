@@ -153,7 +153,8 @@ class BlockEmitter:
 
         def panel(column: Val, vectors: int, valid: Val | None) -> None:
             biases = None if bias is None else bias[column]
-            self._panel(place.at(0, 0, column), groups, rows, b[column * total], biases, vectors, valid)
+            here = place.at(0, 0, column)
+            self._panel(here, groups, rows, b[column * total], biases, vectors, valid, k.index(column).eq(0))
 
         with k.loop(0, whole, width) as column:
             panel(column, vectors, None)
@@ -163,22 +164,33 @@ class BlockEmitter:
                 panel(whole, narrow, rest - (narrow - 1) * lanes)
 
     def _panel(
-        self, place: Place, groups: Number, rows: Val, b: Pointer, bias: Pointer | None, vectors: int, valid: Val | None
+        self,
+        place: Place,
+        groups: Number,
+        rows: Val,
+        b: Pointer,
+        bias: Pointer | None,
+        vectors: int,
+        valid: Val | None,
+        fresh: Val,
     ) -> None:
-        """All rows of a block for one panel. ``valid`` columns of the last vector count; all when None."""
+        """All rows of a block for one panel.
+
+        ``valid`` columns of the last vector count; all when None. ``fresh``: no panel has read these rows before.
+        """
         k, (tile_rows, _) = self.k, gemm_tile(self.k.machine)
         whole = rows / tile_rows * tile_rows
         with k.loop(0, groups) as group:
             with k.loop(0, whole, tile_rows) as row:
-                self._tile(place.at(group, row), b, bias, tile_rows, vectors, valid)
+                self._tile(place.at(group, row), b, bias, tile_rows, vectors, valid, fresh)
             # The rows that are left, by halves: three more tiles are compiled where one for each number would be seven.
             rest = rows - whole
             for count in (4, 2, 1):
                 with k.if_((rest & count).ne(0)):
-                    self._tile(place.at(group, rows - rest % (2 * count)), b, bias, count, vectors, valid)
+                    self._tile(place.at(group, rows - rest % (2 * count)), b, bias, count, vectors, valid, fresh)
 
     def _tile(
-        self, place: Place, b: Pointer, bias: Pointer | None, rows: int, vectors: int, valid: Val | None
+        self, place: Place, b: Pointer, bias: Pointer | None, rows: int, vectors: int, valid: Val | None, fresh: Val
     ) -> None:
         k, window, lanes = self.k, self.window, self.k.machine.lanes()
         width = vectors * lanes
@@ -192,17 +204,23 @@ class BlockEmitter:
             starts = [k.load_first(bias[v * lanes], partial(v), lanes) for v in range(vectors)]
         sums = [[k.variable(starts[v]) for v in range(vectors)] for _ in range(rows)]
         zero = k.constant(0.0, F32, lanes)
-        # A small tile is multiplied in several chains, so that no multiply-add waits for the one before.
+        # A single row is multiplied in several chains, so that no multiply-add waits for the one before. More rows
+        # would gain less than the code costs to compile.
         chains = [sums, *(
             [[k.variable(zero) for _ in range(vectors)] for _ in range(rows)]
-            for _ in range(_INDEPENDENT // (rows * vectors) - 1)
+            for _ in range(_INDEPENDENT // vectors - 1 if rows == 1 else 0)
         )]  # fmt: skip
         with k.loop(0, window.segments) as segment, k.loop(0, window.taps) as tap:
             a = place.a.start[segment * window.a_segment + tap * window.a_tap]
             panel = b[(segment * window.taps + tap) * window.depth * width]
+            # With few columns for each row of A, the processor's own prefetching is too late for the next tile's rows.
+            # Later panels find them in the cache, and ask for what they have.
+            following = k.choose(fresh, a[place.a.row * rows], a)
 
             def multiply(d: Val, totals: list[list[Variable]]) -> None:
                 weights = [panel[d * width + v * lanes].load(lanes).to(F32) for v in range(vectors)]
+                if rows > 1:
+                    following[d * rows].prefetch()
                 for row in range(rows):
                     x = a[place.a.row * row + d].load().splat(lanes)
                     for v in range(vectors):

@@ -13,7 +13,6 @@ from itertools import product
 
 from lite_core import ops
 from lite_core.ir import DType, Graph, Node, Value
-
 from lite_cpu.kernels.attention import Attention, AttentionShape
 from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.packing import Contiguous
@@ -102,9 +101,7 @@ def attention(lowering: Lowering, group: AttentionGroup) -> None:
         c = lowering.allocate(shape, c.dtype, order)
     batch = shape[:-2]
     q = rows_contiguous(lowering, q)
-    q, keys, values, *score_operands = (
-        t.expand((*batch, *t.shape[-2:])) for t in (q, keys, values, *score_operands)
-    )
+    q, keys, values, *score_operands = (t.expand((*batch, *t.shape[-2:])) for t in (q, keys, values, *score_operands))
     tensors = [q, keys, values, c, *score_operands, *operands]
     sizes, strides = collapse([_batch_of(t) for t in (c, *tensors)])
     strides = strides[1:]
@@ -112,14 +109,14 @@ def attention(lowering: Lowering, group: AttentionGroup) -> None:
     levels = [(s[-2] if len(s) > 1 else 0, s[-1]) for s in strides]
     (q_, k_, v_, c_), operand_levels = levels[:4], levels[4:]
     at = AttentionShape(
-        batches, heads, shape[-2], keys.shape[-1], q.shape[-1], shape[-1],
-        *q_, q.strides[-2],
-        *k_, *keys.strides[-2:],
-        *v_, *values.strides[-2:],
-        *c_, c.strides[-2],
+        batches=batches, heads=heads, rows=shape[-2], tokens=keys.shape[-1], depth=q.shape[-1], columns=shape[-1],
+        q_batch=q_[0], q_head=q_[1], q_row=q.strides[-2],
+        k_batch=k_[0], k_head=k_[1], k_depth=keys.strides[-2], k_token=keys.strides[-1],
+        v_batch=v_[0], v_head=v_[1], v_token=values.strides[-2], v_column=values.strides[-1],
+        c_batch=c_[0], c_head=c_[1], c_row=c.strides[-2],
     )  # fmt: skip
     item_rows, score_rows = at.blocks(lowering.machine, lowering.options.threads)
-    operand_strides = [(*l, t.strides[-2]) for l, t in zip(operand_levels, tensors[4:])]
+    operand_strides = [(*level, t.strides[-2]) for level, t in zip(operand_levels, tensors[4:])]
     kernel = Attention(scores, tail, Contiguous.of(*keys.strides[-2:]), Contiguous.of(*values.strides[-2:]))
     for index in product(*map(range, outer)):
         moved = [

@@ -13,7 +13,6 @@ from lite_core.ops.evaluate import evaluate_node
 from lite_cpu import scalar_ops
 from lite_cpu.executable import CompiledProgram, StepInfo
 from lite_cpu.library import KernelLibrary
-from lite_cpu.lowering.attention import group_attention
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.depthwise import reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
@@ -21,12 +20,16 @@ from lite_cpu.lowering.fusion import absorb_producers, group_nodes
 from lite_cpu.lowering.half import has_halves, widen_halves
 from lite_cpu.lowering.memory import lifetimes_of, plan_arena
 from lite_cpu.lowering.places import reserve_places
-from lite_cpu.lowering.quantization import is_quantized, rewrite_quantized
 from lite_cpu.lowering.registry import find_lowering, takes_epilogue
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.runtime import Program, Step
 
 __all__ = ["compile_graph", "is_elementwise", "lower_graph"]
+
+
+#: Where one of these is, nodes around it may be quantized too: see :mod:`.quantization`. Like attention, that is
+#: imported by the models that need it only.
+_QUANTIZED = ("DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear")
 
 
 def is_elementwise(node: Node) -> bool:
@@ -43,7 +46,11 @@ def lower_graph(graph: Graph, options: Options, library: KernelLibrary, weights:
     lowering = Lowering(graph, library.machine, options, weights)
     reserve_places(lowering, is_elementwise)
     reserve_spaced_images(lowering)
-    groups = group_attention(graph, group_nodes(graph, is_elementwise, takes_epilogue))
+    groups = group_nodes(graph, is_elementwise, takes_epilogue)
+    if any(node.op == "Softmax" for node in graph.nodes):
+        from lite_cpu.lowering.attention import group_attention
+
+        groups = group_attention(graph, groups)
     for group in absorb_producers(graph, groups, partial(worth_fusing, lowering)):
         if _evaluate(lowering, group.nodes):
             continue
@@ -64,11 +71,13 @@ def simplified(graph: Graph, weights: WeightCache) -> Graph:
     def has_no_kernel(node: Node) -> bool:
         return find_lowering(node)[0] is None
 
-    quantized = is_quantized(graph)
+    quantized = any(node.op in _QUANTIZED for node in graph.nodes)
     halves = any(has_halves(node) and has_no_kernel(node) for node in graph.nodes)
     if quantized or halves:
         graph = graph.copy()
         if quantized:
+            from lite_cpu.lowering.quantization import rewrite_quantized
+
             rewrite_quantized(graph, weights)
         if halves:
             widen_halves(graph, weights, has_no_kernel)

@@ -278,7 +278,7 @@ class Lowering:
 
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
         """What element-wise ``nodes`` do to ``start``, and the values they read beside it, in operand order."""
-        others = [v for n in nodes for v in n.inputs if v is not None]
+        others = [v for n in nodes for v in _operands(n) if v is not None]
         made = {v for n in nodes for v in n.outputs}
         reads = list(dict.fromkeys(v for v in others if v is not start and v not in made))
         numbers: dict[Value, int] = {v: i for i, v in enumerate([start, *reads])}
@@ -286,7 +286,7 @@ class Lowering:
         for node in nodes:
             output = node.outputs[0]
             assert output is not None
-            inputs = tuple(None if v is None else numbers[v] for v in node.inputs)
+            inputs = tuple(None if v is None else numbers[v] for v in _operands(node))
             attributes = tuple(sorted(node.attributes.items()))
             steps.append(Apply(node.qualified_op, inputs, output.dtype, attributes))
             numbers[output] = len(numbers)
@@ -333,6 +333,14 @@ class Lowering:
         spread = [t.strides[axis] == 0 and shape[axis] > 1 for t in tensors]
         operands = tuple(replace(o, spread=flag) for o, flag in zip(chain.operands, spread))
         return Chain(chain.start, operands, chain.steps), tensors
+
+
+def _operands(node: Node) -> Sequence[Value | None]:
+    """The inputs whose elements an element-wise node reads.
+
+    NOTE: CastLike takes the element type of its second input alone, whose shape need not fit.
+    """
+    return node.inputs[:1] if node.qualified_op == "CastLike" else node.inputs
 
 
 def _replaceable(tensors: Sequence[Tensor]) -> list[int]:

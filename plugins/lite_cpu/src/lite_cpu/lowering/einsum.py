@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from math import prod
 
 from lite_core.ir import DType, Node
-
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.fusion import Group
@@ -37,29 +36,29 @@ class _Axes:
 
     @property
     def batch(self) -> str:
-        return "".join(l for l in self.output if l in self.left and l in self.right)
+        return "".join(letter for letter in self.output if letter in self.left and letter in self.right)
 
     @property
     def rows(self) -> str:
-        return "".join(l for l in self.output if l not in self.right)
+        return "".join(letter for letter in self.output if letter not in self.right)
 
     @property
     def columns(self) -> str:
-        return "".join(l for l in self.output if l not in self.left)
+        return "".join(letter for letter in self.output if letter not in self.left)
 
     @property
     def depth(self) -> str:
-        return "".join(l for l in self.left if l in self.right and l not in self.output)
+        return "".join(letter for letter in self.left if letter in self.right and letter not in self.output)
 
 
 def _axes_of(node: Node) -> _Axes | None:
     """The axes of a node that is a matrix product, else None."""
-    found = _PRODUCT.fullmatch(node.attributes["equation"].replace(" ", ""))
+    found = _PRODUCT.fullmatch(str(node.attributes["equation"]).replace(" ", ""))
     if found is None:
         return None
     left, right, arrow, output = found.groups()
     if not arrow:
-        output = "".join(sorted(l for l in left + right if (left + right).count(l) == 1))
+        output = "".join(sorted(letter for letter in left + right if (left + right).count(letter) == 1))
     axes = _Axes(left, right, output)
     once = all(len(set(labels)) == len(labels) for labels in (left, right))
     # A letter of one operand only that does not stay would have to be summed before the product.
@@ -71,7 +70,8 @@ def refuse_einsum(node: Node) -> str | None:
     x = node.inputs[0]
     assert x is not None
     if _axes_of(node) is None:
-        return f"Einsum {node.attributes['equation']!r}: the CPU kernels take those that are one product of two matrices"
+        equation = node.attributes["equation"]
+        return f"Einsum {equation!r}: the CPU kernels take those that are one product of two matrices"
     return None if x.dtype is F32 else f"Einsum on {x.dtype}: the CPU kernels compute in float32"
 
 
@@ -80,31 +80,33 @@ def einsum(lowering: Lowering, group: Group) -> None:
     """One batched matrix product."""
     left, right = group.head.inputs[0], group.head.inputs[1]
     axes = _axes_of(group.head)
-    assert left is not None and right is not None and axes is not None
+    assert left is not None
+    assert right is not None
+    assert axes is not None
     a, b = lowering.tensor(left), lowering.tensor(right)
     sizes: dict[str, int] = {}
     for letters, tensor in ((axes.left, a), (axes.right, b)):
         for letter, size in zip(letters, tensor.shape):
             sizes[letter] = size if sizes.get(letter, 1) == 1 else sizes[letter]
-    batch = [sizes[l] for l in axes.batch]
-    rows, columns, depth = (prod(sizes[l] for l in letters) for letters in (axes.rows, axes.columns, axes.depth))
+    batch = [sizes[n] for n in axes.batch]
+    parts = (axes.rows, axes.columns, axes.depth)
+    rows, columns, depth = (prod(sizes[letter] for letter in letters) for letters in parts)
     a = _arranged(a, axes.left, axes.batch + axes.rows + axes.depth, sizes)
     b = _arranged(b, axes.right, axes.batch + axes.depth + axes.columns, sizes)
     matrices = reshaped(lowering, a, [*batch, rows, depth])
     panels = panels_at_run_time(lowering, reshaped(lowering, b, [*batch, depth, columns]))
     target = lowering.target(group.output)
     inner = axes.batch + axes.rows + axes.columns
-    ordered = target.permute([axes.output.index(l) for l in inner])
+    ordered = target.permute([axes.output.index(n) for n in inner])
     c = ordered.reshape([*batch, rows, columns])
     if c is None or c.strides[-1] != 1:
         c = lowering.allocate([*batch, rows, columns], F32)
-    emit_product(
-        lowering, rows_contiguous(lowering, matrices), panels, lowering.bias(None, columns), c, Tail(Chain(Operand(F32)))
-    )
+    a = rows_contiguous(lowering, matrices)
+    emit_product(lowering, a, panels, lowering.bias(None, columns), c, Tail(Chain(Operand(F32))))
     if c.storage is not target.storage:
         lowering.copy(reshaped(lowering, c, ordered.shape), ordered)
 
 
 def _arranged(tensor: Tensor, letters: str, order: str, sizes: Mapping[str, int]) -> Tensor:
     """Dimensions in another order; one of size 1 stands for every element of the other operand's."""
-    return tensor.permute([letters.index(l) for l in order]).expand([sizes[l] for l in order])
+    return tensor.permute([letters.index(n) for n in order]).expand([sizes[n] for n in order])

@@ -51,7 +51,10 @@ class Filters:
         return lowering.packed((key, view), [source], lambda: prepare(elements))
 
     def panels(self, lowering: Lowering) -> Tensor:
-        """Matrices [groups, height * width * depth, columns] as panels, see :func:`~lite_cpu.kernels.tiles.pack_panels`; [groups, n]."""
+        """Matrices [groups, height * width * depth, columns] as panels [groups, n].
+
+        See :func:`~lite_cpu.kernels.tiles.pack_panels`.
+        """
         groups, columns = self.view.shape[:2]
         order = (0, 3, 4, 2, 1)
         if self.source is None:
@@ -65,7 +68,8 @@ class Filters:
             depth = elements.size // max(1, groups * columns)
 
             def matrices_of(part: slice) -> Array:
-                return elements[:, part].transpose(order).reshape(groups, depth, part.stop - part.start)
+                matrices: Array = elements[:, part].transpose(order)
+                return matrices.reshape(groups, depth, part.stop - part.start)
 
             return pack_columns(matrices_of, (groups, depth, columns), lanes, vectors)
 

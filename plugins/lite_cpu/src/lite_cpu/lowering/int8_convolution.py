@@ -171,7 +171,8 @@ def _depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor,
     operands = [as_image(tensor) for tensor in others]
     batch, channels, height, width = source.shape
     shape = DepthwiseInt8Shape(
-        batch, height, width, *target.shape[2:], channels, *image_strides(source), *image_strides(target),
+        batch, height, width, target.shape[2], target.shape[3], channels,
+        *image_strides(source), *image_strides(target),
         *window.begin, *window.kernel, *window.strides, *window.dilations, packed.shape[1],
     )  # fmt: skip
     flops = 2 * target.size * window.kernel[0] * window.kernel[1]

@@ -49,7 +49,8 @@ class Layout:
     matrices: tuple[int, int, int, int]
 
     def apply(self, weights: Array) -> Array:
-        return weights.reshape(self.split).transpose(self.order).reshape(self.matrices)
+        ordered: Array = weights.reshape(self.split).transpose(self.order)
+        return ordered.reshape(self.matrices)
 
 
 def is_single(value: Value | None) -> bool:
@@ -57,16 +58,8 @@ def is_single(value: Value | None) -> bool:
     return value is None or value.shape in ((), (1,))
 
 
-def _fits_bytes(w: Array, zero: Array | None) -> bool:
-    """Whether weights less their zero point are int8."""
-    middle = 0 if w.dtype == np.int8 else 128
-    if w.size == 0 or (np.all(zero == middle) if zero is not None else middle == 0):
-        return True
-    difference = w.astype(np.int16) - (0 if zero is None else zero.astype(np.int16))
-    return bool(difference.min() >= -128 and difference.max() <= 127)
-
-
 def less_zero_point(w: Array, zero: Array | None) -> Array:
+    """``w - zero`` in int16, which holds it."""
     return np.asarray(w.astype(np.int16) if zero is None else w.astype(np.int16) - zero.astype(np.int16))
 
 
@@ -76,14 +69,13 @@ def choose_form(lowering: Lowering, w: Value, zero: Value | None, zero_shape: tu
     array, point = lowering.known(w), lowering.known(zero)
     if bytes_ is None or (zero is not None and point is None):
         return INT16_PAIRS
-    point = None if point is None else point.reshape(zero_shape)
+    middle = 0 if w.dtype is DType.INT8 else 128
+    if np.all((0 if point is None else point) == middle):
+        return bytes_
     if array is None:
-        array = np.zeros((1,) * max(1, len(zero_shape)), w.dtype.numpy)
-        middle = 0 if w.dtype is DType.INT8 else 128
-        fits = np.all(point == middle) if point is not None else middle == 0
-    else:
-        fits = _fits_bytes(array, point)
-    return bytes_ if fits else INT16_PAIRS
+        return INT16_PAIRS
+    difference = less_zero_point(array, None if point is None else point.reshape(zero_shape))
+    return bytes_ if difference.min(initial=0) >= -128 and difference.max(initial=0) <= 127 else INT16_PAIRS
 
 
 def pack_known(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import Any
 
 import numpy as np
+
 from lite_core import ops
 from lite_core.ir import DType, Node, Value
-
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.plain_matmul import PlainMatMul
@@ -47,7 +46,8 @@ def matmul(lowering: Lowering, group: Group) -> None:
         attention(lowering, group)
         return
     left, right = group.head.inputs[0], group.head.inputs[1]
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     if left.dtype is not F32:
         plain_matmul(lowering, group)
         return
@@ -70,7 +70,9 @@ def gemm(lowering: Lowering, group: Group) -> None:
     attributes = ops.get(node).attributes_of(node)
     left, right, result = node.inputs[0], node.inputs[1], node.outputs[0]
     addend = node.inputs[2] if len(node.inputs) > 2 and attributes["beta"] != 0 else None
-    assert left is not None and right is not None and result is not None
+    assert left is not None
+    assert right is not None
+    assert result is not None
     alpha, beta, transposed = attributes["alpha"], attributes["beta"], bool(attributes["transB"])
     a = lowering.tensor(left)
     if attributes["transA"]:
@@ -90,7 +92,8 @@ def gemm(lowering: Lowering, group: Group) -> None:
         bias = _bias(lowering, addend, beta, columns)
     if bias is not None:
         addend = None
-    product_to(lowering, group, a, panels, bias=bias, before=_scaled_sum(lowering, alpha, beta, addend, (rows, columns)))
+    before = _scaled_sum(lowering, alpha, beta, addend, (rows, columns))
+    product_to(lowering, group, a, panels, bias=bias, before=before)
 
 
 def _bias(lowering: Lowering, addend: Value, beta: float, columns: int) -> Tensor | None:
@@ -103,9 +106,7 @@ def _bias(lowering: Lowering, addend: Value, beta: float, columns: int) -> Tenso
     return lowering.dense(lowering.tensor(addend)).reshape((columns,))
 
 
-def _scaled_sum(
-    lowering: Lowering, alpha: float, beta: float, addend: Value | None, shape: tuple[int, int]
-) -> Tail:
+def _scaled_sum(lowering: Lowering, alpha: float, beta: float, addend: Value | None, shape: tuple[int, int]) -> Tail:
     """``alpha * x + beta * addend`` as a chain."""
     operands: list[Tensor] = []
     steps: list[tuple[str, int, int]] = []  # operands by number from 1 on, results of earlier steps by -1, -2...
@@ -139,7 +140,9 @@ def panels_at_run_time(lowering: Lowering, b: Tensor) -> Panels:
     if flat is None:
         flat = lowering.dense(once).reshape((prod(once.shape[:-2]), depth, columns))
     assert flat is not None
-    return Panels.of(pack_at_run_time(lowering, flat), once.shape[:-2], depth, columns)
+    packed = lowering.dense(flat).reshape(flat.shape[:2]) if columns == 1 else pack_at_run_time(lowering, flat)
+    assert packed is not None
+    return Panels.of(packed, once.shape[:-2], depth, columns)
 
 
 def product_to(
@@ -189,7 +192,9 @@ def product_to(
 def plain_matmul(lowering: Lowering, group: Group) -> None:
     """Integers and float64: the product first, then what follows it in a step of its own."""
     left, right, result = group.head.inputs[0], group.head.inputs[1], group.head.outputs[0]
-    assert left is not None and right is not None and result is not None
+    assert left is not None
+    assert right is not None
+    assert result is not None
     target = lowering.target(group.output)
     product = lowering.allocate(tuple(result.shape), result.dtype) if group.tail else target
     c = product

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType
-
 from lite_cpu.kernels.packing import Contiguous, Pack
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.lowering.context import Lowering
@@ -43,7 +42,7 @@ def pack_constant(
         dtype: the float that the panels are rounded to.
 
     Returns:
-        [batches, n], see :func:`~lite_cpu.kernels.tiles.pack_panels`.
+        [batches, n], see :func:`~lite_cpu.kernels.tiles.pack_panels`; a single column stays as it is, in float32.
     """
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
     key: Hashable = ("matrix", transposed, scale, dtype, lanes, vectors)
@@ -51,8 +50,11 @@ def pack_constant(
     def pack() -> Array:
         matrices = array.reshape(prod(array.shape[:-2]), *(1, *array.shape)[-2:])
         matrices = matrices.swapaxes(1, 2) if transposed else matrices
-        panels = pack_panels(matrices if scale == 1 else matrices * np.float32(scale), lanes, vectors)
-        return panels.astype(dtype.numpy, copy=False)
+        matrices = matrices if scale == 1 else matrices * np.float32(scale)
+        if matrices.shape[2] == 1:
+            return matrices.reshape(matrices.shape[:2])
+        panels: Array = pack_panels(matrices, lanes, vectors).astype(dtype.numpy, copy=False)
+        return panels
 
     return lowering.packed(key, [array], pack)
 

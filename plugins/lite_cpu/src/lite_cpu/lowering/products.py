@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from lite_cpu.chains import Chain
+from lite_cpu.kernels.dot import Dot
 from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.gemm import Gemm, GemmShape
 from lite_cpu.lowering.context import Lowering
@@ -20,7 +21,10 @@ _ITEM_FLOPS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Packed matrices [depth, columns], one for each index of ``batch``, whose strides count elements of panels."""
+    """Packed matrices [depth, columns], one for each index of ``batch``, whose strides count elements of panels.
+
+    A matrix of one column is not packed: its elements follow each other.
+    """
 
     packed: Tensor
     batch: Tensor
@@ -54,7 +58,9 @@ _ONCE = _Loop(1, (0,) * 64)
 _C, _A, _B = range(3)
 
 
-def emit_product(lowering: Lowering, a: Tensor, b: Panels, bias: Tensor, c: Tensor, tail: Tail, *, label: str = "") -> None:
+def emit_product(
+    lowering: Lowering, a: Tensor, b: Panels, bias: Tensor, c: Tensor, tail: Tail, *, label: str = ""
+) -> None:
     """``C = tail(bias + A * B)`` over any number of batch dimensions.
 
     Args:
@@ -74,8 +80,8 @@ def emit_product(lowering: Lowering, a: Tensor, b: Panels, bias: Tensor, c: Tens
     sizes, strides = collapse([t if t is panels else _without_last(t) for t in tensors])
     loops = [_Loop(n, tuple(s[i] for s in strides)) for i, n in enumerate(sizes)]
     # The same B for all: rows of one product. Another B for each: a batch.
-    shared = sorted((l for l in loops if l.strides[_B] == 0), key=lambda l: l.size, reverse=True)
-    batched = sorted((l for l in loops if l.strides[_B] != 0), key=lambda l: l.size, reverse=True)
+    shared = sorted((n for n in loops if n.strides[_B] == 0), key=_size, reverse=True)
+    batched = sorted((n for n in loops if n.strides[_B] != 0), key=_size, reverse=True)
     rows, groups = [*shared[:2], _ONCE, _ONCE][:2]
     batches = batched[0] if batched else _ONCE
     outer = [*shared[2:], *batched[1:]]
@@ -98,21 +104,26 @@ def emit_product(lowering: Lowering, a: Tensor, b: Panels, bias: Tensor, c: Tens
     ]
     row_block, column_block = shape.blocks(lowering.machine, lowering.options.threads)
     items = shape.items(row_block, column_block)
+    kernel = Dot(tail.chain) if b.columns == 1 else Gemm(tail.chain, b.packed.dtype)
     params = shape.params(row_block, column_block, operand_strides)
     for offsets in _offsets(outer, 3 + len(tail.operands)):
         c_, a_, b_, *operands = (
             replace(t, offset=t.offset + n) for t, n in zip([c, a, b.packed, *tail.operands], offsets)
         )
         lowering.step(
-            Gemm(tail.chain, b.packed.dtype), [a_, b_, bias, c_, *operands], params, items,
+            kernel, [a_, b_, bias, c_, *operands], params, items,
             max(1, _ITEM_FLOPS * items // max(1, shape.flops)), flops=shape.flops, label=label,
         )  # fmt: skip
 
 
+def _size(loop: _Loop) -> int:
+    return loop.size
+
+
 def _offsets(loops: Sequence[_Loop], tensors: int) -> Iterator[list[int]]:
     """For each round of the loops, how far on every tensor is."""
-    for indices in product(*(range(l.size) for l in loops)):
-        yield [sum(i * l.strides[t] for i, l in zip(indices, loops)) for t in range(tensors)]
+    for indices in product(*(range(loop.size) for loop in loops)):
+        yield [sum(i * loop.strides[t] for i, loop in zip(indices, loops)) for t in range(tensors)]
 
 
 def rows_contiguous(lowering: Lowering, tensor: Tensor) -> Tensor:

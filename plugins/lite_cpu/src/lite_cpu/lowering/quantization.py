@@ -31,18 +31,14 @@ from lite_cpu.lowering.rewriting import Rewriter
 from lite_cpu.lowering.shape import attributes_of, input_of, required_input
 from lite_cpu.lowering.weights import WeightCache
 
-__all__ = ["is_quantized", "rewrite_quantized"]
+__all__ = ["rewrite_quantized"]
 
 Array = np.ndarray[Any, Any]
 F32, I32 = DType.FLOAT32, DType.INT32
 _BYTES = (DType.INT8, DType.UINT8)
+_QUANTIZED = ("DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear")
 #: A vector of factors belongs to the last axis, or has dimensions of size 1 behind it.
 _LAST: dict[str, Attribute] = {"axis": -1}
-
-
-def is_quantized(graph: Graph) -> bool:
-    """Whether there is anything for :func:`rewrite_quantized`."""
-    return any(n.op in _RULES or n.op in ("QuantizeLinear", "DequantizeLinear") for n in graph.nodes)
 
 
 def rewrite_quantized(graph: Graph, weights: WeightCache) -> None:
@@ -95,7 +91,8 @@ def _take_in_conv(r: Rewriter, node: Node) -> None:
     inputs = [x.inputs[0], w.inputs[0], input_of(x, 2), input_of(w, 2)]
     sums = r.add("ConvInteger", inputs, I32, y.shape, node.attributes)
     factor = _product(r, required_input(x, 1), _channelwise(r, required_input(w, 1), len(y.shape)))
-    _finish_real(r, sums, factor, _channelwise(r, _bias(r, input_of(node, 2)), len(y.shape)))
+    bias = _bias(r, input_of(node, 2))
+    _finish_real(r, sums, factor, None if bias is None else _channelwise(r, bias, len(y.shape)))
 
 
 def _is_plain(node: Node) -> bool:
@@ -123,12 +120,11 @@ def _take_in_gemm(r: Rewriter, node: Node) -> None:
         return
     if attributes["alpha"] != 1 or attributes["beta"] != 1:
         return
-    operands = []
-    for value, transposed in ((required_input(a), attributes["transA"]), (required_input(b), attributes["transB"])):
-        if transposed:
-            value = _transposed(r, value)
-        operands.append(value)
-    sums = r.add("MatMulInteger", [*operands, input_of(a, 2), input_of(b, 2)], I32, y.shape)
+    left, right = (
+        _transposed(r, required_input(operand)) if attributes[name] else required_input(operand)
+        for operand, name in ((a, "transA"), (b, "transB"))
+    )
+    sums = r.add("MatMulInteger", [left, right, input_of(a, 2), input_of(b, 2)], I32, y.shape)
     _finish_real(r, sums, _product(r, required_input(a, 1), required_input(b, 1)), _bias(r, input_of(node, 2)))
 
 
@@ -151,9 +147,9 @@ def _finish_real(r: Rewriter, sums: Value, factor: Value, bias: Value | None) ->
 # **** parameters ****
 
 
-def _channelwise(r: Rewriter, value: Value | None, rank: int) -> Any:
+def _channelwise(r: Rewriter, value: Value, rank: int) -> Value:
     """A vector over channels shaped to broadcast with [batch, channels, ...]."""
-    if value is None or is_single(value):
+    if is_single(value):
         return value
     return r.reshape(value, (*value.shape, *(1 for _ in range(rank - 2))))
 

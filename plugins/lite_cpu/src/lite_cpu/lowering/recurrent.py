@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
 from lite_core import ops
 from lite_core.ir import DType, Node, Value
-
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.recurrent import Activation, Gru, Lstm, Recurrent, Rnn
 from lite_cpu.lowering.context import Lowering
@@ -60,7 +60,7 @@ class _Layer:
 
     @property
     def batch_first(self) -> bool:
-        return self.attributes["layout"] == 1
+        return bool(self.attributes["layout"] == 1)
 
     @property
     def x(self) -> Tensor:
@@ -89,12 +89,7 @@ class _Layer:
     def _in_order(self, tensor: Tensor, number: int) -> Tensor:
         if number == 0:
             return tensor.permute((1, 2, 0, 3)) if self.batch_first else tensor
-        return (tensor.permute((1, 0, 2)) if self.batch_first else tensor).expand((1, *_swapped(tensor, self.batch_first)))
-
-
-def _swapped(tensor: Tensor, batch_first: bool) -> tuple[int, ...]:
-    first, second, hidden = tensor.shape
-    return (second, first, hidden) if batch_first else (first, second, hidden)
+        return insert_axis(tensor.permute((1, 0, 2)) if self.batch_first else tensor, 0)
 
 
 @lowers("LSTM", "GRU", "RNN", refuse=refuse_recurrent)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from lite_core.ir import Value
 
+from lite_core.ir import Value
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.packing import pack_at_run_time
@@ -39,7 +39,7 @@ def gate_vectors(lowering: Lowering, value: Value, gates: int, hidden: int, firs
     columns = slice(first, first + gates * hidden)
 
     def arrange(array: Array) -> Array:
-        return _in_blocks(array[:, columns, None], gates, lanes)[..., 0].transpose(0, 2, 1, 3)
+        return _in_blocks(array[:, columns, None], gates, lanes).transpose(0, 2, 1, 3, 4)
 
     array = lowering.known(value)
     if array is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lite_core.ir import Node
+from lite_cpu.lowering.families import import_all_families, import_family
 from lite_cpu.lowering.half import has_halves, in_float32
 from lite_cpu.lowering.left_out import LEFT_OUT
 
@@ -51,11 +52,13 @@ def rewritten(*ops: str, refuse: Refuse = lambda node: None) -> None:
 
 def native_operators() -> set[str]:
     """Qualified names of the operators that are run, if not in every element type and with every attribute."""
+    import_all_families()
     return {*_TABLE, *_REWRITTEN}
 
 
 def refusal(node: Node) -> str | None:
     """Why a node of a model cannot be run, a sentence; None when it can, as it is or with others in its place."""
+    import_family(node.qualified_op)
     if node.qualified_op in _REWRITTEN:
         return _REWRITTEN[node.qualified_op](node)
     function, reason = find_lowering(node)
@@ -66,7 +69,7 @@ def refusal(node: Node) -> str | None:
 
 def find_lowering(node: Node) -> tuple[Lower | None, str]:
     """How a node is lowered, or None and the reason why it cannot be."""
-    entry = _TABLE.get(node.qualified_op)
+    entry = _entry(node)
     if entry is None:
         why = LEFT_OUT.get(node.qualified_op)
         return None, f"there is no CPU kernel for {node.qualified_op}{f': {why}' if why else ''}"
@@ -75,5 +78,10 @@ def find_lowering(node: Node) -> tuple[Lower | None, str]:
 
 
 def takes_epilogue(node: Node) -> bool:
-    entry = _TABLE.get(node.qualified_op)
+    entry = _entry(node)
     return entry is not None and entry[2]
+
+
+def _entry(node: Node) -> tuple[Lower, Refuse, bool] | None:
+    import_family(node.qualified_op)
+    return _TABLE.get(node.qualified_op)

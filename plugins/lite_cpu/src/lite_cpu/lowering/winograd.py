@@ -90,9 +90,8 @@ def winograd(lowering: Lowering, task: Convolution, filters: Filters, outputs: i
 def _pack(outputs: int, weights: Array, lanes: int, vectors: int) -> Array:
     """Transformed weights as panels. A panel at a time, so that what lies between stays in cache."""
     columns, channels = weights.shape[:2]
-    return pack_columns(
-        lambda part: transform_weights(outputs, weights[part]), (window(outputs) ** 2, channels, columns), lanes, vectors
-    )
+    shape = (window(outputs) ** 2, channels, columns)
+    return pack_columns(lambda part: transform_weights(outputs, weights[part]), shape, lanes, vectors)
 
 
 def _blocks(lowering: Lowering, outputs: int, tiles: int, channels: int, columns: int) -> tuple[int, int]:

@@ -1,0 +1,62 @@
+"""What no single operator is to blame for: values known before the run, operands that are only types, saved kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from agreement import MACHINES, Array, normal
+from levels import backend_for, run_on
+
+from lite_core import GraphBuilder
+from lite_core.backend import Device, Options, Partition, Stale
+from lite_core.ir import DType, Graph
+from lite_core.ops.evaluate import evaluate_graph
+from lite_cpu.machine import Machine
+
+DEVICE = Device("level")
+
+
+def assert_agrees(machine: Machine, graph: Graph, inputs: Mapping[str, Array]) -> None:
+    """Run a graph as it is, and compare it with its reference."""
+    found = run_on(machine, graph, dict(inputs), optimize=False)
+    for value, expected in zip(graph.outputs, evaluate_graph(graph, list(inputs.values()))):
+        assert found[value.name].dtype == expected.dtype
+        np.testing.assert_allclose(found[value.name], expected, rtol=1e-6, atol=1e-6)
+
+
+@MACHINES
+@pytest.mark.parametrize("is_output", [False, True])
+def test_what_a_concat_joins_may_be_known_before_the_run(machine: Machine, is_output: bool) -> None:
+    """The sizes follow from the type of ``x``; a place for the joined ones was chosen before that was found out."""
+    b = GraphBuilder("sizes")
+    x = b.input("x", "float32", [2, 3])
+    sizes = b.add("Cast", [b.add("Shape", [x])], {"to": DType.FLOAT32})
+    joined = b.add("Concat", [sizes, b.add("Neg", [sizes])], {"axis": 0})
+    b.output(joined if is_output else b.add("Add", [joined, b.add("ReduceMax", [x])]))
+    assert_agrees(machine, b.build(), {"x": normal(2, 3)})
+
+
+@MACHINES
+def test_the_shape_of_what_castlike_resembles_does_not_matter(machine: Machine) -> None:
+    b = GraphBuilder("like")
+    x, like = b.input("x", "float32", [3, 2]), b.input("like", "int32", [3, 2, 2])
+    whole = b.add("CastLike", [b.add("Neg", [x]), b.add("Abs", [like])])
+    b.output(b.add("Relu", [whole]))
+    assert_agrees(machine, b.build(), {"x": normal(3, 2), "like": np.ones((3, 2, 2), np.int32)})
+
+
+@MACHINES
+def test_kernels_are_restored_for_the_partition_that_they_were_saved_for(machine: Machine) -> None:
+    backend = backend_for(machine)
+
+    def partition(op: str) -> Partition:
+        b = GraphBuilder(op)
+        b.output(b.add(op, [b.input("x", "float32", [5, 7])]))
+        return Partition(op, b.build())
+
+    saved = {op: backend.compile(partition(op), DEVICE, Options()).save() for op in ("Exp", "Sqrt")}  # type: ignore[attr-defined]
+    assert not isinstance(backend.restore(saved["Exp"], partition("Exp"), DEVICE, Options()), Stale)
+    answer = backend.restore(saved["Sqrt"], partition("Exp"), DEVICE, Options())
+    assert answer == Stale("the saved kernels are those of another partition")

@@ -19,8 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import lite_core as lite
 import numpy as np
+
+import lite_core as lite
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.schedule.profile import RunProfile
@@ -33,16 +34,19 @@ RANDOM = np.random.default_rng(0)
 
 #: Pixels, input channels, output channels: the pointwise convolutions of MobileNet and ResNet at 224 x 224.
 POINTWISE = [
-    (12544, 32, 64), (3136, 64, 128), (784, 256, 256), (196, 512, 512), (49, 1024, 1024), (12544, 96, 16), (49, 960, 160),
+    (12544, 32, 64), (3136, 64, 128), (784, 256, 256), (196, 512, 512), (49, 1024, 1024),
+    (12544, 96, 16), (49, 960, 160),
 ]  # fmt: skip
 #: Channels, height and width of the input, kernel, stride.
 DEPTHWISE = [
-    (32, 112, 3, 1), (64, 112, 3, 2), (128, 56, 3, 1), (256, 28, 3, 1), (512, 14, 3, 1), (512, 14, 3, 2), (1024, 7, 3, 1),
+    (32, 112, 3, 1), (64, 112, 3, 2), (128, 56, 3, 1), (256, 28, 3, 1),
+    (512, 14, 3, 1), (512, 14, 3, 2), (1024, 7, 3, 1),
     (120, 28, 5, 1), (72, 56, 5, 2), (576, 7, 5, 1),
 ]  # fmt: skip
 #: Input channels, output channels, height and width, kernel, stride.
 DENSE = [
-    (3, 64, 224, 7, 2), (3, 32, 224, 3, 2), (64, 64, 56, 3, 1), (128, 128, 28, 3, 1), (256, 256, 14, 3, 1), (512, 512, 7, 3, 1),
+    (3, 64, 224, 7, 2), (3, 32, 224, 3, 2),
+    (64, 64, 56, 3, 1), (128, 128, 28, 3, 1), (256, 256, 14, 3, 1), (512, 512, 7, 3, 1),
     (64, 128, 56, 3, 2), (24, 24, 160, 3, 1),
 ]  # fmt: skip
 #: Rows, depth, columns.
@@ -75,7 +79,9 @@ class Finding:
     others: dict[str, float] = field(default_factory=dict)
 
 
-def convolution(family: str, inputs: int, outputs: int, height: int, width: int, kernel: int, stride: int, groups: int = 1) -> Case:
+def convolution(
+    family: str, inputs: int, outputs: int, height: int, width: int, kernel: int, stride: int, groups: int = 1
+) -> Case:
     """A convolution with bias and ReLU, padded to keep its size at stride 1."""
     builder = GraphBuilder("convolution")
     x = builder.input("x", "float32", (1, inputs, height, width))
@@ -94,7 +100,8 @@ def convolution(family: str, inputs: int, outputs: int, height: int, width: int,
 def pointwise(pixels: int, inputs: int, outputs: int) -> Case:
     """A pointwise convolution over a row of pixels."""
     made = convolution("pointwise", inputs, outputs, 1, pixels, 1, 1)
-    return Case("pointwise", f"{pixels} pixels, {inputs} to {outputs}", made.graph, made.flops, (pixels, inputs, outputs))
+    name = f"{pixels} pixels, {inputs} to {outputs}"
+    return Case("pointwise", name, made.graph, made.flops, (pixels, inputs, outputs))
 
 
 def product(rows: int, depth: int, columns: int) -> Case:
@@ -141,9 +148,16 @@ def measure(case: Case, threads: int, seconds: float, peak_gflops: float) -> Fin
     low, median, high = np.percentile(times, [25, 50, 75])
     gflops = case.flops / median / 1e9
     return Finding(
-        case.family, case.name, kernels, median * 1e6, (low * 1e6, high * 1e6), gflops, gflops / peak_gflops, moved / median / 1e9,
-        {rival: case.flops / float(np.median(taken)) / 1e9 for rival, taken in other_times.items()},
-    )  # fmt: skip
+        family=case.family,
+        case=case.name,
+        kernels=kernels,
+        microseconds=median * 1e6,
+        quartiles=(low * 1e6, high * 1e6),
+        gflops=gflops,
+        peak_share=gflops / peak_gflops,
+        gigabytes_per_second=moved / median / 1e9,
+        others={rival: case.flops / float(np.median(taken)) / 1e9 for rival, taken in other_times.items()},
+    )
 
 
 def other_products(shape: tuple[int, int, int], threads: int) -> dict[str, Callable[[], object]]:
@@ -154,10 +168,8 @@ def other_products(shape: tuple[int, int, int], threads: int) -> dict[str, Calla
     others: dict[str, Callable[[], object]] = {"NumPy": lambda: np.matmul(a, b, out=c)}
     found = mkl.search().mkl
     if found is not None and threads == 1:
-        integers, pointer, number = ctypes.c_int, ctypes.c_void_p, ctypes.c_float
-        sgemm = ctypes.CFUNCTYPE(None, *[integers] * 6, number, pointer, integers, pointer, integers, number, pointer, integers)(
-            found.sgemm
-        )
+        i, p, f = ctypes.c_int, ctypes.c_void_p, ctypes.c_float
+        sgemm = ctypes.CFUNCTYPE(None, i, i, i, i, i, i, f, p, i, p, i, f, p, i)(found.sgemm)
         row_major, plain = 101, 111
         arguments = (
             row_major, plain, plain, rows, columns, depth,
@@ -181,13 +193,15 @@ def memory_bandwidth() -> float:
 
 def table(findings: Sequence[Finding], head: str) -> str:
     """The findings as Markdown."""
-    lines = [head, "", "| family | case | kernels | µs (quartiles) | GFLOP/s | of peak | GB/s | others, GFLOP/s |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]  # noqa: E501  # fmt: skip
+    columns = ["family", "case", "kernels", "µs (quartiles)", "GFLOP/s", "of peak", "GB/s", "others, GFLOP/s"]
+    rows = [columns, ["---"] * len(columns)]
     for f in findings:
         others = ", ".join(f"{name} {rate:.0f}" for name, rate in f.others.items())
         spread = f"{f.microseconds:.1f} ({f.quartiles[0]:.1f} to {f.quartiles[1]:.1f})"
         kernels = ", ".join(dict.fromkeys(f.kernels))
-        lines.append(f"| {f.family} | {f.case} | {kernels} | {spread} | {f.gflops:.1f} | {100 * f.peak_share:.0f} % | {f.gigabytes_per_second:.1f} | {others} |")  # noqa: E501  # fmt: skip
-    return "\n".join(lines) + "\n"
+        rates = [f"{f.gflops:.1f}", f"{100 * f.peak_share:.0f} %", f"{f.gigabytes_per_second:.1f}"]
+        rows.append([f.family, f.case, kernels, spread, *rates, others])
+    return "\n".join([head, "", *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
 
 
 def main() -> None:
@@ -196,7 +210,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="default: 1")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose family or name contains this")
     parser.add_argument("--seconds", type=float, default=0.5, help="how long each case runs; default: 0.5")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "kernels", metavar="FOLDER", help="default: out/kernels")
+    default = ROOT / "out" / "kernels"
+    parser.add_argument("--out", type=Path, default=default, metavar="FOLDER", help="default: out/kernels")
     options = parser.parse_args()
     machine = detect.this_machine()
     library = KernelLibrary(machine)
@@ -208,7 +223,8 @@ def main() -> None:
             peaks.append(library.peak_flops() * options.threads / 1e9)
             findings.append(measure(case, options.threads, options.seconds, peaks[-1]))
             found = findings[-1]
-            print(f"{found.family:15} {found.case:50} {found.gflops:7.1f} GFLOP/s {100 * found.peak_share:4.0f} %", flush=True)
+            rate = f"{found.gflops:7.1f} GFLOP/s {100 * found.peak_share:4.0f} %"
+            print(f"{found.family:15} {found.case:50} {rate}", flush=True)
     if not findings:
         raise SystemExit(f"kernels.py: no case contains {options.only!r}")
     head = (
@@ -217,7 +233,8 @@ def main() -> None:
     )
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "kernels.md").write_text(table(findings, head))
-    everything = {"machine": machine.name, "peaks": peaks, "memory": bandwidth, "findings": [asdict(f) for f in findings]}
+    listed = [asdict(f) for f in findings]
+    everything = {"machine": machine.name, "peaks": peaks, "memory": bandwidth, "findings": listed}
     (options.out / "kernels.json").write_text(json.dumps(everything, indent=1) + "\n")
     print(f"\n{head}\nwritten: {options.out / 'kernels.md'}, {options.out / 'kernels.json'}")
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from levels import backend_for, run_on, runnable_machines
+
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
-
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.context import Lowering

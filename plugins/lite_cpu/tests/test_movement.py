@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from levels import backend_for, run_on, runnable_machines
+
 from lite_core.backend import Options
-from lite_core.errors import ExecutionError
 from lite_core.builder import GraphBuilder
+from lite_core.errors import ExecutionError
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
-
 from lite_cpu.kernels.elementwise import Elementwise
 from lite_cpu.kernels.transpose import Transpose
 from lite_cpu.lowering.compile import lower_graph
@@ -173,7 +173,9 @@ def test_gather_of_evenly_spaced_constants_is_a_view() -> None:
 def test_index_out_of_range_is_an_error_of_the_run(op: str, index: int) -> None:
     b = GraphBuilder("indices")
     x, i = b.input("x", "float32", (5, 5)), b.input("i", "int64", (1, 1))
-    scatters = [b.constant(np.ones((1, 1) if op == "ScatterElements" else (1, 5), np.float32))] if "Scatter" in op else []
+    scatters = (
+        [b.constant(np.ones((1, 1) if op == "ScatterElements" else (1, 5), np.float32))] if "Scatter" in op else []
+    )
     b.output(b.add(op, [x, i, *scatters], name="look"), "y")
     graph = b.build()
     inputs = {"x": np.zeros((5, 5), np.float32), "i": np.array([[index]])}

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from levels import backend_for, run_on, runnable_machines
+
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
-
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.machine import Machine
 

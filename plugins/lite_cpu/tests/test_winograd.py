@@ -32,9 +32,7 @@ LAYER = Case(64, 64, (28, 28), (3, 3), pads=(1, 1, 1, 1))
 @LEVELS
 @TILES
 @pytest.mark.parametrize("name", CASES)
-def test_agrees_with_the_reference(
-    name: str, outputs: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_agrees_with_the_reference(name: str, outputs: int, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "best_tile", lambda *_: outputs)
     assert difference(CASES[name], machine) < 5e-6
 

@@ -1,7 +1,7 @@
 """The opset: ONNX's operators at opset 22 in the default domain, and what ONNX lacks in ``lite``.
 
 Every operator is declared in one place, its family's module: signature, type and shape inference
-with symbols, and a NumPy reference. The modules are imported on the first look-up.
+with symbols, and a NumPy reference. The modules are imported by the first look-ups that need them.
 """
 
 from __future__ import annotations
@@ -33,58 +33,56 @@ __all__ = [
 
 OPSET_VERSION = 22
 
+#: The modules that define operators, those that most models need first.
 _FAMILIES = (
+    "convolution",
     "activation",
+    "elementwise_binary",
+    "elementwise_unary",
+    "normalization",
+    "pooling",
+    "matmul",
+    "shape",
+    "movement",
+    "reduction",
+    "softmax",
+    "slicing",
+    "gather",
+    "resize",
+    "quantization",
+    "comparison",
     "control",
     "detection",
     "lite_boxes",
     "lite_detection",
     "lite_priors",
     "lite_regions",
-    "comparison",
     "cumulative",
     "determinant",
-    "elementwise_binary",
-    "elementwise_unary",
-    "gather",
     "scatter",
     "generate",
     "grid_sample",
-    "matmul",
     "einsum",
-    "convolution",
     "transposed_convolution",
     "deformable_convolution",
-    "movement",
     "padding",
-    "slicing",
-    "normalization",
-    "pooling",
-    "quantization",
     "recurrent",
-    "reduction",
-    "resize",
     "search",
-    "shape",
-    "softmax",
     "window",
 )
 
-_loaded = False
-
-
-def _load() -> None:
-    global _loaded
-    if not _loaded:
-        for family in _FAMILIES:
-            import_module(f"lite_core.ops.{family}")
-        _loaded = True
-
 
 def find(op_type: str, domain: str = "") -> OpDef | None:
-    """The operator, or None when the opset has no such one."""
-    _load()
-    return registry._registry.get((domain, op_type))
+    """The operator, or None when the opset has no such one.
+
+    Families are imported until one has it, so that a model waits only for what it uses and what is more common.
+    """
+    key = (domain, op_type)
+    for family in _FAMILIES:
+        if key in registry._registry:
+            break
+        import_module(f"lite_core.ops.{family}")
+    return registry._registry.get(key)
 
 
 def get(node: Node) -> OpDef:
@@ -105,7 +103,8 @@ def add(definition: OpDef) -> None:
 
 def all_ops() -> Iterator[OpDef]:
     """Every operator, by domain and name."""
-    _load()
+    for family in _FAMILIES:
+        import_module(f"lite_core.ops.{family}")
     return iter(sorted(registry._registry.values(), key=lambda d: (d.domain, d.name)))
 
 

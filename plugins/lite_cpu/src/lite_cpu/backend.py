@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from lite_core.backend import Device, Executable, No, Options, Partition, Stale, Unavailable, Yes
 from lite_core.ir import DType, Graph, Node
-
 from lite_cpu.machine import Machine
 
 if TYPE_CHECKING:
@@ -37,7 +36,8 @@ class CpuBackend(ABC):
     def supports(self, node: Node, device: Device) -> Yes | No:
         from lite_cpu.lowering.registry import refusal
 
-        if not self.machine().half and any(v.dtype is DType.FLOAT16 for v in (*node.used(), *node.outputs) if v is not None):
+        values = (v for v in (*node.used(), *node.outputs) if v is not None)
+        if not self.machine().half and any(v.dtype is DType.FLOAT16 for v in values):
             return No("the processor has no instruction that converts float16")
         reason = refusal(node)
         return Yes() if reason is None else No(reason)

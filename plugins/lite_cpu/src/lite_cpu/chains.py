@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lite_core.ir import Attribute, DType
-
 from lite_cpu.emit import Emitter, Val
 from lite_cpu.scalar_ops import cost, emit_operator
 

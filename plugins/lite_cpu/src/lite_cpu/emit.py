@@ -25,9 +25,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Union
 
-from lite_core.ir import DType
 from llvmlite import ir
 
+from lite_core.ir import DType
 from lite_cpu.machine import Machine
 
 __all__ = ["Emitter", "Number", "Pointer", "Pointers", "Val", "Variable"]
@@ -258,9 +258,7 @@ class Pointer:
             self.k.b.store(value.ir, self.ir, align=stored.itemsize)
         else:
             name = f"llvm.masked.store.{_suffix(value.ir.type)}.p0"
-            self.k.intrinsic(
-                name, ir.VoidType(), [value.ir, self.ir, mask.ir], pointer_alignment=(1, stored.itemsize)
-            )
+            self.k.intrinsic(name, ir.VoidType(), [value.ir, self.ir, mask.ir], pointer_alignment=(1, stored.itemsize))
 
     def prefetch(self, *, write: bool = False, level: int = 1) -> None:
         """Ask for the cache line of this address; ``level`` 1 is the nearest cache."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from lite_core.backend import Buffer, KernelTime
 from lite_core.errors import ExecutionError
-
 from lite_cpu.image import CodeImage
 from lite_cpu.runtime import ALIGNMENT, Program
 from lite_cpu.saved import pack_images

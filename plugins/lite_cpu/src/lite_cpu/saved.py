@@ -7,7 +7,6 @@ import struct
 from collections.abc import Mapping
 
 from lite_core.backend import Stale
-
 from lite_cpu.image import CodeImage, CodeImageError
 
 __all__ = ["pack_images", "unpack_images"]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from lite_core.backend import Buffer
 from lite_core.ir import Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import infer_graph
-
 from lite_cpu.executable import CpuExecutable
 
 __all__ = ["StagedExecutable", "is_static"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 
 from lite_core.ir import DType
@@ -84,7 +85,7 @@ class Tensor:
         dims = [(n, s) for axis, (n, s) in enumerate(zip(self.shape, self.strides)) if axis != 1 and n > 1]
         if not dims:
             return self.shape[1]
-        for (_, outer), (count, inner) in zip(dims, dims[1:]):
+        for (_, outer), (count, inner) in pairwise(dims):
             if outer != count * inner:
                 return None
         return dims[-1][1]
@@ -107,8 +108,8 @@ class Tensor:
     def expand(self, shape: Sequence[int]) -> Tensor:
         """Broadcast to ``shape`` by NumPy's rule; repeated elements have stride 0."""
         lead = len(shape) - self.rank
-        strides = [0] * lead + [0 if n == 1 and m != 1 else s for n, s, m in zip(self.shape, self.strides, shape[lead:])]
-        return replace(self, shape=tuple(shape), strides=tuple(strides))
+        own = (0 if n == 1 and m != 1 else s for n, s, m in zip(self.shape, self.strides, shape[lead:]))
+        return replace(self, shape=tuple(shape), strides=(*[0] * lead, *own))
 
     def reshape(self, shape: Sequence[int]) -> Tensor | None:
         """The same elements under another shape, or None where no strides can say it without a copy."""

@@ -154,9 +154,7 @@ class Direct(Kernel):
         pixels = k.maximum(k.minimum(p["band_width"] - before, p["width"]), 0)
 
         def clear(target: Pointer, first: Val, stop: Val) -> None:
-            k.span(
-                stop - first, k.machine.lanes(), lambda i, n: target[first + i].store(k.constant(0.0, F32, n))
-            )
+            k.span(stop - first, k.machine.lanes(), lambda i, n: target[first + i].store(k.constant(0.0, F32, n)))
 
         with k.loop(0, last + 1) as r:
             y, target = top + r, band[r * length]

@@ -47,7 +47,7 @@ class _DotEmitter(BlockEmitter):
         sums = [[k.variable(zero) for _ in range(rows)] for _ in range(chains)]
 
         def add(d: Val, chain: int, valid: Val | None) -> None:
-            x = k.load_first(b[d], valid, lanes)
+            x = k.load_first(b[d], valid, lanes).to(F32)
             for row, total in enumerate(sums[chain]):
                 a = k.load_first(place.a.at(0, row, d).start, valid, lanes)
                 total.set(k.fma(a, x, total.get()))

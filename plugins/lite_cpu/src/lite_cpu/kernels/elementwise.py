@@ -103,4 +103,5 @@ class Elementwise(Kernel):
             at(0, i).store(result)
 
         widest = max(o.dtype.itemsize for o in operands)
-        k.span(length, 1 if self.strided else k.machine.lanes(max(widest, 4)), body, unroll=1 if self.strided else _UNROLL)
+        lanes, unroll = (1, 1) if self.strided else (k.machine.lanes(max(widest, 4)), _UNROLL)
+        k.span(length, lanes, body, unroll=unroll)

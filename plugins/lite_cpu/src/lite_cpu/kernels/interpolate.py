@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emit import Emitter, Params, Pointer, Val
 from lite_cpu.kernels.base import Kernel

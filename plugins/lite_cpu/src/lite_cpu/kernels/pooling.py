@@ -107,9 +107,9 @@ class Pool(Kernel):
                     result.set(self._taken(result.get(), value.to(computed(self.dtype)).to(accumulator)))
 
             if unrolled:
-                for row in range(self.taps[0]):
-                    for column in range(self.taps[1]):
-                        take(x[channel + row_step * row + column_step * column])
+                for r in range(self.taps[0]):
+                    for c in range(self.taps[1]):
+                        take(x[channel + row_step * r + column_step * c])
             else:
                 with k.loop(0, down.taps) as row, k.loop(0, right.taps) as column:
                     take(x[channel + row * row_step + column * column_step])

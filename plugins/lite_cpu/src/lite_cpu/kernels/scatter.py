@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-
 from lite_cpu.chains import Chain
 from lite_cpu.emit import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel

@@ -56,9 +56,7 @@ def pack_panels(b: Array, lanes: int, vectors: int) -> Array:
     return pack_columns(lambda part: b[:, :, part], b.shape, lanes, vectors)
 
 
-def pack_columns(
-    columns_of: Callable[[slice], Array], shape: tuple[int, ...], lanes: int, vectors: int
-) -> Array:
+def pack_columns(columns_of: Callable[[slice], Array], shape: tuple[int, ...], lanes: int, vectors: int) -> Array:
     """What :func:`pack_panels` makes of a B that is computed, a panel at a time and straight into its place.
 
     Args:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
+
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
-from lite_core.ir import Graph, Node
+from lite_core.ir import Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
-
 from lite_cpu import scalar_ops
 from lite_cpu.executable import CompiledProgram, StepInfo
 from lite_cpu.library import KernelLibrary
@@ -25,6 +26,8 @@ from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.runtime import Program, Step
 
 __all__ = ["compile_graph", "is_elementwise", "lower_graph"]
+
+Array = np.ndarray[Any, Any]
 
 
 #: Where one of these is, nodes around it may be quantized too: see :mod:`.quantization`. Like attention, that is
@@ -110,15 +113,13 @@ def compile_graph(graph: Graph, options: Options, library: KernelLibrary, weight
 
 def _evaluate(lowering: Lowering, nodes: list[Node]) -> bool:
     """Compute nodes now if all they read is known, and say whether that was so."""
-    if any(lowering.known(v) is None for n in nodes for v in n.used() if v not in n.outputs) and len(nodes) == 1:
-        return False
-    made: dict[object, np.ndarray] = {}
+    made: dict[Value, Array] = {}
     for node in nodes:
-        arrays = [None if v is None else made.get(v, lowering.known(v)) for v in node.inputs]
-        if any(a is None for a, v in zip(arrays, node.inputs) if v is not None) or any(True for _ in node.subgraphs):
+        known = {v: made[v] if v in made else lowering.known(v) for v in node.used()}
+        if any(array is None for array in known.values()) or any(node.subgraphs):
             return False
-        for value, array in zip(node.outputs, evaluate_node(node, arrays)):
-            made[value] = array
+        arrays = [None if v is None else known[v] for v in node.inputs]
+        made.update((v, array) for v, array in zip(node.outputs, evaluate_node(node, arrays)) if v is not None)
     for value, array in made.items():
         lowering.know(value, array)
     return True

@@ -8,10 +8,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, Value
-
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.elementwise import Elementwise, collapse
@@ -22,7 +22,7 @@ from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
 from lite_cpu.tensors import Storage, Tensor, dense_strides
 
-__all__ = ["ARENA", "ABSOLUTE", "FIRST_ARGUMENT", "Lowering", "PlannedStep"]
+__all__ = ["ABSOLUTE", "ARENA", "FIRST_ARGUMENT", "Lowering", "PlannedStep"]
 
 Array = np.ndarray[Any, Any]
 
@@ -137,22 +137,14 @@ class Lowering:
         """Prepared weights: made once in the process for the same ``arrays`` and ``key``."""
         return self.constant(self.weights.get(key, arrays, pack))
 
-    def packed_panels(self, weights: Value, groups: int = 1) -> Tensor:
-        """Weights [columns, depth, ...window] of a convolution as panels of B, one batch for each group."""
+    def packed_panels(self, weights: Value) -> Tensor:
+        """Weights [columns, depth, 1, ...] of a pointwise convolution, known before the run, as panels of B."""
         lanes, (_, vectors) = self.machine.lanes(), gemm_tile(self.machine)
-
-        def as_matrices(array: Array) -> Array:
-            columns, depth, *window = array.shape
-            split = array.reshape(groups, columns // groups, depth, -1)
-            return split.transpose(0, 3, 2, 1).reshape(groups, -1, columns // groups)
-
         array = self.known(weights)
         if array is None:
             raise ExecutionError(f"weights {weights.name!r} are not known before the run")
-        constant = array
-        return self.packed(
-            ("panels", groups, lanes, vectors), [constant], lambda: pack_panels(as_matrices(constant), lanes, vectors)
-        )
+        matrix: Array = array.reshape(array.shape[:2]).T
+        return self.packed(("panels", lanes, vectors), [array], lambda: pack_panels(matrix[None], lanes, vectors))
 
     def bias(self, bias: Value | None, columns: int) -> Tensor:
         """A bias, or zeros in its place."""
@@ -226,9 +218,17 @@ class Lowering:
             label = label or kernel.symbol
             self.steps.append(
                 PlannedStep(
-                    kernel, list(tensors), list(params), tasks, grain, flops, label, names, scratch_bytes,
+                    kernel,
+                    list(tensors),
+                    list(params),
+                    tasks,
+                    grain,
+                    flops,
+                    label,
+                    names,
+                    scratch_bytes,
                     tuple(overwrites),
-                )  # fmt: skip
+                )
             )
 
     def copy(self, source: Tensor, destination: Tensor) -> None:

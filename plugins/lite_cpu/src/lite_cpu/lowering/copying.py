@@ -8,7 +8,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from lite_core.ir import DType
-
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.transpose import Transpose, transpose_block

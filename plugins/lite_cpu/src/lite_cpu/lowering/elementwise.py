@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from lite_core.ir import Node
 
+from lite_core.ir import Node
 from lite_cpu import scalar_ops
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.fusion import Group

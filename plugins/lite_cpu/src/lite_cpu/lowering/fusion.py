@@ -67,7 +67,9 @@ def group_nodes(
                 if v is not None and v in group_of and uses[v] == 1 and v is group_of[v].output
                 and node.outputs[0] is not None and v.shape == node.outputs[0].shape
             ]  # fmt: skip
-            candidates = [g for g in candidates if len(g.tail) < _LONGEST and (takes_epilogue(g.head) or is_elementwise(g.head))]
+            candidates = [
+                g for g in candidates if len(g.tail) < _LONGEST and (takes_epilogue(g.head) or is_elementwise(g.head))
+            ]
             # A convolution is the better host: the value is still in its registers.
             joined = max(candidates, key=lambda g: (takes_epilogue(g.head), g.position), default=None)
         if joined is None:

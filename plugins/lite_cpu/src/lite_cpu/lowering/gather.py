@@ -7,9 +7,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Node
-
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.kernels.bounds import CheckIndices
 from lite_cpu.kernels.gather import GatherElements, GatherRows, Lines
@@ -43,8 +43,7 @@ def check_indices(lowering: Lowering, node: Node, sizes: tuple[int, ...]) -> Non
         tuples = indices.size // max(len(sizes), 1) if sizes else 0
         lowering.step(CheckIndices(value.dtype, len(sizes)), [indices, fault], [tuples, number, *sizes], min(tuples, 1))
     elif array.size:
-        tuples = array.reshape(-1, len(sizes)) if sizes else array[:0]
-        for size, column in zip(sizes, tuples.T):
+        for size, column in zip(sizes, array.reshape(-1, max(len(sizes), 1)).T):
             wrong = column[(column < -size) | (column >= size)]
             if wrong.size:
                 raise ExecutionError(f"{node.describe()}: index {wrong[0]} is out of range for {_sized((size,))}")

@@ -97,9 +97,7 @@ def _pointwise(lowering: Lowering, group: Group, window: Window, source: Tensor,
         """[batch, channels, height, width] as [groups, batch, height, width, channels of a group]."""
         (batch, channels, height, width), (sn, sc, sh, sw) = tensor.shape, tensor.strides
         each = channels // window.groups
-        return replace(
-            tensor, shape=(window.groups, batch, height, width, each), strides=(each * sc, sn, sh, sw, sc)
-        )
+        return replace(tensor, shape=(window.groups, batch, height, width, each), strides=(each * sc, sn, sh, sw, sc))
 
     c, a, *operands = (by_group(t) for t in (target, source, *map(as_image, others)))
     loops = c.shape[:-1]

@@ -92,8 +92,10 @@ def _matmul_weights(lowering: Lowering, node: Node, batch: tuple[int, ...]) -> t
         assert flat is not None
         points = zero_point(lowering, zero, value.dtype)
         points = lowering.dense(replace(points, shape=(), strides=()) if is_single(zero) else points)
-        wide = points.expand((*stack, columns)) if points.rank < 2 else replace(
-            points, shape=(*stack, columns), strides=(*points.strides[:-2], points.strides[-1])
+        wide = (
+            points.expand((*stack, columns))
+            if points.rank < 2
+            else replace(points, shape=(*stack, columns), strides=(*points.strides[:-2], points.strides[-1]))
         )
         wide = wide if wide.reshape((prod(stack), columns)) is not None else lowering.dense(wide)
         seen = wide.reshape((prod(stack), columns))

@@ -70,8 +70,7 @@ def emit_int8_product(
     for indices in product(*(range(n) for n, _ in outer)):
         moved = [sum(i * s[t] for i, (_, s) in zip(indices, outer)) for t in range(len(views))]
         c_, a_, zero_, panels_, sums_, *operands_ = (
-            replace(t, offset=t.offset + n)
-            for t, n in zip([c, a, zero, right.panels, right.sums, *operands], moved)
+            replace(t, offset=t.offset + n) for t, n in zip([c, a, zero, right.panels, right.sums, *operands], moved)
         )
         lowering.step(
             kernel, [a_, zero_, panels_, sums_, c_, *operands_], shape.params(row_block, column_block, operand_strides),

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
 from lite_core.ir import DType, Value
 from lite_core.ops.evaluate import evaluate_node
-
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.fusion import Group

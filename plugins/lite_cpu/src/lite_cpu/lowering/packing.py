@@ -42,19 +42,18 @@ def pack_constant(
         dtype: the float that the panels are rounded to.
 
     Returns:
-        [batches, n], see :func:`~lite_cpu.kernels.tiles.pack_panels`; a single column stays as it is, in float32.
+        [batches, n], see :func:`~lite_cpu.kernels.tiles.pack_panels`; a single column stays as it is.
     """
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
     key: Hashable = ("matrix", transposed, scale, dtype, lanes, vectors)
 
     def pack() -> Array:
-        matrices = array.reshape(prod(array.shape[:-2]), *(1, *array.shape)[-2:])
+        matrices: Array = array.reshape(prod(array.shape[:-2]), *(1, *array.shape)[-2:])
         matrices = matrices.swapaxes(1, 2) if transposed else matrices
         matrices = matrices if scale == 1 else matrices * np.float32(scale)
-        if matrices.shape[2] == 1:
-            return matrices.reshape(matrices.shape[:2])
-        panels: Array = pack_panels(matrices, lanes, vectors).astype(dtype.numpy, copy=False)
-        return panels
+        packed: Array = matrices[:, :, 0] if matrices.shape[2] == 1 else pack_panels(matrices, lanes, vectors)
+        rounded: Array = packed.astype(dtype.numpy, copy=False)
+        return rounded
 
     return lowering.packed(key, [array], pack)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from math import prod
 
 from lite_core.ir import Node, Value
-
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.shape import attributes_of, transposition
 from lite_cpu.tensors import Tensor

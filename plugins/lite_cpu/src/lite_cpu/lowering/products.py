@@ -104,7 +104,7 @@ def emit_product(
     ]
     row_block, column_block = shape.blocks(lowering.machine, lowering.options.threads)
     items = shape.items(row_block, column_block)
-    kernel = Dot(tail.chain) if b.columns == 1 else Gemm(tail.chain, b.packed.dtype)
+    kernel = (Dot if b.columns == 1 else Gemm)(tail.chain, b.packed.dtype)
     params = shape.params(row_block, column_block, operand_strides)
     for offsets in _offsets(outer, 3 + len(tail.operands)):
         c_, a_, b_, *operands = (

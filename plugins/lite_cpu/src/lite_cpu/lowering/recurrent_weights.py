@@ -39,7 +39,8 @@ def gate_vectors(lowering: Lowering, value: Value, gates: int, hidden: int, firs
     columns = slice(first, first + gates * hidden)
 
     def arrange(array: Array) -> Array:
-        return _in_blocks(array[:, columns, None], gates, lanes).transpose(0, 2, 1, 3, 4)
+        blocked: Array = _in_blocks(array[:, columns, None], gates, lanes).transpose(0, 2, 1, 3, 4)
+        return blocked
 
     array = lowering.known(value)
     if array is not None:

@@ -7,10 +7,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
 from lite_core import ops
 from lite_core.ir import DType, Node
 from lite_core.ops.evaluate import evaluate_op
-
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.interpolate import Interpolate
 from lite_cpu.lowering.context import Lowering

@@ -7,11 +7,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
 from lite_core import ops
 from lite_core.errors import ExecutionError
 from lite_core.ir import Node, Value
 from lite_core.ops.evaluate import evaluate_node
-
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers

@@ -184,9 +184,7 @@ def _is_disjoint(task: Convolution, axes: tuple[_Axis, _Axis], filters: Filters)
     )
 
 
-def _disjoint(
-    lowering: Lowering, task: Convolution, axes: tuple[_Axis, _Axis], filters: Filters, bias: Array
-) -> None:
+def _disjoint(lowering: Lowering, task: Convolution, axes: tuple[_Axis, _Axis], filters: Filters, bias: Array) -> None:
     """One product for each row of the filter, whose columns are (pixel, channel): a run of the output row."""
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
     (down, across), target = axes, task.target

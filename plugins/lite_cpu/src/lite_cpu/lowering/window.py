@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["Window", "as_image", "image_strides", "window_of", "with_close_channels"]
 
 
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """The geometry of a two-dimensional convolution; pairs are (height, width)."""

@@ -13,6 +13,7 @@ model's other operators are still looked at, so that one error lists everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,42 @@ __all__ = ["Context", "Unlowerable", "lowering_of", "lowers", "supported_ops"]
 
 Array = np.ndarray[Any, Any]
 LoweringFunction = Callable[[SourceOp, "Context"], None]
+
+#: The modules that register lowerings, those that most models need first.
+_FAMILIES = (
+    "convolution",
+    "normalization",
+    "activation",
+    "elementwise",
+    "pooling",
+    "matmul",
+    "shape",
+    "unary",
+    "slicing",
+    "rearrangement",
+    "resize",
+    "constant",
+    "channels",
+    "reduction",
+    "transposed_convolution",
+    "assignment",
+    "control_flow",
+    "detection",
+    "diagonals",
+    "fake_quantization",
+    "gather",
+    "indexed_pooling",
+    "lod_recurrent",
+    "padding",
+    "quantization",
+    "recurrent",
+    "repetition",
+    "running",
+    "sampling",
+    "search",
+    "sequence",
+    "tensor_arrays",
+)
 
 _lowerings: dict[str, LoweringFunction] = {}
 
@@ -55,12 +92,21 @@ def lowers(*types: str) -> Callable[[LoweringFunction], LoweringFunction]:
 
 
 def lowering_of(type_: str) -> LoweringFunction | None:
-    """The function that lowers operators of this type, None where there is none."""
+    """The function that lowers operators of this type, None where there is none.
+
+    Families are imported until one has it, so that a model waits only for what it uses and what is more common.
+    """
+    for family in _FAMILIES:
+        if type_ in _lowerings:
+            break
+        import_module(f"lite_paddle.lowering.{family}")
     return _lowerings.get(type_)
 
 
 def supported_ops() -> Iterable[str]:
     """Every operator type that can be lowered, sorted."""
+    for family in _FAMILIES:
+        import_module(f"lite_paddle.lowering.{family}")
     return sorted(_lowerings)
 
 

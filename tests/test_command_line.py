@@ -71,7 +71,7 @@ def toy(tmp_path: Path) -> dict[str, str]:
 
 def test_run_on_arrays(tmp_path: Path) -> None:
     saved = tmp_path / "out.npz"
-    shown = lite("run", TINY, "--input", INPUTS, "--save", saved, "--repeat", "2")
+    shown = lite("run", TINY, "--input", INPUTS, "--save", saved, "--repeat", "2", "--backend", "host")
     assert shown.returncode == 0, shown.stderr
     assert "ran on host" in shown.stdout
     with np.load(saved) as found, np.load(TINY / "outputs.npz") as expected:

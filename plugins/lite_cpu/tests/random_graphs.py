@@ -224,7 +224,7 @@ def _conv(sketch: _Sketch) -> None:
     weight = sketch.constant(channels, depth // group, kernel, kernel, scale=(depth // group * kernel * kernel) ** -0.5)
     bias = sketch.constant(channels) if sketch.number(0, 1) else None
     stride = sketch.choose((1, 1, 2))
-    attributes = {"strides": (stride, stride), "pads": (kernel // 2,) * 4, "group": group}
+    attributes: dict[str, Any] = {"strides": (stride, stride), "pads": (kernel // 2,) * 4, "group": group}
     sketch.add("Conv", x, weight, bias, **attributes)
 
 
@@ -341,8 +341,10 @@ def _resize(sketch: _Sketch) -> None:
     if x is not None:
         scales = sketch.builder.constant(np.array([1, 1, 2, 2], np.float32))
         kind = sketch.choose(("nearest", "linear"))
-        modes: dict[str, Attribute] = {"mode": kind, "coordinate_transformation_mode": "asymmetric"}
-        sketch.add("Resize", x, None, scales, **modes, **({"nearest_mode": "floor"} if kind == "nearest" else {}))
+        modes: dict[str, Any] = {"mode": kind, "coordinate_transformation_mode": "asymmetric"}
+        if kind == "nearest":
+            modes["nearest_mode"] = "floor"
+        sketch.add("Resize", x, None, scales, **modes)
 
 
 def _pad(sketch: _Sketch) -> None:

@@ -8,7 +8,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from time import perf_counter
 from typing import Any
 
@@ -18,6 +17,7 @@ from lite_core import ops
 from lite_core.errors import PluginError
 from lite_core.ops import OpDef
 from lite_core.plugins.hooks import CONTRACTS, ENTRY_POINT_GROUP, HookSpecs
+from lite_core.plugins.installed import EntryPoint, installed_entry_points
 from lite_core.plugins.record import PluginRecord, record_of
 from lite_core.plugins.versions import api_problem, requirement_problem
 
@@ -34,11 +34,11 @@ class PluginHost:
         entry_points: where plugins come from; the environment's ``lite.plugins`` group by default.
     """
 
-    def __init__(self, entry_points: Callable[[], Iterable[metadata.EntryPoint]] | None = None) -> None:
-        self._entry_points = entry_points or (lambda: metadata.entry_points(group=ENTRY_POINT_GROUP))
+    def __init__(self, entry_points: Callable[[], Iterable[EntryPoint]] | None = None) -> None:
+        self._entry_points = entry_points or (lambda: installed_entry_points(ENTRY_POINT_GROUP))
         self._lock = threading.RLock()
         self._records: list[PluginRecord] | None = None
-        self._pending: list[tuple[PluginRecord, metadata.EntryPoint]] = []
+        self._pending: list[tuple[PluginRecord, EntryPoint]] = []
         self._manager = pluggy.PluginManager("lite")
         self._manager.add_hookspecs(HookSpecs)
         self._loaded: list[tuple[PluginRecord, object]] = []
@@ -123,7 +123,7 @@ class PluginHost:
                 self._loading = False
             self._add_operators()
 
-    def _import(self, record: PluginRecord, entry: metadata.EntryPoint) -> None:
+    def _import(self, record: PluginRecord, entry: EntryPoint) -> None:
         with self._isolated(record, "version"):
             problem = requirement_problem((entry.dist and entry.dist.requires) or ())
             if problem:

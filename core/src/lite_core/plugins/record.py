@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import metadata
+
+from lite_core.plugins.installed import EntryPoint
 
 __all__ = ["PluginRecord", "record_of"]
 
@@ -42,7 +43,7 @@ class PluginRecord:
         return f"{self.name!r} ({self.distribution} {self.version})"
 
 
-def record_of(entry: metadata.EntryPoint) -> PluginRecord:
+def record_of(entry: EntryPoint) -> PluginRecord:
     """The record of a plugin that was found and nothing else, from metadata alone."""
     distribution = entry.dist
     name = distribution.name if distribution else "unknown"

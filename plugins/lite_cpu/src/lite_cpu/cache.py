@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.metadata
 import logging
 import os
 import struct
@@ -17,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from lite_cpu.file_lock import file_lock
@@ -229,11 +229,11 @@ def code_version() -> str:
 
     The sources rather than the package's version: an edited kernel must never meet its former self.
     """
-    try:
-        llvmlite = importlib.metadata.version("llvmlite")
-    except importlib.metadata.PackageNotFoundError:  # stored kernels run without it
-        llvmlite = "none"
+    # Found, not imported: stored kernels run without it. Its metadata's folder has the version in its name.
+    llvmlite = find_spec("llvmlite")
+    folder = Path(llvmlite.origin).parents[1] if llvmlite is not None and llvmlite.origin else None
+    versions = sorted(path.name for path in folder.glob("llvmlite-*")) if folder else ["no llvmlite"]
     sources = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         sources.update(path.read_bytes())
-    return f"llvmlite {llvmlite}, lite_cpu {sources.hexdigest()}"
+    return f"{', '.join(versions)}, lite_cpu {sources.hexdigest()}"

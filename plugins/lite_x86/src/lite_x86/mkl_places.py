@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 __all__ = ["Place", "libraries_in", "places"]
@@ -83,6 +82,8 @@ def _folder(name: str, path: str) -> Place:
 
 def _wheel() -> Place:
     name = "the wheel mkl"
+    from importlib import metadata  # imported here: it is slow, and only this search needs it
+
     try:
         distribution = metadata.distribution("mkl")
     except metadata.PackageNotFoundError:

@@ -18,6 +18,7 @@ _SAME = ("Identity", "Dropout")
 
 
 def refuse_elementwise(node: Node) -> str | None:
+    """Why a node cannot be part of a chain, or None."""
     output = node.outputs[0]
     if output is None or (len(node.outputs) != 1 and node.op not in _SAME):
         return "more than one output"

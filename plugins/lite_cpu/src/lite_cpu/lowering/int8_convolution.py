@@ -31,6 +31,7 @@ __all__ = ["refuse_conv_integer"]
 
 
 def refuse_conv_integer(node: Node) -> str | None:
+    """Why an integer convolution cannot be run, or None."""
     x = required_input(node)
     if x.shape is None or len(x.shape) not in (3, 4):
         return f"{node.op} over other than one or two spatial dimensions"

@@ -28,6 +28,7 @@ __all__ = ["refuse_matmul_integer"]
 
 
 def refuse_matmul_integer(node: Node) -> str | None:
+    """Why an integer product cannot be run, or None."""
     b, zero = (node.inputs[3], node.inputs[5]) if node.op == "QLinearMatMul" else (node.inputs[1], input_of(node, 3))
     assert b is not None
     if b.shape is not None and len(b.shape) == 1 and not is_single(zero):

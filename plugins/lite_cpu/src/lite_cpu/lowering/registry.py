@@ -78,6 +78,7 @@ def find_lowering(node: Node) -> tuple[Lower | None, str]:
 
 
 def takes_epilogue(node: Node) -> bool:
+    """Whether the element-wise nodes that follow can be part of its step."""
     entry = _entry(node)
     return entry is not None and entry[2]
 

@@ -16,6 +16,7 @@ def emit_executor(code: Module, *, windows: bool) -> None:
 
 
 def step_address(program: Word, number: Word) -> Word:
+    """Where step ``number`` is, as words."""
     return program[ProgramWord.STEPS].at(number * STEP_WORDS)
 
 

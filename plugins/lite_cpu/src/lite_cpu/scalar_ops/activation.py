@@ -34,19 +34,23 @@ __all__ = [
 
 
 def relu(x: Val) -> Val:
+    """``max(x, 0)``; NaN stays NaN."""
     return x.k.maximum(x, 0)
 
 
 def prelu(x: Val, slope: Val) -> Val:
+    """``x`` where it is not negative, else ``slope * x``."""
     return (x >= 0).select(x, slope * x) if x.dtype.is_signed else x
 
 
 def leaky_relu(call: Call) -> Val:
+    """``x`` where it is not negative, else ``alpha * x``."""
     x, alpha = call[0], float(call.attributes["alpha"])
     return (x >= 0.0).select(x, x * alpha)
 
 
 def thresholded_relu(call: Call) -> Val:
+    """``x`` where it is greater than ``alpha``, else 0."""
     x, alpha = call[0], float(call.attributes["alpha"])
     return (x > alpha).select(x, 0.0)
 
@@ -60,10 +64,12 @@ def shrink(call: Call) -> Val:
 
 
 def hard_sigmoid(call: Call) -> Val:
+    """``max(0, min(1, alpha * x + beta))``."""
     return _ramp(call[0], call.attributes["alpha"], call.attributes["beta"])
 
 
 def hard_swish(x: Val) -> Val:
+    """``x * max(0, min(1, x / 6 + 1 / 2))``."""
     return x * _ramp(x, 1 / 6, 0.5)
 
 
@@ -73,6 +79,7 @@ def _ramp(x: Val, slope: float, offset: float) -> Val:
 
 
 def softsign(x: Val) -> Val:
+    """``x / (1 + |x|)``."""
     return x / (vector_math.absolute(x) + 1.0)
 
 
@@ -80,10 +87,12 @@ def softsign(x: Val) -> Val:
 
 
 def elu(call: Call) -> Val:
+    """``x`` where it is not negative, else ``alpha * (e^x - 1)``."""
     return _elu(call[0], call.attributes["alpha"])
 
 
 def selu(call: Call) -> Val:
+    """``gamma`` times the ELU of ``alpha``."""
     return _elu(call[0], call.attributes["alpha"]) * float(call.attributes["gamma"])
 
 
@@ -93,12 +102,14 @@ def _elu(x: Val, alpha: float) -> Val:
 
 
 def celu(call: Call) -> Val:
+    """``max(0, x) + min(0, alpha * (e^(x / alpha) - 1))``."""
     x, alpha = call[0], call.attributes["alpha"]
     negative = x.k.minimum(x, 0.0)
     return (x > 0.0).select(x, vector_math.expm1_of_nonpositive(negative * (1.0 / alpha)) * alpha)
 
 
 def refuse_celu(attributes: Mapping[str, Any], inputs: Sequence[DType | None]) -> str | None:
+    """Why a Celu cannot be computed, or None."""
     alpha = attributes["alpha"]
     return None if alpha > 0 else f"alpha must be positive, is {alpha}"
 
@@ -112,6 +123,7 @@ def mish(x: Val) -> Val:
 
 
 def gelu(call: Call) -> Val:
+    """``x * P(X <= x)`` of a normal X, exactly or by its approximation with tanh."""
     return (vector_math.gelu_tanh if call.attributes["approximate"] == "tanh" else vector_math.gelu)(call[0])
 
 

@@ -150,18 +150,22 @@ def _not_a_number(second: Val, extreme: Val) -> Val:
 
 
 def maximum(call: Call) -> Val:
+    """The largest of all operands; NaN where any is."""
     return reduce(larger, call.given)
 
 
 def minimum(call: Call) -> Val:
+    """The smallest of all operands; NaN where any is."""
     return reduce(smaller, call.given)
 
 
 def total(call: Call) -> Val:
+    """The sum of all operands."""
     return reduce(lambda a, b: a + b, call.given)
 
 
 def mean(call: Call) -> Val:
+    """The mean of all operands."""
     return total(call) / float(len(call.given))
 
 

@@ -65,7 +65,7 @@ def test_the_transformed_filter_of_an_impulse_is_the_product_of_two_columns() ->
     ("case", "label"),
     [
         (LAYER, "winograd f4x4"),
-        (replace(LAYER, size=(7, 7), channels=512, outputs=512), "winograd f4x4"),
+        (replace(LAYER, size=(7, 7), channels=512, outputs=512), "winograd f2x2"),
         (replace(LAYER, channels=3), "direct"),
         (replace(LAYER, strides=(2, 2)), "direct"),
         (replace(LAYER, dilations=(2, 2)), "direct"),

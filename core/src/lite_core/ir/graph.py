@@ -101,7 +101,11 @@ class Node:
 
     def used(self) -> list[Value]:
         """Every value this node needs before it can run: its inputs and what its sub-graphs capture."""
-        return [v for v in self.inputs if v is not None] + self.captured()
+        used = [v for v in self.inputs if v is not None]
+        for attribute in self.attributes.values():  # asked of every node of every plan, where few have sub-graphs
+            if isinstance(attribute, Graph):
+                used.extend(attribute.captured())
+        return used
 
     def describe(self) -> str:
         """One line for messages: name, operator, origin and input types."""
@@ -213,12 +217,10 @@ class Graph:
         return self._copy({})
 
     def _copy(self, mapping: dict[Value, Value]) -> Graph:
+        # A captured value of a graph outside the copy is not in the mapping: it stays.
         def new(value: Value) -> Value:
             mapping[value] = Value(value.name, value.type)
             return mapping[value]
-
-        def known(value: Value) -> Value:
-            return mapping.get(value, value)  # a captured value of a graph outside the copy stays
 
         result = Graph(self.name, inputs=[new(v) for v in self.inputs])
         result.constants = {new(v): array for v, array in self.constants.items()}
@@ -227,7 +229,7 @@ class Graph:
             result.nodes.append(
                 Node(
                     node.op,
-                    [None if v is None else known(v) for v in node.inputs],
+                    [None if v is None else mapping.get(v, v) for v in node.inputs],
                     [None if v is None else new(v) for v in node.outputs],
                     attributes,
                     domain=node.domain,
@@ -235,7 +237,7 @@ class Graph:
                     origin=node.origin,
                 )
             )
-        result.outputs = [known(v) for v in self.outputs]
+        result.outputs = [mapping.get(v, v) for v in self.outputs]
         result.metadata = dict(self.metadata)
         return result
 

@@ -8,13 +8,16 @@ dimensions batch, channels, height, width and is *channels last* when its channe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
 from lite_core.ir import DType
 
-__all__ = ["Storage", "Tensor", "dense_strides"]
+__all__ = ["ABSOLUTE", "ARENA", "FIRST_ARGUMENT", "Storage", "Tensor", "dense_strides"]
+
+#: Numbers of the base addresses: the arena, address 0 (for memory whose address is known), inputs, outputs.
+ARENA, ABSOLUTE, FIRST_ARGUMENT = 0, 1, 2
 
 
 class Storage:
@@ -22,19 +25,19 @@ class Storage:
 
     Attributes:
         bytes: its size.
-        base: which base address it is relative to; 0 is the arena.
+        base: which base address it is relative to.
         offset: bytes from that address; for the arena decided last, by the memory planner.
         keep: an object that owns the memory, kept alive with the program.
     """
 
-    __slots__ = ("base", "bytes", "keep", "offset")
+    __slots__ = ("__weakref__", "base", "bytes", "keep", "offset")
 
-    def __init__(self, bytes: int, base: int = 0, offset: int = 0, keep: object = None) -> None:
+    def __init__(self, bytes: int, base: int = ARENA, offset: int = 0, keep: object = None) -> None:
         self.bytes, self.base, self.offset, self.keep = bytes, base, offset, keep
 
     @property
     def in_arena(self) -> bool:
-        return self.base == 0
+        return self.base == ARENA
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +95,14 @@ class Tensor:
 
     # **** views ****
 
+    def view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int | None = None) -> Tensor:
+        """Elements of the same storage; from the same first one on if ``offset`` is left out."""
+        # Far quicker than dataclasses.replace, and a plan makes hundreds of views.
+        return Tensor(self.storage, self.dtype, shape, strides, self.offset if offset is None else offset)
+
     def permute(self, order: Sequence[int]) -> Tensor:
         """Dimensions in another order, as ``numpy.transpose``."""
-        shape, strides = tuple(self.shape[a] for a in order), tuple(self.strides[a] for a in order)
-        return replace(self, shape=shape, strides=strides)
+        return self.view(tuple([self.shape[a] for a in order]), tuple([self.strides[a] for a in order]))
 
     def slice(self, axis: int, start: int, count: int, step: int = 1) -> Tensor:
         """``count`` elements of one dimension from ``start`` on, ``step`` (possibly negative) apart."""
@@ -103,19 +110,22 @@ class Tensor:
         offset = self.offset + (start * strides[axis] if count else 0)
         shape[axis] = count
         strides[axis] *= step
-        return replace(self, shape=tuple(shape), strides=tuple(strides), offset=offset)
+        return self.view(tuple(shape), tuple(strides), offset)
 
     def expand(self, shape: Sequence[int]) -> Tensor:
         """Broadcast to ``shape`` by NumPy's rule; repeated elements have stride 0."""
+        shape = tuple(shape)
+        if shape == self.shape:
+            return self
         lead = len(shape) - self.rank
-        own = (0 if n == 1 and m != 1 else s for n, s, m in zip(self.shape, self.strides, shape[lead:]))
-        return replace(self, shape=tuple(shape), strides=(*[0] * lead, *own))
+        own = [0 if n == 1 and m != 1 else s for n, s, m in zip(self.shape, self.strides, shape[lead:])]
+        return self.view(shape, (*[0] * lead, *own))
 
     def reshape(self, shape: Sequence[int]) -> Tensor | None:
         """The same elements under another shape, or None where no strides can say it without a copy."""
         target = tuple(shape)
         if self.size == 0 or self.is_dense:
-            return replace(self, shape=target, strides=dense_strides(target))
+            return self.view(target, dense_strides(target))
         # Dimensions of both sides are matched in blocks of equal size; inside a block, ours must be evenly spaced.
         old = [(n, s) for n, s in zip(self.shape, self.strides) if n != 1]
         strides = [0] * len(target)
@@ -138,7 +148,7 @@ class Tensor:
             for axis in range(j - 1, start - 1, -1):
                 strides[axis] = step
                 step *= target[axis]
-        return replace(self, shape=target, strides=tuple(strides))
+        return self.view(target, tuple(strides))
 
 
 def dense_strides(shape: Sequence[int], order: Sequence[int] | None = None) -> tuple[int, ...]:

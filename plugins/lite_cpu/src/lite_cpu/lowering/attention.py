@@ -8,7 +8,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 from lite_core import ops
@@ -120,7 +120,8 @@ def attention(lowering: Lowering, group: AttentionGroup) -> None:
     kernel = Attention(scores, tail, Contiguous.of(*keys.strides[-2:]), Contiguous.of(*values.strides[-2:]))
     for index in product(*map(range, outer)):
         moved = [
-            replace(t, offset=t.offset + sum(i * n for i, n in zip(index[1:], s))) for t, s in zip(tensors, strides)
+            t.view(t.shape, t.strides, t.offset + sum(i * n for i, n in zip(index[1:], s)))
+            for t, s in zip(tensors, strides)
         ]
         lowering.step(
             kernel, moved, at.params(item_rows, score_rows, operand_strides), at.items(item_rows),
@@ -131,4 +132,4 @@ def attention(lowering: Lowering, group: AttentionGroup) -> None:
 
 
 def _batch_of(tensor: Tensor) -> Tensor:
-    return replace(tensor, shape=tensor.shape[:-2], strides=tensor.strides[:-2])
+    return tensor.view(tensor.shape[:-2], tensor.strides[:-2])

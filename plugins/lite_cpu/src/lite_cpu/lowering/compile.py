@@ -47,9 +47,10 @@ def lower_graph(graph: Graph, options: Options, library: KernelLibrary, weights:
     """The steps of a graph whose shapes are known, memory not yet planned."""
     graph = simplified(graph, weights)
     lowering = Lowering(graph, library.machine, options, weights)
-    reserve_places(lowering, is_elementwise)
+    elementwise = {node for node in graph.nodes if is_elementwise(node)}
+    reserve_places(lowering, elementwise)
     reserve_spaced_images(lowering)
-    groups = group_nodes(graph, is_elementwise, takes_epilogue)
+    groups = group_nodes(graph, elementwise, takes_epilogue)
     if any(node.op == "Softmax" for node in graph.nodes):
         from lite_cpu.lowering.attention import group_attention
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -20,14 +20,11 @@ from lite_cpu.lowering.copying import copy_elements, walkable
 from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
-from lite_cpu.tensors import Storage, Tensor, dense_strides
+from lite_cpu.tensors import ARENA, FIRST_ARGUMENT, Storage, Tensor, dense_strides
 
-__all__ = ["ABSOLUTE", "ARENA", "FIRST_ARGUMENT", "Lowering", "PlannedStep"]
+__all__ = ["Lowering", "PlannedStep"]
 
 Array = np.ndarray[Any, Any]
-
-#: Numbers of the base addresses: the arena, address 0 (for memory whose address is known), inputs, outputs.
-ARENA, ABSOLUTE, FIRST_ARGUMENT = 0, 1, 2
 
 #: Elements that one work item of a light kernel should have at least: below, handing it out costs more.
 _ITEM_ELEMENTS = 8192
@@ -55,7 +52,10 @@ class PlannedStep:
     @property
     def bytes(self) -> int:
         """Bytes of all tensors, elements that are repeated by broadcasting counted once."""
-        return sum(t.dtype.itemsize * prod(n for n, s in zip(t.shape, t.strides) if s) for t in self.tensors)
+        return sum(
+            [t.dtype.itemsize * prod([n for n, s in zip(t.shape, t.strides) if s] if 0 in t.strides else t.shape)
+             for t in self.tensors]
+        )  # fmt: skip
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Lowering:
 
     def _argument(self, value: Value, base: int) -> Tensor:
         shape = tuple(value.shape)
-        bytes = int(np.prod(shape, dtype=np.int64)) * value.dtype.itemsize
+        bytes = prod(shape) * value.dtype.itemsize
         return Tensor(Storage(bytes, base), value.dtype, shape, dense_strides(shape))
 
     def fault(self, message: str) -> tuple[Tensor, int]:
@@ -129,8 +129,7 @@ class Lowering:
 
     def constant(self, array: Array) -> Tensor:
         """An array as a tensor. It must not change, and is kept alive by the program."""
-        array = np.ascontiguousarray(array)
-        storage = Storage(array.nbytes, ABSOLUTE, array.ctypes.data, array)
+        storage = self.weights.storage(array)
         return Tensor(storage, DType.of(array), array.shape, dense_strides(array.shape))
 
     def packed(self, key: Hashable, arrays: Sequence[Array], pack: Callable[[], Array]) -> Tensor:
@@ -148,14 +147,16 @@ class Lowering:
 
     def bias(self, bias: Value | None, columns: int) -> Tensor:
         """A bias, or zeros in its place."""
-        return self.constant(np.zeros(columns, np.float32)) if bias is None else self.dense(self.tensor(bias))
+        if bias is None:
+            return self.packed(("zeros", columns), [], lambda: np.zeros(columns, np.float32))
+        return self.dense(self.tensor(bias))
 
     # **** tensors ****
 
     def allocate(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Tensor:
         """A dense tensor in the arena; ``order`` lists its dimensions from outermost to innermost."""
         shape = tuple(shape)
-        bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        bytes = prod(shape) * dtype.itemsize
         return Tensor(Storage(bytes, ARENA), dtype, shape, dense_strides(shape, order))
 
     def target(self, value: Value, order: Sequence[int] | None = None) -> Tensor:
@@ -259,7 +260,7 @@ class Lowering:
             strides = [[s[0] * sizes[1], s[0]] for s in strides]
         rows, length = sizes[-2:]
         row_block = min(rows, max(1, _ITEM_ELEMENTS // length))
-        items = -(-rows // row_block) * int(np.prod(sizes[:-2], dtype=np.int64))
+        items = -(-rows // row_block) * prod(sizes[:-2])
         kernel = Elementwise(Chain(start, tuple(operands), chain.steps), outer, strided)
         params = Elementwise.params(sizes, strides, row_block)
         grain = max(1, _ITEM_ELEMENTS // (row_block * length))
@@ -300,9 +301,9 @@ class Lowering:
         differ from layer to layer, and each would need code of its own.
         """
         array = self.known(value)
-        readers = [n for n in nodes if value in n.inputs]
         if array is None or array.size != 1 or value.dtype is not DType.FLOAT32:
             return None
+        readers = [n for n in nodes if value in n.inputs]
         if any(n.qualified_op != "Clip" or value is n.inputs[0] for n in readers):
             return None
         number = float(array.reshape(()))
@@ -331,7 +332,7 @@ class Lowering:
                 wide = copy.expand(shape)
             tensors.append(wide)
         spread = [t.strides[axis] == 0 and shape[axis] > 1 for t in tensors]
-        operands = tuple(replace(o, spread=flag) for o, flag in zip(chain.operands, spread))
+        operands = tuple([Operand(o.dtype, flag, o.constant) for o, flag in zip(chain.operands, spread)])
         return Chain(chain.start, operands, chain.steps), tensors
 
 

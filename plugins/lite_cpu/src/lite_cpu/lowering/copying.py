@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,8 @@ _LEAST_BYTES = 4096
 
 def as_bits(tensor: Tensor) -> Tensor:
     """The same elements as unsigned integers of their size: one kernel moves every type, and NaN stays as it is."""
-    return replace(tensor, dtype=DType(f"uint{8 * tensor.dtype.itemsize}"))
+    dtype = DType(f"uint{8 * tensor.dtype.itemsize}")
+    return Tensor(tensor.storage, dtype, tensor.shape, tensor.strides, tensor.offset)
 
 
 def copy_elements(lowering: Lowering, source: Tensor, destination: Tensor) -> None:

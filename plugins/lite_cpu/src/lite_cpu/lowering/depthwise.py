@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lite_core.ir import Node
 from lite_cpu.kernels.depthwise import Axis, Depthwise, DepthwiseShape, pack_depthwise
@@ -47,7 +47,7 @@ def reserve_spaced_images(lowering: Lowering) -> None:
     """Before anything is lowered: images that only depthwise convolutions read get pixels that share no cache sets."""
     consumers = lowering.graph.consumers()
     for node in lowering.graph.nodes:
-        x = node.inputs[0] if node.qualified_op == "Conv" else None
+        x = node.inputs[0] if _reads_depthwise(node) else None
         if x is None or len(x.shape) != 4 or lowering.is_reserved(x) or not all(map(_reads_depthwise, consumers[x])):
             continue
         batch, channels, height, width = x.shape
@@ -59,8 +59,8 @@ def reserve_spaced_images(lowering: Lowering) -> None:
 
 def _reads_depthwise(node: Node) -> bool:
     """Whether a node is a Conv with a window for each channel of its input."""
-    x = node.inputs[0]
-    return node.qualified_op == "Conv" and x is not None and 1 < x.shape[1] == node.attributes.get("group", 1)
+    x = node.inputs[0] if node.qualified_op == "Conv" else None
+    return x is not None and 1 < x.shape[1] == node.attributes.get("group", 1)
 
 
 def depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:
@@ -149,6 +149,6 @@ def _repeated(lowering: Lowering, source: Tensor, channels: int) -> Tensor:
     copy = lowering.allocate((batch, channels, height, width), source.dtype, channels_last_order(4))
     (n, _, h, w), (_, c, _, _) = copy.strides, source.strides
     shape = (batch, count, times, height, width)
-    repeated = replace(source, shape=shape, strides=(source.strides[0], c, 0, *source.strides[2:]))
-    lowering.copy(repeated, replace(copy, shape=shape, strides=(n, times, 1, h, w)))
+    repeated = source.view(shape, (source.strides[0], c, 0, *source.strides[2:]))
+    lowering.copy(repeated, copy.view(shape, (n, times, 1, h, w)))
     return copy

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lite_core.ir import Node
+from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.depthwise_pointwise import DepthwisePointwise
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.depthwise import is_depthwise, plan_depthwise
@@ -53,8 +52,9 @@ def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> Non
     chain, others = lowering.epilogue(group, target.shape, axis=1)
     evened = [_evenly_spaced(lowering, tensor) for tensor in others]
     operands = [tensor for tensor, _ in evened]
-    kinds = tuple(replace(o, spread=t.strides[1] == 0 and outputs > 1) for o, t in zip(chain.operands, operands))
-    kernel = DepthwisePointwise(plan.kernel, replace(chain, operands=kinds))
+    spread = [t.strides[1] == 0 and outputs > 1 for t in operands]
+    kinds = tuple([Operand(o.dtype, flag, o.constant) for o, flag in zip(chain.operands, spread)])
+    kernel = DepthwisePointwise(plan.kernel, Chain(chain.start, kinds, chain.steps))
     row_bytes = 4 * between.strides[2]
     band = _band(rows, batch, row_bytes, plan.kernel.tile_rows, lowering.machine.l2_bytes, lowering.options.threads)
     c_pixel = target.pixel_stride

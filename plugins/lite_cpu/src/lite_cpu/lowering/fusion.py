@@ -6,7 +6,7 @@ lowering function can run the one that makes a tensor inside of the one that rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from lite_core.ir import Graph, Node, Value
@@ -41,13 +41,13 @@ class Group:
     @property
     def output(self) -> Value:
         """The value that leaves the group: first output of its last node."""
-        value = self.nodes[-1].outputs[0]
+        value = (self.tail[-1] if self.tail else self.head).outputs[0]
         assert value is not None
         return value
 
 
 def group_nodes(
-    graph: Graph, is_elementwise: Callable[[Node], bool], takes_epilogue: Callable[[Node], bool]
+    graph: Graph, elementwise: Set[Node], takes_epilogue: Callable[[Node], bool]
 ) -> list[Group]:
     """Groups of a graph's nodes in an order in which they can run.
 
@@ -60,7 +60,7 @@ def group_nodes(
     groups: list[Group] = []
     for position, node in enumerate(graph.nodes):
         joined = None
-        if is_elementwise(node):
+        if node in elementwise:
             candidates = [
                 group_of[v]
                 for v in node.inputs
@@ -68,7 +68,7 @@ def group_nodes(
                 and node.outputs[0] is not None and v.shape == node.outputs[0].shape
             ]  # fmt: skip
             candidates = [
-                g for g in candidates if len(g.tail) < _LONGEST and (takes_epilogue(g.head) or is_elementwise(g.head))
+                g for g in candidates if len(g.tail) < _LONGEST and (g.head in elementwise or takes_epilogue(g.head))
             ]
             # A convolution is the better host: the value is still in its registers.
             joined = max(candidates, key=lambda g: (takes_epilogue(g.head), g.position), default=None)

@@ -21,7 +21,7 @@ F32 = DType.FLOAT32
 
 def has_halves(node: Node) -> bool:
     """Whether a node reads or writes 16-bit floats."""
-    return any(v is not None and v.dtype.is_half for v in (*node.inputs, *node.outputs))
+    return any([v.type.dtype.is_half for v in (*node.inputs, *node.outputs) if v is not None])
 
 
 def in_float32(node: Node) -> Node:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -135,7 +134,7 @@ def _scaled_sum(lowering: Lowering, alpha: float, beta: float, addend: Value | N
 def panels_at_run_time(lowering: Lowering, b: Tensor) -> Panels:
     """Panels of [*batch, depth, columns] with any strides; matrices that repeat are packed once."""
     *batch, depth, columns = b.shape
-    once = replace(b, shape=tuple(1 if s == 0 else n for n, s in zip(batch, b.strides)) + b.shape[-2:])
+    once = b.view(tuple(1 if s == 0 else n for n, s in zip(batch, b.strides)) + b.shape[-2:], b.strides)
     flat = once.reshape((prod(once.shape[:-2]), depth, columns))
     if flat is None:
         flat = lowering.dense(once).reshape((prod(once.shape[:-2]), depth, columns))
@@ -171,7 +170,7 @@ def product_to(
     target = lowering.target(group.output)
 
     def as_matrix(tensor: Tensor) -> Tensor:
-        tensor = replace(tensor, shape=shape, strides=tensor.strides or (1,))
+        tensor = tensor.view(shape, tensor.strides or (1,))
         left, right = vectors
         if left:
             return insert_axis(tensor, tensor.rank - 1)
@@ -205,7 +204,7 @@ def plain_matmul(lowering: Lowering, group: Group) -> None:
     a, b = _as_matrix(lowering.tensor(left), 0), _as_matrix(lowering.tensor(right), 1)
     batch = c.shape[:-2]
     tensors = [c, a.expand((*batch, *a.shape[-2:])), b.expand((*batch, *b.shape[-2:]))]
-    sizes, strides = collapse([replace(t, shape=batch, strides=t.strides[:-2]) for t in tensors])
+    sizes, strides = collapse([t.view(batch, t.strides[:-2]) for t in tensors])
     rows, columns, depth = c.shape[-2], c.shape[-1], a.shape[-1]
     inner = [(t.strides[-2], t.strides[-1]) for t in tensors]
     if c.size:

@@ -100,20 +100,20 @@ _ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 def _place(lifetimes: Sequence[Lifetime], order: Iterable[int]) -> tuple[int, list[int]]:
     """Bytes in all and an offset for each piece: the lowest at which it fits between those alive with it."""
     offsets = [0] * len(lifetimes)
-    placed: list[int] = []  # sorted by their offsets
+    placed: list[tuple[int, int, int, int]] = []  # start, end, first and last step, sorted
     total = 0
     for i in order:
         life, start = lifetimes[i], 0
-        for j in placed:
-            other = lifetimes[j]
-            if other.last < life.first or life.last < other.first:
+        bytes, first, last = life.bytes, life.first, life.last
+        for other_start, other_end, other_first, other_last in placed:
+            if other_last < first or last < other_first:
                 continue
-            if start + life.bytes <= offsets[j]:
+            if start + bytes <= other_start:
                 break
-            start = max(start, offsets[j] + other.bytes)
+            start = max(start, other_end)
         offsets[i] = start
-        total = max(total, start + life.bytes)
-        insort(placed, i, key=offsets.__getitem__)
+        total = max(total, start + bytes)
+        insort(placed, (start, start + bytes, first, last))
     return total, offsets
 
 

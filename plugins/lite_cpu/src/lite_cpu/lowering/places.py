@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Set
 from math import prod
 
 from lite_core.ir import Node, Value
@@ -25,7 +25,7 @@ _SEEN_DIFFERENTLY = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Tra
 _WITHOUT_STEP = frozenset({"ConstantOfShape", "Expand", "EyeLike", "Shape", "Size", "Slice", "Split"})
 
 
-def reserve_places(lowering: Lowering, is_elementwise: Callable[[Node], bool]) -> None:
+def reserve_places(lowering: Lowering, elementwise: Set[Node]) -> None:
     """Decide before anything is lowered where steps write what a Concat joins, or what leaves the graph as a view.
 
     1. The result of a Concat is laid out channels last where at least half of it comes from operators that write so.
@@ -37,10 +37,10 @@ def reserve_places(lowering: Lowering, is_elementwise: Callable[[Node], bool]) -
     """
     nodes = lowering.graph.nodes
     producers = {v: n for n in nodes for v in n.outputs if v is not None}
-    images: set[Value] = set()
+    images: set[Value | None] = set()
     for node in nodes:
-        keeps = node.op in _ANY_LAYOUT or is_elementwise(node)
-        if node.op in _CHANNELS_LAST or (keeps and any(v in images for v in node.inputs)):
+        keeps = node.op in _ANY_LAYOUT or node in elementwise
+        if node.op in _CHANNELS_LAST or (keeps and not images.isdisjoint(node.inputs)):
             images.update(v for v in node.outputs if v is not None)
     for value, output in lowering.outputs.items():
         if value in producers and producers[value].op in _SEEN_DIFFERENTLY:
@@ -51,7 +51,7 @@ def reserve_places(lowering: Lowering, is_elementwise: Callable[[Node], bool]) -
             _reserve_inputs(lowering, node, producers, images)
 
 
-def _reserve_inputs(lowering: Lowering, node: Node, producers: dict[Value, Node], images: set[Value]) -> None:
+def _reserve_inputs(lowering: Lowering, node: Node, producers: dict[Value, Node], images: Set[Value | None]) -> None:
     value = node.outputs[0]
     assert value is not None
     inputs = [v for v in node.inputs if v is not None]

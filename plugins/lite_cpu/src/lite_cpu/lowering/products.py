@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 from lite_cpu.chains import Chain
@@ -35,7 +35,7 @@ class Panels:
     def of(packed: Tensor, batch_shape: Sequence[int], depth: int, columns: int) -> Panels:
         """``packed`` is [batches, n], the batches in the order of ``batch_shape``."""
         strides = tuple(packed.shape[1] * s for s in dense_strides(batch_shape))
-        return Panels(packed, replace(packed, shape=tuple(batch_shape), strides=strides), depth, columns)
+        return Panels(packed, packed.view(tuple(batch_shape), strides), depth, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,8 @@ def emit_product(
     kernel = (Dot if b.columns == 1 else Gemm)(tail.chain, b.packed.dtype)
     params = shape.params(row_block, column_block, operand_strides)
     for offsets in _offsets(outer, 3 + len(tail.operands)):
-        c_, a_, b_, *operands = (
-            replace(t, offset=t.offset + n) for t, n in zip([c, a, b.packed, *tail.operands], offsets)
-        )
+        moved = [c, a, b.packed, *tail.operands]
+        c_, a_, b_, *operands = [t.view(t.shape, t.strides, t.offset + n) if n else t for t, n in zip(moved, offsets)]
         lowering.step(
             kernel, [a_, b_, bias, c_, *operands], params, items,
             max(1, _ITEM_FLOPS * items // max(1, shape.flops)), flops=shape.flops, label=label,
@@ -141,8 +140,8 @@ def insert_axis(tensor: Tensor, position: int) -> Tensor:
     shape, strides = list(tensor.shape), list(tensor.strides)
     shape.insert(position, 1)
     strides.insert(position, 0)
-    return replace(tensor, shape=tuple(shape), strides=tuple(strides))
+    return tensor.view(tuple(shape), tuple(strides))
 
 
 def _without_last(tensor: Tensor) -> Tensor:
-    return replace(tensor, shape=tensor.shape[:-1], strides=tensor.strides[:-1])
+    return tensor.view(tensor.shape[:-1], tensor.strides[:-1])

@@ -79,13 +79,13 @@ def _row_block(lowering: Lowering, layout: RowLayout, kept: Sequence[int], lengt
 
 def _only(tensor: Tensor, axes: Sequence[int]) -> Tensor:
     shape, strides = tuple(tensor.shape[a] for a in axes), tuple(tensor.strides[a] for a in axes)
-    return replace(tensor, shape=shape, strides=strides)
+    return tensor.view(shape, strides)
 
 
 def along_axes(tensor: Tensor, shape: Sequence[int], axes: Collection[int]) -> Tensor:
     """A tensor with size 1 in ``axes`` seen in the shape of what was reduced: stride 0 there."""
     strides = tuple(0 if a in axes else s for a, s in enumerate(tensor.strides))
-    return replace(tensor, shape=tuple(shape), strides=strides)
+    return tensor.view(tuple(shape), strides)
 
 
 def order_of(tensor: Tensor) -> list[int]:

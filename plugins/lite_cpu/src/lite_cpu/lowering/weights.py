@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lite_cpu.aligned import aligned_empty, is_aligned
+from lite_cpu.tensors import ABSOLUTE, Storage
 
 __all__ = ["WeightCache"]
 
@@ -26,6 +27,17 @@ class WeightCache:
         self._lock = threading.Lock()
         self._entries: dict[tuple[Hashable, ...], tuple[list[weakref.ref[Array]], weakref.ref[Array]]] = {}
         self._kept: dict[tuple[Hashable, int], Array] = {}
+        self._storages: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()
+
+    def storage(self, array: Array) -> Storage:
+        """The memory of a constant, one object for all programs that use the array: an address is slow to ask for."""
+        # A storage keeps its array alive: while it is found under an id, no other array can have that id.
+        found = self._storages.get(id(array))
+        if found is None:
+            elements = np.ascontiguousarray(array)
+            found = Storage(elements.nbytes, ABSOLUTE, elements.ctypes.data, (elements, array))
+            self._storages[id(array)] = found
+        return found
 
     def get(self, key: Hashable, sources: Sequence[Array], make: Callable[[], Array]) -> Array:
         """What ``make`` returned for these source arrays and this key, or calls it."""

@@ -23,10 +23,12 @@ __all__ = ["best_tile", "winograd"]
 Array = np.ndarray[Any, Any]
 
 #: The cost model, in units of the time of one floating-point operation at full speed. Fitted on a Zen 4 core, AVX2
-#: and AVX-512, to 56x56x64, 28x28x128, 14x14x256 and 7x7x512. With weights in cache it is within 10 % of F(4x4) but
-#: for 7x7x512 (30 %); where it chooses between F(2x2), F(4x4) and direct, the choice measured fastest by 1.1 to 3.4.
+#: and AVX-512, to 56x56x64, 28x28x128, 14x14x256 and 7x7x512.
 _TRANSFORM = 14  # one element of the transformed input or of the products: computed, stored and loaded
-_WEIGHT = 5  # one weight: fetched, for a few rows from beyond the second-level cache
+#: One weight: fetched, for a few rows from beyond the second-level cache, which alone measured as 5, and held in
+#: memory, of which F(4x4) takes four times the original. At 13, 7x7x512 is computed by F(2x2): resnet18 takes 63 MB less
+#: and 7 % longer with one thread, resnet50 42 MB less and 1 % longer; no other measured layer changes.
+_WEIGHT = 13
 
 #: Smaller gains than this are not worth the rounding errors and the larger weights.
 _WORTHWHILE = 0.9

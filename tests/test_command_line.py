@@ -93,6 +93,8 @@ def test_run_on_an_image() -> None:
         "0.5",
         "--std",
         "0.5",
+        "--backend",
+        "host",
         "--json",
     )
     assert shown.returncode == 0, shown.stderr

@@ -29,7 +29,8 @@ def lists() -> ModuleType:
 
 
 def test_every_operator_is_run_or_left_out_for_a_reason(lists: ModuleType) -> None:
-    opset = {lists.qualified(definition) for definition in ops.all_ops()}
+    own = ("", "lite")  # a plugin, or another test of this process, may have added operators of its own
+    opset = {lists.qualified(definition) for definition in ops.all_ops() if definition.domain in own}
     assert not native_operators() & set(LEFT_OUT)
     assert native_operators() | set(LEFT_OUT) == opset
 

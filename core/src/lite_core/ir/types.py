@@ -32,6 +32,9 @@ class DType(str, Enum):
     FLOAT32 = "float32"
     FLOAT64 = "float64"
 
+    # NOTE: what compares equal to its name must hash as its name does; Enum's own hash is another one, and slow.
+    __hash__ = str.__hash__
+
     @staticmethod
     def of(value: Any) -> DType:
         """The DType of a NumPy dtype, an array, or a name. Raises ValueError for any other type."""

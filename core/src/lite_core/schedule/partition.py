@@ -23,20 +23,9 @@ class PlacedPartition:
 def split(graph: Graph, placement: Placement) -> list[PlacedPartition]:
     """Cut the graph into partitions that can run one after another in the order of the list.
 
-    Every partition is convex: no path leaves it and comes back. A node's level is the largest number
-    of device changes on a path that leads to it; nodes of one device and one level form a partition.
+    Every partition is convex: no path leaves it and comes back. Nodes of one device and one level form a partition.
     """
-    producer_of: dict[Value, int] = {}
-    levels: list[int] = []
-    for index, node in enumerate(graph.nodes):
-        level = 0
-        for value in node.used():
-            before = producer_of.get(value)
-            if before is not None:
-                level = max(level, levels[before] + (placement.choice[before] != placement.choice[index]))
-        levels.append(level)
-        producer_of.update((v, index) for v in node.outputs if v is not None)
-
+    levels = _levels(graph, placement)
     groups: dict[tuple[int, int], list[Node]] = {}
     for index, node in enumerate(graph.nodes):
         groups.setdefault((levels[index], placement.choice[index]), []).append(node)
@@ -48,13 +37,30 @@ def split(graph: Graph, placement: Placement) -> list[PlacedPartition]:
     return placed
 
 
+def _levels(graph: Graph, placement: Placement) -> list[int]:
+    """For each node the largest number of device changes on a path that leads to it."""
+    if len(set(placement.choice)) <= 1:
+        return [0] * len(graph.nodes)
+    producer_of: dict[Value, int] = {}
+    levels: list[int] = []
+    for index, node in enumerate(graph.nodes):
+        level = 0
+        for value in node.used():
+            before = producer_of.get(value)
+            if before is not None:
+                level = max(level, levels[before] + (placement.choice[before] != placement.choice[index]))
+        levels.append(level)
+        producer_of.update((v, index) for v in node.outputs if v is not None)
+    return levels
+
+
 def _cut(graph: Graph, name: str, nodes: list[Node]) -> Graph:
     """The nodes as a graph of their own."""
-    inside = {v for node in nodes for v in node.outputs if v is not None}
+    produced = [v for node in nodes for v in node.outputs if v is not None]
+    inside = set(produced)
     used = dict.fromkeys(v for node in nodes for v in node.used() if v not in inside)
     own = set(nodes)
     outside_uses = {v for node in graph.nodes if node not in own for v in node.used()} | set(graph.outputs)
-    produced = [v for node in nodes for v in node.outputs if v is not None]
     return Graph(
         name,
         inputs=[v for v in used if v not in graph.constants],

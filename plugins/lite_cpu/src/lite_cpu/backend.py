@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from lite_core.backend import Device, Executable, No, Options, Partition, Stale, Unavailable, Yes
 from lite_core.ir import DType, Graph, Node
+from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class CpuBackend(ABC):
     @abstractmethod
     def probe(self) -> Sequence[Device] | Unavailable:
         """The devices of this machine."""
+
+    def external_sgemm(self) -> ExternalSgemm | None:
+        """A matrix product of another library that is faster for large ones; asked when the first one is compiled."""
+        return None
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         from lite_cpu.lowering.registry import refusal
@@ -69,24 +74,25 @@ class CpuBackend(ABC):
     def _share(self) -> _Shared:
         with self._lock:
             if self._shared is None:
-                self._shared = _Shared(self.machine())
+                self._shared = _Shared(self.machine(), self.external_sgemm)
             return self._shared
 
 
 class _Shared:
     """What all partitions of a process share: compiled kernels and packed weights."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, external_sgemm: Callable[[], ExternalSgemm | None]) -> None:
         from lite_cpu.library import KernelLibrary
         from lite_cpu.lowering.weights import WeightCache
 
         self.library = KernelLibrary(machine)
         self.weights = WeightCache()
+        self._external_sgemm = external_sgemm
 
     def compile(self, graph: Graph, options: Options) -> CpuExecutable:
         from lite_cpu.executable import CpuExecutable
         from lite_cpu.lowering.compile import compile_graph
         from lite_cpu.runtime import usable_threads
 
-        compiled = compile_graph(graph, options, self.library, self.weights)
+        compiled = compile_graph(graph, options, self.library, self.weights, self._external_sgemm)
         return CpuExecutable(compiled, usable_threads(options.threads), self.library.peak_flops)

@@ -444,6 +444,16 @@ class Emitter:
             attributes = {pointer_alignment[0]: attribute}
         return self.b.call(function, list(arguments), arg_attrs=attributes)
 
+    def call_address(self, address: Val, arguments: Sequence[Val | Pointer], *, convention: str = "") -> None:
+        """Call the C function at an address, which is an int64; its result is left alone.
+
+        ``convention`` is LLVM's name of the calling convention where it is not the target's own.
+        """
+        signature = ir.FunctionType(ir.VoidType(), [a.ir.type for a in arguments])
+        # llvmlite takes the callee's type from the value called, which an opaque pointer cannot tell.
+        callee = self.b.inttoptr(address.ir, signature.as_pointer())
+        self.b.call(callee, [a.ir for a in arguments], cconv=convention or None)
+
     def choose(self, condition: Val, yes: Pointer, no: Pointer) -> Pointer:
         """One of two addresses, without a branch."""
         return Pointer(self, self.b.select(condition.ir, yes.ir, no.ir), yes.dtype)

@@ -49,9 +49,9 @@ class KernelLibrary:
 
     def addresses(self, kernels: Iterable[Kernel]) -> dict[Kernel, int]:
         """The entry points of kernels, compiling and mapping those that are new."""
-        wanted = list(dict.fromkeys(kernels))
         with self._lock:
-            new = [k for k in wanted if k not in self._addresses]
+            found = {k: self._addresses.get(k, 0) for k in kernels}
+            new = [k for k, address in found.items() if not address]
             if new:
                 keys = {k: k.key(self.machine) for k in new}
                 images = {k: self._provided[key] for k, key in keys.items() if key in self._provided}
@@ -59,7 +59,8 @@ class KernelLibrary:
                 compiled = self.cache.get_many([r for _, r in requests], _COMPILE_THREADS)
                 images.update((k, image) for (k, _), image in zip(requests, compiled))
                 self._map(images)
-            return {k: self._addresses[k] for k in wanted}
+                found.update((k, self._addresses[k]) for k in new)
+            return found
 
     def images(self, kernels: Iterable[Kernel]) -> dict[str, CodeImage]:
         """The code of kernels that have been loaded, by key, for :meth:`provide` elsewhere."""

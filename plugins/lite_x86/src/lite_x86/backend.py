@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from lite_core.backend import Device, Unavailable
 from lite_core.errors import BackendUnavailableError
 from lite_cpu.backend import CpuBackend
+from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
 from lite_x86 import detect, mkl
+
+if TYPE_CHECKING:
+    from lite_x86.mkl_choice import Choice
 
 __all__ = ["X86Backend"]
 
@@ -22,6 +29,8 @@ class X86Backend(CpuBackend):
 
     def __init__(self) -> None:
         super().__init__("x86")
+        self._choosing = threading.Lock()
+        self._choice: Choice | None = None
 
     def machine(self) -> Machine:
         """The processor as the kernels see it.
@@ -33,6 +42,10 @@ class X86Backend(CpuBackend):
         if missing:
             raise BackendUnavailableError(f"backend 'x86' is not available: {missing.reason}. {missing.remedy}")
         return detect.this_machine()
+
+    def external_sgemm(self) -> ExternalSgemm | None:
+        """MKL's, where it is found and measured faster than Lite's own kernels, or asked for by ``LITE_MKL=always``."""
+        return self._chosen().sgemm
 
     def probe(self) -> Sequence[Device] | Unavailable:
         """One device, the processor; its details are the level, features, cores and caches."""
@@ -54,7 +67,21 @@ class X86Backend(CpuBackend):
         if isinstance(devices, Unavailable):
             return []
         (device,) = devices
-        return [*(f"{key}: {value}" for key, value in device.details.items()), *mkl.search().lines()]
+        reason = self._chosen().reason
+        return [
+            *(f"{key}: {value}" for key, value in device.details.items()),
+            *mkl.search().lines(),
+            *([reason] if reason else []),
+        ]
+
+    def _chosen(self) -> Choice:
+        """What computes large matrix products, chosen once."""
+        with self._choosing:
+            if self._choice is None:
+                from lite_x86.mkl_choice import choose
+
+                self._choice = choose(mkl.search(), self._share().library, os.environ)
+            return self._choice
 
     def _missing(self) -> Unavailable | None:
         """Why there is no device, if so."""

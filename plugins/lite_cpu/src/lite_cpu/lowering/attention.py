@@ -7,12 +7,12 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from lite_core import ops
-from lite_core.ir import DType, Graph, Node, Value
+from lite_core.ir import DType, Node, Value
 from lite_cpu.kernels.attention import Attention, AttentionShape
 from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.packing import Contiguous
@@ -43,11 +43,8 @@ class AttentionGroup(Group):
         return [*self.scores.nodes, self.softmax, self.head, *self.tail]
 
 
-def group_attention(graph: Graph, groups: Sequence[Group]) -> list[Group]:
-    """Put groups together that are attention, by the rules above."""
-    uses: dict[Value, int] = {}
-    for value in [v for g in groups for n in g.nodes for v in n.used()] + list(graph.outputs):
-        uses[value] = uses.get(value, 0) + 1
+def group_attention(groups: Sequence[Group], uses: Mapping[Value, int]) -> list[Group]:
+    """Put groups together that are attention, by the rules above; ``uses`` says how often each value is read."""
     made = {group.output: group for group in groups}
     found: list[Group] = []
     absorbed: set[Group] = set()
@@ -59,7 +56,7 @@ def group_attention(graph: Graph, groups: Sequence[Group]) -> list[Group]:
     return [g for g in found if g not in absorbed]
 
 
-def _attention_of(group: Group, made: dict[Value, Group], uses: dict[Value, int]) -> AttentionGroup | None:
+def _attention_of(group: Group, made: dict[Value, Group], uses: Mapping[Value, int]) -> AttentionGroup | None:
     shares = _only_user(group.head, "MatMul", made, uses)
     if shares is None or shares.head.op != "Softmax" or shares.tail:
         return None
@@ -76,7 +73,7 @@ def _attention_of(group: Group, made: dict[Value, Group], uses: dict[Value, int]
     return AttentionGroup(group.head, group.position, group.tail, scores=scores, softmax=shares.head)
 
 
-def _only_user(node: Node, op: str, made: dict[Value, Group], uses: dict[Value, int]) -> Group | None:
+def _only_user(node: Node, op: str, made: dict[Value, Group], uses: Mapping[Value, int]) -> Group | None:
     """The group that makes the first operand of ``node``, where nothing else reads it."""
     if node.op != op or node.domain:
         return None

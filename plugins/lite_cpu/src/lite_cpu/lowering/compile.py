@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,11 +14,12 @@ from lite_core.ir import Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu import scalar_ops
 from lite_cpu.executable import CompiledProgram, StepInfo
+from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.depthwise import reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
-from lite_cpu.lowering.fusion import absorb_producers, group_nodes
+from lite_cpu.lowering.fusion import absorb_producers, count_uses, group_nodes
 from lite_cpu.lowering.half import has_halves, widen_halves
 from lite_cpu.lowering.memory import lifetimes_of, plan_arena
 from lite_cpu.lowering.places import reserve_places
@@ -43,19 +45,26 @@ def is_elementwise(node: Node) -> bool:
     return scalar_ops.supports(node.qualified_op, inputs, node.outputs[0].dtype, node.attributes) is None
 
 
-def lower_graph(graph: Graph, options: Options, library: KernelLibrary, weights: WeightCache) -> Lowering:
+def lower_graph(
+    graph: Graph,
+    options: Options,
+    library: KernelLibrary,
+    weights: WeightCache,
+    external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm,
+) -> Lowering:
     """The steps of a graph whose shapes are known, memory not yet planned."""
     graph = simplified(graph, weights)
-    lowering = Lowering(graph, library.machine, options, weights)
+    lowering = Lowering(graph, library.machine, options, weights, external_sgemm)
     elementwise = {node for node in graph.nodes if is_elementwise(node)}
     reserve_places(lowering, elementwise)
     reserve_spaced_images(lowering)
-    groups = group_nodes(graph, elementwise, takes_epilogue)
+    uses = count_uses(graph)
+    groups = group_nodes(graph, uses, elementwise, takes_epilogue)
     if any(node.op == "Softmax" for node in graph.nodes):
         from lite_cpu.lowering.attention import group_attention
 
-        groups = group_attention(graph, groups)
-    for group in absorb_producers(graph, groups, partial(worth_fusing, lowering)):
+        groups = group_attention(groups, uses)
+    for group in absorb_producers(groups, uses, partial(worth_fusing, lowering)):
         if _evaluate(lowering, group.nodes):
             continue
         function, reason = find_lowering(group.head)
@@ -88,12 +97,25 @@ def simplified(graph: Graph, weights: WeightCache) -> Graph:
     return graph
 
 
-def compile_graph(graph: Graph, options: Options, library: KernelLibrary, weights: WeightCache) -> CompiledProgram:
-    """A program for a graph whose shapes are all known."""
-    lowering = lower_graph(graph, options, library, weights)
+def compile_graph(
+    graph: Graph,
+    options: Options,
+    library: KernelLibrary,
+    weights: WeightCache,
+    external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm,
+) -> CompiledProgram:
+    """A program for a graph whose shapes are all known.
+
+    Args:
+        graph: what to compute.
+        options: what the session allows.
+        library: compiles and loads the kernels.
+        weights: keeps packed constants.
+        external_sgemm: see :class:`~lite_cpu.lowering.context.Lowering`.
+    """
+    lowering = lower_graph(graph, options, library, weights, external_sgemm)
     arena_bytes = plan_arena(lifetimes_of(lowering.steps))
-    kernels = list(dict.fromkeys(s.kernel for s in lowering.steps))
-    addresses = library.addresses(kernels)
+    addresses = library.addresses([s.kernel for s in lowering.steps])
     steps = [
         Step(
             addresses[s.kernel],
@@ -109,7 +131,8 @@ def compile_graph(graph: Graph, options: Options, library: KernelLibrary, weight
     scratch_bytes = max((s.scratch_bytes for s in lowering.steps), default=0)
     program = Program(steps, arena_bytes, scratch_bytes, owners=[library, *constants])
     infos = tuple(StepInfo(s.label, s.nodes, s.flops, s.bytes) for s in lowering.steps)
-    return CompiledProgram(program, infos, tuple(lowering.faults), library.identity, partial(library.images, kernels))
+    images = partial(library.images, list(addresses))
+    return CompiledProgram(program, infos, tuple(lowering.faults), library.identity, images)
 
 
 def _evaluate(lowering: Lowering, nodes: list[Node]) -> bool:

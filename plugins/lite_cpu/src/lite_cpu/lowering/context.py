@@ -13,6 +13,7 @@ from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, Value
 from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.elementwise import Elementwise, collapse
 from lite_cpu.kernels.gemm import gemm_tile, pack_panels
@@ -67,6 +68,8 @@ class Lowering:
         machine: the processor to emit for.
         options: what the session allows.
         weights: packed constants, shared by all plans of the process.
+        external_sgemm: tells the matrix product of another library that is faster for large ones, if there is one;
+            to be asked only when one is to be lowered.
         steps: the steps so far.
         faults: what may turn out wrong in a run, as messages: ``{}`` takes the number that a kernel found.
     """
@@ -75,12 +78,13 @@ class Lowering:
     machine: Machine
     options: Options
     weights: WeightCache
+    external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm
     steps: list[PlannedStep] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     _known: dict[Value, Array] = field(default_factory=dict)
     _targets: dict[Value, Tensor] = field(default_factory=dict)
-    _current: tuple[Node, ...] = ()
+    _names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for i, value in enumerate(self.graph.inputs):
@@ -215,7 +219,6 @@ class Lowering:
     ) -> None:
         """Call a kernel on work items 0 to ``tasks``, at least ``grain`` at a time."""
         if tasks:
-            names = tuple(n.name or n.op for n in self._current)
             label = label or kernel.symbol
             self.steps.append(
                 PlannedStep(
@@ -226,7 +229,7 @@ class Lowering:
                     grain,
                     flops,
                     label,
-                    names,
+                    self._names,
                     scratch_bytes,
                     tuple(overwrites),
                 )
@@ -273,9 +276,10 @@ class Lowering:
 
     def lower(self, group: Group, function: Callable[[Lowering, Group], None]) -> None:
         """Emit the steps of a group."""
-        self._current = (*(group.producer.nodes if group.producer else ()), *group.nodes)
+        nodes = (*(group.producer.nodes if group.producer else ()), *group.nodes)
+        self._names = tuple([n.name or n.op for n in nodes])
         function(self, group)
-        self._current = ()
+        self._names = ()
 
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
         """What element-wise ``nodes`` do to ``start``, and the values they read beside it, in operand order."""

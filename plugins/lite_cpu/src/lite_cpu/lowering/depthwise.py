@@ -45,10 +45,11 @@ def is_depthwise(lowering: Lowering, group: Group, window: Window) -> bool:
 
 def reserve_spaced_images(lowering: Lowering) -> None:
     """Before anything is lowered: images that only depthwise convolutions read get pixels that share no cache sets."""
-    consumers = lowering.graph.consumers()
-    for node in lowering.graph.nodes:
-        x = node.inputs[0] if _reads_depthwise(node) else None
-        if x is None or len(x.shape) != 4 or lowering.is_reserved(x) or not all(map(_reads_depthwise, consumers[x])):
+    nodes = lowering.graph.nodes
+    images = dict.fromkeys(node.inputs[0] for node in nodes if _reads_depthwise(node))
+    read_otherwise = {value for node in nodes if not _reads_depthwise(node) for value in node.used()}
+    for x in images:
+        if x is None or len(x.shape) != 4 or lowering.is_reserved(x) or x in read_otherwise:
             continue
         batch, channels, height, width = x.shape
         if channels * x.dtype.itemsize % _SET_BYTES == 0:

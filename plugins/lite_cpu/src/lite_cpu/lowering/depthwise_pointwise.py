@@ -25,14 +25,16 @@ def worth_fusing(lowering: Lowering, first: Group, second: Group) -> bool:
     """
     if not (_is_convolution_of_images(first.head) and _is_convolution_of_images(second.head)):
         return False
+    batch, channels, rows, columns = first.output.shape
+    between = batch * channels * rows * columns * first.output.dtype.itemsize
+    if between <= lowering.machine.l2_bytes // 2:
+        return False
     pointwise = window_of(second.head)
     if not pointwise.is_pointwise or pointwise.strides != (1, 1) or pointwise.groups != 1:
         return False
     if any(v is not None and lowering.known(v) is None for v in second.head.inputs[1:]):
         return False
-    batch, channels, rows, columns = first.output.shape
-    between = batch * channels * rows * columns * first.output.dtype.itemsize
-    return is_depthwise(lowering, first, window_of(first.head)) and between > lowering.machine.l2_bytes // 2
+    return is_depthwise(lowering, first, window_of(first.head))
 
 
 def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> None:

@@ -6,12 +6,12 @@ lowering function can run the one that makes a tensor inside of the one that rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from lite_core.ir import Graph, Node, Value
 
-__all__ = ["Group", "absorb_producers", "group_nodes"]
+__all__ = ["Group", "absorb_producers", "count_uses", "group_nodes"]
 
 
 #: Longer runs gain nothing and need more registers than there are.
@@ -47,15 +47,20 @@ class Group:
 
 
 def group_nodes(
-    graph: Graph, elementwise: Set[Node], takes_epilogue: Callable[[Node], bool]
+    graph: Graph, uses: Mapping[Value, int], elementwise: Set[Node], takes_epilogue: Callable[[Node], bool]
 ) -> list[Group]:
     """Groups of a graph's nodes in an order in which they can run.
 
     An element-wise node joins the group that makes one of its operands when nothing else uses that operand and it
     has the shape of the node's result. Where several would do, the latest one takes it: a residual addition goes
     to the convolution that is computed last.
+
+    Args:
+        graph: whose nodes they are.
+        uses: how often each value is read, from :func:`count_uses`.
+        elementwise: the nodes that can be part of a chain.
+        takes_epilogue: whether an operator's step can do what follows it, too.
     """
-    uses = _count_uses(graph)
     group_of: dict[Value, Group] = {}
     groups: list[Group] = []
     for position, node in enumerate(graph.nodes):
@@ -85,15 +90,16 @@ def group_nodes(
     return groups
 
 
-def absorb_producers(graph: Graph, groups: list[Group], fits: Callable[[Group, Group], bool]) -> list[Group]:
+def absorb_producers(
+    groups: list[Group], uses: Mapping[Value, int], fits: Callable[[Group, Group], bool]
+) -> list[Group]:
     """Second stage: the groups that are left when some run inside of the only group that reads what they make.
 
     Args:
-        graph: whose nodes the groups are.
         groups: from :func:`group_nodes`.
+        uses: how often each value is read, from :func:`count_uses`.
         fits: whether the first group, which makes the first input of the second one's head, should run inside of it.
     """
-    uses = _count_uses(graph)
     maker = {value: group for group in groups for value in group.nodes[-1].outputs[:1] if value is not None}
     absorbed: set[Group] = set()
     for group in groups:
@@ -105,7 +111,7 @@ def absorb_producers(graph: Graph, groups: list[Group], fits: Callable[[Group, G
     return [group for group in groups if group not in absorbed]
 
 
-def _count_uses(graph: Graph) -> dict[Value, int]:
+def count_uses(graph: Graph) -> dict[Value, int]:
     """How often each value is read; the outputs of the graph are read once more."""
     uses: dict[Value, int] = {}
     for node in graph.nodes:

@@ -13,6 +13,7 @@ from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.plain_matmul import PlainMatMul
 from lite_cpu.lowering.attention import AttentionGroup, attention
 from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.external import external_product
 from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.narrow_weights import stored_weights
 from lite_cpu.lowering.packing import pack_at_run_time, pack_constant
@@ -51,6 +52,8 @@ def matmul(lowering: Lowering, group: Group) -> None:
         plain_matmul(lowering, group)
         return
     a = _as_matrix(lowering.tensor(left), 0)
+    if external_product(lowering, group, a, right):
+        return
     array = lowering.known(right)
     if array is None:
         panels = panels_at_run_time(lowering, _as_matrix(lowering.tensor(right), 1))
@@ -77,6 +80,11 @@ def gemm(lowering: Lowering, group: Group) -> None:
     if attributes["transA"]:
         a = a.permute((1, 0))
     rows, columns = result.shape
+    if external_product(
+        lowering, group, a, right, transposed=transposed,
+        before=lambda: _scaled_sum(lowering, alpha, beta, addend, (rows, columns)),
+    ):  # fmt: skip
+        return
     array = lowering.known(right)
     if array is None:
         b = lowering.tensor(right)

@@ -26,8 +26,8 @@ Array = np.ndarray[Any, Any]
 #: and AVX-512, to 56x56x64, 28x28x128, 14x14x256 and 7x7x512.
 _TRANSFORM = 14  # one element of the transformed input or of the products: computed, stored and loaded
 #: One weight: fetched, for a few rows from beyond the second-level cache, which alone measured as 5, and held in
-#: memory, of which F(4x4) takes four times the original. At 13, 7x7x512 is computed by F(2x2): resnet18 takes 63 MB less
-#: and 7 % longer with one thread, resnet50 42 MB less and 1 % longer; no other measured layer changes.
+#: memory, of which F(4x4) takes four times the original. At 13, 7x7x512 is computed by F(2x2): resnet18 takes 63 MB
+#: less and 7 % longer with one thread, resnet50 42 MB less and 1 % longer; no other measured layer changes.
 _WEIGHT = 13
 
 #: Smaller gains than this are not worth the rounding errors and the larger weights.

@@ -252,7 +252,7 @@ class RestoresAnything(WrongBackend):
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         return SavedExecutable(part, right)
 
-    def restore(self, blob: bytes, part: Partition, device: Device, options: Options) -> Executable | Stale:
+    def restore(self, blob: memoryview, part: Partition, device: Device, options: Options) -> Executable | Stale:
         return SavedExecutable(part, right)
 
 

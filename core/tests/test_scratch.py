@@ -24,7 +24,7 @@ def address(buffer: Buffer) -> int:
 
 @pytest.mark.parametrize("size", [1, 63, 64, 1000, 5_000_001])
 def test_scratch_is_as_large_as_asked_for_and_aligned(size: int) -> None:
-    buffer = ScratchPool().take(HostMemory(), size).buffer
+    buffer = ScratchPool().take(HostMemory(), size).at(0, size)
     assert buffer.data.shape == buffer.type.shape == (size,)
     assert address(buffer) % 64 == 0
     buffer.data[:] = 1
@@ -37,8 +37,8 @@ def test_a_block_serves_smaller_runs_and_makes_way_for_larger_ones() -> None:
     for size in (1000, 10, 700, 1000):
         again = pool.take(memory, size)
         assert again is block
-        assert again.buffer.data.shape == (size,)
-        assert address(again.buffer) % 64 == 0
+        assert again.at(0, size).data.shape == (size,)
+        assert address(again.at(0, size)) % 64 == 0
         pool.give_back(again)
     larger = pool.take(memory, 1001)
     assert larger is not block
@@ -68,7 +68,7 @@ def test_memory_without_views_gives_blocks_of_the_very_size() -> None:
     assert pool.take(HostMemory(), 100) is not block
     assert pool.take(elsewhere, 100) is block
     pool.give_back(block)
-    assert len(pool.take(elsewhere, 50).buffer.data) == 50
+    assert len(pool.take(elsewhere, 50).at(0, 50).data) == 50
 
 
 class Backend:
@@ -149,7 +149,7 @@ def test_memory_of_a_run_that_failed_is_not_used_again() -> None:
     pool.take = lambda memory, size: taken.append(take(memory, size)) or taken[-1]  # type: ignore[method-assign]
     backend = Backend(during=lambda: 1 / 0)
     session = session_of(backend)
-    session._scratch = pool
+    session._planner.pool = pool
     with pytest.raises(ExecutionError, match="ZeroDivisionError"):
         session.run({"x": np.zeros((2, 3), np.float32)})
     backend.during = lambda: None

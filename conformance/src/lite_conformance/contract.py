@@ -305,17 +305,18 @@ def _saved(context: Context, compiled: Compiled) -> bytes:
     if not hasattr(context.subject.backend, "restore"):
         raise Failure("the executable has save(), but the backend no restore()")
     with backend_call("save()"):
-        blob = save()
-    if not isinstance(blob, bytes):
-        raise Failure(f"save() must give bytes, gave {type(blob).__name__}")
-    return blob
+        saved = save()
+    pieces = [saved] if isinstance(saved, bytes) else saved
+    if not isinstance(pieces, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in pieces):
+        raise Failure(f"save() must give bytes, or a sequence of bytes and memoryviews, gave {type(saved).__name__}")
+    return b"".join(pieces)
 
 
 def _restore(context: Context, compiled: Compiled, blob: bytes) -> Executable | Stale:
     restore = context.subject.backend.restore  # type: ignore[attr-defined]  # optional in the contract
     with backend_call("restore(), which must answer Stale(reason),"):
         answer: Executable | Stale = restore(
-            blob, Partition("restored", compiled.graph), context.subject.device, Options()
+            memoryview(blob), Partition("restored", compiled.graph), context.subject.device, Options()
         )
     if isinstance(answer, Stale) and not answer.reason:
         raise Failure("restore() answered Stale without a reason")

@@ -20,6 +20,7 @@ from lite_core.log import configure_from_environment
 if TYPE_CHECKING:
     from lite_core.backend import API_VERSION, Device, No, Unavailable, Yes
     from lite_core.builder import GraphBuilder
+    from lite_core.conversion import ConversionError, ConversionReport, convert
     from lite_core.errors import (
         BackendUnavailableError,
         ExecutionError,
@@ -42,6 +43,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "API_VERSION": "backend",
     "BackendUnavailableError": "errors",
+    "ConversionError": "conversion",
+    "ConversionReport": "conversion",
     "DType": "ir",
     "Device": "backend",
     "ExecutionError": "errors",
@@ -61,6 +64,7 @@ _HOMES = {
     "Unavailable": "backend",
     "UnsupportedOperatorError": "errors",
     "Yes": "backend",
+    "convert": "conversion",
     "hookimpl": "plugins",
     "load": "session",
     "read_model": "formats",
@@ -69,6 +73,8 @@ _HOMES = {
 __all__ = [
     "API_VERSION",
     "BackendUnavailableError",
+    "ConversionError",
+    "ConversionReport",
     "DType",
     "Device",
     "ExecutionError",
@@ -89,6 +95,7 @@ __all__ = [
     "UnsupportedOperatorError",
     "Yes",
     "__version__",
+    "convert",
     "hookimpl",
     "load",
     "read_model",

@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from lite_core.arena import Interval
 from lite_core.errors import ExecutionError
 from lite_core.ir import Graph, Node, TensorType, evaluate_shape
 
@@ -28,6 +29,7 @@ __all__ = [
     "HostMemory",
     "KernelTime",
     "Memory",
+    "MemoryUse",
     "No",
     "Options",
     "Partition",
@@ -56,6 +58,12 @@ class Device:
         name: what a person would call it, for example the processor's model.
         score: the higher, the sooner ``backend="auto"`` takes it. ``host`` has 0.
         details: anything worth showing: driver version, memory, instruction sets.
+        flops: floating-point operations it can do in a second, all its processors together; 0 where nobody knows.
+        bandwidth: bytes it can read or write in its memory in a second; 0 where nobody knows.
+        launch_seconds: what running one more kernel costs beside its work.
+
+    From ``flops``, ``bandwidth`` and ``launch_seconds`` the scheduler estimates what a node costs there, to weigh it
+    against copies between memory spaces. Of a device without the first two nothing is taken away for its cost.
     """
 
     backend: str
@@ -63,6 +71,9 @@ class Device:
     name: str = ""
     score: float = 1.0
     details: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    flops: float = 0.0
+    bandwidth: float = 0.0
+    launch_seconds: float = 0.0
 
     @property
     def label(self) -> str:
@@ -238,6 +249,23 @@ class KernelTime:
     peak_share: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """What the memory of a compiled partition is used for.
+
+    Attributes:
+        arena_bytes: size of the memory that tensors inside the partition share during a run.
+        intervals: what lies there, from which kernel to which; empty where nobody knows.
+        scratch_bytes: what kernels work in beside that, all threads together.
+        weight_bytes: constants as the kernels read them, packed ones as they are packed.
+    """
+
+    arena_bytes: int
+    intervals: tuple[Interval, ...]
+    scratch_bytes: int
+    weight_bytes: int
+
+
 class Executable(Protocol):
     """A compiled partition. ``run`` may be called by several threads at once."""
 
@@ -257,7 +285,11 @@ class Executable(Protocol):
 
     # def run_profiled(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None)
     #     -> Sequence[KernelTime]: (optional) as run(), and says how long each kernel took, in the order they ran
-    # def save(self) -> bytes: (optional) what restore() takes
+    # def memory_use(self) -> MemoryUse: (optional) for `lite inspect --memory`
+    # def save(self) -> bytes | Sequence[bytes | memoryview]: (optional) what restore() takes, whole or in pieces that
+    #     are written one after another
+    # def constants_read(self) -> Collection[str]: (optional) of a restored one, names of the constants of the
+    #     partition's graph that runs still read; their checksums are verified, the others' are not. All when omitted
 
 
 @runtime_checkable
@@ -279,8 +311,16 @@ class Backend(Protocol):
         ...
 
     # def memory(self, device: Device) -> Memory: (optional) where tensors live; main memory when omitted
-    # def restore(self, blob: bytes, part: Partition, device: Device, options: Options)
-    #     -> Executable | Stale: (optional) as compile(), from what Executable.save() gave
+    # def target(self) -> Device: (optional) the device to prepare models for where probe() finds none, so that a
+    #     model can be converted on one machine for another
+    # def compatibility(self, device: Device, options: Options) -> str: (optional) what must be the same for saved
+    #     state to be used: driver, instruction set, version of the code; a model file records it and compares it
+    #     before restore()
+    # def restore(self, blob: memoryview, part: Partition, device: Device, options: Options)
+    #     -> Executable | Stale: (optional) as compile(), from what Executable.save() gave. The blob is read-only,
+    #     begins at a multiple of 64 and is usually mapped from the model file: what refers to it keeps it mapped. The
+    #     types of the partition's inputs and outputs are those of the signature; those between may still have symbolic
+    #     dimensions
     # def report(self) -> Sequence[str]: (optional) lines for `lite doctor`: what it looked for, where, what it chose
 
 

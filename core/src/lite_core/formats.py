@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from lite_core import __version__
+from lite_core.container import LITE_FORMAT
 from lite_core.errors import InputError, LiteError, ModelFormatError
 from lite_core.ir import Graph
 from lite_core.plugins import PluginHost, PluginRecord, default_host
@@ -23,9 +25,13 @@ _KNOWN_ELSEWHERE = {
 }
 
 
+# Who speaks in messages about Lite's own files; it needs no plugin.
+_BUILTIN = PluginRecord("lite", "lite-core", __version__, "lite_core.container", stage="ready")
+
+
 @runtime_checkable
 class Format(Protocol):
-    """A model format, given by a plugin's ``lite_formats`` hook.
+    """A model format: Lite's own, or one given by a plugin's ``lite_formats`` hook.
 
     ``sniff`` looks at the content, reads a few kilobytes at most and never raises. ``read`` raises
     ModelFormatError for a damaged file and UnsupportedOperatorError, once, with every operator that
@@ -49,7 +55,7 @@ class Format(Protocol):
 
 
 def read_model(path: str | os.PathLike[str], *, host: PluginHost | None = None, **options: Any) -> Graph:
-    """Read a model of any format that an installed plugin reads.
+    """Read a model: a ``.lite`` file, or any format that an installed plugin reads.
 
     Args:
         path: a file, or a folder that holds a model.
@@ -62,14 +68,17 @@ def read_model(path: str | os.PathLike[str], *, host: PluginHost | None = None, 
     """
     host = host or default_host()
     file = Path(path)
-    readers: list[Format] = [item for _, item in host.ask("lite_formats")]
+    if LITE_FORMAT.sniff(file):
+        return _read(_BUILTIN, LITE_FORMAT, file, options)  # without loading a plugin, which takes time
+    offered: list[tuple[PluginRecord, Any]] = [*host.ask("lite_formats"), (_BUILTIN, LITE_FORMAT)]
+    readers = [reader for _, reader in offered]
     # A stem such as "inference" stands for inference.pdmodel beside inference.pdiparams.
     candidates = [file] if file.exists() else [file.with_name(file.name + s) for r in readers for s in r.suffixes]
     candidates = [c for c in candidates if c.exists()]
     if not candidates:
         raise ModelFormatError(f"model {str(path)!r}: there is no such file or folder; {_neighbours(file)}")
     for candidate in candidates:
-        for record, reader in host.ask("lite_formats"):
+        for record, reader in offered:
             if _recognises(host, record, reader, candidate):
                 return _read(record, reader, candidate, options)
     raise ModelFormatError(f"model {str(path)!r} is {_describe(candidates[0])}; {_installed(host, readers)}")
@@ -83,7 +92,7 @@ def _recognises(host: PluginHost, record: PluginRecord, reader: Format, path: Pa
         return False
 
 
-def _read(record: PluginRecord, reader: Format, path: Path, options: dict[str, Any]) -> Graph:
+def _read(record: PluginRecord, reader: Any, path: Path, options: dict[str, Any]) -> Graph:
     parameters = inspect.signature(reader.read).parameters
     named = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
     if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
@@ -108,10 +117,9 @@ def _read(record: PluginRecord, reader: Format, path: Path, options: dict[str, A
 def _installed(host: PluginHost, readers: list[Format]) -> str:
     failed = [r.label for r in host.records() if r.failed]
     broken = f" Plugins that failed to load: {', '.join(failed)}; see `lite doctor`." if failed else ""
-    if not readers:
-        return f"no installed plugin reads model files. `pip install lite-paddle` reads Paddle's.{broken}"
     known = "; ".join(f"{r.name} reads {', '.join(r.suffixes)}" for r in readers)
-    return f"no installed plugin recognises it ({known}).{broken}"
+    more = "" if len(readers) > 1 else " `pip install lite-paddle` reads Paddle's models."
+    return f"no installed plugin recognises it ({known}).{more}{broken}"
 
 
 def _neighbours(path: Path) -> str:

@@ -10,24 +10,33 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from lite_core import ops, passes
 from lite_core.arguments import check_out, check_shapes, overlapping, ready_arrays, to_arrays
 from lite_core.backend import Options
-from lite_core.errors import GraphError, InputError
-from lite_core.formats import read_model
+from lite_core.container import LITE_FORMAT, ModelFile
+from lite_core.errors import GraphError, InputError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import Graph, TensorType
-from lite_core.ops.infer import infer_graph
-from lite_core.plugins import PluginHost, available_backends, default_host, left_out_backends
-from lite_core.schedule import NodeAssignment, Plan, RunProfile, place, select_devices
+from lite_core.plugins import PluginHost, available_backends, backend_sources, default_host, left_out_backends
+from lite_core.prepared import Prepared
+from lite_core.schedule import (
+    CompileError,
+    NodeAssignment,
+    Plan,
+    RunProfile,
+    place,
+    select_devices,
+)
 from lite_core.schedule.plan import copy_into
+from lite_core.schedule.planner import Planner
 from lite_core.schedule.scratch import ScratchPool
 
-__all__ = ["Binding", "RunProfile", "Session", "load"]
+__all__ = ["Binding", "PlanStatistics", "RunProfile", "Session", "load"]
 
 logger = logging.getLogger("lite.session")
 
@@ -47,15 +56,16 @@ def load(
     fallback: str = "host",
     placement: Mapping[str, str] | None = None,
     optimize: bool = True,
+    plans: int = _MOST_PLANS,
     plugins: PluginHost | None = None,
     **options: Any,
 ) -> Session:
     """Load a model and prepare it for running.
 
     Args:
-        model: a file or folder that an installed plugin reads, or a graph.
-        backend: ``"auto"`` takes the best device for each node; a name such as ``"x86"`` or
-            ``"opencl:1"``, or several in order of preference, uses these only (and ``host`` for what
+        model: a .lite file, a file or folder that an installed plugin reads, or a graph.
+        backend: ``"auto"`` takes the best device for each node, of those that a .lite file was made for; a name such
+            as ``"x86"`` or ``"opencl:1"``, or several in order of preference, uses these only (and ``host`` for what
             they cannot run). From outside, ``LITE_BACKEND`` overrides it, and ``LITE_BACKENDS`` names
             the backends that may be used at all.
         threads: how many threads the backends may use; all processors when omitted.
@@ -63,12 +73,13 @@ def load(
         exact: forbid algorithms that trade accuracy for speed, such as Winograd's convolution.
         fallback: ``"never"`` forbids ``host`` to run what the named backends cannot.
         placement: node name pattern to backend, for nodes that must run there.
-        optimize: run the graph passes first.
+        optimize: run the graph passes first; those of a .lite file were run when it was made.
+        plans: how many plans, one for each set of input shapes, are kept at most.
         plugins: the plugins to use instead of the installed ones, for tests.
         options: passed to the reader of the file, for example ``params=``.
 
     Raises:
-        ModelFormatError: the file is not a model that an installed plugin reads, or is damaged.
+        ModelFormatError: the file is not a model that can be read here, or is damaged.
         UnsupportedOperatorError: operators cannot be lowered or run; all are listed.
         BackendUnavailableError: a backend asked for by name cannot be used.
     """
@@ -77,16 +88,28 @@ def load(
     if isinstance(model, Graph) and options:
         raise InputError(f"a graph takes no reader options, given: {', '.join(options)}")
     with _collector_paused():
+        file = None
+        if isinstance(model, Graph):
+            graph = model
+        elif LITE_FORMAT.sniff(Path(model)) and not options:
+            file = ModelFile.open(model)
+            graph = file.graph(verify=False)  # what a file has prepared may not need the constants
+        else:
+            from lite_core.formats import read_model  # not at the top: a .lite file needs no readers
+
+            graph = read_model(model, host=plugins, **options)
         return Session(
-            model if isinstance(model, Graph) else read_model(model, host=plugins, **options),
+            graph,
             backend=backend,
             threads=threads,
             precision=precision,
             exact=exact,
             fallback=fallback,
             placement=placement,
-            run_passes=optimize,
+            run_passes=optimize and not (file is not None and file.optimized),
+            plans=plans,
             plugins=plugins,
+            file=file,
         )
 
 
@@ -119,32 +142,65 @@ class Session:
         fallback: str = "host",
         placement: Mapping[str, str] | None = None,
         run_passes: bool = True,
+        plans: int = _MOST_PLANS,
         plugins: PluginHost | None = None,
+        file: ModelFile | None = None,
     ) -> None:
         if precision not in _PRECISIONS:
             raise InputError(f"precision must be one of {', '.join(_PRECISIONS)}, is {precision!r}")
-        if threads is not None and (not isinstance(threads, int) or threads < 1):
-            raise InputError(f"threads must be a whole number, at least 1, is {threads!r}")
+        for name, number in (("threads", threads), ("plans", plans)):
+            if number is not None and (not isinstance(number, int) or number < 1):
+                raise InputError(f"{name} must be a whole number, at least 1, is {number!r}")
         host = plugins or default_host()
         self._options = Options(threads or os.cpu_count() or 1, precision, exact)
-        ops.verify(graph)
         self._selection = select_devices(
-            backend, available_backends(host), fallback=fallback, left_out=left_out_backends(host)
+            backend,
+            available_backends(host),
+            fallback=fallback,
+            left_out=left_out_backends(host),
+            targets=[] if file is None else [record.backend for record in file.targets],
         )
-        extra = [item for _, item in host.ask("lite_passes")]
-        self.graph = passes.optimize(graph, extra=extra)[0] if run_passes else graph.copy()
-        _align_constants(self.graph)
-        infer_graph(self.graph)
-        self._placement = place(self.graph, self._selection.candidates, placement)
+        candidates = self._selection.candidates
+        self._notes: list[str] = []
+        self._pins = dict(placement or {})
+        self._from_file: Prepared | None = None
+        if file is not None:
+            if not self._pins:
+                self._from_file = Prepared.find(file, candidates, self._options, backend_sources(host), self._notes)
+            if self._from_file is None:
+                _check_operators(graph, file)
+                file.verify_constants(graph.every_constant())
+        self.graph = graph if self._from_file else self._ready(graph, host, run_passes, file is None)
+        self._placement = (
+            self._from_file.placement(self.graph) if self._from_file else place(self.graph, candidates, self._pins)
+        )
+        self._latest = self._placement
         self._plans: OrderedDict[_Signature, _PlanSlot] = OrderedDict()
+        self._most_plans = plans
+        self._hits = self._misses = self._evictions = 0
         self._lock = threading.Lock()
-        self._scratch = ScratchPool()
+        self._planner = Planner(self._selection, self._pins, self._options, ScratchPool(), self._notes)
         self.inputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.inputs})
         self.outputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.outputs})
         self._wanted = [(v.name, v.dtype.numpy) for v in self.graph.inputs]
         self._output_names = [v.name for v in self.graph.outputs]  # a value may be given out twice
         #: The profile of the last run with ``profile=``, whichever thread it was on.
         self.last_profile: RunProfile | None = None
+
+    @staticmethod
+    def _ready(graph: Graph, host: PluginHost, run_passes: bool, copy: bool) -> Graph:
+        """The graph checked, optimized where that is wanted, every type inferred."""
+        from lite_core import ops, passes  # not at the top: what a file has prepared needs neither
+        from lite_core.ops.infer import infer_graph
+
+        ops.verify(graph)
+        if run_passes:
+            graph = passes.optimize(graph, extra=[item for _, item in host.ask("lite_passes")])[0]
+        elif copy:
+            graph = graph.copy()
+        _align_constants(graph)
+        infer_graph(graph)
+        return graph
 
     # **** running ****
 
@@ -186,7 +242,15 @@ class Session:
         Raises:
             InputError: a shape is missing or does not fit.
         """
-        self._plan(tuple(check_shapes(self.graph.name, self.graph.inputs, shapes or {}).values()))
+        self.plan(shapes)
+
+    def plan(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Plan:
+        """The plan for input shapes, made if need be: as text it lists the partitions, the copies and the arenas.
+
+        Args:
+            shapes: as for :meth:`prepare`.
+        """
+        return self._plan(tuple(check_shapes(self.graph.name, self.graph.inputs, shapes or {}).values()))
 
     def bind(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None) -> Binding:
         """Tie arrays to inputs and outputs once, to run without copies again and again.
@@ -200,13 +264,22 @@ class Session:
     # **** looking ****
 
     def assignment(self) -> tuple[NodeAssignment, ...]:
-        """Which node runs where, and why not on a preferred device."""
-        return self._placement.assignments
+        """Which node runs where, and why not on a preferred device: of the plan that was made last.
+
+        Before there is one, where the nodes would go if copies cost nothing.
+        """
+        return self._latest.everywhere
 
     @property
     def selection_log(self) -> tuple[str, ...]:
-        """One line for each backend that was considered."""
-        return self._selection.log
+        """One line for each backend that was considered, and for what a model file has prepared."""
+        return (*self._selection.log, *dict.fromkeys(self._notes))
+
+    @property
+    def plan_statistics(self) -> PlanStatistics:
+        """How often a run found a plan for its input shapes."""
+        with self._lock:
+            return PlanStatistics(self._hits, self._misses, self._evictions, len(self._plans), self._most_plans)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -215,7 +288,7 @@ class Session:
 
     def _counts(self) -> Counter[str]:
         """How many nodes each device runs."""
-        return Counter(a.device for a in self._placement.assignments)
+        return Counter(a.device for a in self.assignment())
 
     def describe(self) -> str:
         """The session in words: inputs, outputs, devices and how many nodes each runs, and why."""
@@ -223,7 +296,7 @@ class Session:
         lines += [f"  input  {name}: {type_}" for name, type_ in self.inputs.items()]
         lines += [f"  output {name}: {type_}" for name, type_ in self.outputs.items()]
         lines += [f"  {count} node(s) on {label}" for label, count in self._counts().items()]
-        refused = Counter((a.device, label, why) for a in self._placement.assignments for label, why in a.refusals)
+        refused = Counter((a.device, label, why) for a in self.assignment() for label, why in a.refusals)
         lines += [
             f"  {count} node(s) on {device}, not {label}: {why}" for (device, label, why), count in refused.items()
         ]
@@ -279,9 +352,10 @@ class Session:
         """The plan for a signature where there is one already."""
         with self._lock:
             slot = self._plans.get(signature)
-            if slot is None:
+            if slot is None or slot.plan is None:
                 return None
             self._plans.move_to_end(signature)
+            self._hits += 1
         return slot.plan
 
     def _plan(self, signature: _Signature) -> Plan:
@@ -292,24 +366,96 @@ class Session:
         with self._lock:
             slot = self._plans.setdefault(signature, _PlanSlot())
             self._plans.move_to_end(signature)
-            while len(self._plans) > _MOST_PLANS:
+            while len(self._plans) > self._most_plans:
                 self._plans.popitem(last=False)
+                self._evictions += 1
         with slot.lock:
+            found = slot.plan is not None
             if slot.plan is None:
                 slot.plan = self._make_plan(signature)
+            with self._lock:
+                self._hits += found
+                self._misses += not found
             return slot.plan
 
     def _make_plan(self, signature: _Signature) -> Plan:
         start = time.perf_counter()
+        plan = self._restored_plan(signature) or self._new_plan(signature)
+        self._latest = plan.placement
+        logger.debug("planned for %s in %.1f ms\n%s", list(signature), (time.perf_counter() - start) * 1e3, plan)
+        return plan
+
+    def _restored_plan(self, signature: _Signature) -> Plan | None:
+        """The plan that the model's file has for these shapes."""
+        if self._from_file is None:
+            return None
+        record = self._from_file.plan_record(dict(zip(self.inputs, signature)))
+        if record is None:
+            return None
         graph = self.graph.copy()
+        for value, shape in zip(graph.inputs, signature):
+            value.type = value.type.with_shape(shape)
+        try:
+            return self._from_file.restore(
+                record, graph, lambda: self._infer(graph, signature), self._planner, self._options, self._notes
+            )
+        except CompileError as error:
+            self._notes.append(str(error))
+            return None
+
+    def _new_plan(self, signature: _Signature) -> Plan:
+        graph = self.graph.copy()
+        self._infer(graph, signature)
+        return self._planner.plan(graph, self._placement)
+
+    def _infer(self, graph: Graph, signature: _Signature) -> None:
+        from lite_core.ops.infer import infer_graph
+
         try:
             infer_graph(graph, {n: t.with_shape(shape) for (n, t), shape in zip(self.inputs.items(), signature)})
         except GraphError as error:
             listed = ", ".join(f"{n}={list(shape)}" for n, shape in zip(self.inputs, signature))
             raise InputError(f"the model does not accept the input shapes {listed}: {error}") from None
-        plan = Plan(graph, self._placement, self._options, self._scratch)
-        logger.debug("planned for %s in %.1f ms", list(signature), (time.perf_counter() - start) * 1e3)
-        return plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStatistics:
+    """How a session's plans were used.
+
+    Attributes:
+        hits: runs that found a plan for the shapes of their inputs.
+        misses: plans that had to be made.
+        evictions: plans that made way for others.
+        plans: how many there are now.
+        capacity: how many there are at most.
+    """
+
+    hits: int
+    misses: int
+    evictions: int
+    plans: int
+    capacity: int
+
+
+def _check_operators(graph: Graph, file: ModelFile) -> None:
+    """Say at once which operators of a model file this version does not have.
+
+    Raises:
+        UnsupportedOperatorError: there are some.
+    """
+    from lite_core import __version__, ops
+
+    unknown: dict[str, list[str]] = {}
+    for scope in graph.walk():
+        for node in scope.nodes:
+            if ops.find(node.op, node.domain) is None:
+                unknown.setdefault(node.qualified_op, []).append(node.name)
+    if unknown:
+        why = f"the file was written by {file.producer}; lite-core {__version__} has no such operator"
+        cure = "pip install --upgrade lite-core, and the plugin that brings the operator, if one does"
+        raise UnsupportedOperatorError(
+            f"model {str(file.path)!r}", [OperatorProblem(op, why, tuple(nodes), cure) for op, nodes in unknown.items()]
+        )
 
 
 def _align_constants(graph: Graph) -> None:

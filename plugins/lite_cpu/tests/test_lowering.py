@@ -1,4 +1,4 @@
-"""What no single operator is to blame for: values known before the run, operands that are only types, saved kernels."""
+"""What no single operator is to blame for: values known before the run, operands that are only types."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from agreement import MACHINES, Array, normal
-from levels import backend_for, run_on
+from levels import run_on
 
 from lite_core import GraphBuilder
-from lite_core.backend import Device, Options, Partition, Stale
 from lite_core.ir import DType, Graph
 from lite_core.ops.evaluate import evaluate_graph
 from lite_cpu.machine import Machine
-
-DEVICE = Device("level")
 
 
 def assert_agrees(machine: Machine, graph: Graph, inputs: Mapping[str, Array]) -> None:
@@ -45,18 +42,3 @@ def test_the_shape_of_what_castlike_resembles_does_not_matter(machine: Machine) 
     whole = b.add("CastLike", [b.add("Neg", [x]), b.add("Abs", [like])])
     b.output(b.add("Relu", [whole]))
     assert_agrees(machine, b.build(), {"x": normal(3, 2), "like": np.ones((3, 2, 2), np.int32)})
-
-
-@MACHINES
-def test_kernels_are_restored_for_the_partition_that_they_were_saved_for(machine: Machine) -> None:
-    backend = backend_for(machine)
-
-    def partition(op: str) -> Partition:
-        b = GraphBuilder(op)
-        b.output(b.add(op, [b.input("x", "float32", [5, 7])]))
-        return Partition(op, b.build())
-
-    saved = {op: backend.compile(partition(op), DEVICE, Options()).save() for op in ("Exp", "Sqrt")}  # type: ignore[attr-defined]
-    assert not isinstance(backend.restore(saved["Exp"], partition("Exp"), DEVICE, Options()), Stale)
-    answer = backend.restore(saved["Sqrt"], partition("Exp"), DEVICE, Options())
-    assert answer == Stale("the saved kernels are those of another partition")

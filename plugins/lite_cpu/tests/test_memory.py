@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from levels import backend_for, run_on, runnable_machines
+from saving import compiled, restored, saved
 
+from lite_core.arena import plan_arena
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
@@ -17,8 +19,9 @@ from lite_core.ops.evaluate import evaluate_graph
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.memory import Lifetime, least_bytes, lifetimes_of, plan_arena
+from lite_cpu.lowering.memory import Lifetime, lifetimes_of, place
 from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.machine import Machine
 from lite_cpu.tensors import Storage, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -141,23 +144,25 @@ def test_operands_that_lie_otherwise_keep_their_place() -> None:
 # **** the arena ****
 
 
-def test_pieces_that_are_alive_together_do_not_overlap() -> None:
-    draw = np.random.default_rng(0)
-    for _ in range(50):
-        lives = []
-        for _ in range(30):
-            first = int(draw.integers(0, 40))
-            lives.append(Lifetime([Storage(int(draw.integers(1, 9999)))], first, first + int(draw.integers(0, 9))))
-        total = plan_arena(lives)
-        assert least_bytes(lives) <= total
-        for i, a in enumerate(lives):
-            start = a.storages[0].offset
-            assert start % 64 == 0
-            assert start + a.bytes <= total
-            for b in lives[:i]:
-                other = b.storages[0].offset
-                apart = a.last < b.first or b.last < a.first
-                assert apart or start + a.bytes <= other or other + b.bytes <= start
+def test_storages_that_take_turns_lie_at_one_place_and_others_beside_them() -> None:
+    x, y, z = Storage(100), Storage(100), Storage(64)
+    assert place([Lifetime([x, y], 0, 3), Lifetime([z], 2, 4)]) == 192
+    assert x.offset == y.offset
+    assert sorted([x.offset, z.offset]) in ([0, 64], [0, 128])
+
+
+@machines
+def test_an_executable_tells_what_lies_in_its_arena_restored_or_not(machine: Machine) -> None:
+    b = GraphBuilder("chain")
+    x = b.input("x", "float32", (1, 8, 6, 6))
+    b.output(convolved(b, convolved(b, convolved(b, x, 16), 32), 4), "y")
+    graph = b.build()
+    executable = compiled(machine, graph, threads=2)
+    use = executable.memory_use()
+    assert use.arena_bytes == plan_arena(use.intervals).size == 4 * 36 * (16 + 32)
+    assert use.arena_bytes + use.scratch_bytes <= executable.scratch_bytes
+    assert use.weight_bytes >= 4 * (8 * 16 + 16 * 32 + 32 * 4)
+    assert restored(machine, saved(executable), graph, threads=2).memory_use() == use
 
 
 # **** any graph ****

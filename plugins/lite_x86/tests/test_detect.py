@@ -12,7 +12,7 @@ import pytest
 
 from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4
 from lite_x86 import detect
-from lite_x86.detect import Processor, cache_bytes, lacking, machine_of, parse_cpuinfo
+from lite_x86.detect import Processor, cache_bytes, clock_hertz, lacking, machine_of, parse_cpuinfo
 
 
 def processor(text: str, cache_bytes: dict[int, int] | None = None) -> Processor:
@@ -99,6 +99,17 @@ def test_cache_sizes_of_linux(tmp_path: Path) -> None:
 def test_unknown_cache_sizes(tmp_path: Path) -> None:
     assert cache_bytes(tmp_path / "nowhere") == {}
     assert Processor("", frozenset(), {}).caches == "unknown"
+
+
+def test_the_clock_is_the_highest_that_linux_tells(tmp_path: Path) -> None:
+    highest = tmp_path / "cpuinfo_max_freq"
+    present = cpuinfo.SKYLAKE_X.replace("flags\t", "cpu MHz\t\t: 3100.5\nflags\t")
+    assert clock_hertz(present, highest) == 3100.5e6
+    assert clock_hertz(present.replace("3100.5", "1200.0"), highest) == 2.5e9  # idle: the nominal one of its name
+    assert clock_hertz(cpuinfo.SKYLAKE_X, highest) == 2.5e9
+    assert clock_hertz(cpuinfo.ZEN_3, highest) == 0
+    highest.write_text("3800000\n")
+    assert clock_hertz(present, highest) == 3.8e9
 
 
 def test_cores_are_those_this_process_may_use() -> None:

@@ -34,10 +34,12 @@ __all__ = ["main"]
 _COMMANDS = {
     "backends": "Show the installed backends, their devices, and why one is missing",
     "check": "Tell whether a model can be read and run, and what is in the way",
+    "convert": "Convert a model into one .lite file for one or several targets",
     "doctor": "Show the environment, every plugin, and what is wrong with them",
     "inspect": "Print a model's graph, operators and inputs",
     "new-backend": "Write the package of a new backend, with kernels and tests",
     "ops": "List the operators of the opset, or describe one",
+    "opt": "Convert a model with the options of Paddle-Lite's opt",
     "run": "Run a model on arrays, images or random inputs",
 }
 
@@ -145,7 +147,9 @@ def _next(error: LiteError, arguments: list[str]) -> str:
         return "lite backends"
     if isinstance(error, UnsupportedOperatorError):
         return f"lite check {_model_in(arguments)}"
-    return f"lite inspect {_model_in(arguments)}" if isinstance(error, InputError) else "lite doctor"
+    if isinstance(error, InputError):
+        return f"lite inspect {_model_in(arguments)}"
+    return f"lite check {_model_in(arguments)} --targets NAME" if arguments[0] in ("convert", "opt") else "lite doctor"
 
 
 def _model_in(arguments: list[str]) -> str:

@@ -51,19 +51,21 @@ class ImageOptions:
         return ImageOptions(numbers(mean, "--mean"), deviations, bgr)
 
 
-def parse_shapes(types: Mapping[str, TensorType], texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """``NAME=1x3x224x224`` for each text, checked against the model's inputs."""
+def parse_shapes(
+    types: Mapping[str, TensorType], texts: Sequence[str], option: str = "--shape"
+) -> dict[str, tuple[int, ...]]:
+    """``NAME=1x3x224x224`` for each text, checked against the model's inputs; ``option`` is named in errors."""
     shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
-        name, value = _named(types, text, "--shape")
+        name, value = _named(types, text, option)
         try:
             shape = tuple(int(part) for part in value.replace(",", "x").split("x"))
         except ValueError:
-            raise click.BadParameter(f"a shape reads like 1x3x224x224, not {value!r}", param_hint="--shape") from None
+            raise click.BadParameter(f"a shape reads like 1x3x224x224, not {value!r}", param_hint=option) from None
         if min(shape) < 0:
-            raise click.BadParameter(f"a dimension cannot be negative, as in {value!r}", param_hint="--shape")
+            raise click.BadParameter(f"a dimension cannot be negative, as in {value!r}", param_hint=option)
         if not types[name].accepts(shape):
-            raise click.BadParameter(f"input {name} is {types[name]}, {value} does not fit", param_hint="--shape")
+            raise click.BadParameter(f"input {name} is {types[name]}, {value} does not fit", param_hint=option)
         shapes[name] = shape
     return shapes
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import click
 
 from lite_core.cli import print_json
-from lite_core.cli.common import console, json_option, model_argument, table
+from lite_core.cli.common import (
+    backend_option,
+    backends_of,
+    console,
+    json_option,
+    model_argument,
+    table,
+    threads_option,
+)
 from lite_core.formats import read_model
 from lite_core.ir import Graph, format_graph, graph_to_dict
 
@@ -16,9 +24,41 @@ from lite_core.ir import Graph, format_graph, graph_to_dict
 @click.option("--weights", is_flag=True, help="List the constants (weights), the largest first.")
 @click.option("--optimized", is_flag=True, help="Show the graph as it is run, after the optimization passes.")
 @click.option("--origins", is_flag=True, help="Show which operator of the file each node comes from.")
+@click.option("--memory", is_flag=True, help="Show the memory that running takes, and how well it is planned.")
+@click.option(
+    "--shape",
+    "-s",
+    "shapes",
+    multiple=True,
+    metavar="[NAME=]1x3x224x224",
+    help="With --memory: shape of the input NAME, where the model leaves it open. Repeatable.",
+)
+@backend_option
+@threads_option
 @json_option
-def command(model: str, only_ops: bool, weights: bool, optimized: bool, origins: bool, as_json: bool) -> None:
-    """Print the graph of MODEL, a file or a folder: inputs, outputs, nodes, types."""
+def command(
+    model: str,
+    only_ops: bool,
+    weights: bool,
+    optimized: bool,
+    origins: bool,
+    memory: bool,
+    shapes: tuple[str, ...],
+    backend: str,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Print the graph of MODEL, a file or a folder: inputs, outputs, nodes, types.
+
+    With --memory: what running it takes, on --backend with --threads.
+    """
+    if memory:
+        if only_ops or weights or optimized or origins:
+            raise click.UsageError("--memory shows no graph: leave out --ops, --weights, --optimized and --origins")
+        _show_memory(model, shapes, backend, threads, as_json)
+        return
+    if shapes or threads or backend != "auto":
+        raise click.UsageError("--shape, --backend and --threads say how a model is run: add --memory")
     graph = read_model(model)
     if optimized:
         from lite_core.passes import optimize
@@ -35,6 +75,26 @@ def command(model: str, only_ops: bool, weights: bool, optimized: bool, origins:
         table(("constant", "type", "KiB"), [(v.name, v.type, f"{a.nbytes / 1024:.1f}") for v, a in constants])
     else:
         console.print(format_graph(graph, origins=origins), markup=False)
+
+
+def _show_memory(model: str, shapes: tuple[str, ...], backend: str, threads: int | None, as_json: bool) -> None:
+    from lite_core.cli.inputs import parse_shapes
+    from lite_core.cli.memory import memory_report, print_memory_report
+    from lite_core.session import load
+
+    session = load(model, backend=backends_of(backend), threads=threads)
+    given = parse_shapes(session.inputs, shapes)
+    for name, type_ in session.inputs.items():
+        if name not in given and not type_.is_static:
+            raise click.UsageError(f"input {name} is {type_}: say its shape, as in --shape {name}=1x3x224x224")
+    plan = session.plan(given)
+    report = memory_report(plan)
+    if as_json:
+        inputs = {value.name: value.type.shape for value in plan.graph.inputs}
+        print_json({"model": model, "inputs": inputs, **report})
+        return
+    console.print(f"{model}: {', '.join(map(repr, plan.graph.inputs))}\n", markup=False)
+    print_memory_report(report)
 
 
 def _parameters(graph: Graph) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 import time
 import zipfile
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import click
 import numpy as np
 
-from lite_core.cli import print_json
+from lite_core.cli import EXIT_FAILURE, print_json
 from lite_core.cli.common import (
     backend_option,
     backends_of,
@@ -22,7 +24,9 @@ from lite_core.cli.common import (
     table,
     threads_option,
 )
+from lite_core.cli.fallback import Percentage, check_required
 from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_core.diagnostics import ConsistencyReport, check_consistency
 from lite_core.session import RunProfile, Session, load
 
 _TOP = 5
@@ -64,6 +68,20 @@ _TOP = 5
 @click.option("--save", "-o", type=click.Path(dir_okay=False), help="Write the outputs to this .npz file.")
 @click.option("--repeat", "-n", type=click.IntRange(1), default=1, show_default=True, help="How many times to run.")
 @click.option("--profile", "show_profile", is_flag=True, help="Show what each kernel took, in the last run.")
+@click.option(
+    "--verify",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Run N times in each of several sessions and threads, and fail if any output differs in any bit.",
+)
+@click.option("--require-backend", metavar="NAME", help="Fail when nodes run elsewhere than on this backend.")
+@click.option(
+    "--max-fallback",
+    type=Percentage(),
+    default="0%",
+    show_default=True,
+    help="With --require-backend: the share of nodes that may run elsewhere.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
 @backend_option
 @threads_option
@@ -78,11 +96,14 @@ def command(
     save: str | None,
     repeat: int,
     show_profile: bool,
+    verify: int | None,
+    require_backend: str | None,
+    max_fallback: float,
     seed: int,
     backend: str,
     threads: int | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Run MODEL, a file or a folder, and show its outputs, which backend ran it, and how long it took.
 
     Inputs that are not given are random numbers; say their shape with --shape where the model leaves it open.
@@ -91,12 +112,15 @@ def command(
         check_writable(save, "--save")
     image = ImageOptions.parse(mean, std, bgr)
     start = time.perf_counter()
-    session = load(model, backend=backends_of(backend), threads=threads)
+    make_session = partial(load, model, backend=backends_of(backend), threads=threads)
+    session = make_session()
     loading = time.perf_counter() - start
     arrays, sources = collect_inputs(session.inputs, inputs, parse_shapes(session.inputs, shapes), image, seed)
     start = time.perf_counter()
     session.prepare({name: array.shape for name, array in arrays.items()})
     loading += time.perf_counter() - start
+    if require_backend:
+        check_required(session, require_backend, max_fallback)
     times, profile, outputs = [], RunProfile(), {}
     for _ in range(repeat):
         profile = RunProfile()
@@ -104,9 +128,12 @@ def command(
         times.append(profile.seconds)
     if save:
         _save(save, outputs)
+    consistency = check_consistency(make_session, arrays, verify) if verify else None
+    code = 0 if consistency is None or consistency.ok else EXIT_FAILURE
     if as_json:
-        print_json(_as_dict(model, session, sources, outputs, loading, times, profile, save))
-        return
+        shown = _as_dict(model, session, sources, outputs, loading, times, profile, save)
+        print_json({**shown, "consistency": None if consistency is None else asdict(consistency)})
+        return code
     table(("input", "type", "from"), [(n, _type(a), sources[n]) for n, a in arrays.items()])
     console.print()
     table(("output", "type", "min", "max", "mean"), [(n, *_summary(a)) for n, a in outputs.items()])
@@ -122,6 +149,19 @@ def command(
         console.print(f"\n{profile}", markup=False)
     if save:
         console.print(f"outputs written to {save}", markup=False)
+    if consistency is not None:
+        _print_consistency(consistency)
+    return code
+
+
+def _print_consistency(report: ConsistencyReport) -> None:
+    what = f"{report.runs} runs in {report.sessions} sessions and {report.threads} threads"
+    if report.ok:
+        console.print(f"verified: {what} gave the same, bit by bit")
+        return
+    console.print(f"NOT the same every time: {len(report.differences)} difference(s) in {what}")
+    for difference in report.differences[:_TOP]:
+        console.print(f"  {difference}", markup=False)
 
 
 def _save(file: str, outputs: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -171,6 +211,7 @@ def _as_dict(
     return {
         "model": model,
         "devices": list(session.devices),
+        "selection_log": list(session.selection_log),
         "inputs": sources,
         "outputs": {n: dict(zip(("type", "min", "max", "mean"), _summary(a))) for n, a in outputs.items()},
         "load_seconds": loading,

@@ -1,5 +1,6 @@
 """The graph and its types: SSA values, nodes, constants, symbolic dimensions, printer, verifier."""
 
+from lite_core.ir.dim_data import dim_from_data, dim_to_data
 from lite_core.ir.dims import (
     Dim,
     Shape,
@@ -29,6 +30,8 @@ __all__ = [
     "TensorType",
     "Value",
     "broadcast",
+    "dim_from_data",
+    "dim_to_data",
     "evaluate_shape",
     "format_attribute",
     "format_graph",

@@ -89,11 +89,12 @@ class _Compound(tuple):  # type: ignore[type-arg]
 class SymbolicDim:
     """A dimension known only by an expression over symbols. Immutable and hashable."""
 
-    __slots__ = ("_hash", "_terms")
+    __slots__ = ("_hash", "_terms", "_text")
 
     def __init__(self, terms: Mapping[_Monomial, int]) -> None:
         self._terms: dict[_Monomial, int] = {m: c for m, c in terms.items() if c}
         self._hash: int | None = None
+        self._text = ""
 
     @staticmethod
     def named(name: str) -> SymbolicDim:
@@ -213,6 +214,12 @@ class SymbolicDim:
         raise TypeError(f"the truth of the symbolic dimension {self} is not known")
 
     def __str__(self) -> str:
+        # Kept, because one text takes each of those in it twice: unkept, twice as long for each level of nesting.
+        if not self._text:
+            self._text = self._as_text()
+        return self._text
+
+    def _as_text(self) -> str:
         text = ""
         for monomial, coefficient in sorted(self._terms.items(), key=_print_order):
             alone = coefficient == 1 and len(monomial) == 1

@@ -162,7 +162,9 @@ class Graph:
         yield from self.inputs
         yield from self.constants
         for node in self.nodes:
-            yield from (v for v in node.outputs if v is not None)
+            for value in node.outputs:
+                if value is not None:
+                    yield value
 
     def captured(self) -> Iterator[Value]:
         """Values that are used here and defined in an enclosing graph, each once, in order of use."""
@@ -179,6 +181,11 @@ class Graph:
         for node in self.nodes:
             for subgraph in node.subgraphs:
                 yield from subgraph.walk()
+
+    def every_constant(self) -> Iterator[Array]:
+        """The arrays of this graph's constants and of those of every sub-graph inside it."""
+        for graph in self.walk():
+            yield from graph.constants.values()
 
     def op_counts(self) -> dict[str, int]:
         """How often each operator occurs, sub-graphs included, most frequent first."""
@@ -217,26 +224,26 @@ class Graph:
         return self._copy({})
 
     def _copy(self, mapping: dict[Value, Value]) -> Graph:
-        # A captured value of a graph outside the copy is not in the mapping: it stays.
-        def new(value: Value) -> Value:
+        for value in self.defined():
             mapping[value] = Value(value.name, value.type)
-            return mapping[value]
-
-        result = Graph(self.name, inputs=[new(v) for v in self.inputs])
-        result.constants = {new(v): array for v, array in self.constants.items()}
-        for node in self.nodes:
-            attributes = {k: a._copy(mapping) if isinstance(a, Graph) else a for k, a in node.attributes.items()}
-            result.nodes.append(
+        # A captured value of a graph outside the copy is not in the mapping: it stays.
+        result = Graph(
+            self.name,
+            inputs=[mapping[v] for v in self.inputs],
+            constants={mapping[v]: array for v, array in self.constants.items()},
+            nodes=[
                 Node(
                     node.op,
                     [None if v is None else mapping.get(v, v) for v in node.inputs],
-                    [None if v is None else new(v) for v in node.outputs],
-                    attributes,
+                    [None if v is None else mapping[v] for v in node.outputs],
+                    {k: a._copy(mapping) if isinstance(a, Graph) else a for k, a in node.attributes.items()},
                     domain=node.domain,
                     name=node.name,
                     origin=node.origin,
                 )
-            )
+                for node in self.nodes
+            ],
+        )
         result.outputs = [mapping.get(v, v) for v in self.outputs]
         result.metadata = dict(self.metadata)
         return result

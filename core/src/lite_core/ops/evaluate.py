@@ -54,7 +54,10 @@ def evaluate_graph(
 
 
 def evaluate_node(
-    node: Node, inputs: Sequence[Array | None], scope: Mapping[Value, Array] | None = None
+    node: Node,
+    inputs: Sequence[Array | None],
+    scope: Mapping[Value, Array] | None = None,
+    run_graph: RunGraph | None = None,
 ) -> list[Array]:
     """Run one node by its operator's reference, which gets read-only views of the inputs.
 
@@ -62,13 +65,14 @@ def evaluate_node(
         node: the node.
         inputs: an array for each input, None for one that is left out.
         scope: values that the node's sub-graphs may capture.
+        run_graph: runs its sub-graphs; by the references when left out.
 
     Raises:
         LiteError: the inputs do not fit the operator or the reference failed; names the node.
     """
     from lite_core import ops
 
-    def run_graph(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+    def run_by_references(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         return evaluate_graph(graph, arrays, scope)
 
     def infer_outputs() -> list[TensorType]:
@@ -84,7 +88,8 @@ def evaluate_node(
     arrays = [None if a is None else _read_only(a) for a in inputs]
     attributes = definition.attributes_of(node)
     try:
-        return evaluate_op(definition, arrays, attributes, len(node.outputs), run_graph, infer_outputs)
+        run = run_graph or run_by_references
+        return evaluate_op(definition, arrays, attributes, len(node.outputs), run, infer_outputs)
     except LiteError as error:
         kind = GraphError if isinstance(error, GraphError) else ExecutionError
         raise kind(f"{node.describe()}: {error}") from error

@@ -64,12 +64,19 @@ class GraphInference:
             GraphError: the inputs do not fit the operator; the message names the node.
         """
         definition = ops.get(node)
+        # The two tables are asked directly, for this runs for every node of every plan.
+        known_types, known_values, outer = self._types, self._values, self._outer
+        types_in: list[TensorType | None] = []
+        values_in: list[Array | None] = []
+        for value in node.inputs:
+            if value is None:
+                types_in.append(None)
+                values_in.append(None)
+            else:
+                types_in.append(known_types.get(value) or self.type_of(value))
+                values_in.append(known_values.get(value) if outer is None else self.value_of(value))
         inference = Inference(
-            [None if v is None else self.type_of(v) for v in node.inputs],
-            definition.attributes_of(node),
-            len(node.outputs),
-            [None if v is None else self.value_of(v) for v in node.inputs],
-            self._infer_subgraph,
+            types_in, definition.attributes_of(node), len(node.outputs), values_in, self._infer_subgraph
         )
         if not node.outputs:
             raise GraphError(f"{node.describe()} writes nothing, every node must have at least one output")
@@ -80,9 +87,9 @@ class GraphInference:
             raise GraphError(f"{node.describe()}: {error}") from error
         for value, type in zip(node.outputs, types):
             if value is not None:
-                self.set_type(value, type)
+                known_types[value] = type
         if elements is not None and node.outputs[0] is not None:
-            self._values[node.outputs[0]] = elements
+            known_values[node.outputs[0]] = elements
         return types
 
     @staticmethod
@@ -135,9 +142,8 @@ def infer_graph(graph: Graph, input_types: Mapping[str, TensorType] | None = Non
     for value in graph.inputs:
         inference.set_type(value, (input_types or {}).get(value.name, value.type))
     inference.run(graph)
-    for scope in graph.walk():
-        for value in scope.defined():
-            value.type = inference.type_of(value)
+    for value, type in inference._types.items():
+        value.type = type
 
 
 def specialize(

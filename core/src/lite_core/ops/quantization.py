@@ -146,9 +146,7 @@ def _infer_dequantize(inference: Inference) -> list[TensorType]:
 )
 def dequantize_linear(x: Array, scale: Array, zero_point: Array | None, *, axis: int, block_size: int) -> Array:
     """``(x - x_zero_point) * x_scale``, with the granularities of QuantizeLinear."""
-    difference = x.astype(np.int64)
-    if zero_point is not None:
-        difference -= _spread(zero_point, x, axis, block_size)
+    difference = x if zero_point is None else x.astype(np.int64) - _spread(zero_point, x, axis, block_size)
     return difference.astype(scale.dtype) * _spread(scale, x, axis, block_size)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lite_core import ops
 from lite_core.errors import LiteError
-from lite_core.ir import Node, TensorType
+from lite_core.ir import DType, Node, TensorType
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import GraphInference
 from lite_core.passes.rewriting import IMPURE_OPS, Scope, ScopePass
@@ -19,8 +20,8 @@ Array = np.ndarray[Any, Any]
 
 logger = logging.getLogger("lite.passes")
 
-# Quantized weights stay small in the file, and a backend can use the integers themselves.
-_KEPT_OPS = frozenset({"DequantizeLinear"})
+# Weights stored in 16 bits: below this they are not worth a node.
+_FEWEST_STORED = 1024
 
 
 class ConstantFolding(ScopePass):
@@ -31,8 +32,11 @@ class ConstantFolding(ScopePass):
            evaluated; its outputs become constants.
         2. Shape and Size of a tensor whose sizes are all known become constants.
         3. A result larger than ``size_limit`` bytes and than twice the node's constants is not
-           stored (Expand, Tile, ConstantOfShape would blow up the file); nor is that of DequantizeLinear.
-        4. A node whose reference fails stays, so that the failure is reported when the model runs.
+           stored (Expand, Tile, ConstantOfShape would blow up the file).
+        4. What widens stored weights stays (:mod:`lite_core.quantization` puts it there): DequantizeLinear, and a Cast
+           of 1,024 or more 16-bit floats to wider ones. The file and a loaded model stay small, and a backend can
+           use what is stored as it is.
+        5. A node whose reference fails stays, so that the failure is reported when the model runs.
     """
 
     name = "constant_folding"
@@ -52,10 +56,10 @@ class ConstantFolding(ScopePass):
             # An array of these sizes that takes no memory.
             stand_in = np.broadcast_to(np.zeros((), first.dtype.numpy), first.shape)
             return evaluate_node(node, [stand_in])
-        if node.qualified_op in IMPURE_OPS or node.qualified_op in _KEPT_OPS or any(node.subgraphs):
+        if node.qualified_op in IMPURE_OPS or any(node.subgraphs):
             return None
         inputs = [scope.constant(v) for v in node.inputs]
-        if any(a is None and v is not None for a, v in zip(inputs, node.inputs)):
+        if any(a is None and v is not None for a, v in zip(inputs, node.inputs)) or _widens_weights(node, inputs):
             return None
         limit = max(self.size_limit, 2 * sum(a.nbytes for a in inputs if a is not None))
         try:
@@ -77,3 +81,14 @@ class ConstantFolding(ScopePass):
                 inference.set_value(value, array)
         sizes = [(t.size, t.dtype.itemsize) for t in inference.infer(node)]
         return sum(size * itemsize for size, itemsize in sizes if isinstance(size, int)) <= limit
+
+
+def _widens_weights(node: Node, inputs: list[Array | None]) -> bool:
+    """Rule 4: whether a node of constants makes of stored weights what the model computes with."""
+    if node.qualified_op == "DequantizeLinear":
+        return True
+    stored = inputs[0] if inputs else None
+    if node.qualified_op != "Cast" or stored is None or stored.size < _FEWEST_STORED:
+        return False
+    to = ops.get(node).attributes_of(node)["to"]
+    return DType.of(stored).is_half and to in (DType.FLOAT32, DType.FLOAT64)

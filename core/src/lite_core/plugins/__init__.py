@@ -21,6 +21,7 @@ From outside: ``LITE_STRICT_PLUGINS=1`` raises instead, ``LITE_TRACE_PLUGINS=1``
 from lite_core.plugins.backends import (
     allowed_backends,
     available_backends,
+    backend_sources,
     host_with,
     installed_backends,
     left_out_backends,
@@ -36,6 +37,7 @@ __all__ = [
     "PluginRecord",
     "allowed_backends",
     "available_backends",
+    "backend_sources",
     "default_host",
     "hookimpl",
     "hookspec",

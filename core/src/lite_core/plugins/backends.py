@@ -10,7 +10,14 @@ from lite_core.errors import PluginError
 from lite_core.plugins.hooks import hookimpl
 from lite_core.plugins.host import PluginHost, default_host
 
-__all__ = ["allowed_backends", "available_backends", "host_with", "installed_backends", "left_out_backends"]
+__all__ = [
+    "allowed_backends",
+    "available_backends",
+    "backend_sources",
+    "host_with",
+    "installed_backends",
+    "left_out_backends",
+]
 
 
 def installed_backends(host: PluginHost | None = None) -> dict[str, Backend]:
@@ -32,6 +39,16 @@ def installed_backends(host: PluginHost | None = None) -> dict[str, Backend]:
             backends[backend.name] = backend
             owners[backend.name] = record.label
     return backends
+
+
+def backend_sources(host: PluginHost | None = None) -> dict[str, str]:
+    """The distribution and version that each backend comes from, by its name: ``"lite-x86 0.1.0"``."""
+    from lite_core import __version__
+
+    sources = dict.fromkeys(("host", "null"), f"lite-core {__version__}")
+    for record, backend in (host or default_host()).ask("lite_backends"):
+        sources.setdefault(backend.name, f"{record.distribution} {record.version}")
+    return sources
 
 
 def allowed_backends() -> frozenset[str] | None:

@@ -1,13 +1,16 @@
 """From a graph and the devices at hand to a plan that runs: placement, partitions, execution."""
 
+from lite_core.schedule.compile import CompileError, compatibility_of, restore_partition
 from lite_core.schedule.devices import Candidate, Selection, select_devices
-from lite_core.schedule.partition import PlacedPartition, split
+from lite_core.schedule.partition import PlacedPartition, cut, split
 from lite_core.schedule.placement import NodeAssignment, Placement, place
-from lite_core.schedule.plan import Plan
-from lite_core.schedule.profile import KernelRecord, PartitionTime, RunProfile
+from lite_core.schedule.plan import Plan, make_plan
+from lite_core.schedule.profile import CopyTime, KernelRecord, PartitionTime, RunProfile
 
 __all__ = [
     "Candidate",
+    "CompileError",
+    "CopyTime",
     "KernelRecord",
     "NodeAssignment",
     "PartitionTime",
@@ -16,7 +19,11 @@ __all__ = [
     "Plan",
     "RunProfile",
     "Selection",
+    "compatibility_of",
+    "cut",
+    "make_plan",
     "place",
+    "restore_partition",
     "select_devices",
     "split",
 ]

@@ -26,10 +26,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Devices in order of preference, and a log line for every backend that was considered."""
+    """Devices in order of preference, and a log line for every backend that was considered.
+
+    ``automatic`` says that nobody named them: where one fails, the next may take its place.
+    """
 
     candidates: tuple[Candidate, ...]
     log: tuple[str, ...]
+    automatic: bool = False
 
 
 def select_devices(
@@ -38,6 +42,7 @@ def select_devices(
     *,
     fallback: str = "host",
     left_out: Mapping[str, str] | None = None,
+    targets: Sequence[str] = (),
 ) -> Selection:
     """Choose the devices for a session.
 
@@ -47,10 +52,12 @@ def select_devices(
         backends: every usable backend by name.
         fallback: ``"host"`` lets the host backend run what the named ones cannot; ``"never"`` does not.
         left_out: backends that are installed and may not be used, with the reason.
+        targets: the backends that the model's file was made for: ``"auto"`` takes the best of those that are here, and
+            any other only where none of them is.
 
     Raises:
         BackendUnavailableError: a backend asked for by name is not installed or has no device; the
-            message has the reason. ``"auto"`` never raises: it records why not.
+            message has the reason. ``"auto"`` records why not, and raises only where nothing is left to run on.
     """
     if fallback not in ("host", "never"):
         raise InputError(f"fallback must be 'host' or 'never', is {fallback!r}")
@@ -66,6 +73,8 @@ def select_devices(
     names = _names(requested)
     if names == ["auto"]:
         candidates = _automatic(backends, log)
+        if targets:
+            candidates = _for_targets(candidates, targets, backends, log)
     else:
         candidates = [_named(name, backends, left_out, log) for name in names]
     if fallback == "host" and not any(c.device.backend == "host" for c in candidates):
@@ -76,7 +85,34 @@ def select_devices(
         log.append("host: the fallback for what the others cannot run")
     for line in log:
         logger.info("%s", line)
-    return Selection(tuple(candidates), tuple(log))
+    if not candidates:
+        made_for = f"the model is made for {', '.join(targets)}; " if targets else ""
+        raise BackendUnavailableError(
+            f"{made_for}no device is here to run it, and fallback='never' forbids host: {'; '.join(log)}. Install a "
+            "backend (`lite backends` shows what is here), or allow fallback='host'"
+        )
+    return Selection(tuple(candidates), tuple(log), names == ["auto"])
+
+
+def _for_targets(
+    found: list[Candidate], targets: Sequence[str], backends: Mapping[str, Backend], log: list[str]
+) -> list[Candidate]:
+    """The candidates that a model's file was made for; all of them where none of its targets is here."""
+    log += [
+        f"{name}: the model is made for it, but it is not installed: pip install {_distribution(name)}"
+        for name in targets
+        if name not in backends
+    ]
+    wanted = [c for c in found if c.device.backend in targets]
+    others = [c.device.label for c in found if c not in wanted]
+    listed = ", ".join(targets)
+    if not wanted:
+        if set(targets) != {"host"}:
+            instead = ", ".join(others) or "host, the slow references,"
+            log.append(f"none of the model's targets ({listed}) is here: {instead} will compile and run it instead")
+        return [] if targets == ["host"] else found
+    log += [f"{label}: not a target of the model ({listed}); name it as backend to use it" for label in others]
+    return wanted
 
 
 def _names(requested: object) -> list[str]:
@@ -125,12 +161,17 @@ def _named(name: str, backends: Mapping[str, Backend], left_out: Mapping[str, st
     return Candidate(backends[base], chosen)
 
 
+def _distribution(backend: str) -> str:
+    """The distribution that brings a backend of Lite's own."""
+    return f"lite-{backend.replace('_', '-')}"
+
+
 def _not_installed(name: str, installed: Sequence[str]) -> str:
     allowed = allowed_backends()
     also = "" if allowed is None or name in allowed else "; LITE_BACKENDS would have to name it, too"
     return (
         f"backend {name!r} is not installed (here are: {', '.join(sorted(installed))}). "
-        f"`pip install lite-{name.replace('_', '-')}` if it is one of Lite's{also}; `lite backends` shows what "
+        f"`pip install {_distribution(name)}` if it is one of Lite's{also}; `lite backends` shows what "
         "is installed and what failed to load"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lite_core.backend import Partition
@@ -9,37 +10,44 @@ from lite_core.ir import Graph, Node, Value
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.placement import Placement
 
-__all__ = ["PlacedPartition", "split"]
+__all__ = ["PlacedPartition", "cut", "split"]
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedPartition:
-    """A partition and the device it runs on. Its graph shares values with the graph it was cut from."""
+    """A partition and the device it runs on. Its graph shares values with the graph it was cut from.
+
+    ``is_control`` says that it is one node whose sub-graphs have plans of their own.
+    """
 
     partition: Partition
     candidate: Candidate
+    is_control: bool = False
 
 
-def split(graph: Graph, placement: Placement) -> list[PlacedPartition]:
+def split(graph: Graph, placement: Placement, prefix: str = "") -> list[PlacedPartition]:
     """Cut the graph into partitions that can run one after another in the order of the list.
 
-    Every partition is convex: no path leaves it and comes back. Nodes of one device and one level form a partition.
+    Every partition is convex: no path leaves it and comes back. Nodes of one device and one level form a partition;
+    a node whose sub-graphs have plans of their own is one by itself. The names of the partitions begin with ``prefix``.
     """
-    levels = _levels(graph, placement)
-    groups: dict[tuple[int, int], list[Node]] = {}
-    for index, node in enumerate(graph.nodes):
-        groups.setdefault((levels[index], placement.choice[index]), []).append(node)
+    #: For each node the device, and a number of its own for one that is alone.
+    places = [(choice, index + 1 if index in placement.bodies else 0) for index, choice in enumerate(placement.choice)]
+    levels = _levels(graph, places)
+    groups: dict[tuple[int, tuple[int, int]], list[Node]] = {}
+    for node, level, place in zip(graph.nodes, levels, places):
+        groups.setdefault((level, place), []).append(node)
     placed = []
-    for number, (key, nodes) in enumerate(sorted(groups.items(), key=lambda item: item[0])):
-        candidate = placement.candidates[key[1]]
-        name = f"{candidate.device.label}/{number}"
-        placed.append(PlacedPartition(Partition(name, _cut(graph, name, nodes)), candidate))
+    for number, ((_, (choice, alone)), nodes) in enumerate(sorted(groups.items(), key=lambda item: item[0])):
+        candidate = placement.candidates[choice]
+        name = f"{prefix}{candidate.device.label}/{number}"
+        placed.append(PlacedPartition(Partition(name, cut(graph, name, nodes)), candidate, is_control=alone > 0))
     return placed
 
 
-def _levels(graph: Graph, placement: Placement) -> list[int]:
-    """For each node the largest number of device changes on a path that leads to it."""
-    if len(set(placement.choice)) <= 1:
+def _levels(graph: Graph, places: Sequence[tuple[int, int]]) -> list[int]:
+    """For each node the largest number of changes of place on a path that leads to it."""
+    if len(set(places)) <= 1:
         return [0] * len(graph.nodes)
     producer_of: dict[Value, int] = {}
     levels: list[int] = []
@@ -48,13 +56,13 @@ def _levels(graph: Graph, placement: Placement) -> list[int]:
         for value in node.used():
             before = producer_of.get(value)
             if before is not None:
-                level = max(level, levels[before] + (placement.choice[before] != placement.choice[index]))
+                level = max(level, levels[before] + (places[before] != places[index]))
         levels.append(level)
         producer_of.update((v, index) for v in node.outputs if v is not None)
     return levels
 
 
-def _cut(graph: Graph, name: str, nodes: list[Node]) -> Graph:
+def cut(graph: Graph, name: str, nodes: list[Node]) -> Graph:
     """The nodes as a graph of their own."""
     produced = [v for node in nodes for v in node.outputs if v is not None]
     inside = set(produced)

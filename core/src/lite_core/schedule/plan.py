@@ -1,118 +1,95 @@
-"""A plan: the compiled partitions of a graph for one input signature, and running them."""
+"""A plan: compiled partitions and the copies between them, for one input signature; and running it."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Buffer, Executable, HostMemory, KernelTime, Memory, Options, Partition, read_only
-from lite_core.errors import ExecutionError, InputError, LiteError
-from lite_core.ir import Graph, TensorType, Value
-from lite_core.schedule.partition import PlacedPartition, split
+from lite_core.arena import Interval, plan_arena
+from lite_core.backend import Buffer, HostMemory, Memory, Options, Partition, read_only
+from lite_core.errors import InputError
+from lite_core.ir import Graph, Value
+from lite_core.schedule.compile import CompiledPartition, compile_partition
+from lite_core.schedule.control import ControlExecutable, PlanBody
+from lite_core.schedule.partition import split
 from lite_core.schedule.placement import Placement
 from lite_core.schedule.profile import RunProfile
 from lite_core.schedule.scratch import ScratchPool
+from lite_core.schedule.steps import ControlStep, CopyStep, PartitionStep, Place, Run, Step
 
-__all__ = ["Plan", "copy_into"]
+__all__ = ["Plan", "copy_into", "make_plan"]
 
 Array = np.ndarray[Any, Any]
 
 _HOST = HostMemory()
 
 
-class _Step:
-    """A compiled partition, with what every run of it needs worked out beforehand."""
-
-    def __init__(self, part: Partition, label: str, executable: Executable, memory: Memory) -> None:
-        self.part = part
-        self.label = label
-        self._executable = executable
-        self._memory = memory
-        self._inputs = list(part.graph.inputs)
-        # A type whose shape depends on data has no storage before the run.
-        self._outputs = [(value, value.type, value.type.is_static) for value in part.graph.outputs]
-
-    def run(
-        self,
-        buffers: dict[Value, Buffer],
-        pool: ScratchPool,
-        out: Mapping[str, Array] | None,
-        profile: RunProfile | None,
-    ) -> None:
-        """Run on what ``buffers`` holds, and put the outputs there."""
-        memory = self._memory
-        arguments = [_in_memory(buffers[value], memory) for value in self._inputs]
-        results = [
-            _given(value, memory, out) or Buffer(type, memory, memory.allocate(type) if is_static else None)
-            for value, type, is_static in self._outputs
-        ]
-        try:
-            size = self._executable.scratch_bytes
-            scratch = pool.take(memory, size) if size else None
-            self._execute(arguments, results, None if scratch is None else scratch.buffer, profile)
-        except LiteError:
-            raise
-        except Exception as error:
-            raise ExecutionError(f"{self} failed with {type(error).__name__}: {error}") from error
-        if scratch is not None:  # after a failure it is not kept: who knows what still writes there
-            pool.give_back(scratch)
-        for (value, _, _), result in zip(self._outputs, results):
-            if result.data is None:
-                raise ExecutionError(f"{self} left its output {value.name!r} empty")
-            buffers[value] = result
-
-    def _execute(
-        self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile | None
-    ) -> None:
-        if profile is None:
-            self._executable.run(arguments, results, scratch)
-            return
-        run_profiled = getattr(self._executable, "run_profiled", None)
-        start = time.perf_counter()
-        if run_profiled is None:
-            self._executable.run(arguments, results, scratch)
-            kernels: Sequence[KernelTime] = ()
-        else:
-            kernels = run_profiled(arguments, results, scratch)
-        profile.add(self.part, self.label, time.perf_counter() - start, kernels)
-
-    def __str__(self) -> str:
-        return f"backend {self.label!r}, partition {self.part.name!r},"
-
-
-class Plan:
-    """What runs when the inputs have given shapes.
+def make_plan(
+    graph: Graph,
+    placement: Placement,
+    options: Options,
+    pool: ScratchPool | None = None,
+    plan_body: PlanBody | None = None,
+    prefix: str = "",
+) -> Plan:
+    """Cut a graph into partitions, and compile them.
 
     Args:
         graph: the graph with the types of the signature: every input's dimensions known.
         placement: the device of every node of ``graph``.
         options: what the session allows.
-        pool: where the runs take their scratch memory from.
+        pool: where the runs take their memory from.
+        plan_body: makes the plans of sub-graphs, once the shapes of what goes into them are known; None leaves
+            sub-graphs to the backend of the node that has them.
+        prefix: what the names of the partitions begin with.
 
     Raises:
-        ExecutionError: a backend failed to compile; names the backend and the partition.
+        CompileError: a backend failed to compile; names the backend and the partition.
+    """
+    compiled = [compile_partition(placed, options, plan_body) for placed in split(graph, placement, prefix)]
+    return Plan(graph, placement, compiled, pool)
+
+
+class Plan:
+    """What runs when the inputs have given shapes.
+
+    Tensors that only live in a run share an arena, one for each memory space, that goes from run to run.
+
+    Args:
+        graph: the graph; the types of its inputs, and of what passes between partitions, are those of the signature.
+        placement: the device of every node.
+        compiled: the partitions, in an order in which they can run.
+        pool: where the runs take their memory from.
     """
 
-    def __init__(self, graph: Graph, placement: Placement, options: Options, pool: ScratchPool | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        placement: Placement,
+        compiled: Sequence[CompiledPartition],
+        pool: ScratchPool | None = None,
+    ) -> None:
         self.graph = graph
+        self.placement = placement
+        self.compiled = tuple(compiled)
         self._pool = pool or ScratchPool()
-        self._steps = [_compile(placed, options) for placed in split(graph, placement)]
+        self.steps, at_home = _link(graph, compiled)
+        self.arenas = _place(self.steps, set(at_home.values()))
         self._inputs = list(graph.inputs)
-        produced = {value for step in self._steps for value in step.part.graph.outputs}
-        #: For each output of the graph whether it may be handed out without a copy: storage that was made for it,
-        #: not a graph input, and not a value that an earlier output is, too.
+        produced = {value for step in self.steps for value in step.writes}
+        #: For each output of the graph where it is found, None for a constant, and whether it may be handed out without
+        #: a copy: storage that was made for it, not a graph input, and not a value that an earlier output is, too.
         self._outputs = [
-            (value, value in produced and value not in graph.outputs[:index])
+            (value, at_home.get(value), at_home.get(value) in produced and value not in graph.outputs[:index])
             for index, value in enumerate(graph.outputs)
         ]
 
     @property
     def partitions(self) -> list[tuple[Partition, str]]:
         """Each partition with the label of its device, in the order they run."""
-        return [(step.part, step.label) for step in self._steps]
+        return [(c.part, c.label) for c in self.compiled]
 
     def run(
         self,
@@ -126,31 +103,100 @@ class Plan:
             inputs: an array for each graph input, in order, of the signature's types.
             out: arrays to write outputs into, by name; the others are newly allocated. They share memory
                 neither with inputs nor with each other.
-            profile: told the time of each partition and kernel.
+            profile: told the time of each partition, copy and kernel.
 
         Returns:
             One array per graph output, in order. Each is the caller's own: it shares memory with no
             input, constant, other output or later run.
         """
         buffers = {v: Buffer(v.type, _HOST, read_only(array)) for v, array in zip(self._inputs, inputs)}
-        for step in self._steps:
-            step.run(buffers, self._pool, out, profile)
-        return [self._collect(value, is_own, buffers, out) for value, is_own in self._outputs]
+        run = Run(buffers, [self._pool.take(memory, size) for memory, size in self.arenas], out, profile)
+        for step in self.steps:
+            step.run(run)
+        outputs = [self._collect(value, found, is_own, run) for value, found, is_own in self._outputs]
+        for block in run.blocks:  # after a failure they are not kept: who knows what still writes there
+            self._pool.give_back(block)
+        return outputs
 
-    def _collect(
-        self, value: Value, is_own: bool, buffers: Mapping[Value, Buffer], out: Mapping[str, Array] | None
-    ) -> Array:
+    def _collect(self, value: Value, found: Value | None, is_own: bool, run: Run) -> Array:
         """A graph output as an array that belongs to the caller."""
-        buffer = buffers.get(value)
-        if buffer is None:
+        if found is None:
             array = self.graph.constants[value].copy()
-        elif is_own and buffer.memory.space == _HOST.space and buffer.holds_its_own:
-            array = buffer.data
         else:
-            # Copied as well: storage that a backend put in the place of the buffer's own, which may be anybody's.
-            array = buffer.memory.download(buffer.data)
-        target = out.get(value.name) if out else None
+            buffer = run.buffers[found]
+            # Storage that a backend put in the place of the buffer's own may be anybody's: it is copied as well.
+            array = buffer.data if is_own and buffer.holds_its_own else buffer.data.copy()
+        target = run.out.get(value.name) if run.out else None
         return array if target is None or target is array else copy_into(target, array, value.name)
+
+    def describe(self) -> str:
+        """The plan in words: the steps in their order, and the arenas."""
+        shapes = ", ".join(repr(v) for v in self._inputs)
+        lines = [f"plan for {shapes}"]
+        lines += [f"  {number} {step.describe()}" for number, step in enumerate(self.steps)]
+        lines += [f"  arena in {memory.space} memory: {size} bytes" for memory, size in self.arenas]
+        return "\n".join(lines)
+
+
+def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Step], dict[Value, Value]]:
+    """The steps, with a copy wherever a value is needed in another memory space, and where each output is found."""
+    steps: list[Step] = []
+    #: For each value what stands for it in each memory space, and that memory.
+    homes: dict[Value, dict[str, tuple[Value, Memory]]] = {v: {_HOST.space: (v, _HOST)} for v in graph.inputs}
+
+    def in_memory(value: Value, memory: Memory) -> Value:
+        known = homes[value]
+        if memory.space not in known:
+            source, origin = known.get(_HOST.space) or next(iter(known.values()))
+            copy = Value(f"{value.name}@{memory.space}", value.type)
+            steps.append(CopyStep(source, copy, origin.space, memory))
+            known[memory.space] = (copy, memory)
+        return known[memory.space][0]
+
+    for partition in compiled:
+        memory = partition.memory
+        reads = [in_memory(value, memory) for value in partition.part.graph.inputs]
+        is_control = isinstance(partition.executable, ControlExecutable)
+        steps.append((ControlStep if is_control else PartitionStep)(partition, reads))
+        homes.update((value, {memory.space: (value, memory)}) for value in partition.part.graph.outputs)
+    return steps, {value: in_memory(value, _HOST) for value in graph.outputs if value in homes}
+
+
+def _place(steps: Sequence[Step], outputs: set[Value]) -> list[tuple[Memory, int]]:
+    """Give everything that only lives in a run a place in an arena; returns the arenas: memory and size in bytes."""
+    last_reads = {value: number for number, step in enumerate(steps) for value in step.reads}
+    wanted: dict[str, list[tuple[Step, Value | None, Interval]]] = {}
+    arenas: list[tuple[Memory, int]] = []
+    for number, step in enumerate(steps):
+        memory = step.memory
+        if not hasattr(memory, "view"):  # every tensor has to be allocated for itself
+            if step.scratch_bytes:
+                step.scratch = Place(len(arenas), 0)
+                arenas.append((memory, step.scratch_bytes))
+            continue
+        here = wanted.setdefault(memory.space, [])
+        if step.scratch_bytes:
+            here.append((step, None, Interval(step.scratch_bytes, number, number)))
+        for value in step.writes:
+            if value not in outputs and value.type.is_static and not _is_download(step):
+                size = int(value.type.size or 0) * value.dtype.itemsize  # type: ignore[arg-type]
+                here.append((step, value, Interval(size, number, last_reads.get(value, number))))
+    for entries in wanted.values():
+        plan = plan_arena([interval for _, _, interval in entries])
+        for (step, result, _), offset in zip(entries, plan.offsets):
+            place = Place(len(arenas), offset)
+            if result is None:
+                step.scratch = place
+            else:
+                step.places[result] = place
+        if entries:
+            arenas.append((entries[0][0].memory, max(plan.size, 1)))  # empty tensors have a place, too
+    return arenas
+
+
+def _is_download(step: Step) -> bool:
+    """Whether the step's result has storage of its own in any case."""
+    return isinstance(step, CopyStep) and step.memory.space == _HOST.space
 
 
 def copy_into(target: Array, array: Array, name: str) -> Array:
@@ -165,42 +211,3 @@ def copy_into(target: Array, array: Array, name: str) -> Array:
         )
     np.copyto(target, array)
     return target
-
-
-def _compile(placed: PlacedPartition, options: Options) -> _Step:
-    candidate, part = placed.candidate, placed.partition
-    backend, label = candidate.backend, candidate.device.label
-    try:
-        executable = backend.compile(part, candidate.device, options)
-        provide = getattr(backend, "memory", None)
-        memory: Memory = _HOST if provide is None else provide(candidate.device)
-    except Exception as error:
-        raise ExecutionError(
-            f"backend {label!r} failed to compile partition {part.name!r} "
-            f"({len(part.graph.nodes)} nodes): {type(error).__name__}: {error}"
-        ) from error
-    contracts = ((executable, ("run", "scratch_bytes")), (memory, ("space", "allocate", "upload", "download")))
-    for thing, members in contracts:
-        missing = [m for m in members if not hasattr(thing, m)]
-        if missing:
-            raise ExecutionError(
-                f"backend {label!r}: its {type(thing).__name__} for partition {part.name!r} lacks "
-                f"{', '.join(missing)}; see lite_core/backend.py"
-            )
-    return _Step(part, label, executable, memory)
-
-
-def _in_memory(buffer: Buffer, memory: Memory) -> Buffer:
-    if buffer.memory.space == memory.space:
-        return buffer
-    moved = Buffer(buffer.type, memory)
-    moved.store(buffer.memory.download(buffer.data))
-    return moved
-
-
-def _given(value: Value, memory: Memory, out: Mapping[str, Array] | None) -> Buffer | None:
-    """The caller's array for an output, where the backend can write right into it."""
-    array = out.get(value.name) if out else None
-    if array is None or memory.space != _HOST.space or value.type != TensorType.of_array(array):
-        return None
-    return Buffer(value.type, memory, array)

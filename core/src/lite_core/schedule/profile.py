@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar
 
 from lite_core.backend import KernelTime, Partition
 
-__all__ = ["KernelRecord", "PartitionTime", "RunProfile"]
+__all__ = ["CopyTime", "KernelRecord", "PartitionTime", "RunProfile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,17 @@ class PartitionTime:
     partition: str
     device: str
     nodes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTime:
+    """How long one copy between memory spaces (IoCopy) took in one run, in seconds."""
+
+    value: str
+    source: str
+    target: str
+    bytes: int
     seconds: float
 
 
@@ -48,11 +59,15 @@ class KernelRecord:
     peak_share: float | None = None
 
 
+_Record = TypeVar("_Record", "PartitionTime", "CopyTime", "KernelRecord")
+
+
 class RunProfile:
     """What one run took; filled by ``session.run(..., profile=...)``. As text it is a table.
 
     Attributes:
         partitions: the time of each partition, in the order they ran.
+        copies: the time of each copy between memory spaces, in the order they ran.
         kernels: the time of each kernel, in the order they ran. A partition whose backend does not measure
             kernels has none here.
         seconds: the time of the whole run.
@@ -60,12 +75,14 @@ class RunProfile:
 
     def __init__(self) -> None:
         self.partitions: list[PartitionTime] = []
+        self.copies: list[CopyTime] = []
         self.kernels: list[KernelRecord] = []
         self.seconds = 0.0
 
     def clear(self) -> None:
         """Forget what another run took."""
         self.partitions.clear()
+        self.copies.clear()
         self.kernels.clear()
         self.seconds = 0.0
 
@@ -89,6 +106,18 @@ class RunProfile:
                 )
             )
 
+    def add_repeated(self, inside: RunProfile) -> None:
+        """Record what the bodies of a node took: all the times that a partition, copy or kernel ran become one."""
+        self.partitions += _added_up(inside.partitions, lambda p: (p.partition, p.device), "seconds")
+        self.copies += _added_up(inside.copies, lambda c: (c.value, c.source, c.target), "seconds", "bytes")
+        self.kernels += _added_up(
+            inside.kernels, lambda k: (k.kernel, k.partition, k.nodes), "seconds", "flops", "bytes"
+        )
+
+    def accounted_seconds(self) -> float:
+        """Seconds spent in partitions and copies."""
+        return sum(part.seconds for part in self.partitions) + sum(copy.seconds for copy in self.copies)
+
     def by_device(self) -> dict[str, float]:
         """Seconds spent on each device."""
         return _totals((part.device, part.seconds) for part in self.partitions)
@@ -103,6 +132,7 @@ class RunProfile:
         return {
             "seconds": self.seconds,
             "partitions": [asdict(part) for part in self.partitions],
+            "copies": [asdict(copy) for copy in self.copies],
             "kernels": [asdict(kernel) for kernel in self.kernels],
             "seconds_by_op": self.by_op(),
         }
@@ -114,8 +144,9 @@ class RunProfile:
         return json.dumps(self.as_dict(), indent=2)
 
     def __str__(self) -> str:
-        """Three tables: the kernels, slowest first; the totals by operator; the partitions."""
-        return "\n\n".join(filter(None, (self._kernel_table(), self._op_table(), self._partition_table())))
+        """Tables: the kernels, slowest first; the totals by operator; the copies; the partitions."""
+        tables = (self._kernel_table(), self._op_table(), self._copy_table(), self._partition_table())
+        return "\n\n".join(filter(None, tables))
 
     def _kernel_table(self) -> str:
         rows = [
@@ -141,6 +172,20 @@ class RunProfile:
         ]
         return _table(("op", "kernels", "ms", "of run"), rows, numbers=(1, 3))
 
+    def _copy_table(self) -> str:
+        rows = [
+            (
+                copy.value,
+                copy.source,
+                copy.target,
+                f"{copy.bytes / 1024:.1f}",
+                _milliseconds(copy.seconds),
+                _rate(copy.bytes, copy.seconds),
+            )
+            for copy in self.copies
+        ]
+        return _table(("copied", "from", "to", "KiB", "ms", "GB/s"), rows, numbers=(3, 5))
+
     def _partition_table(self) -> str:
         rows = [
             (p.partition, p.device, str(p.nodes), _milliseconds(p.seconds), _percent(p.seconds, self.seconds))
@@ -148,6 +193,16 @@ class RunProfile:
         ]
         rows.append(("the whole run", "", "", _milliseconds(self.seconds), _percent(self.seconds, self.seconds)))
         return _table(("partition", "device", "nodes", "ms", "of run"), rows, numbers=(2, 4))
+
+
+def _added_up(records: Iterable[_Record], key: Callable[[_Record], Hashable], *amounts: str) -> list[_Record]:
+    """One record for all of one key: the last, with the sums of the amounts."""
+    found: dict[Hashable, _Record] = {}
+    for record in records:
+        before = found.get(key(record))
+        sums = {} if before is None else {a: getattr(before, a) + getattr(record, a) for a in amounts}
+        found[key(record)] = replace(record, **sums)
+    return list(found.values())
 
 
 def _totals(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:

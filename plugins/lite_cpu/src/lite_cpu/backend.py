@@ -56,20 +56,17 @@ class CpuBackend(ABC):
         shared = self._share()
         return compile_static(part.graph) if is_static(part.graph) else StagedExecutable(part.graph, compile_static)
 
-    def restore(self, blob: bytes, part: Partition, device: Device, options: Options) -> Executable | Stale:
-        """Compile with the kernels that an executable saved, so that none is compiled by LLVM."""
-        from lite_cpu.executable import CpuExecutable
-        from lite_cpu.saved import unpack_images
+    def compatibility(self, device: Device, options: Options) -> str:
+        """What must be the same for saved programs to be used: the machine, this package's code, and the precision."""
+        from lite_cpu.saved.blob import compatibility
 
-        shared = self._share()
-        images = unpack_images(blob, shared.library.identity)
-        if isinstance(images, Stale):
-            return images
-        shared.library.provide(images)
-        executable = self.compile(part, device, options)
-        if not isinstance(executable, CpuExecutable) or executable.kernels() != set(images):
-            return Stale("the saved kernels are those of another partition")
-        return executable
+        return compatibility(self._share().library.identity, options)
+
+    def restore(
+        self, blob: memoryview | bytes, part: Partition, device: Device, options: Options
+    ) -> CpuExecutable | Stale:
+        """An executable from what one saved: nothing is lowered, packed or compiled."""
+        return self._share().restore(blob, part.graph, options, self.compatibility(device, options))
 
     def _share(self) -> _Shared:
         with self._lock:
@@ -96,3 +93,17 @@ class _Shared:
 
         compiled = compile_graph(graph, options, self.library, self.weights, self._external_sgemm)
         return CpuExecutable(compiled, usable_threads(options.threads), self.library.peak_flops)
+
+    def restore(
+        self, blob: memoryview | bytes, graph: Graph, options: Options, compatibility: str
+    ) -> CpuExecutable | Stale:
+        from lite_cpu.executable import CpuExecutable
+        from lite_cpu.runtime import usable_threads
+        from lite_cpu.saved.restoring import restore_program
+
+        restored = restore_program(
+            blob, graph, options.threads, compatibility, self.library, self.weights, self._external_sgemm
+        )
+        if isinstance(restored, Stale):
+            return restored
+        return CpuExecutable(restored, usable_threads(options.threads), self.library.peak_flops)

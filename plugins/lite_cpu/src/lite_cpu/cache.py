@@ -21,6 +21,7 @@ from pathlib import Path
 
 from lite_cpu.file_lock import file_lock
 from lite_cpu.image import CodeImage, CodeImageError
+from lite_cpu.sources import sources_version
 
 __all__ = ["CacheStatistics", "KernelCache", "code_version", "default_folder"]
 
@@ -225,15 +226,9 @@ def _full_key(key: str) -> bytes:
 
 @functools.cache
 def code_version() -> str:
-    """What changes the code of a kernel besides its key: llvmlite and the sources of this package.
-
-    The sources rather than the package's version: an edited kernel must never meet its former self.
-    """
+    """What changes the code of a kernel besides its key: llvmlite and the sources of this package."""
     # Found, not imported: stored kernels run without it. Its metadata's folder has the version in its name.
     llvmlite = find_spec("llvmlite")
     folder = Path(llvmlite.origin).parents[1] if llvmlite is not None and llvmlite.origin else None
     versions = sorted(path.name for path in folder.glob("llvmlite-*")) if folder else ["no llvmlite"]
-    sources = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        sources.update(path.read_bytes())
-    return f"{', '.join(versions)}, lite_cpu {sources.hexdigest()}"
+    return f"{', '.join(versions)}, lite_cpu {sources_version()}"

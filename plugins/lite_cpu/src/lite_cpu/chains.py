@@ -7,7 +7,7 @@ all of an element-wise kernel. It is static data, part of the key of the compile
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from lite_core.ir import Attribute, DType
 from lite_cpu.emit import Emitter, Val
@@ -16,8 +16,10 @@ from lite_cpu.scalar_ops import cost, emit_operator
 __all__ = ["Apply", "Chain", "Operand"]
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+# Chains are tuples, not dataclasses, because every plan makes, hashes and compares them for each of its kernels.
+
+
+class Operand(NamedTuple):
     """Something a chain reads beside what it starts from.
 
     ``spread`` is True where one element serves all lanes of a vector (stride 0 in the innermost dimension).
@@ -29,8 +31,7 @@ class Operand:
     constant: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(NamedTuple):
     """One operator. ``inputs`` are value numbers; None stands for an optional input that is left out."""
 
     op: str
@@ -39,8 +40,7 @@ class Apply:
     attributes: tuple[tuple[str, Attribute], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(NamedTuple):
     """Values are numbered: 0 is ``start``, then come the operands, then the result of each step.
 
     The last value is the result. A chain without steps passes its start on.
@@ -71,8 +71,8 @@ class Chain:
                 return None if number is None else number + mine + done
             return mine + number if number else (mine + theirs + done if done else 0)
 
-        steps = [replace(s, inputs=tuple(first(n) for n in s.inputs)) for s in self.steps]
-        steps += [replace(s, inputs=tuple(second(n) for n in s.inputs)) for s in other.steps]
+        steps = [s._replace(inputs=tuple(first(n) for n in s.inputs)) for s in self.steps]
+        steps += [s._replace(inputs=tuple(second(n) for n in s.inputs)) for s in other.steps]
         return Chain(self.start, self.operands + other.operands, tuple(steps))
 
     def emit(self, k: Emitter, start: Val, load: Callable[[int, Operand], Val]) -> Val:

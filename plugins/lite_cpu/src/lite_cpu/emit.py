@@ -176,10 +176,6 @@ class Val:
     def lane(self, index: int) -> Val:
         return Val(self.k, self.k.b.extract_element(self.ir, ir.Constant(I32, index)), self.dtype)
 
-    def with_lane(self, index: int, value: Val) -> Val:
-        inserted = self.k.b.insert_element(self.ir, value.ir, ir.Constant(I32, index))
-        return Val(self.k, inserted, self.dtype, self.lanes)
-
     def shuffle(self, other: Val, lanes: Sequence[int]) -> Val:
         """The lanes of this vector followed by ``other``'s, picked by number."""
         mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
@@ -474,9 +470,6 @@ class Emitter:
 
     def max_lanes(self, vector: Val) -> Val:
         return self.fold_lanes(vector, self.maximum)
-
-    def min_lanes(self, vector: Val) -> Val:
-        return self.fold_lanes(vector, self.minimum)
 
     def fold_lanes(self, vector: Val, combine: Callable[[Val, Val], Val]) -> Val:
         """All lanes combined to a scalar, pairwise."""

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lite_core.backend import Buffer, KernelTime
+from lite_core.arena import Interval
+from lite_core.backend import Buffer, KernelTime, MemoryUse
 from lite_core.errors import ExecutionError
-from lite_cpu.image import CodeImage
 from lite_cpu.runtime import ALIGNMENT, Program
-from lite_cpu.saved import pack_images
 
-__all__ = ["CompiledProgram", "CpuExecutable", "StepInfo"]
+__all__ = ["CompiledProgram", "CpuExecutable", "Pieces", "StepInfo"]
 
 Array = np.ndarray[Any, Any]
 
+#: What is written one after another. Large arrays are not copied for it.
+Pieces = list[bytes | memoryview]
 
-@dataclass(frozen=True, slots=True)
-class StepInfo:
+
+class StepInfo(NamedTuple):
     """What a step of a program is, for people: the kernel, the nodes it computes, the work it does."""
 
     kernel: str
@@ -29,15 +29,15 @@ class StepInfo:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledProgram:
-    """A program, what its steps are, what may turn out wrong, where its kernels can be used again, and they by key."""
+class CompiledProgram(NamedTuple):
+    """A program, what its steps are, what may turn out wrong, what lies in its arena, and all of it as bytes."""
 
     program: Program
     steps: tuple[StepInfo, ...]
     faults: tuple[str, ...]
-    identity: str
-    images: Callable[[], Mapping[str, CodeImage]]
+    intervals: tuple[Interval, ...]
+    weight_bytes: int
+    save: Callable[[], Pieces]
 
 
 class CpuExecutable:
@@ -53,21 +53,24 @@ class CpuExecutable:
         self._program = compiled.program
         self._steps = compiled.steps
         self._faults = compiled.faults
+        self._intervals = compiled.intervals
+        self._weight_bytes = compiled.weight_bytes
         self._peak_flops = peak_flops
         self._threads = threads
-        self._identity = compiled.identity
-        self._images = compiled.images
+        self._save = compiled.save
         size = self._program.scratch_bytes(threads)
         #: A little more than the arena, which begins at the next multiple of the alignment.
         self.scratch_bytes = size + ALIGNMENT if size else 0
 
-    def save(self) -> bytes:
-        """The compiled kernels, for :meth:`CpuBackend.restore`."""
-        return pack_images(self._identity, self._images())
+    def save(self) -> Pieces:
+        """Everything, for :meth:`CpuBackend.restore`: the program, its kernels, and the weights that were packed."""
+        return self._save()
 
-    def kernels(self) -> set[str]:
-        """The keys of all kernels that are called."""
-        return set(self._images())
+    def memory_use(self) -> MemoryUse:
+        """What lies in the arena, and what there is beside it."""
+        program = self._program
+        scratch_bytes = self._threads * program.thread_scratch_bytes
+        return MemoryUse(program.arena_bytes, self._intervals, scratch_bytes, self._weight_bytes)
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
         self.run_arrays([b.data for b in inputs], [b.data for b in outputs], None if scratch is None else scratch.data)

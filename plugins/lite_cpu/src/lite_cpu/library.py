@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
-from lite_cpu.cache import KernelCache, code_version, default_folder
-from lite_cpu.image import CodeImage
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.image import CodeImage, CodeImageError
 from lite_cpu.loading import LoadedCode, load
 from lite_cpu.machine import Machine
+from lite_cpu.sources import sources_version
+
+if TYPE_CHECKING:
+    from lite_cpu.cache import KernelCache
+    from lite_cpu.kernels.base import Kernel
 
 __all__ = ["KernelLibrary"]
 
@@ -17,28 +21,43 @@ __all__ = ["KernelLibrary"]
 _COMPILE_THREADS = 2
 
 
+class _Mapped(NamedTuple):
+    """A kernel in executable memory."""
+
+    image: CodeImage
+    address: int
+
+
 class KernelLibrary:
-    """Addresses of kernels for one machine. What is loaded stays as long as the library."""
+    """Addresses of kernels for one machine. What is loaded stays as long as the library.
+
+    Args:
+        machine: what kernels are compiled for.
+        cache: where they are kept; made when the first is compiled if left out.
+    """
 
     def __init__(self, machine: Machine, cache: KernelCache | None = None) -> None:
         self.machine = machine
-        self.cache = cache or KernelCache(default_folder())
+        self._cache = cache
         self._lock = threading.Lock()
         self._addresses: dict[Kernel, int] = {}
-        self._images: dict[Kernel, CodeImage] = {}
+        self._mapped: dict[str, _Mapped] = {}
         self._loaded: list[LoadedCode] = []
-        self._provided: dict[str, CodeImage] = {}
         self._peak_flops = 0.0
+
+    @property
+    def cache(self) -> KernelCache:
+        """Where compiled kernels are kept."""
+        if self._cache is None:
+            from lite_cpu.cache import KernelCache, default_folder
+
+            self._cache = KernelCache(default_folder())
+        return self._cache
 
     @property
     def identity(self) -> str:
         """What kernels must have in common to be exchanged with another library: the machine and the code's version."""
-        return f"{self.machine.name}, {code_version()}"
-
-    def provide(self, images: Mapping[str, CodeImage]) -> None:
-        """Take compiled kernels by key from elsewhere, for example from a model file, instead of compiling them."""
-        with self._lock:
-            self._provided.update(images)
+        return f"{self.machine.name}, lite_cpu {sources_version()}"
 
     def peak_flops(self) -> float:
         """Floating-point operations that one core can do in a second; measured once."""
@@ -51,30 +70,46 @@ class KernelLibrary:
         """The entry points of kernels, compiling and mapping those that are new."""
         with self._lock:
             found = {k: self._addresses.get(k, 0) for k in kernels}
-            new = [k for k, address in found.items() if not address]
+            new = {k: k.key(self.machine) for k, address in found.items() if not address}
             if new:
-                keys = {k: k.key(self.machine) for k in new}
-                images = {k: self._provided[key] for k, key in keys.items() if key in self._provided}
-                requests = [(k, (key, self._builder(k))) for k, key in keys.items() if k not in images]
-                compiled = self.cache.get_many([r for _, r in requests], _COMPILE_THREADS)
-                images.update((k, image) for (k, _), image in zip(requests, compiled))
-                self._map(images)
+                missing = {key: k for k, key in new.items() if key not in self._mapped}
+                if missing:
+                    requests = [(key, self._builder(k)) for key, k in missing.items()]
+                    self._map(dict(zip(missing, self.cache.get_many(requests, _COMPILE_THREADS))))
+                self._addresses.update((k, self._mapped[key].address) for k, key in new.items())
                 found.update((k, self._addresses[k]) for k in new)
             return found
 
-    def images(self, kernels: Iterable[Kernel]) -> dict[str, CodeImage]:
-        """The code of kernels that have been loaded, by key, for :meth:`provide` elsewhere."""
-        return {k.key(self.machine): self._images[k] for k in kernels}
+    def images(self, keys: Iterable[str]) -> dict[str, CodeImage]:
+        """The code of kernels that are mapped, by key, for :meth:`provide` elsewhere."""
+        return {key: self._mapped[key].image for key in keys}
+
+    def provide(self, images: Mapping[str, CodeImage]) -> dict[str, int]:
+        """The entry points of kernels that were compiled elsewhere, by key; they will not be compiled here again.
+
+        Raises:
+            CodeLoadError: they are for another processor.
+            CodeImageError: one has several entry points, or none.
+        """
+        with self._lock:
+            self._map({key: image for key, image in images.items() if key not in self._mapped})
+            return {key: self._mapped[key].address for key in images}
 
     def forget_peak(self) -> None:
         """Measure the peak anew when it is next asked for."""
         self._peak_flops = 0.0
 
-    def _map(self, images: dict[Kernel, CodeImage]) -> None:
+    def _map(self, images: Mapping[str, CodeImage]) -> None:
+        if not images:
+            return
+        for key, image in images.items():
+            if len(image.entries) != 1:
+                raise CodeImageError(f"kernel {key}: expected one entry point, found {sorted(image.entries)}")
         loaded = load(list(images.values()))
         self._loaded.append(loaded)
-        self._images.update(images)
-        self._addresses.update((k, loaded.address(i, k.symbol)) for i, k in enumerate(images))
+        for number, (key, image) in enumerate(images.items()):
+            (symbol,) = image.entries
+            self._mapped[key] = _Mapped(image, loaded.address(number, symbol))
 
     def _builder(self, kernel: Kernel) -> Callable[[], CodeImage]:
         def build() -> CodeImage:

@@ -40,9 +40,13 @@ class Storage:
         return self.base == ARENA
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tensor:
-    """A strided view of storage. ``offset`` and ``strides`` count elements."""
+    """A strided view of storage. ``offset`` and ``strides`` count elements.
+
+    NOTE: tensors are shared, so never assign to their fields. They are not frozen because a plan makes hundreds, and
+    a frozen dataclass takes four times as long to make.
+    """
 
     storage: Storage
     dtype: DType
@@ -70,7 +74,12 @@ class Tensor:
     @property
     def is_dense(self) -> bool:
         """Elements lie without gaps in the order of the dimensions."""
-        return all(s == d or n == 1 for n, s, d in zip(self.shape, self.strides, dense_strides(self.shape)))
+        step = 1
+        for count, stride in zip(reversed(self.shape), reversed(self.strides)):
+            if stride != step and count != 1:
+                return False
+            step *= count
+        return True
 
     @property
     def is_channels_last(self) -> bool:

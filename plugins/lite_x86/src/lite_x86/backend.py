@@ -13,7 +13,7 @@ from lite_core.errors import BackendUnavailableError
 from lite_cpu.backend import CpuBackend
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
-from lite_x86 import detect, mkl
+from lite_x86 import detect, mkl, speed
 
 if TYPE_CHECKING:
     from lite_x86.mkl_choice import Choice
@@ -48,18 +48,31 @@ class X86Backend(CpuBackend):
         return self._chosen().sgemm
 
     def probe(self) -> Sequence[Device] | Unavailable:
-        """One device, the processor; its details are the level, features, cores and caches."""
+        """One device, the processor; its details are the level, features, cores and caches.
+
+        Its speed is estimated, see :mod:`lite_x86.speed`: measuring would make every start slower.
+        """
         missing = self._missing()
         if missing:
             return missing
-        processor, machine = detect.this_processor(), self.machine()
+        processor, machine, cores = detect.this_processor(), self.machine(), detect.usable_cores()
         details = {
             "level": machine.name,
             "features": ", ".join(sorted(processor.features & detect.KNOWN_FEATURES)),
-            "cores": f"{detect.usable_cores()} usable",
+            "cores": f"{cores} usable",
             "caches": processor.caches,
         }
-        return [Device(self.name, name=processor.model, score=10.0, details=details)]
+        return [
+            Device(
+                self.name,
+                name=processor.model,
+                score=10.0,
+                details=details,
+                flops=speed.peak_flops(machine, processor.clock_hertz, cores),
+                bandwidth=speed.bandwidth(cores),
+                launch_seconds=speed.LAUNCH_SECONDS,
+            )
+        ]
 
     def report(self) -> Sequence[str]:
         """Lines for ``lite doctor``: the processor, where MKL was looked for, and what was chosen."""

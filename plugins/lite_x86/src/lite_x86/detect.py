@@ -22,6 +22,7 @@ __all__ = [
     "KNOWN_FEATURES",
     "Processor",
     "cache_bytes",
+    "clock_hertz",
     "is_x86_64",
     "lacking",
     "machine_of",
@@ -35,6 +36,7 @@ logger = logging.getLogger("lite.x86.detect")
 
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_HIGHEST_CLOCK = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
 
 _LEVELS: Mapping[str, Machine] = {"v2": X86_64_V2, "v3": X86_64_V3, "v4": X86_64_V4}
 
@@ -80,11 +82,13 @@ class Processor:
         features: what it can do, in LLVM's names.
         cache_bytes: size of its data and unified caches as one core sees them, in bytes, by level; what the
             system does not say is not in it.
+        clock_hertz: its highest clock as far as the system says; 0 where it does not.
     """
 
     model: str
     features: frozenset[str]
     cache_bytes: Mapping[int, int]
+    clock_hertz: float = 0.0
 
     @property
     def caches(self) -> str:
@@ -108,10 +112,11 @@ def usable_cores() -> int:
 @cache
 def this_processor() -> Processor:
     """The processor at hand, read once."""
-    model, features = parse_cpuinfo(_CPUINFO.read_text()) if _CPUINFO.exists() else ("", frozenset[str]())
+    text = _CPUINFO.read_text() if _CPUINFO.exists() else ""
+    model, features = parse_cpuinfo(text)
     if not features:
         model, features = _ask_llvm()
-    return Processor(model, features, cache_bytes(_CACHES))
+    return Processor(model, features, cache_bytes(_CACHES), clock_hertz(text, _HIGHEST_CLOCK))
 
 
 @cache
@@ -134,6 +139,25 @@ def parse_cpuinfo(text: str) -> tuple[str, frozenset[str]]:
     first = dict(re.findall(r"^(model name|flags)\s*:\s*(.*?)\s*$", text.partition("\n\n")[0], re.MULTILINE))
     flags = first.get("flags", "").split()
     return first.get("model name", "unknown"), frozenset(_LINUX_NAMES.get(flag, flag) for flag in flags)
+
+
+def clock_hertz(cpuinfo: str, highest_clock: Path) -> float:
+    """The processor's clock in Hz: the highest, or else the higher of the present one and the one in its name.
+
+    Args:
+        cpuinfo: Linux's ``/proc/cpuinfo``, which has the present clock of each processor.
+        highest_clock: Linux's ``cpuinfo_max_freq``, in kHz; virtual machines do not have it.
+
+    Returns:
+        0 where none of them says.
+    """
+    try:
+        return float(highest_clock.read_text()) * 1e3
+    except (OSError, ValueError) as error:
+        logger.debug("the highest clock is unknown: %s", error)
+    present = [float(clock) * 1e6 for clock in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", cpuinfo, re.MULTILINE)]
+    nominal = [float(clock) * 1e9 for clock in re.findall(r"^model name.*@ ([\d.]+)GHz", cpuinfo, re.MULTILINE)]
+    return max([*present, *nominal], default=0.0)
 
 
 def cache_bytes(folder: Path) -> dict[int, int]:

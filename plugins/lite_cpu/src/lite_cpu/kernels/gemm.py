@@ -8,7 +8,7 @@ the run apart, each pixel is a *tap* of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 from lite_core.ir import DType
@@ -18,7 +18,7 @@ from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window, gemm_tile, pack_panels
 from lite_cpu.machine import Machine
 
-__all__ = ["Gemm", "GemmShape", "gemm_tile", "pack_panels"]
+__all__ = ["Gemm", "GemmShape", "cut_blocks", "gemm_tile", "operand_rows", "pack_panels"]
 
 F32 = DType.FLOAT32
 
@@ -79,15 +79,7 @@ class GemmShape:
         row_block = min(row_block, -(-self.rows // tile_rows) * tile_rows)
         column_block = -(-self.columns // width) * width
         wanted = 1 if threads == 1 or self.flops < _WORTH_DIVIDING else 4 * threads
-        while self.items(row_block, column_block) < wanted:
-            # Cut the rows while blocks are tall enough to reuse B, then the columns.
-            if row_block >= 8 * tile_rows:
-                row_block = -(-row_block // 2 // tile_rows) * tile_rows
-            elif column_block >= 2 * width:
-                column_block = -(-column_block // 2 // width) * width
-            else:
-                break
-        return row_block, column_block
+        return cut_blocks(self.items, wanted, (row_block, column_block), (tile_rows, width), 8)
 
     def items(self, row_block: int, column_block: int, group_block: int = 1) -> int:
         group_blocks = -(-self.groups // group_block)
@@ -99,6 +91,41 @@ class GemmShape:
         blocks = {"row_block": row_block, "column_block": column_block, "group_block": group_block}
         listed = [blocks[n] if n in blocks else getattr(self, n) for n in PARAMETERS]
         return listed + [stride for strides in operands for stride in strides]
+
+
+def cut_blocks(
+    items: Callable[[int, int], int], wanted: int, block: tuple[int, int], tile: tuple[int, int], tall: int
+) -> tuple[int, int]:
+    """Rows and columns of blocks small enough for ``wanted`` work items, where there can be so many.
+
+    Args:
+        items: the number of work items for rows and columns of a block.
+        wanted: how many there should be.
+        block: rows and columns of the largest block.
+        tile: rows and columns of the register tile: blocks consist of whole ones.
+        tall: the rows are halved while they are so many tiles, enough to reuse B; then the columns.
+    """
+    (rows, columns), (tile_rows, width) = block, tile
+    while items(rows, columns) < wanted:
+        if rows >= tall * tile_rows:
+            rows = -(-rows // 2 // tile_rows) * tile_rows
+        elif columns >= 2 * width:
+            columns = -(-columns // 2 // width) * width
+        else:
+            break
+    return rows, columns
+
+
+def operand_rows(
+    epilogue: Chain, pointers: Pointers, params: Params, parameter: int, tensor: int, batch: Val
+) -> tuple[Rows, ...]:
+    """The operands of the epilogue in a batch: tensors from number ``tensor`` on, strides from ``parameter`` on."""
+    operands = []
+    for i, operand in enumerate(epilogue.operands):
+        by_batch, by_group, by_row = (params[parameter + 3 * i + s] for s in range(3))
+        start = pointers.tensor(tensor + i, operand.dtype)[batch * by_batch]
+        operands.append(Rows(start, by_row, by_group, operand.spread))
+    return tuple(operands)
 
 
 @dataclass(frozen=True)
@@ -136,15 +163,11 @@ class Gemm(Kernel):
             row_block, rest = rest % row_blocks, rest / row_blocks
             group, batch = rest % group_blocks * p["group_block"], rest / group_blocks
             row, column = row_block * p["row_block"], column_block * p["column_block"]
-            operands = []
-            for i, operand in enumerate(self.epilogue.operands):
-                strides = [params[len(PARAMETERS) + 3 * i + s] for s in range(3)]
-                start = pointers.tensor(4 + i, operand.dtype)[batch * strides[0]]
-                operands.append(Rows(start, strides[2], strides[1], operand.spread))
+            operands = operand_rows(self.epilogue, pointers, params, len(PARAMETERS), 4, batch)
             place = Place(
                 Rows(a[batch * p["a_batch"]], p["a_row"], p["a_group"]),
                 Rows(c[batch * p["c_batch"]], p["c_row"], p["c_group"]),
-                tuple(operands),
+                operands,
             )
             block.block(
                 place.at(group, row, column),

@@ -9,6 +9,7 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emit import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.gemm import cut_blocks, operand_rows
 from lite_cpu.kernels.int8_tiles import Int8BlockEmitter, LeftSide, convert_run
 from lite_cpu.kernels.tiles import Place, Rows, Window, gemm_tile
 from lite_cpu.machine import Machine
@@ -65,14 +66,7 @@ class GemmInt8Shape:
         row_block = min(max(1, fitting // tile_rows), -(-self.rows // tile_rows)) * tile_rows
         column_block = -(-self.columns // width) * width
         most = 1 if threads == 1 else min(4 * threads, self.operations // _ITEM_OPERATIONS)
-        while self.items(row_block, column_block) < most:
-            if row_block >= 4 * tile_rows:
-                row_block = -(-row_block // 2 // tile_rows) * tile_rows
-            elif column_block >= 2 * width:
-                column_block = -(-column_block // 2 // width) * width
-            else:
-                break
-        return row_block, column_block
+        return cut_blocks(self.items, most, (row_block, column_block), (tile_rows, width), 4)
 
     def items(self, row_block: int, column_block: int) -> int:
         return self.batches * self.groups * -(-self.rows // row_block) * -(-self.columns // column_block)
@@ -125,15 +119,12 @@ class GemmInt8(Kernel):
                         held.set(number)
                         self._convert(k, first, converted, rows, p["depth"], steps * form.group)
                     first = Rows(converted, steps * form.group, k.index(0))
-                operands = []
-                for i, operand in enumerate(self.epilogue.operands):
-                    strides = [params[len(PARAMETERS) + 3 * i + s] for s in range(3)]
-                    start = pointers.tensor(5 + i, operand.dtype)[batch * strides[0]]
-                    operands.append(Rows(start, strides[2], strides[1], operand.spread).at(group, row, column))
+                operands = operand_rows(self.epilogue, pointers, params, len(PARAMETERS), 5, batch)
+                operands = tuple(operand.at(group, row, column) for operand in operands)
                 c = Rows(pointers.tensor(4, self.epilogue.output)[batch * p["c_batch"]], p["c_row"], p["c_group"])
                 points = pointers.tensor(1, self.left.stored)[batch * p["zero_batch"]]
                 tiles.block(
-                    Place(first, c.at(group, row, column), tuple(operands)),
+                    Place(first, c.at(group, row, column), operands),
                     Rows(points, p["zero_row"], p["zero_group"]).at(group, row),
                     1,
                     rows,

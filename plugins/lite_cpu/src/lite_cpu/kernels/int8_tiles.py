@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-from lite_cpu.chains import Chain, Operand
+from lite_cpu.chains import Chain
 from lite_cpu.emit import Emitter, Number, Pointer, Val
 from lite_cpu.kernels.integer_dots import DotForm, broadcast_group, emit_dots
-from lite_cpu.kernels.tiles import Place, Rows, Window, gemm_tile
+from lite_cpu.kernels.tiles import Place, Rows, Window, cover_columns, cover_rows, load_columns, store_tile
 
 __all__ = ["Int8BlockEmitter", "LeftSide", "convert_run"]
 
@@ -93,63 +93,30 @@ class Int8BlockEmitter:
             b: packed by :func:`~lite_cpu.kernels.integer_dots.pack_dots`; begins at a whole panel.
             column_sums: one int32 for each column.
         """
-        k, lanes, (_, vectors) = self.k, self.k.machine.lanes(), gemm_tile(self.k.machine)
-        width = lanes * vectors
-        total = self.window.segments * self.window.taps * self._steps * self.left.form.group
-        whole = columns / width * width
+        k, form = self.k, self.left.form
+        total = self.window.segments * self.window.taps * self._steps * form.group
 
         def panel(column: Val, vectors: int, valid: Val | None) -> None:
-            at = place.at(0, 0, column)
-            self._panel(at, zero, groups, rows, b[column * total], column_sums[column], vectors, valid)
+            here, weights, totals = place.at(0, 0, column), b[column * total], column_sums[column]
 
-        with k.loop(0, whole, width) as column:
-            panel(column, vectors, None)
-        rest = columns - whole
-        for narrow in range(1, vectors + 1):
-            with k.if_((rest > (narrow - 1) * lanes) & (rest <= narrow * lanes)):
-                panel(whole, narrow, rest - (narrow - 1) * lanes)
+            def tile(group: Val, row: Val, count: int) -> None:
+                self._tile(here.at(group, row), zero.at(group, row), weights, totals, count, vectors, valid)
+
+            cover_rows(k, groups, rows, tile)
+
+        cover_columns(k, columns, panel)
 
     @property
     def _steps(self) -> Val:
         group = self.left.form.group
         return (self.window.depth + (group - 1)) / group
 
-    def _panel(
-        self,
-        place: Place,
-        zero: Rows,
-        groups: Number,
-        rows: Val,
-        b: Pointer,
-        column_sums: Pointer,
-        vectors: int,
-        valid: Val | None,
-    ) -> None:
-        """All rows of a block for one panel. ``valid`` columns of the last vector count; all when None."""
-        k, (tile_rows, _) = self.k, gemm_tile(self.k.machine)
-        whole = rows / tile_rows * tile_rows
-        with k.loop(0, groups) as group:
-
-            def tile(row: Val, count: int, group: Val = group) -> None:
-                self._tile(place.at(group, row), zero.at(group, row), b, column_sums, count, vectors, valid)
-
-            with k.loop(0, whole, tile_rows) as row:
-                tile(row, tile_rows)
-            rest = rows - whole
-            for count in (4, 2, 1):
-                with k.if_((rest & count).ne(0)):
-                    tile(rows - rest % (2 * count), count)
-
     def _tile(
         self, place: Place, zero: Rows, b: Pointer, column_sums: Pointer, rows: int, vectors: int, valid: Val | None
     ) -> None:
         k, window, form, lanes = self.k, self.window, self.left.form, self.k.machine.lanes()
         elements = lanes * form.group
-
-        def partial(vector: int) -> Val | None:
-            return valid if vector == vectors - 1 else None
-
-        of_columns = [k.load_first(column_sums[v * lanes], partial(v), lanes) for v in range(vectors)]
+        of_columns = load_columns(k, column_sums, vectors, valid)
         points = [self.left.zero_point(zero.at(0, r).start) for r in range(rows if self.row_points else 1)]
         starts = [[-(total * point) for total in of_columns] for point in points]
         sums = [[k.variable(start) for start in starts[row % len(starts)]] for row in range(rows)]
@@ -163,12 +130,4 @@ class Int8BlockEmitter:
                     x = broadcast_group(a[place.a.row * row + step * form.group], form, lanes)
                     for v in range(vectors):
                         sums[row][v].set(emit_dots(k, form, sums[row][v].get(), x, weights[v]))
-        for row in range(rows):
-            for v in range(vectors):
-
-                def load(i: int, operand: Operand, row: int = row, v: int = v) -> Val:
-                    at = place.operands[i].at(0, row, v * lanes).start
-                    return at.load().splat(lanes) if operand.spread else k.load_first(at, partial(v), lanes)
-
-                result = self.epilogue.emit(k, sums[row][v].get(), load)
-                k.store_first(place.c.at(0, row, v * lanes).start, result, partial(v))
+        store_tile(k, self.epilogue, place, sums, valid)

@@ -9,7 +9,7 @@ and multiplies them by one broadcast element of each row of A.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,19 @@ from lite_cpu.chains import Chain, Operand
 from lite_cpu.emit import Emitter, Number, Pointer, Val, Variable
 from lite_cpu.machine import Machine
 
-__all__ = ["BlockEmitter", "Place", "Rows", "Window", "gemm_tile", "pack_columns", "pack_panels"]
+__all__ = [
+    "BlockEmitter",
+    "Place",
+    "Rows",
+    "Window",
+    "cover_columns",
+    "cover_rows",
+    "gemm_tile",
+    "load_columns",
+    "pack_columns",
+    "pack_panels",
+    "store_tile",
+]
 
 Array = np.ndarray[Any, Any]
 F32 = DType.FLOAT32
@@ -125,6 +137,64 @@ class Place:
         return Place(self.a.at(group, row), self.c.at(group, row, column), operands)
 
 
+def cover_columns(k: Emitter, columns: Val, panel: Callable[[Val, int, Val | None], None]) -> None:
+    """Cut the columns of a block into panels: ``panel(column, vectors, valid)``, at most one narrower than the others.
+
+    ``valid`` columns of its last vector count; all when None.
+    """
+    lanes, (_, vectors) = k.machine.lanes(), gemm_tile(k.machine)
+    width = lanes * vectors
+    whole = columns / width * width
+    with k.loop(0, whole, width) as column:
+        panel(column, vectors, None)
+    rest = columns - whole
+    for narrow in range(1, vectors + 1):
+        with k.if_((rest > (narrow - 1) * lanes) & (rest <= narrow * lanes)):
+            panel(whole, narrow, rest - (narrow - 1) * lanes)
+
+
+def cover_rows(k: Emitter, groups: Number, rows: Val, tile: Callable[[Val, Val, int], None]) -> None:
+    """Cut the rows of a panel into register tiles: ``tile(group, row, count)``."""
+    tile_rows, _ = gemm_tile(k.machine)
+    whole = rows / tile_rows * tile_rows
+    with k.loop(0, groups) as group:
+        with k.loop(0, whole, tile_rows) as row:
+            tile(group, row, tile_rows)
+        # The rows that are left, by halves: three more tiles are compiled where one for each number would be seven.
+        rest = rows - whole
+        for count in (4, 2, 1):
+            with k.if_((rest & count).ne(0)):
+                tile(group, rows - rest % (2 * count), count)
+
+
+def load_columns(k: Emitter, pointer: Pointer, vectors: int, valid: Val | None) -> list[Val]:
+    """One element for each column of a panel; ``valid`` as in :func:`cover_columns`."""
+    lanes = k.machine.lanes()
+    return [k.load_first(pointer[v * lanes], _partial(v, vectors, valid), lanes) for v in range(vectors)]
+
+
+def store_tile(
+    k: Emitter, epilogue: Chain, place: Place, sums: Sequence[Sequence[Variable]], valid: Val | None
+) -> None:
+    """``C = epilogue(sums)`` for a register tile, given by rows; ``valid`` as in :func:`cover_columns`."""
+    lanes = k.machine.lanes()
+    for row, vectors in enumerate(sums):
+        for v, total in enumerate(vectors):
+            partial = _partial(v, len(vectors), valid)
+
+            def load(i: int, operand: Operand, row: int = row, v: int = v, partial: Val | None = partial) -> Val:
+                at = place.operands[i].at(0, row, v * lanes).start
+                return at.load().splat(lanes) if operand.spread else k.load_first(at, partial, lanes)
+
+            result = epilogue.emit(k, total.get(), load)
+            k.store_first(place.c.at(0, row, v * lanes).start, result, partial)
+
+
+def _partial(vector: int, vectors: int, valid: Val | None) -> Val | None:
+    """How many columns of a vector count: only the last may be partial."""
+    return valid if vector == vectors - 1 else None
+
+
 @dataclass(frozen=True, slots=True)
 class BlockEmitter:
     """Emits the tiles of a block: ``C = epilogue(bias + A * B)``, bias left out where it is None."""
@@ -144,62 +214,30 @@ class BlockEmitter:
             b: packed by :func:`pack_panels`; begins at a whole panel.
             bias: one element for each column.
         """
-        k, lanes, (_, vectors) = self.k, self.k.machine.lanes(), gemm_tile(self.k.machine)
-        width = lanes * vectors
-        total = self.window.total
-        whole = columns / width * width
+        k, total = self.k, self.window.total
 
         def panel(column: Val, vectors: int, valid: Val | None) -> None:
             biases = None if bias is None else bias[column]
-            here = place.at(0, 0, column)
-            self._panel(here, groups, rows, b[column * total], biases, vectors, valid, k.index(column).eq(0))
+            here, weights = place.at(0, 0, column), b[column * total]
+            fresh = k.index(column).eq(0)
 
-        with k.loop(0, whole, width) as column:
-            panel(column, vectors, None)
-        rest = columns - whole
-        for narrow in range(1, vectors + 1):
-            with k.if_((rest > (narrow - 1) * lanes) & (rest <= narrow * lanes)):
-                panel(whole, narrow, rest - (narrow - 1) * lanes)
+            def tile(group: Val, row: Val, count: int) -> None:
+                self._tile(here.at(group, row), weights, biases, count, vectors, valid, fresh)
 
-    def _panel(
-        self,
-        place: Place,
-        groups: Number,
-        rows: Val,
-        b: Pointer,
-        bias: Pointer | None,
-        vectors: int,
-        valid: Val | None,
-        fresh: Val,
-    ) -> None:
-        """All rows of a block for one panel.
+            cover_rows(k, groups, rows, tile)
 
-        ``valid`` columns of the last vector count; all when None. ``fresh``: no panel has read these rows before.
-        """
-        k, (tile_rows, _) = self.k, gemm_tile(self.k.machine)
-        whole = rows / tile_rows * tile_rows
-        with k.loop(0, groups) as group:
-            with k.loop(0, whole, tile_rows) as row:
-                self._tile(place.at(group, row), b, bias, tile_rows, vectors, valid, fresh)
-            # The rows that are left, by halves: three more tiles are compiled where one for each number would be seven.
-            rest = rows - whole
-            for count in (4, 2, 1):
-                with k.if_((rest & count).ne(0)):
-                    self._tile(place.at(group, rows - rest % (2 * count)), b, bias, count, vectors, valid, fresh)
+        cover_columns(k, columns, panel)
 
     def _tile(
         self, place: Place, b: Pointer, bias: Pointer | None, rows: int, vectors: int, valid: Val | None, fresh: Val
     ) -> None:
+        """One register tile. ``fresh``: no panel has read these rows of A before."""
         k, window, lanes = self.k, self.window, self.k.machine.lanes()
         width = vectors * lanes
-
-        def partial(vector: int) -> Val | None:
-            return valid if vector == vectors - 1 else None
-
         if bias is None:
             starts = [k.constant(0.0, F32, lanes)] * vectors
         else:
-            starts = [k.load_first(bias[v * lanes], partial(v), lanes) for v in range(vectors)]
+            starts = load_columns(k, bias, vectors, valid)
         sums = [[k.variable(starts[v]) for v in range(vectors)] for _ in range(rows)]
         zero = k.constant(0.0, F32, lanes)
         # A single row is multiplied in several chains, so that no multiply-add waits for the one before. More rows
@@ -235,12 +273,4 @@ class BlockEmitter:
             for row in range(rows):
                 for v in range(vectors):
                     sums[row][v].set(sums[row][v].get() + others[row][v].get())
-        for row in range(rows):
-            for v in range(vectors):
-
-                def load(i: int, operand: Operand, row: int = row, v: int = v) -> Val:
-                    at = place.operands[i].at(0, row, v * lanes).start
-                    return at.load().splat(lanes) if operand.spread else k.load_first(at, partial(v), lanes)
-
-                result = self.epilogue.emit(k, sums[row][v].get(), load)
-                k.store_first(place.c.at(0, row, v * lanes).start, result, partial(v))
+        store_tile(k, self.epilogue, place, sums, valid)

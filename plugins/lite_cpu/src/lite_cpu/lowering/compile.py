@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from lite_core.errors import ExecutionError
 from lite_core.ir import Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu import scalar_ops
-from lite_cpu.executable import CompiledProgram, StepInfo
+from lite_cpu.executable import CompiledProgram, Pieces, StepInfo
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering.context import Lowering
@@ -21,7 +21,7 @@ from lite_cpu.lowering.depthwise import reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
 from lite_cpu.lowering.fusion import absorb_producers, count_uses, group_nodes
 from lite_cpu.lowering.half import has_halves, widen_halves
-from lite_cpu.lowering.memory import lifetimes_of, plan_arena
+from lite_cpu.lowering.memory import lifetimes_of, place
 from lite_cpu.lowering.places import reserve_places
 from lite_cpu.lowering.registry import find_lowering, takes_epilogue
 from lite_cpu.lowering.weights import WeightCache
@@ -31,15 +31,20 @@ __all__ = ["compile_graph", "is_elementwise", "lower_graph"]
 
 Array = np.ndarray[Any, Any]
 
-
 #: Where one of these is, nodes around it may be quantized too: see :mod:`.quantization`. Like attention, that is
 #: imported by the models that need it only.
-_QUANTIZED = ("DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear")
+_QUANTIZED = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear"})
+
+
+#: Elements from which an array that is computed before the run is one of weights, not of a shape.
+_FEWEST_SHARED = 1024
 
 
 def is_elementwise(node: Node) -> bool:
     """Whether a node can be part of a chain."""
     if len(node.outputs) != 1 or node.outputs[0] is None:
+        return False
+    if node.qualified_op not in scalar_ops.OPERATORS:
         return False
     inputs = [None if v is None else v.dtype for v in node.inputs]
     return scalar_ops.supports(node.qualified_op, inputs, node.outputs[0].dtype, node.attributes) is None
@@ -84,8 +89,13 @@ def simplified(graph: Graph, weights: WeightCache) -> Graph:
     def has_no_kernel(node: Node) -> bool:
         return find_lowering(node)[0] is None
 
-    quantized = any(node.op in _QUANTIZED for node in graph.nodes)
-    halves = any(has_halves(node) and has_no_kernel(node) for node in graph.nodes)
+    if not _QUANTIZED.isdisjoint([node.op for node in graph.nodes]):
+        from lite_cpu.lowering.quantization import dequantize_weights
+
+        graph = dequantize_weights(graph, weights) or graph
+    quantized = not _QUANTIZED.isdisjoint([node.op for node in graph.nodes])
+    some_are_half = any(dtype.is_half for dtype in {value.dtype for value in graph.defined()})
+    halves = some_are_half and any(has_halves(node) and has_no_kernel(node) for node in graph.nodes)
     if quantized or halves:
         graph = graph.copy()
         if quantized:
@@ -114,7 +124,8 @@ def compile_graph(
         external_sgemm: see :class:`~lite_cpu.lowering.context.Lowering`.
     """
     lowering = lower_graph(graph, options, library, weights, external_sgemm)
-    arena_bytes = plan_arena(lifetimes_of(lowering.steps))
+    lifetimes = lifetimes_of(lowering.steps)
+    arena_bytes = place(lifetimes)
     addresses = library.addresses([s.kernel for s in lowering.steps])
     steps = [
         Step(
@@ -131,19 +142,42 @@ def compile_graph(
     scratch_bytes = max((s.scratch_bytes for s in lowering.steps), default=0)
     program = Program(steps, arena_bytes, scratch_bytes, owners=[library, *constants])
     infos = tuple(StepInfo(s.label, s.nodes, s.flops, s.bytes) for s in lowering.steps)
-    images = partial(library.images, list(addresses))
-    return CompiledProgram(program, infos, tuple(lowering.faults), library.identity, images)
+    faults, planned = tuple(lowering.faults), lowering.steps
+
+    def save() -> Pieces:
+        # Imported late: few programs are saved.
+        from lite_cpu.saved.writing import save_program
+
+        return save_program(graph, options, planned, program, infos, faults, library, weights)
+
+    intervals = tuple([life.interval for life in lifetimes])
+    return CompiledProgram(program, infos, faults, intervals, sum(s.bytes for s in constants), save)
 
 
 def _evaluate(lowering: Lowering, nodes: list[Node]) -> bool:
     """Compute nodes now if all they read is known, and say whether that was so."""
     made: dict[Value, Array] = {}
     for node in nodes:
-        known = {v: made[v] if v in made else lowering.known(v) for v in node.used()}
-        if any(array is None for array in known.values()) or any(node.subgraphs):
+        arrays = []
+        for value in node.inputs:
+            array = None if value is None else made.get(value)
+            if array is None:
+                array = lowering.known(value)
+                if array is None and value is not None:
+                    return False
+            arrays.append(array)
+        if node.subgraphs:
             return False
-        arrays = [None if v is None else known[v] for v in node.inputs]
-        made.update((v, array) for v, array in zip(node.outputs, evaluate_node(node, arrays)) if v is not None)
+        results = _evaluated(node, arrays, lowering.weights)
+        made.update((v, array) for v, array in zip(node.outputs, results) if v is not None)
     for value, array in made.items():
         lowering.know(value, array)
     return True
+
+
+def _evaluated(node: Node, arrays: list[Array | None], weights: WeightCache) -> Sequence[Array]:
+    """The outputs of a node of constants. What is made of weights alone is the same array for all who use it."""
+    if len(arrays) == 1 and arrays[0] is not None and arrays[0].size >= _FEWEST_SHARED and len(node.outputs) == 1:
+        how = (node.qualified_op, str(node.attributes))
+        return [weights.derived(how, arrays[0], lambda array: evaluate_node(node, [array])[0])]
+    return evaluate_node(node, arrays)

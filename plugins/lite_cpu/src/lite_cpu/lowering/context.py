@@ -53,10 +53,13 @@ class PlannedStep:
     @property
     def bytes(self) -> int:
         """Bytes of all tensors, elements that are repeated by broadcasting counted once."""
-        return sum(
-            [t.dtype.itemsize * prod([n for n, s in zip(t.shape, t.strides) if s] if 0 in t.strides else t.shape)
-             for t in self.tensors]
-        )  # fmt: skip
+        total = 0
+        for tensor in self.tensors:
+            shape = tensor.shape
+            if 0 in tensor.strides:
+                shape = tuple([count for count, stride in zip(shape, tensor.strides) if stride])
+            total += tensor.dtype.itemsize * prod(shape)
+        return total
 
 
 @dataclass
@@ -133,8 +136,7 @@ class Lowering:
 
     def constant(self, array: Array) -> Tensor:
         """An array as a tensor. It must not change, and is kept alive by the program."""
-        storage = self.weights.storage(array)
-        return Tensor(storage, DType.of(array), array.shape, dense_strides(array.shape))
+        return self.weights.tensor(array)
 
     def packed(self, key: Hashable, arrays: Sequence[Array], pack: Callable[[], Array]) -> Tensor:
         """Prepared weights: made once in the process for the same ``arrays`` and ``key``."""
@@ -283,19 +285,23 @@ class Lowering:
 
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
         """What element-wise ``nodes`` do to ``start``, and the values they read beside it, in operand order."""
-        others = [v for n in nodes for v in _operands(n) if v is not None]
-        made = {v for n in nodes for v in n.outputs}
-        reads = list(dict.fromkeys(v for v in others if v is not start and v not in made))
-        numbers: dict[Value, int] = {v: i for i, v in enumerate([start, *reads])}
+        made = {n.outputs[0] for n in nodes}
+        numbers: dict[Value, int] = {start: 0}
+        for node in nodes:
+            for value in _operands(node):
+                if value is not None and value not in numbers and value not in made:
+                    numbers[value] = len(numbers)
+        reads = list(numbers)[1:]
         steps = []
         for node in nodes:
             output = node.outputs[0]
             assert output is not None
-            inputs = tuple(None if v is None else numbers[v] for v in _operands(node))
+            inputs = tuple([None if v is None else numbers[v] for v in _operands(node)])
             attributes = tuple(sorted(node.attributes.items()))
             steps.append(Apply(node.qualified_op, inputs, output.dtype, attributes))
             numbers[output] = len(numbers)
-        operands = tuple(Operand(v.dtype, constant=self._clip_bound(v, nodes)) for v in reads)
+        clips = "Clip" in [node.op for node in nodes]
+        operands = tuple([Operand(v.dtype, False, self._clip_bound(v, nodes) if clips else None) for v in reads])
         return Chain(Operand(start.dtype), operands, tuple(steps)), reads
 
     def _clip_bound(self, value: Value, nodes: Sequence[Node]) -> float | None:
@@ -307,8 +313,7 @@ class Lowering:
         array = self.known(value)
         if array is None or array.size != 1 or value.dtype is not DType.FLOAT32:
             return None
-        readers = [n for n in nodes if value in n.inputs]
-        if any(n.qualified_op != "Clip" or value is n.inputs[0] for n in readers):
+        if any(n.qualified_op != "Clip" or value is n.inputs[0] for n in nodes if value in n.inputs):
             return None
         number = float(array.reshape(()))
         return number if np.isfinite(number) else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lite_cpu.chains import Chain
+from lite_cpu.kernels.bands import cut_bands
 from lite_cpu.kernels.direct import MOST_PLANES, Direct, DirectShape
 from lite_cpu.kernels.gemm import Gemm, GemmShape
 from lite_cpu.kernels.tiles import gemm_tile
@@ -165,16 +166,8 @@ def _with_blocks(lowering: Lowering, shape: DirectShape) -> DirectShape:
     rows = min(height, max(1, machine.l2_bytes // 2 // max(1, row_bytes)))
     rows = -(-height // -(-height // rows))
     shape = replace(shape, band_rows=rows, column_block=-(-shape.columns // panel) * panel)
-    wanted = 1 if threads == 1 else 4 * threads
-    tallest = max(1, 4 * machine.lanes() // shape.out_width)
-    while shape.items < wanted:
-        if shape.band_rows > max(tallest, 2 * shape.window_rows):
-            shape = replace(shape, band_rows=-(-shape.band_rows // 2))
-        elif shape.column_block > panel:
-            shape = replace(shape, column_block=-(-shape.column_block // 2 // panel) * panel)
-        else:
-            break
-    return shape
+    tallest = max(4 * machine.lanes() // shape.out_width, 2 * shape.window_rows)
+    return cut_bands(shape, 1 if threads == 1 else 4 * threads, tallest, panel)
 
 
 def _worth_gathering(machine: Machine, shape: DirectShape) -> bool:

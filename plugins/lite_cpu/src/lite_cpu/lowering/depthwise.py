@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lite_core.ir import Node
+from lite_core.ir import Node, Value
 from lite_cpu.kernels.depthwise import Axis, Depthwise, DepthwiseShape, pack_depthwise
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.fusion import Group
@@ -47,20 +47,26 @@ def reserve_spaced_images(lowering: Lowering) -> None:
     """Before anything is lowered: images that only depthwise convolutions read get pixels that share no cache sets."""
     nodes = lowering.graph.nodes
     images = dict.fromkeys(node.inputs[0] for node in nodes if _reads_depthwise(node))
+    crowded = [x for x in images if x is not None and len(x.shape) == 4 and _pixel_bytes(x) % _SET_BYTES == 0]
+    if not crowded:
+        return
     read_otherwise = {value for node in nodes if not _reads_depthwise(node) for value in node.used()}
-    for x in images:
-        if x is None or len(x.shape) != 4 or lowering.is_reserved(x) or x in read_otherwise:
-            continue
-        batch, channels, height, width = x.shape
-        if channels * x.dtype.itemsize % _SET_BYTES == 0:
+    for x in crowded:
+        if not lowering.is_reserved(x) and x not in read_otherwise:
+            batch, channels, height, width = x.shape
             pixel = channels + _LINE_BYTES // x.dtype.itemsize
             wide = lowering.allocate((batch, pixel, height, width), x.dtype, channels_last_order(4))
             lowering.reserve(x, wide.slice(1, 0, channels))
 
 
+def _pixel_bytes(image: Value) -> int:
+    channels: int = image.shape[1]
+    return channels * image.dtype.itemsize
+
+
 def _reads_depthwise(node: Node) -> bool:
     """Whether a node is a Conv with a window for each channel of its input."""
-    x = node.inputs[0] if node.qualified_op == "Conv" else None
+    x = node.inputs[0] if node.op == "Conv" and not node.domain else None
     return x is not None and 1 < x.shape[1] == node.attributes.get("group", 1)
 
 

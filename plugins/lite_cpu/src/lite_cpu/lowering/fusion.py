@@ -61,31 +61,26 @@ def group_nodes(
         elementwise: the nodes that can be part of a chain.
         takes_epilogue: whether an operator's step can do what follows it, too.
     """
-    group_of: dict[Value, Group] = {}
+    open_groups: dict[Value, Group] = {}  # those that can take another node, by the value that leaves them
     groups: list[Group] = []
     for position, node in enumerate(graph.nodes):
-        joined = None
-        if node in elementwise:
+        output, group = node.outputs[0], None
+        if node in elementwise and output is not None:
             candidates = [
-                group_of[v]
+                open_groups[v]
                 for v in node.inputs
-                if v is not None and v in group_of and uses[v] == 1 and v is group_of[v].output
-                and node.outputs[0] is not None and v.shape == node.outputs[0].shape
-            ]  # fmt: skip
-            candidates = [
-                g for g in candidates if len(g.tail) < _LONGEST and (g.head in elementwise or takes_epilogue(g.head))
+                if v in open_groups and v is not None and uses[v] == 1 and v.shape == output.shape
             ]
             # A convolution is the better host: the value is still in its registers.
-            joined = max(candidates, key=lambda g: (takes_epilogue(g.head), g.position), default=None)
-        if joined is None:
-            joined = Group(node, position)
-            groups.append(joined)
+            group = max(candidates, key=lambda g: (takes_epilogue(g.head), g.position), default=None)
+        if group is None:
+            group = Group(node, position)
+            groups.append(group)
         else:
-            joined.tail.append(node)
-            joined.position = position
-        for value in node.outputs:
-            if value is not None:
-                group_of[value] = joined
+            group.tail.append(node)
+            group.position = position
+        if output is not None and len(group.tail) < _LONGEST and (node in elementwise or takes_epilogue(node)):
+            open_groups[output] = group
     groups.sort(key=lambda g: g.position)
     return groups
 

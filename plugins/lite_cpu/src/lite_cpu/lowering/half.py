@@ -44,7 +44,7 @@ def widen_halves(graph: Graph, weights: WeightCache, needs: Callable[[Node], boo
 
     Args:
         graph: whose shapes are all known.
-        weights: keeps the converted constants.
+        weights: shares the converted constants.
         needs: which of the nodes with 16-bit floats have no kernel of their own.
     """
     rewriter = Rewriter(graph)
@@ -61,7 +61,7 @@ def _widen(r: Rewriter, node: Node, weights: WeightCache) -> None:
             return value
         array = r.scope.constant(value)
         if array is not None:
-            return r.constant(weights.kept("float32", array, lambda a: a.astype(np.float32)))
+            return r.constant(weights.derived("float32", array, lambda a: a.astype(np.float32)))
         return r.add("Cast", [value], F32, value.shape, {"to": F32})
 
     def narrow(made: Value | None, value: Value | None) -> Value | None:

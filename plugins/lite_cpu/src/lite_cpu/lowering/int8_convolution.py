@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lite_core.ir import Node
+from lite_cpu.kernels.bands import cut_bands
 from lite_cpu.kernels.conv_int8 import ConvInt8, ConvInt8Shape
 from lite_cpu.kernels.depthwise_int8 import DepthwiseInt8, DepthwiseInt8Shape, pack_depthwise_int8
 from lite_cpu.kernels.int8_tiles import LeftSide
@@ -143,15 +144,7 @@ def _with_blocks(lowering: Lowering, shape: ConvInt8Shape, itemsize: int) -> Con
     row_bytes = itemsize * shape.row_stride * shape.band_width * shape.channels
     rows = min(shape.out_height, max(1, machine.l2_bytes // 4 // max(1, row_bytes)))
     shape = replace(shape, band_rows=rows, column_block=-(-shape.columns // panel) * panel)
-    wanted = 1 if threads == 1 else 4 * threads
-    while shape.items < wanted:
-        if shape.band_rows > 2 * shape.window_rows:
-            shape = replace(shape, band_rows=-(-shape.band_rows // 2))
-        elif shape.column_block > panel:
-            shape = replace(shape, column_block=-(-shape.column_block // 2 // panel) * panel)
-        else:
-            break
-    return shape
+    return cut_bands(shape, 1 if threads == 1 else 4 * threads, 2 * shape.window_rows, panel)
 
 
 def _depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lite_core.arena import Interval, plan_arena
 from lite_cpu.tensors import Storage
 
 if TYPE_CHECKING:
     from lite_cpu.lowering.context import PlannedStep
 
-__all__ = ["Lifetime", "least_bytes", "lifetimes_of", "plan_arena"]
-
-#: Cache lines, and the widest vector.
-ALIGNMENT = 64
+__all__ = ["Lifetime", "lifetimes_of", "place"]
 
 
 @dataclass(eq=False, slots=True)
@@ -27,9 +24,9 @@ class Lifetime:
     last: int
 
     @property
-    def bytes(self) -> int:
-        """The size of the piece, a multiple of the alignment."""
-        return -(-self.storages[0].bytes // ALIGNMENT) * ALIGNMENT
+    def interval(self) -> Interval:
+        """The piece as the planner takes it."""
+        return Interval(self.storages[0].bytes, self.first, self.last)
 
 
 def lifetimes_of(steps: Sequence[PlannedStep]) -> list[Lifetime]:
@@ -42,8 +39,11 @@ def lifetimes_of(steps: Sequence[PlannedStep]) -> list[Lifetime]:
     for number, step in enumerate(steps):
         for tensor in step.tensors:
             if tensor.storage.in_arena:
-                life = lives.setdefault(tensor.storage, Lifetime([tensor.storage], number, number))
-                life.last = number
+                life = lives.get(tensor.storage)
+                if life is None:
+                    lives[tensor.storage] = Lifetime([tensor.storage], number, number)
+                else:
+                    life.last = number
     for number, step in enumerate(steps):
         for position in step.overwrites:
             result, operand = step.tensors[0].storage, step.tensors[position].storage
@@ -56,75 +56,10 @@ def lifetimes_of(steps: Sequence[PlannedStep]) -> list[Lifetime]:
     return list(dict.fromkeys(lives.values()))
 
 
-def plan_arena(lifetimes: Sequence[Lifetime]) -> int:
-    """Give every storage its offset; returns the bytes of the arena.
-
-    Greedy, the largest first (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020),
-    or in another order if that is better. Where a piece sticks out, it is placed before all others and the rest again.
-    """
-    least = least_bytes(lifetimes)
-    best, best_offsets = _place(lifetimes, range(len(lifetimes)))
-    for key in _ORDERS:
-        order = sorted(range(len(lifetimes)), key=lambda i, key=key: key(lifetimes[i]))  # type: ignore[misc]
-        for _ in range(_ATTEMPTS):
-            total, offsets = _place(lifetimes, order)
-            if total < best:
-                best, best_offsets = total, offsets
-            if best <= _GOOD_ENOUGH * least:
-                break
-            top = next(i for i in order if offsets[i] + lifetimes[i].bytes == total)
-            order.remove(top)
-            order.insert(0, top)
-    for life, start in zip(lifetimes, best_offsets):
+def place(lifetimes: Sequence[Lifetime]) -> int:
+    """Give every storage its offset; returns the bytes of the arena."""
+    plan = plan_arena([life.interval for life in lifetimes])
+    for life, offset in zip(lifetimes, plan.offsets):
         for storage in life.storages:
-            storage.offset = start
-    return best
-
-
-#: How much more than the least is not worth another attempt: a plan for a new input shape must cost little.
-_GOOD_ENOUGH = 1.02
-
-#: How often pieces are placed in each order before the best result is taken.
-_ATTEMPTS = 6
-
-#: What pieces are sorted by before they are placed one after another.
-_ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
-    lambda life: (-life.bytes, life.first),
-    lambda life: (-life.bytes * (life.last - life.first + 1), life.first),
-    lambda life: (life.first, -life.last, -life.bytes),
-    lambda life: (life.first - life.last, -life.bytes),
-    lambda life: (-life.last, life.first, -life.bytes),
-)
-
-
-def _place(lifetimes: Sequence[Lifetime], order: Iterable[int]) -> tuple[int, list[int]]:
-    """Bytes in all and an offset for each piece: the lowest at which it fits between those alive with it."""
-    offsets = [0] * len(lifetimes)
-    placed: list[tuple[int, int, int, int]] = []  # start, end, first and last step, sorted
-    total = 0
-    for i in order:
-        life, start = lifetimes[i], 0
-        bytes, first, last = life.bytes, life.first, life.last
-        for other_start, other_end, other_first, other_last in placed:
-            if other_last < first or last < other_first:
-                continue
-            if start + bytes <= other_start:
-                break
-            start = max(start, other_end)
-        offsets[i] = start
-        total = max(total, start + bytes)
-        insort(placed, (start, start + bytes, first, last))
-    return total, offsets
-
-
-def least_bytes(lifetimes: Iterable[Lifetime]) -> int:
-    """The most bytes that are alive at once: no arena can be smaller."""
-    changes: dict[int, int] = {}
-    for life in lifetimes:
-        changes[life.first] = changes.get(life.first, 0) + life.bytes
-        changes[life.last + 1] = changes.get(life.last + 1, 0) - life.bytes
-    alive = most = 0
-    for step in sorted(changes):
-        alive += changes[step]
-        most = max(most, alive)
-    return most
+            storage.offset = offset
+    return plan.size

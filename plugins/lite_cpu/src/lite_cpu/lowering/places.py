@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from math import prod
 
 from lite_core.ir import Node, Value
@@ -37,18 +37,25 @@ def reserve_places(lowering: Lowering, elementwise: Set[Node]) -> None:
     """
     nodes = lowering.graph.nodes
     producers = {v: n for n in nodes for v in n.outputs if v is not None}
+    for value, output in lowering.outputs.items():
+        if value in producers and producers[value].op in _SEEN_DIFFERENTLY:
+            _reserve(lowering, value, output, producers)
+    concats = [node for node in nodes if node.op == "Concat" and not node.domain]
+    if concats:
+        images = _images(nodes, elementwise)
+        # Last first: where a Concat is part of another one, the outer one decides.
+        for node in reversed(concats):
+            _reserve_inputs(lowering, node, producers, images)
+
+
+def _images(nodes: Sequence[Node], elementwise: Set[Node]) -> Set[Value | None]:
+    """The values that are written channels last."""
     images: set[Value | None] = set()
     for node in nodes:
         keeps = node.op in _ANY_LAYOUT or node in elementwise
         if node.op in _CHANNELS_LAST or (keeps and not images.isdisjoint(node.inputs)):
             images.update(v for v in node.outputs if v is not None)
-    for value, output in lowering.outputs.items():
-        if value in producers and producers[value].op in _SEEN_DIFFERENTLY:
-            _reserve(lowering, value, output, producers)
-    # Last first: where a Concat is part of another one, the outer one decides.
-    for node in reversed(nodes):
-        if node.qualified_op == "Concat":
-            _reserve_inputs(lowering, node, producers, images)
+    return images
 
 
 def _reserve_inputs(lowering: Lowering, node: Node, producers: dict[Value, Node], images: Set[Value | None]) -> None:

@@ -16,6 +16,8 @@ A QuantizeLinear without a scale (its second input) is one whose input is divide
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from hashlib import blake2b
 from math import prod
 from typing import Any
 
@@ -31,7 +33,7 @@ from lite_cpu.lowering.rewriting import Rewriter
 from lite_cpu.lowering.shape import attributes_of, input_of, required_input
 from lite_cpu.lowering.weights import WeightCache
 
-__all__ = ["rewrite_quantized"]
+__all__ = ["dequantize_weights", "rewrite_quantized"]
 
 Array = np.ndarray[Any, Any]
 F32, I32 = DType.FLOAT32, DType.INT32
@@ -42,7 +44,7 @@ _LAST: dict[str, Attribute] = {"axis": -1}
 
 
 def rewrite_quantized(graph: Graph, weights: WeightCache) -> None:
-    """Apply the rules to a graph whose shapes are all known, in place; ``weights`` keeps what is computed here."""
+    """Apply the rules to a graph whose shapes are all known, in place; ``weights`` shares what is computed here."""
     rewriter = Rewriter(graph)
     for node in list(rewriter.scope.nodes()):
         rule = _RULES.get(node.qualified_op)
@@ -61,6 +63,26 @@ def rewrite_quantized(graph: Graph, weights: WeightCache) -> None:
             if not _compute(rewriter, node, weights):
                 _broadcast_parameters(rewriter, node)
     rewriter.finish()
+
+
+def dequantize_weights(graph: Graph, weights: WeightCache) -> Graph | None:
+    """Rule 5 for a graph in which nothing but constants is dequantized, as each new plan of it needs at once.
+
+    Returns:
+        A graph of the same values, with constants in the place of nodes; None where something else is quantized.
+    """
+    constants, nodes = dict(graph.constants), []
+    for node in graph.nodes:
+        if node.qualified_op not in _QUANTIZED:
+            nodes.append(node)
+            continue
+        arrays = [None if v is None else graph.constants.get(v) for v in node.inputs]
+        known = all(a is not None or v is None for a, v in zip(arrays, node.inputs))
+        result = node.outputs[0]
+        if node.op != "DequantizeLinear" or result is None or not known:
+            return None
+        constants[result] = _computed(node, arrays, weights)
+    return Graph(graph.name, inputs=graph.inputs, outputs=graph.outputs, nodes=nodes, constants=constants)
 
 
 # **** products of dequantized tensors ****
@@ -272,10 +294,14 @@ def _compute(r: Rewriter, node: Node, weights: WeightCache) -> bool:
     arrays = _constants(r, node)
     if not arrays or input_of(node, 1) is None:
         return False
-    key = (node.op, str(node.attributes), *(None if a is None else a.tobytes() for a in arrays[1:]))
-    made = weights.kept(key, arrays[0], lambda _: evaluate_node(node, arrays)[0])
-    r.scope.make_constant(node, [made])
+    r.scope.make_constant(node, [_computed(node, arrays, weights)])
     return True
+
+
+def _computed(node: Node, arrays: Sequence[Any], weights: WeightCache) -> Array:
+    parameters = b" ".join(b"" if a is None else a.tobytes() for a in arrays[1:])
+    how = (node.op, str(node.attributes), blake2b(parameters, digest_size=16).hexdigest())
+    return weights.derived(how, arrays[0], lambda _: evaluate_node(node, arrays)[0])
 
 
 def _constants(r: Rewriter, node: Node) -> list[Any]:

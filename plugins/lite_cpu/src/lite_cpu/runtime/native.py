@@ -8,19 +8,20 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from lite_core.errors import BackendUnavailableError
-from lite_cpu.cache import KernelCache, default_folder
 from lite_cpu.image import CodeImage
 from lite_cpu.loading import LoadedCode, load
 from lite_cpu.machine import AARCH64, X86_64_V2, Machine
 from lite_cpu.runtime.layout import SystemWord
 
-__all__ = ["IS_WINDOWS", "Native", "native"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["IS_WINDOWS", "Native", "native", "provide_native"]
 
 IS_WINDOWS = sys.platform == "win32"
 
@@ -40,8 +41,7 @@ _LINUX_FUNCTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Native:
+class Native(NamedTuple):
     """The runtime as Python calls it. Calls release the GIL.
 
     Attributes:
@@ -49,14 +49,26 @@ class Native:
         stop: ``stop(pool)``: asks the workers to leave.
         worker: address of the threads' start routine; 0 where there are no POSIX threads.
         system: the addresses in :class:`SystemWord`.
-        code: keeps the code mapped.
+        name: of the code, for :func:`provide_native`.
+        image: the code, likewise.
+        code: keeps it mapped.
     """
 
     run: Callable[[int, bytes, int | None, int | None], None]
     stop: Callable[[int], None]
     worker: int
     system: npt.NDArray[np.int64]
+    name: str
+    image: CodeImage
     code: LoadedCode
+
+
+_provided: dict[str, CodeImage] = {}
+
+
+def provide_native(name: str, image: CodeImage) -> None:
+    """Offer the runtime's code, for example from a model file, to a process that has not loaded it yet."""
+    _provided[name] = image
 
 
 @functools.cache
@@ -74,14 +86,20 @@ def native() -> Native:
         )
     machine = _MACHINES[processor]
     system = "windows" if IS_WINDOWS else "posix"
-    cache = KernelCache(default_folder())
-    image = cache.get(f"runtime {machine.name} {system}", functools.partial(_compile, machine))
+    name = f"runtime {machine.name} {system}"
+    image = _provided.get(name) or _compiled(name, machine)
     code = load([image])
     run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(code.address(0, "lite_run"))
     if IS_WINDOWS:
-        return Native(run, _nothing_to_stop, 0, _windows_functions(), code)
+        return Native(run, _nothing_to_stop, 0, _windows_functions(), name, image, code)
     stop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(0, "lite_stop"))
-    return Native(run, stop, code.address(0, "lite_worker"), _posix_functions(), code)
+    return Native(run, stop, code.address(0, "lite_worker"), _posix_functions(), name, image, code)
+
+
+def _compiled(name: str, machine: Machine) -> CodeImage:
+    from lite_cpu.cache import KernelCache, default_folder
+
+    return KernelCache(default_folder()).get(name, functools.partial(_compile, machine))
 
 
 def _compile(machine: Machine) -> CodeImage:

@@ -1,0 +1,248 @@
+"""``lite convert``: a model as one .lite file for one or several targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lite_core.cli import print_json
+from lite_core.cli.common import check_writable, console, json_option, model_argument, table, threads_option
+from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_core.conversion import PRECISIONS, Check, ConversionReport, TargetReport, convert
+from lite_core.formats import read_model
+from lite_core.ir import TensorType
+from lite_core.quantization import OutputAccuracy
+
+__all__ = ["command", "print_report", "shown_progress", "split_targets"]
+
+_MOST_WEIGHTS = 8
+
+
+@click.command("convert")
+@model_argument
+@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="File to write: model.lite.")
+@click.option(
+    "--targets",
+    default="auto",
+    show_default=True,
+    metavar="NAME,...",
+    help="Backends to prepare the model for: x86,opencl. auto: those that have a device here.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(PRECISIONS),
+    default="float32",
+    show_default=True,
+    help="How weights are stored: fp16 halves the file, int8w quarters it; what that costs is shown.",
+)
+@click.option(
+    "--input-shape",
+    "-s",
+    "shapes",
+    multiple=True,
+    metavar="[NAME=]1x3x48x320",
+    help="Shape of an input to prepare a plan for. Repeatable; several shapes of one input make a plan each.",
+)
+@click.option(
+    "--prepare/--no-prepare",
+    default=None,
+    help="Store compiled code and packed weights, or not.  [default: only with float32 weights]",
+)
+@click.option("--allow-fallback", is_flag=True, help="Let other targets, then host, run what a target cannot.")
+@click.option(
+    "--data",
+    "--input",
+    "-i",
+    "data",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="Inputs to verify with, .npy, .npz or an image, as for `lite run`.  [default: random numbers]",
+)
+@click.option("--limit", type=click.FloatRange(0), help="Largest difference, as a share of an output's range.")
+@click.option("--no-verify", is_flag=True, help="Do not run the file before it gets its name.")
+@click.option("--force", is_flag=True, help="Write the file although it computes something else.")
+@click.option(
+    "--compute",
+    type=click.Choice(["float32", "float16", "bfloat16"]),
+    default="float32",
+    show_default=True,
+    help="What backends may compute in; load the file with the same precision=.",
+)
+@click.option("--exact", is_flag=True, help="Forbid algorithms that trade accuracy for speed.")
+@click.option("--params", type=click.Path(), help="The model's file of parameters, where it lies elsewhere.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
+@threads_option
+@json_option
+def command(
+    model: str,
+    output: Path,
+    targets: str,
+    shapes: tuple[str, ...],
+    data: tuple[str, ...],
+    params: str | None,
+    no_verify: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Convert MODEL, a file or a folder, into one .lite file that runs on all TARGETS.
+
+    Each target is asked whether it can run every node, the model is compiled for it, and what its backend saves goes
+    into the file. The file is run by the references and on every target that is here before it gets its name.
+    """
+    check_writable(str(output), "--output")
+    options: dict[str, Any] = {} if params is None else {"params": params}
+    graph = read_model(model, **options)
+    types = {value.name: value.type for value in graph.inputs}
+    signatures = parse_signatures(types, shapes)
+    arrays = None
+    if data:
+        given = signatures[0] if signatures else {}
+        arrays = collect_inputs(types, data, given, ImageOptions(), settings["seed"])[0]
+    with shown_progress() as progress:
+        report = convert(
+            graph,
+            output,
+            split_targets(targets),
+            shapes=signatures or None,
+            data=arrays,
+            verify=not no_verify,
+            progress=progress,
+            **settings,
+        )
+    report = replace(report, model=model)
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        print_report(report)
+
+
+def split_targets(text: str, option: str = "--targets") -> list[str]:
+    """Names separated by commas or spaces."""
+    names = text.replace(",", " ").split()
+    if not names:
+        raise click.BadParameter("name at least one target, such as x86", param_hint=option)
+    return names
+
+
+def parse_signatures(types: Mapping[str, TensorType], texts: Sequence[str]) -> list[dict[str, tuple[int, ...]]]:
+    """The shapes of each plan: the first of every input together, then the second, and so on.
+
+    An input with one shape has that in every plan.
+    """
+    given: dict[str, list[tuple[int, ...]]] = {}
+    for text in texts:
+        for name, shape in parse_shapes(types, [text], "--input-shape").items():
+            given.setdefault(name, []).append(shape)
+    count = max(map(len, given.values()), default=0)
+    uneven = [f"{name} {len(shapes)}" for name, shapes in given.items() if len(shapes) not in (1, count)]
+    if uneven:
+        raise click.BadParameter(
+            f"one shape for each of {count} plans is needed, or one for all; given are: {', '.join(uneven)}",
+            param_hint="--input-shape",
+        )
+    return [{name: shapes[min(i, len(shapes) - 1)] for name, shapes in given.items()} for i in range(count)]
+
+
+@contextmanager
+def shown_progress() -> Iterator[Callable[[str], None]]:
+    """A line that says what is being done, where somebody looks at it."""
+    with console.status("") as status:
+        yield lambda text: status.update(f"{text} ...")
+
+
+# **** printing ****
+
+
+def print_report(report: ConversionReport) -> None:
+    """Print a conversion as tables."""
+    before, after = report.before, report.after
+    console.print(f"{report.model}\n", markup=False)
+    sides = [("as it was read", before), ("in the file", after)]
+    table(
+        ("", "nodes", "operators", "weights"),
+        [(w, s.nodes, len(s.operators), _bytes(s.weight_bytes)) for w, s in sides],
+    )
+    names = dict.fromkeys([*after.operators, *before.operators])
+    changed = [(name, before.operators.get(name, 0), after.operators.get(name, 0)) for name in names]
+    console.print()
+    table(("operator", "read", "written"), [row for row in changed if row[1] != row[2]])
+    console.print(f"passes: {', '.join(report.passes) or 'none changed anything'}\n", markup=False)
+    table(("target", "nodes", "plans", "saved", "verified"), [_target_row(t, report.checks) for t in report.targets])
+    _print_refusals(report.targets)
+    _print_accuracy(report)
+    if report.checks:
+        console.print()
+        rows = [(c.target, _shapes(c.shapes), c.data, _outcome(c)) for c in report.checks]
+        table(("run on", "input shapes", "inputs", "largest difference, of an output's range"), rows)
+    console.print()
+    for note in (*(note for target in report.targets for note in target.notes), *report.notes):
+        console.print(f"note: {note}", markup=False)
+    console.print(f"written: {report.output} ({_bytes(report.size)})", markup=False)
+
+
+def _target_row(target: TargetReport, checks: Sequence[Check]) -> tuple[str, ...]:
+    nodes = ", ".join(f"{count} on {name}" for name, count in target.nodes.items()) or "not asked"
+    plans = "; ".join(map(_shapes, target.plans)) or "none"
+    own = [check.agrees for check in checks if check.target == target.name]
+    verified = ("yes" if all(own) else "DISAGREES") if own else "no device here" if target.absent else "no"
+    return f"{target.name} ({target.plugin})", nodes, plans, _bytes(target.saved_bytes), verified
+
+
+def _print_refusals(targets: Sequence[TargetReport]) -> None:
+    rows: dict[tuple[str, str, str], int] = {}
+    for target in targets:
+        for refusal in target.refusals:
+            key = (refusal.op, target.name, refusal.reason)
+            rows[key] = rows.get(key, 0) + 1
+    if rows:
+        console.print()
+        table(("operator", "not on", "nodes", "because"), [(op, on, n, why) for (op, on, why), n in rows.items()])
+
+
+def _print_accuracy(report: ConversionReport) -> None:
+    if not report.weights:
+        return
+    stored = [w for w in report.weights if not w.kept]
+    console.print(f"\n{len(stored)} of {len(report.weights)} weights are stored as {report.precision}")
+    worst = sorted(stored, key=lambda w: -w.relative_rms_error)[:_MOST_WEIGHTS]
+    kept = [w for w in report.weights if w.kept]
+    if worst:
+        table(
+            ("weight, the most changed first", "of", "shape", "largest error", "relative RMS error"),
+            [(w.name, w.op, _dims(w.shape), f"{w.max_error:.3g}", f"{w.relative_rms_error:.2%}") for w in worst],
+        )
+    for weight in kept:
+        console.print(f"{weight.name} stays as it is: {weight.kept}", markup=False)
+    console.print()
+    table(
+        ("output", "largest difference, of its range", "signal to noise", "same best class"),
+        map(_accuracy_row, report.accuracy),
+    )
+
+
+def _accuracy_row(output: OutputAccuracy) -> tuple[str, ...]:
+    agreement = "-" if output.top1_agreement is None else f"{output.top1_agreement:.1%}"
+    return output.name, f"{output.max_difference:.3g}", f"{output.snr_db:.1f} dB", agreement
+
+
+def _outcome(check: Check) -> str:
+    if check.problem:
+        return check.problem
+    return f"{check.worst:.3g}, {'within' if check.agrees else 'BEYOND'} {check.limit:.3g}"
+
+
+def _shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name}={_dims(shape)}" for name, shape in shapes.items())
+
+
+def _dims(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 1e6:.2f} MB" if size >= 10_000 else f"{size} bytes"

@@ -1,0 +1,29 @@
+"""The ``.lite`` file: a graph, its constants, and for each target the plans and what the backends saved.
+
+::
+
+    write_model("model.lite", graph, optimized=True, targets=targets, blobs={"x86/0": executable.save()})
+    file = ModelFile.open("model.lite")     # maps it; checks header, size and table
+    graph = file.graph()                    # constants are read-only views of the mapping
+    state = file.section("x86/0")           # checksum verified when first asked for
+
+:mod:`lite_core.container.layout` describes the bytes, :mod:`lite_core.container.graph_codec` the graph in them.
+"""
+
+from lite_core.container.format import LITE_FORMAT
+from lite_core.container.layout import FORMAT_VERSION, OPSET
+from lite_core.container.reader import ModelFile
+from lite_core.container.records import PartitionRecord, PlanRecord, Section, TargetRecord
+from lite_core.container.writer import write_model
+
+__all__ = [
+    "FORMAT_VERSION",
+    "LITE_FORMAT",
+    "OPSET",
+    "ModelFile",
+    "PartitionRecord",
+    "PlanRecord",
+    "Section",
+    "TargetRecord",
+    "write_model",
+]

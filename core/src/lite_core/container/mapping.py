@@ -1,0 +1,134 @@
+"""A model file mapped into memory, once in a process however often it is opened."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from io import RawIOBase
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from lite_core.container.layout import HEADER_SIZE, Header, Table, constant_section
+from lite_core.container.records import Section
+from lite_core.errors import ModelFormatError
+from lite_core.ir import TensorType, product
+
+__all__ = ["MappedFile", "map_file"]
+
+Array = np.ndarray[Any, Any]
+# Below this many bytes a second thread takes longer to start than it saves.
+_WORTH_A_THREAD = 4 << 20
+
+
+class MappedFile(mmap.mmap):
+    """The bytes of a file, read-only, with its header and table checked.
+
+    Arrays made of it keep it alive, and with it what it knows: which checksums were verified, and which arrays there
+    are, so that the same constants are the same objects for whoever opens the file while anybody uses them.
+    """
+
+    header: Header
+    table: Table
+    lock: threading.RLock
+    _verified: set[str]
+    _constants: WeakValueDictionary[tuple[int, TensorType], Array]
+
+    @staticmethod
+    def of(file: RawIOBase, size: int) -> MappedFile:
+        """Map an open file. Raises ModelFormatError where it is no ``.lite`` file that can be read."""
+        header = Header.parse(file.read(HEADER_SIZE) or b"")
+        header.check_size(size)
+        mapped = MappedFile(file.fileno(), size, access=mmap.ACCESS_READ)
+        mapped.header = header
+        mapped.table = Table.parse(mapped._view(header.table_offset, header.table_size), header)
+        mapped.lock = threading.RLock()
+        mapped._verified = set()
+        mapped._constants = WeakValueDictionary()
+        return mapped
+
+    def _view(self, offset: int, size: int) -> memoryview:
+        return memoryview(self)[offset : offset + size]
+
+    def section(self, name: str) -> memoryview:
+        """The bytes of a section, verified when it is first asked for. Raises ModelFormatError."""
+        if name not in self.table.sections:
+            raise ModelFormatError(f"it has no section {name!r} (it has: {', '.join(self.table.sections)})")
+        self.verify([name])
+        section = self.table.sections[name]
+        return self._view(section.offset, section.size)
+
+    def constant(self, number: int, type: TensorType) -> Array:
+        """The array in a section, not verified. Raises ValueError where the section is not of this type."""
+        array = self._constants.get((number, type))
+        if array is None:
+            section = self.table.sections[constant_section(number)]
+            if not type.is_static or product(type.shape or ()) * type.dtype.itemsize != section.size:
+                raise ValueError(f"section {section.name!r} has {section.size} bytes, which is no {type}")
+            array = np.ndarray(type.shape, type.dtype.numpy, buffer=self, offset=section.offset)  # type: ignore[arg-type]
+            self._constants[number, type] = array
+        return array
+
+    def verify(self, names: Iterable[str]) -> None:
+        """Compare checksums, each once in the life of the mapping.
+
+        Raises:
+            ModelFormatError: names every section that is damaged.
+        """
+        # NOTE: a page that is gone when it is touched kills the process, and nothing in Python can stop that. A file
+        # that shrinks before it is looked at is caught here; one that is replaced by rename stays whole.
+        self.header.check_size(self.size())
+        pending = [self.table.sections[name] for name in names if name not in self._verified]
+        pending.sort(key=lambda section: -section.size)
+        damaged: list[str] = []
+        work = iter(pending)
+        helper = None
+        if len(pending) > 1 and sum(section.size for section in pending) > _WORTH_A_THREAD:
+            helper = threading.Thread(target=self._verify, args=(work, damaged), name="lite-verify", daemon=True)
+            helper.start()
+        self._verify(work, damaged)
+        if helper:
+            helper.join()
+        if damaged:
+            raise ModelFormatError(
+                f"{len(damaged)} section(s) are damaged, their checksums do not fit: {', '.join(sorted(damaged))}; "
+                "copy the file again, or convert the model again"
+            )
+
+    def _verify(self, work: Iterator[Section], damaged: list[str]) -> None:
+        for section in work:  # two threads take from one list's iterator, each section goes to one of them
+            if zlib.crc32(self._view(section.offset, section.size)) == section.checksum:
+                self._verified.add(section.name)
+            else:
+                damaged.append(section.name)
+
+
+_mapped: WeakValueDictionary[tuple[int, ...], MappedFile] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def map_file(path: Path) -> MappedFile:
+    """The mapping of a file: the one there is while the file is the same and somebody uses it, else a new one.
+
+    Raises:
+        ModelFormatError: it cannot be opened, or is no ``.lite`` file that can be read.
+    """
+    try:
+        # Asked before it is opened: opening a pipe would wait for a writer.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ModelFormatError("it is not a file")
+        with path.open("rb", buffering=0) as file, _lock:
+            status = os.fstat(file.fileno())
+            key = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+            mapped = _mapped.get(key)
+            if mapped is None:
+                mapped = _mapped[key] = MappedFile.of(file, status.st_size)
+            return mapped
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise ModelFormatError(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error

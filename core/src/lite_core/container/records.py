@@ -1,0 +1,81 @@
+"""What a model file says about itself: its sections, and for each target the plans and what was saved for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lite_core.ir import TensorType
+
+__all__ = ["PartitionRecord", "PlanRecord", "Section", "TargetRecord"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A stretch of the file with a name.
+
+    Attributes:
+        name: unique in the file.
+        offset: bytes from the file's beginning, a multiple of 64.
+        size: bytes.
+        checksum: CRC-32 of the bytes, as ``zlib.crc32`` computes it.
+    """
+
+    name: str
+    offset: int
+    size: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRecord:
+    """One partition of a plan, and where what its backend saved lies.
+
+    Attributes:
+        name: the partition's name, unique in its plan.
+        backend: name of the backend that compiled it.
+        nodes: numbers of its nodes among the graph's.
+        inputs: names of the values that it takes.
+        outputs: names and types of the values that it gives.
+        compatibility: what the backend compares before it uses the saved state, empty where it said nothing.
+        section: name of the section with the saved state, empty where the backend saved nothing.
+    """
+
+    name: str
+    backend: str
+    nodes: tuple[int, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[tuple[str, TensorType], ...]
+    compatibility: str = ""
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRecord:
+    """The partitions for one set of input shapes, in the order in which they run."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    partitions: tuple[PartitionRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRecord:
+    """What was decided and saved for one target that the file was converted for.
+
+    Attributes:
+        backend: the target, a backend's name.
+        plugin: distribution and version that brought it: ``"lite-x86 0.1.0"``.
+        precision: what it was compiled for, as in :class:`lite_core.backend.Options`.
+        exact: as in :class:`lite_core.backend.Options`.
+        devices: for each node of the graph the name of the backend that runs it.
+        refusals: for each node who refused it: pairs of backend and reason.
+        plans: one for each set of input shapes that was prepared.
+    """
+
+    backend: str
+    plugin: str
+    precision: str
+    exact: bool
+    devices: tuple[str, ...]
+    refusals: tuple[tuple[tuple[str, str], ...], ...]
+    plans: tuple[PlanRecord, ...] = ()

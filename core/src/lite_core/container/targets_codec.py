@@ -1,0 +1,86 @@
+"""What was decided for targets, to and from JSON.
+
+The document is a list of :class:`~lite_core.container.records.TargetRecord`: a record is an object with its fields
+under their own names, a tuple is a list, and a type is as :mod:`lite_core.container.types_codec` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+from lite_core.container.records import PartitionRecord, PlanRecord, TargetRecord
+from lite_core.container.types_codec import decode_type, encode_type
+from lite_core.ir import TensorType
+
+__all__ = ["decode_targets", "encode_targets"]
+
+_RECORDS = (TargetRecord, PlanRecord, PartitionRecord)
+
+
+def encode_targets(targets: Iterable[TargetRecord], names: Mapping[str, str]) -> Any:
+    """The JSON; ``names`` has for each symbol its name in the file."""
+    return _encode(tuple(targets), names)
+
+
+def _encode(data: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(data, TensorType):
+        return encode_type(data, names)
+    if isinstance(data, _RECORDS):
+        return {field.name: _encode(getattr(data, field.name), names) for field in fields(data)}
+    if isinstance(data, tuple):
+        return [_encode(item, names) for item in data]
+    if isinstance(data, Mapping):
+        return {key: _encode(item, names) for key, item in data.items()}
+    return data
+
+
+def decode_targets(
+    document: Any, nodes: int, sections: Container[str], names: Mapping[str, str]
+) -> tuple[TargetRecord, ...]:
+    """The records.
+
+    Args:
+        document: the JSON.
+        nodes: how many nodes the graph has.
+        sections: names of the file's sections.
+        names: for each symbol its name in this process.
+
+    Raises:
+        LookupError, TypeError, ValueError: the JSON is not that, or does not fit the file.
+    """
+    targets: tuple[TargetRecord, ...] = _decode(tuple[TargetRecord, ...], document, names)
+    for target in targets:
+        if not len(target.devices) == len(target.refusals) == nodes:
+            raise ValueError(f"target {target.backend!r} knows of {len(target.devices)} nodes, the graph has {nodes}")
+        for partition in (p for plan in target.plans for p in plan.partitions):
+            if max(partition.nodes, default=-1) >= nodes:
+                raise ValueError(f"partition {partition.name!r} has nodes that the graph has not")
+            if partition.section and partition.section not in sections:
+                raise ValueError(
+                    f"partition {partition.name!r} names section {partition.section!r}, which is not there"
+                )
+    return targets
+
+
+_hints_of = cache(get_type_hints)
+
+
+def _decode(wanted: Any, data: Any, names: Mapping[str, str]) -> Any:
+    """The data as what a type annotation wants."""
+    if wanted is TensorType:
+        return decode_type(data, names)
+    if wanted in _RECORDS:
+        return wanted(**{name: _decode(hint, data[name], names) for name, hint in _hints_of(wanted).items()})
+    kind, items = get_origin(wanted), get_args(wanted)
+    found = {tuple: list, Mapping: dict}.get(kind, wanted)
+    if type(data) is not found or (found is int and data < 0):
+        raise TypeError(f"{wanted} is expected, found {data!r:.200}")
+    if kind is Mapping:
+        return {key: _decode(items[1], item, names) for key, item in data.items()}
+    if kind is tuple:
+        hints = items[:1] * len(data) if items[-1] is Ellipsis else items
+        return tuple([_decode(hint, item, names) for hint, item in zip(hints, data, strict=True)])
+    return data

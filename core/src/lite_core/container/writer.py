@@ -1,0 +1,130 @@
+"""Writing model files."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from lite_core.container.graph_codec import GraphEncoder
+from lite_core.container.layout import (
+    ALIGNMENT,
+    FORMAT_VERSION,
+    HEADER_SIZE,
+    Header,
+    Table,
+    constant_section,
+    to_json,
+)
+from lite_core.container.records import Section, TargetRecord
+from lite_core.container.targets_codec import encode_targets
+from lite_core.container.types_codec import names_in_file
+from lite_core.errors import GraphError, ModelFormatError
+from lite_core.ir import Graph, TensorType, verify_structure
+
+__all__ = ["write_model"]
+
+Pieces = Sequence[bytes | memoryview]
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    graph: Graph,
+    *,
+    targets: Sequence[TargetRecord] = (),
+    blobs: Mapping[str, bytes | memoryview | Pieces] | None = None,
+    metadata: Mapping[str, str] | None = None,
+    optimized: bool = False,
+) -> None:
+    """Write a model file, at once or not at all: a file that was there stays until the new one is complete.
+
+    The same arguments give the same bytes.
+
+    Args:
+        path: where to.
+        graph: what runs.
+        targets: what was decided for each target, in the order in which they were asked for.
+        blobs: what backends saved, whole or in pieces, by the name of the section that the records refer to.
+        metadata: what to say about the file as a whole.
+        optimized: whether the passes were run on the graph.
+
+    Raises:
+        GraphError: the graph is not valid, or has an attribute that a file cannot hold.
+        ModelFormatError: a record names a section that there is not, two have one name, or the file cannot be written.
+    """
+    verify_structure(graph)
+    contents = _contents(graph, targets, blobs or {})
+    file = Path(path)
+    temporary = file.with_name(f".{file.name}.{token_hex(4)}")
+    try:
+        try:
+            with temporary.open("xb") as stream:
+                _write(stream, contents, {str(k): str(v) for k, v in (metadata or {}).items()}, optimized)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, file)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise ModelFormatError(f"model {str(file)!r} cannot be written: {error.strerror or error}") from error
+
+
+def _contents(graph: Graph, targets: Sequence[TargetRecord], blobs: Mapping[str, Any]) -> dict[str, Pieces]:
+    """The pieces of each section, by name."""
+    partitions = [p for target in targets for plan in target.plans for p in plan.partitions]
+    missing = sorted({p.section for p in partitions if p.section} - {*blobs})
+    if missing:
+        raise ModelFormatError(
+            f"graph {graph.name!r}: the records name sections that 'blobs' lacks: {', '.join(missing)}"
+        )
+    names = names_in_file([*_types(graph), *(type for p in partitions for _, type in p.outputs)])
+    try:
+        encoder = GraphEncoder(graph, names)
+        records = to_json(encode_targets(targets, names))
+    except (RecursionError, ValueError) as error:
+        raise GraphError(f"graph {graph.name!r} has a dimension that a file cannot hold: {error}") from None
+    arrays = {constant_section(number): [_bytes_of(array)] for number, array in enumerate(encoder.arrays)}
+    own: dict[str, Pieces] = {"graph": [to_json(encoder.document)], **arrays, "targets": [records]}
+    taken = sorted({*own} & {*blobs})
+    if taken:
+        raise ModelFormatError(
+            f"graph {graph.name!r}: names in 'blobs' belong to sections of every file: {', '.join(taken)}"
+        )
+    saved: dict[str, Pieces] = {
+        name: [blob] if isinstance(blob, (bytes, memoryview)) else blob for name, blob in blobs.items()
+    }
+    return {**own, **saved}
+
+
+def _types(graph: Graph) -> Iterable[TensorType]:
+    return (value.type for scope in graph.walk() for value in scope.defined())
+
+
+def _bytes_of(array: np.ndarray[Any, Any]) -> bytes | memoryview:
+    little = array if array.dtype.byteorder in "=|<" else array.astype(array.dtype.newbyteorder("<"))
+    return np.ascontiguousarray(little).reshape(-1).view(np.uint8).data
+
+
+def _write(stream: BinaryIO, contents: Mapping[str, Pieces], metadata: Mapping[str, str], optimized: bool) -> None:
+    """The sections, then the table, then the header, which needs to know where the table is."""
+    stream.write(bytes(HEADER_SIZE))
+    sections = {name: _write_section(stream, name, pieces) for name, pieces in contents.items()}
+    table = Table(sections, metadata, optimized).pack()
+    place = _write_section(stream, "table", [table])
+    stream.seek(0)
+    header = Header(FORMAT_VERSION, place.checksum, place.offset + place.size, place.offset, place.size)
+    stream.write(header.pack())
+
+
+def _write_section(stream: BinaryIO, name: str, pieces: Pieces) -> Section:
+    stream.write(bytes(-stream.tell() % ALIGNMENT))
+    offset, checksum = stream.tell(), 0
+    for piece in pieces:
+        stream.write(piece)
+        checksum = zlib.crc32(piece, checksum)
+    return Section(name, offset, stream.tell() - offset, checksum)

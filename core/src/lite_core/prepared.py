@@ -1,0 +1,171 @@
+"""What a model file has prepared for the devices of a session: where each node runs, and compiled partitions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_core.backend import Options, Partition, Stale
+from lite_core.container import ModelFile, PartitionRecord, PlanRecord, TargetRecord
+from lite_core.ir import Graph
+from lite_core.schedule import (
+    Candidate,
+    NodeAssignment,
+    PlacedPartition,
+    Placement,
+    Plan,
+    cut,
+    restore_partition,
+)
+from lite_core.schedule.compile import CompiledPartition
+from lite_core.schedule.placement import place_bodies
+from lite_core.schedule.planner import Planner
+
+__all__ = ["Prepared"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Prepared:
+    """The part of a model file that fits the devices of a session.
+
+    Args:
+        file: the model file.
+        record: what it has for one target.
+        candidates: the session's devices.
+    """
+
+    def __init__(self, file: ModelFile, record: TargetRecord, candidates: Sequence[Candidate]) -> None:
+        self._file = file
+        self._record = record
+        self._candidates = tuple(candidates)
+        self._by_name = {c.device.backend: c for c in reversed(candidates)}
+
+    @staticmethod
+    def find(
+        file: ModelFile, candidates: Sequence[Candidate], options: Options, sources: Mapping[str, str], log: list[str]
+    ) -> Prepared | None:
+        """What a file has for the session's first device; None, and the reason in ``log``, where nothing fits.
+
+        Args:
+            file: the model file.
+            candidates: the session's devices.
+            options: what the session allows.
+            sources: the distribution and version that each installed backend comes from.
+            log: gets a line that says what is used, or why nothing is.
+        """
+        first = candidates[0].device.backend
+        record = next((r for r in file.targets if r.backend == first), None)
+        if record is None:
+            return None
+        if "" in record.devices:
+            log.append(f"{first}: no device was there to prepare the model's file for; it is compiled anew")
+            return None
+        missing = sorted(set(record.devices) - {c.device.backend for c in candidates})
+        if os.environ.get("LITE_SAVED") == "ignore":
+            why = "LITE_SAVED=ignore is set"
+        elif record.plugin != sources.get(first):
+            why = f"it was made with {record.plugin}, here is {sources.get(first, 'none')}"
+        elif (record.precision, record.exact) != (options.precision, options.exact):
+            why = (
+                f"it is for precision={record.precision!r}, exact={record.exact}, asked for is "
+                f"precision={options.precision!r}, exact={options.exact}"
+            )
+        elif missing:
+            why = f"it also needs {', '.join(missing)}, which this session does not use"
+        else:
+            return Prepared(file, record, candidates)
+        log.append(f"{first}: what the model's file has prepared is not used: {why}; it is compiled anew")
+        return None
+
+    def placement(self, graph: Graph) -> Placement:
+        """Where the nodes run, as it was found out when the file was made."""
+        numbers = {c.device.backend: self._candidates.index(c) for c in self._by_name.values()}
+        labels = {name: c.device.label for name, c in self._by_name.items()}
+        assignments = tuple(
+            NodeAssignment(
+                node.name, node.qualified_op, str(node.origin) if node.origin else "", labels[device], refusals
+            )
+            for node, device, refusals in zip(graph.nodes, self._record.devices, self._record.refusals)
+        )
+        bodies = place_bodies(graph, assignments, self._candidates, {})
+        choice = tuple(numbers[device] for device in self._record.devices)
+        return Placement(self._candidates, choice, assignments, bodies=bodies)
+
+    def plan_record(self, shapes: Mapping[str, tuple[int, ...]]) -> PlanRecord | None:
+        """The record of the plan for input shapes, if there is one."""
+        return next((r for r in self._record.plans if dict(r.shapes) == dict(shapes)), None)
+
+    def restore(
+        self,
+        record: PlanRecord,
+        graph: Graph,
+        infer: Callable[[], None],
+        planner: Planner,
+        options: Options,
+        log: list[str],
+    ) -> Plan:
+        """The plan of a record: its partitions restored, those that are stale compiled.
+
+        Args:
+            record: one of the file's plans.
+            graph: the graph, its inputs of the types of the signature.
+            infer: gives all other values of the graph their types; called only when something has to be compiled.
+            planner: compiles.
+            options: what the session allows.
+            log: gets a line for each partition that could not be restored.
+
+        Raises:
+            CompileError: a backend failed to compile what was stale.
+        """
+        types = {name: type for part in record.partitions for name, type in part.outputs}
+        for value in (v for node in graph.nodes for v in node.outputs if v is not None):
+            if value.name in types:
+                value.type = types[value.name]
+        placement = self.placement(graph)
+        compiled: list[CompiledPartition] = []
+        inferred = False
+        for part in record.partitions:
+            placed = self._placed(part, graph, placement)
+            if placed.is_control:
+                compiled.append(planner.compile(placed))
+                continue
+            restored = self._restore_partition(part, placed, options)
+            if isinstance(restored, Stale):
+                if part.section:
+                    log.append(f"{placed.candidate.device.label}: {part.name} is compiled anew: {restored.reason}")
+                if not inferred:
+                    self._file.verify_constants(graph.every_constant())
+                    infer()
+                    inferred = True
+                restored = planner.compile(placed)
+            else:
+                self._file.verify_constants(_constants_read(restored))
+            compiled.append(restored)
+        return Plan(graph, placement, compiled, planner.pool)
+
+    def _restore_partition(
+        self, record: PartitionRecord, placed: PlacedPartition, options: Options
+    ) -> CompiledPartition | Stale:
+        if not record.section:
+            return Stale("the file has nothing prepared for it")
+        return restore_partition(placed, self._file.section(record.section), record.compatibility, options)
+
+    def _placed(self, record: PartitionRecord, graph: Graph, placement: Placement) -> PlacedPartition:
+        nodes = [graph.nodes[i] for i in record.nodes]
+        part = Partition(record.name, cut(graph, record.name, nodes))
+        is_control = len(nodes) == 1 and record.nodes[0] in placement.bodies
+        return PlacedPartition(part, self._by_name[record.backend], is_control)
+
+
+def _constants_read(compiled: CompiledPartition) -> list[Array]:
+    """The constants of a partition that its executable reads: all, where it does not say."""
+    constants = compiled.part.graph.constants
+    says = getattr(compiled.executable, "constants_read", None)
+    if says is None:
+        return list(compiled.part.graph.every_constant())
+    names = set(says())
+    return [array for value, array in constants.items() if value.name in names]

@@ -1,0 +1,110 @@
+"""Compiling partitions, or restoring them from what a model file has of them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from lite_core.backend import Executable, HostMemory, Memory, Options, Partition, Stale
+from lite_core.errors import ExecutionError
+from lite_core.schedule.control import ControlExecutable, PlanBody
+from lite_core.schedule.devices import Candidate
+from lite_core.schedule.partition import PlacedPartition
+
+__all__ = ["CompileError", "CompiledPartition", "compile_partition", "restore_partition"]
+
+logger = logging.getLogger("lite.schedule")
+
+_HOST = HostMemory()
+
+
+class CompileError(ExecutionError):
+    """A backend failed to compile a partition. ``placed`` says which, ``reason`` why."""
+
+    def __init__(self, placed: PlacedPartition, reason: str) -> None:
+        self.placed = placed
+        self.reason = reason
+        super().__init__(
+            f"backend {placed.candidate.device.label!r} failed to compile partition {placed.partition.name!r} "
+            f"({len(placed.partition.graph.nodes)} nodes): {reason}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPartition:
+    """A partition that can run, and the memory that its tensors live in."""
+
+    part: Partition
+    candidate: Candidate
+    executable: Executable
+    memory: Memory
+
+    @property
+    def label(self) -> str:
+        """Label of the device."""
+        return self.candidate.device.label
+
+
+def compile_partition(
+    placed: PlacedPartition, options: Options, plan_body: PlanBody | None = None
+) -> CompiledPartition:
+    """Let the backend of a partition compile it. A control node's sub-graphs are left to ``plan_body``.
+
+    Raises:
+        CompileError: it failed, or gave something that is not an executable.
+    """
+    candidate, part = placed.candidate, placed.partition
+    if placed.is_control and plan_body is not None:
+        return CompiledPartition(part, candidate, ControlExecutable(part, plan_body), _HOST)
+    try:
+        executable = candidate.backend.compile(part, candidate.device, options)
+        return _checked(placed, executable, memory_of(candidate))
+    except CompileError:
+        raise
+    except Exception as error:
+        raise CompileError(placed, f"{type(error).__name__}: {error}") from error
+
+
+def restore_partition(
+    placed: PlacedPartition, blob: memoryview, compatibility: str, options: Options
+) -> CompiledPartition | Stale:
+    """What was saved of a partition, ready to run, or why it has to be compiled again. Never raises."""
+    candidate, part = placed.candidate, placed.partition
+    restore = getattr(candidate.backend, "restore", None)
+    if restore is None:
+        return Stale(f"the backend {candidate.backend.name!r} that is installed here restores nothing")
+    try:
+        here = compatibility_of(candidate, options)
+        if compatibility != here:
+            return Stale(f"it was prepared for {compatibility or 'anything'}; here is {here or 'anything'}")
+        executable = restore(blob, part, candidate.device, options)
+        return executable if isinstance(executable, Stale) else _checked(placed, executable, memory_of(candidate))
+    except Exception as error:
+        logger.warning("restoring %s failed", part.name, exc_info=True)
+        return Stale(f"restoring it failed with {type(error).__name__}: {error}")
+
+
+def compatibility_of(candidate: Candidate, options: Options) -> str:
+    """What must be the same for a backend's saved state to be used; empty where it does not say."""
+    ask = getattr(candidate.backend, "compatibility", None)
+    return "" if ask is None else str(ask(candidate.device, options))
+
+
+def memory_of(candidate: Candidate) -> Memory:
+    """Where the tensors of a device live."""
+    provide = getattr(candidate.backend, "memory", None)
+    memory: Memory = _HOST if provide is None else provide(candidate.device)
+    return memory
+
+
+def _checked(placed: PlacedPartition, executable: Executable, memory: Memory) -> CompiledPartition:
+    contracts = ((executable, ("run", "scratch_bytes")), (memory, ("space", "allocate", "upload", "download")))
+    for thing, members in contracts:
+        missing = [m for m in members if not hasattr(thing, m)]
+        if missing:
+            label, part = placed.candidate.device.label, placed.partition
+            raise ExecutionError(
+                f"backend {label!r}: its {type(thing).__name__} for partition {part.name!r} lacks "
+                f"{', '.join(missing)}; see lite_core/backend.py"
+            )
+    return CompiledPartition(placed.partition, placed.candidate, executable, memory)

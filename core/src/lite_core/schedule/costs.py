@@ -1,0 +1,241 @@
+"""What nodes cost on devices and what copies between memory spaces cost: estimated, from what is stated or measured."""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lite_core.backend import HostMemory, Memory
+from lite_core.builtin import HostBackend
+from lite_core.ir import Node, TensorType, Value
+from lite_core.schedule.compile import memory_of
+from lite_core.schedule.devices import Candidate
+
+__all__ = ["Costs", "Link", "Work", "bytes_of", "measure_link", "work_of"]
+
+logger = logging.getLogger("lite.schedule")
+
+_SMALL_ELEMENTS = 1 << 10
+_LARGE_ELEMENTS = 1 << 18
+_MOST_REPETITIONS = 5
+_SECONDS_PER_SIZE = 1e-3
+
+
+# **** the work of a node ****
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a node does: floating-point operations, two for a multiply-add, and bytes that it reads and writes."""
+
+    flops: float
+    bytes: float
+
+
+def work_of(node: Node) -> Work | None:
+    """The work of a node, from the types of its inputs and outputs.
+
+    Returns:
+        None where it is not known: a dimension is symbolic, or the node runs sub-graphs.
+    """
+    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+    if node.subgraphs or not all(v.type.is_static for v in values):
+        return None
+    count = _FLOPS.get(node.op, _element_wise) if node.domain == "" else _element_wise
+    return Work(count(node), _bytes_moved(node))
+
+
+def bytes_of(value: Value) -> int:
+    """The bytes of a tensor; 0 where a dimension is symbolic."""
+    return _static_bytes(value) if value.type.is_static else 0
+
+
+_VIEWS = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_READ_WHAT_THEY_WRITE = frozenset({"Gather", "GatherElements", "GatherND", "Shape", "Size", "Slice"})
+
+
+def _bytes_moved(node: Node) -> int:
+    """Each input read once and each output written once, unless the operator can do with less."""
+    if node.op in _VIEWS:
+        return 0
+    written = sum(_static_bytes(v) for v in node.outputs if v is not None)
+    if node.op in _READ_WHAT_THEY_WRITE:
+        return 2 * written
+    return written + sum(_static_bytes(v) for v in dict.fromkeys(node.inputs) if v is not None)
+
+
+def _static_bytes(value: Value) -> int:
+    return prod(_dims(value)) * value.dtype.itemsize
+
+
+def _dims(value: Value | None) -> tuple[int, ...]:
+    dims: tuple[int, ...] = () if value is None or value.shape is None else value.shape
+    return dims
+
+
+def _element_wise(node: Node) -> int:
+    """One operation for each element of the largest tensor: right for reductions, too."""
+    if node.op in _VIEWS or node.op in _READ_WHAT_THEY_WRITE:
+        return 0
+    return max((prod(_dims(v)) for v in (*node.inputs, *node.outputs) if v is not None), default=0)
+
+
+def _convolution(weights: int) -> Callable[[Node], int]:
+    """Each element of the output is a sum over the weights ``[M, C / group, ...]`` of its channel."""
+    return lambda node: 2 * prod(_dims(node.outputs[0])) * prod(_dims(node.inputs[weights])[1:])
+
+
+def _transposed_convolution(node: Node) -> int:
+    """Each element of the input goes, times the weights ``[C, M / group, ...]`` of its channel, into the output."""
+    return 2 * prod(_dims(node.inputs[0])) * prod(_dims(node.inputs[1])[1:])
+
+
+def _matrix_product(node: Node) -> int:
+    """Each element of the output is a sum over the last axis of the first input."""
+    summed = _dims(node.inputs[0])[0 if node.attributes.get("transA") else -1]
+    return 2 * prod(_dims(node.outputs[0])) * summed
+
+
+def _window(node: Node) -> int:
+    """Each element of the output is one of a window."""
+    kernel: Any = node.attributes["kernel_shape"]
+    return prod(_dims(node.outputs[0])) * int(prod(kernel))
+
+
+def _recurrent(node: Node) -> int:
+    """Each step ``[sequence, batch, ...]`` uses all weights."""
+    steps = prod(_dims(node.inputs[0])[:2])
+    return 2 * steps * (prod(_dims(node.inputs[1])) + prod(_dims(node.inputs[2])))
+
+
+#: Floating-point operations of a node; of any other operator, as if it worked element by element.
+_FLOPS: Mapping[str, Callable[[Node], int]] = {
+    "Conv": _convolution(1),
+    "ConvInteger": _convolution(1),
+    "DeformConv": _convolution(1),
+    "QLinearConv": _convolution(3),
+    "ConvTranspose": _transposed_convolution,
+    "Gemm": _matrix_product,
+    "MatMul": _matrix_product,
+    "MatMulInteger": _matrix_product,
+    "QLinearMatMul": _matrix_product,
+    "AveragePool": _window,
+    "LpPool": _window,
+    "MaxPool": _window,
+    "GRU": _recurrent,
+    "LSTM": _recurrent,
+    "RNN": _recurrent,
+}
+
+
+# **** copies between memory spaces ****
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How long copies between main memory and a memory space take.
+
+    Attributes:
+        space: the memory space.
+        upload: seconds that a copy to it takes at least, and for each byte.
+        download: the same for copies from it.
+    """
+
+    space: str
+    upload: tuple[float, float] = (0.0, 0.0)
+    download: tuple[float, float] = (0.0, 0.0)
+
+    def upload_seconds(self, size: int) -> float:
+        """How long a copy of ``size`` bytes from main memory takes."""
+        return self.upload[0] + self.upload[1] * size
+
+    def download_seconds(self, size: int) -> float:
+        """How long a copy of ``size`` bytes to main memory takes."""
+        return self.download[0] + self.download[1] * size
+
+
+def measure_link(memory: Memory) -> Link:
+    """Measure copies of a small and of a larger tensor, each way. Takes a few milliseconds."""
+    up_small, down_small = _copy_seconds(memory, _SMALL_ELEMENTS)
+    up_large, down_large = _copy_seconds(memory, _LARGE_ELEMENTS)
+    return Link(memory.space, _line(up_small, up_large), _line(down_small, down_large))
+
+
+def _copy_seconds(memory: Memory, elements: int) -> tuple[float, float]:
+    """The median times of an upload and of a download of so many float32."""
+    array = np.zeros(elements, np.float32)
+    data = memory.allocate(TensorType.of_array(array))
+    memory.upload(array, data)  # the first one may have to prepare things
+    uploads: list[float] = []
+    downloads: list[float] = []
+    while len(uploads) < _MOST_REPETITIONS and sum(uploads + downloads) < _SECONDS_PER_SIZE:
+        start = time.perf_counter()
+        memory.upload(array, data)
+        between = time.perf_counter()
+        memory.download(data)
+        uploads.append(between - start)
+        downloads.append(time.perf_counter() - between)
+    return statistics.median(uploads), statistics.median(downloads)
+
+
+def _line(small_seconds: float, large_seconds: float) -> tuple[float, float]:
+    """Start and slope per byte of the line through two measurements, neither below zero."""
+    small, large = 4 * _SMALL_ELEMENTS, 4 * _LARGE_ELEMENTS
+    per_byte = max(0.0, (large_seconds - small_seconds) / (large - small))
+    return max(0.0, small_seconds - per_byte * small), per_byte
+
+
+_links = {HostMemory.space: Link(HostMemory.space)}
+_measuring = threading.Lock()
+
+
+def _measured_link(memory: Memory) -> Link:
+    """The link to a memory space, measured once per process."""
+    with _measuring:
+        if memory.space not in _links:
+            _links[memory.space] = measure_link(memory)
+            logger.debug("copies from and to main memory: %s", _links[memory.space])
+        return _links[memory.space]
+
+
+# **** both ****
+
+
+class Costs:
+    """What nodes and copies cost on the devices at hand. Nothing is measured before it is asked for."""
+
+    def node_seconds(self, node: Node, candidate: Candidate) -> float | None:
+        """How long a device takes for a node, by the roofline model: the longer of computing and of moving its bytes.
+
+        Williams, Waterman and Patterson, "Roofline: an insightful visual performance model", 2009.
+
+        Returns:
+            None where the node's work or the device's speed is not known.
+        """
+        backend, device = candidate.backend, candidate.device
+        if isinstance(backend, HostBackend):
+            device = backend.measured(device)
+        work = work_of(node) if device.flops and device.bandwidth else None
+        if work is None:
+            return None
+        return max(work.flops / device.flops, work.bytes / device.bandwidth) + device.launch_seconds
+
+    def link(self, candidate: Candidate) -> Link:
+        """How tensors get to the memory of a device and back.
+
+        A backend whose memory cannot be measured has copies that cost nothing, so that they move no node. What is
+        wrong with it the user is told when a partition is compiled for it.
+        """
+        try:
+            return _measured_link(memory_of(candidate))
+        except Exception:
+            logger.warning("copies to and from %s cannot be measured", candidate.device.label, exc_info=True)
+            return Link(candidate.device.label)

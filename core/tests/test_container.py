@@ -1,0 +1,342 @@
+"""The model file: what is written is what is read, at no cost that need not be."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from container_graphs import GRAPHS, chain, dtypes, records
+
+from lite_core.container import ModelFile, mapping, write_model
+from lite_core.container.types_codec import NamesHere, decode_type, encode_type, names_in_file
+from lite_core.errors import GraphError, InputError, LiteError, ModelFormatError
+from lite_core.formats import read_model
+from lite_core.ir import DType, Graph, Node, SymbolicDim, TensorType, Value, broadcast, fresh_dim, verify_structure
+from lite_core.plugins import PluginHost
+
+F32 = DType.FLOAT32
+every_graph = pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS)
+
+
+def plain(graph: Graph, names: dict[str, str] | None = None) -> Any:
+    """Everything about a graph as data that compare equal only where the graphs are the same."""
+    names = names or names_in_file(v.type for scope in graph.walk() for v in scope.defined())
+    numbers: dict[Value, str] = {v: v.name for scope in graph.walk() for v in scope.defined()}
+
+    def of(thing: Any) -> Any:
+        if isinstance(thing, Graph):
+            return plain(thing, names)
+        if isinstance(thing, np.ndarray):
+            return str(thing.dtype), thing.shape, thing.tobytes()
+        if isinstance(thing, tuple):
+            return [of(item) for item in thing]
+        return type(thing).__name__, repr(thing)
+
+    def value(v: Value | None) -> Any:
+        return None if v is None else [v.name, encode_type(v.type, names)]
+
+    return {
+        "name": graph.name,
+        "metadata": graph.metadata,
+        "inputs": [value(v) for v in graph.inputs],
+        "constants": [[value(v), of(array)] for v, array in graph.constants.items()],
+        "nodes": [
+            [node.op, node.domain, node.name, node.origin]
+            + [[v and v.name for v in node.inputs], [value(v) for v in node.outputs]]
+            + [(key, of(attribute)) for key, attribute in node.attributes.items()]
+            for node in graph.nodes
+        ],
+        "outputs": [numbers.get(v, v.name) for v in graph.outputs],
+    }
+
+
+def written(folder: Path, graph: Graph, **arguments: Any) -> Path:
+    path = folder / "model.lite"
+    write_model(path, graph, **arguments)
+    return path
+
+
+# **** round trip ****
+
+
+@every_graph
+def test_what_is_read_is_what_was_written(make: Callable[[], Graph], tmp_path: Path) -> None:
+    graph = make()
+    found = ModelFile.open(written(tmp_path, graph)).graph()
+    verify_structure(found)
+    assert plain(found) == plain(graph)
+
+
+@every_graph
+def test_records_and_blobs_come_back(make: Callable[[], Graph], tmp_path: Path) -> None:
+    graph = make()
+    targets, blobs = records(graph)
+    path = written(tmp_path, graph, targets=targets, blobs=blobs, metadata={"a": "b"}, optimized=True)
+    file = ModelFile.open(path)
+    fresh = {s for v in graph.outputs for s in v.type.symbols if "?" in s}
+    assert fresh or file.targets == targets
+    assert [t.backend for t in file.targets] == ["toy", "other"]
+    assert bytes(file.section("saved/toy/0")) == b"machine code"
+    assert (file.metadata, file.optimized, file.format_version) == ({"a": "b"}, True, 1)
+    assert file.producer.startswith("lite-core ")
+    file.verify()
+
+
+def test_the_same_arguments_give_the_same_bytes_in_any_process(tmp_path: Path) -> None:
+    """Sizes nobody knows get other names in each process, and on each reading."""
+
+    def content(graph: Graph) -> bytes:
+        targets, blobs = records(graph)
+        return written(tmp_path, graph, targets=targets, blobs=blobs).read_bytes()
+
+    for make in GRAPHS.values():
+        first = content(make())
+        for _ in range(11):  # so that a number has more digits than the one before
+            fresh_dim()
+        assert content(make()) == first
+        assert content(ModelFile.open(tmp_path / "model.lite").graph()) == first
+
+
+def test_a_blob_may_come_in_pieces(tmp_path: Path) -> None:
+    pieces = [b"ab", memoryview(np.arange(3, dtype=np.int32)), b"", b"c"]
+    file = ModelFile.open(written(tmp_path, chain(), blobs={"code": pieces, "none": []}))
+    assert bytes(file.section("code")) == b"ab" + np.arange(3, dtype=np.int32).tobytes() + b"c"
+    assert bytes(file.section("none")) == b""
+
+
+@pytest.mark.parametrize("array", [np.arange(6).reshape(2, 3).T, np.arange(8)[::2], np.arange(3, dtype=">i4")])
+def test_arrays_of_any_layout_are_written(array: Any, tmp_path: Path) -> None:
+    graph = Graph()
+    graph.outputs = [graph.add_constant("c", array)]
+    (found,) = ModelFile.open(written(tmp_path, graph)).graph().constants.values()
+    np.testing.assert_array_equal(found, array)
+
+
+# **** dimensions that nobody knows ****
+
+
+def test_an_unknown_size_read_from_a_file_equals_no_other() -> None:
+    known = fresh_dim("rows")
+    read = decode_type(["float32", [[[1, str(known)]], [[1, str(known)]]]], NamesHere()).shape
+    assert read is not None
+    assert read[0] == read[1] != known
+    assert str(read[0]).startswith("rows?")
+
+
+def test_factors_are_put_in_order_under_their_new_names() -> None:
+    """The order goes by text, in which 10 is before 9: equal dimensions must stay equal."""
+    names = NamesHere({"a?0": "a?9", "a?1": "a?10"})
+    a, b = (SymbolicDim({(name,): 1}) for name in ("a?9", "a?10"))
+    data = [[1, "a?0", "a?1"], [1, ["broadcast", [[1, "a?0"]], [[1, "a?1"]]]]]
+    assert decode_type(["float32", [data]], names).shape == (a * b + broadcast(b, a),)
+
+
+# **** mapping and sharing ****
+
+
+def test_constants_are_read_only_aligned_and_shared(tmp_path: Path) -> None:
+    path = written(tmp_path, dtypes())
+    one, other = ModelFile.open(path), ModelFile.open(path)
+    arrays = list(one.graph().constants.values())
+    assert all(a is b for a, b in zip(arrays, other.graph().constants.values(), strict=True))
+    for array in arrays:
+        assert not array.flags.writeable
+        assert array.ctypes.data % 64 == 0 or not array.size
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    assert arrays[-2] is arrays[-3]  # "again" is the same array as the one before
+
+
+def test_constants_outlive_the_file_object_and_stay_the_same(tmp_path: Path) -> None:
+    path = written(tmp_path, dtypes())
+    kept = list(ModelFile.open(path).graph().constants.values())
+    gc.collect()
+    path_elsewhere = path.rename(tmp_path / "renamed.lite")
+    again = ModelFile.open(path_elsewhere).graph().constants.values()
+    assert all(a is b for a, b in zip(kept, again, strict=True))
+
+
+def test_a_file_that_was_replaced_is_read_anew_and_the_old_one_stays(tmp_path: Path) -> None:
+    def model(number: int) -> Path:
+        graph = Graph()
+        graph.outputs = [graph.add_constant("c", np.full(1000, number))]
+        return written(tmp_path, graph)
+
+    (old,) = ModelFile.open(model(1)).graph().constants.values()
+    (new,) = ModelFile.open(model(2)).graph().constants.values()
+    assert old.sum() == 1000
+    assert new.sum() == 2000
+
+
+def test_a_mapping_ends_with_its_last_user(tmp_path: Path) -> None:
+    path = written(tmp_path, dtypes())
+    before = len(mapping._mapped)
+    graph = ModelFile.open(path).graph()
+    array = next(iter(graph.constants.values()))
+    del graph
+    assert len(mapping._mapped) == before + 1
+    del array
+    gc.collect()
+    assert len(mapping._mapped) == before
+
+
+def test_threads_share_what_they_open(tmp_path: Path) -> None:
+    path = written(tmp_path, dtypes())
+    found: list[Graph] = []
+    threads = [threading.Thread(target=lambda: found.append(ModelFile.open(path).graph())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    arrays = [[id(a) for a in graph.constants.values()] for graph in found]
+    assert arrays == [arrays[0]] * 8
+
+
+def test_only_what_is_asked_for_is_verified(tmp_path: Path) -> None:
+    graph = Graph()
+    graph.outputs = [graph.add_constant(name, np.full(16, k, np.uint8)) for k, name in enumerate("ab", 65)]
+    path = written(tmp_path, graph)
+    path.write_bytes(path.read_bytes().replace(b"B" * 16, b"B" * 15 + b"C"))
+    file = ModelFile.open(path)
+    a, b = file.graph(verify=False).constants.values()
+    file.verify_constants([a, np.zeros(3)])
+    for failing in (lambda: file.verify_constants([b]), file.graph, file.verify):
+        with pytest.raises(ModelFormatError, match=r"1 section\(s\) are damaged, .*: constants/1; copy"):
+            failing()
+
+
+def test_large_files_are_verified_by_two_threads_and_all_damage_is_named(tmp_path: Path) -> None:
+    graph = Graph()
+    graph.outputs = [graph.add_constant(f"c{k}", np.full(1 << 20, k, np.uint8)) for k in range(6)]
+    path = written(tmp_path, graph)
+    ModelFile.open(path).verify()
+    content = bytearray(path.read_bytes())
+    damaged = [s for s in ModelFile.open(path).sections if s.name in ("constants/1", "constants/4", "targets")]
+    for section in damaged:
+        content[section.offset] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelFormatError, match=r"3 section\(s\) are damaged.*constants/1, constants/4, targets;"):
+        ModelFile.open(path).verify()
+
+
+# **** writing ****
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, chain())
+    before = path.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ModelFormatError, match=r"model\.lite' cannot be written: No space left on device"):
+        write_model(path, dtypes())
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model.lite"]
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelFormatError, match="cannot be written: No such file or directory"):
+        write_model(tmp_path / "nowhere" / "model.lite", chain())
+
+
+def one_node(**attributes: Any) -> Graph:
+    y = Value("y", TensorType(F32, ()))
+    return Graph("g", outputs=[y], nodes=[Node("Op", [], [y], attributes, name="op")])
+
+
+def nested(depth: int) -> Graph:
+    graph = one_node()
+    for _ in range(depth):
+        y = Value("y", TensorType(F32, ()))
+        graph = Graph("g", outputs=[y], nodes=[Node("Op", [], [y], {"body": graph})])
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (one_node(mixed=(1, "a")), r"attribute 'mixed' is of no kind that a file can hold: \(1, 'a'\)"),
+        (one_node(anything={1}), "attribute 'anything' is of no kind"),
+        (nested(40), "nested more than 32 deep"),
+        (Graph("g", outputs=[Value("y", TensorType(F32))]), "the output 'y' of graph 'g' is not defined"),
+    ],
+)
+def test_a_graph_that_a_file_cannot_hold_is_refused(graph: Graph, message: str, tmp_path: Path) -> None:
+    with pytest.raises(GraphError, match=message):
+        write_model(tmp_path / "model.lite", graph)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_dimension_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    dim: Any = SymbolicDim.named("n")
+    for _ in range(120):
+        dim = (dim % 7 + 1) * dim.named("m") // SymbolicDim.named("k")
+    graph = Graph("g", inputs=[Value("x", TensorType(F32, (dim,)))])
+    with pytest.raises(GraphError, match="'g'.*dimension.*nested more than 100 deep"):
+        write_model(tmp_path / "model.lite", graph)
+
+
+def test_sections_must_fit_the_records(tmp_path: Path) -> None:
+    targets, blobs = records(chain())
+    with pytest.raises(ModelFormatError, match="the records name sections that 'blobs' lacks: saved/toy/0"):
+        write_model(tmp_path / "model.lite", chain(), targets=targets)
+    with pytest.raises(ModelFormatError, match="names in 'blobs' belong to sections of every file: constants/0, graph"):
+        write_model(tmp_path / "model.lite", chain(), blobs={**blobs, "graph": b"", "constants/0": b""})
+
+
+def test_a_file_has_the_rights_that_files_have(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"")
+    assert written(tmp_path, chain()).stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+# **** as a format ****
+
+
+def test_read_model_reads_it_without_a_plugin(tmp_path: Path) -> None:
+    path, nobody = written(tmp_path, chain()), PluginHost(list)
+    for name in (path, path.with_suffix("")):
+        assert plain(read_model(name, host=nobody)) == plain(chain())
+    with pytest.raises(InputError, match="format 'lite' has no option params"):
+        read_model(path, host=nobody, params="x")
+    (tmp_path / "text.lite").write_text("something else")
+    with pytest.raises(LiteError, match=r"recognises it \(lite reads \.lite\)\. `pip install lite-paddle`"):
+        read_model(tmp_path / "text.lite", host=nobody)
+
+
+def test_reading_a_model_file_imports_nothing_that_takes_time(tmp_path: Path) -> None:
+    path = written(tmp_path, chain())
+    code = (
+        "import sys; from lite_core.container import ModelFile\n"
+        f"ModelFile.open({str(path)!r}).graph()\n"
+        "print([m for m in ('lite_core.ops', 'lite_core.passes', 'click', 'pluggy', 'ml_dtypes') if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_comparison_of_this_file_sees_differences() -> None:
+    """What the tests above compare by must tell graphs apart that differ in little."""
+    for make in GRAPHS.values():
+        graph, other = make(), make()
+        assert plain(graph) == plain(other)
+        other.name += "!"
+        assert plain(graph) != plain(other)
+    for key, changed in (("whole", 1), ("zero", 0.0), ("nan", math.inf), ("nothing", (0,)), ("dtype", "bfloat16")):
+        graph = GRAPHS["attributes"]()
+        other = copy.copy(graph)
+        (node,) = graph.nodes
+        other.nodes = [Node(node.op, node.inputs, node.outputs, {**node.attributes, key: changed}, domain=node.domain)]
+        other.nodes[0].origin = node.origin
+        assert plain(graph) != plain(other), key

@@ -1,0 +1,453 @@
+"""Model files that are damaged or hostile: only LiteError comes out, and memory stays in proportion to the file."""
+
+from __future__ import annotations
+
+import copy
+import json
+import struct
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from container_graphs import GRAPHS, records
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lite_core.container import ModelFile, write_model
+from lite_core.errors import LiteError, ModelFormatError
+from lite_core.ir import format_graph, verify_structure
+
+#: By what a file may grow in memory: an empty list takes 3 bytes of JSON and 64 here, and decoding adds to it.
+_FACTOR, _BASE = 60, 1 << 20
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Small files, by the name of their graph, with targets and what they saved."""
+    path = tmp_path_factory.mktemp("files") / "model.lite"
+    found = {}
+    for name, make in GRAPHS.items():
+        graph = make()
+        targets, blobs = records(graph)
+        write_model(path, graph, targets=targets, blobs=blobs, metadata={"a": "b"})
+        found[name] = path.read_bytes()
+    return found
+
+
+def read_everything(path: Path) -> None:
+    file = ModelFile.open(path)
+    graph = file.graph()
+    assert len(file.targets) >= 0
+    for section in file.sections:
+        file.section(section.name)
+    file.verify()
+    verify_structure(graph)
+    format_graph(graph)
+
+
+def answer(path: Path, content: bytes) -> LiteError | None:
+    """What reading a file with this content raises; anything but a LiteError fails the test."""
+    path.write_bytes(content)
+    found = None
+    try:
+        read_everything(path)
+    except LiteError as error:
+        found = error
+    assert found is None or path.name in str(found)
+    return found
+
+
+# **** files with parts replaced, their checksums computed anew ****
+
+
+def parts_of(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The table, and the bytes of each section."""
+    offset, size = struct.unpack_from("<QQ", content, 24)
+    table = json.loads(content[offset : offset + size])
+    return table, {name: content[start : start + size] for name, start, size, _ in table["sections"]}
+
+
+def assembled(sections: dict[str, bytes], table: dict[str, Any] | bytes | None = None, **fields: Any) -> bytes:
+    """A file of sections; a table or fields of it may be given, and of the header ``version`` and ``producer``."""
+    version, producer = fields.pop("version", 1), fields.pop("producer", b"lite-core 9.9")
+    body, rows = bytearray(128), []
+    for name, data in sections.items():
+        body += bytes(-len(body) % 64)
+        rows.append([name, len(body), len(data), zlib.crc32(data)])
+        body += data
+    body += bytes(-len(body) % 64)
+    document = {"opset": 22, "optimized": False, "metadata": {}, "sections": rows, **fields}
+    packed = table if isinstance(table, bytes) else json.dumps(table or document).encode()
+    total = len(body) + len(packed)
+    header = struct.pack(
+        "<8sIIQQQ84s", b"\x89LITE\r\n\x1a", version, zlib.crc32(packed), total, len(body), len(packed), producer
+    )
+    body[:128] = header + struct.pack("<I", zlib.crc32(header))
+    return bytes(body) + packed
+
+
+def with_json(content: bytes, section: str, change: Callable[[Any], Any]) -> bytes:
+    """The file with the JSON of a section changed by a function that gives the new document."""
+    _, sections = parts_of(content)
+    sections[section] = json.dumps(change(json.loads(sections[section]))).encode()
+    return assembled(sections)
+
+
+def test_a_file_put_together_here_is_read(contents: dict[str, bytes], tmp_path: Path) -> None:
+    for name, content in contents.items():
+        assert answer(tmp_path / "m.lite", assembled(parts_of(content)[1])) is None, name
+
+
+# **** truncation, single bytes ****
+
+
+@pytest.mark.parametrize("name", ["empty", "branches", "dtypes"])
+def test_a_file_cut_off_anywhere_is_an_error(name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
+    content, path = contents[name], tmp_path / "m.lite"
+    for length in range(len(content)):
+        error = answer(path, content[:length])
+        assert isinstance(error, ModelFormatError), length
+        if length >= 128:
+            assert f"it is cut off: it has {length} bytes, {len(content)} expected" in str(error)
+    assert "it is too long" in str(answer(path, content + b"\0"))
+
+
+@pytest.mark.parametrize("name", ["chain", "names"])
+def test_every_flipped_byte_is_found_unless_it_is_padding(
+    name: str, contents: dict[str, bytes], tmp_path: Path
+) -> None:
+    content = contents[name]
+    table, _ = parts_of(content)
+    table_offset, table_size = struct.unpack_from("<QQ", content, 24)
+    spans = [(0, 128), (table_offset, table_size), *((start, size) for _, start, size, _ in table["sections"])]
+    used = {byte for start, size in spans for byte in range(start, start + size)}
+    for position in range(len(content)):
+        for mask in (0x01, 0xFF):
+            flipped = bytearray(content)
+            flipped[position] ^= mask
+            error = answer(tmp_path / "m.lite", bytes(flipped))
+            assert (error is not None) == (position in used), (position, mask)
+
+
+@pytest.mark.parametrize("name", ["attributes", "dimensions", "branches"])
+def test_flipped_bytes_under_right_checksums_are_read_or_refused(
+    name: str, contents: dict[str, bytes], tmp_path: Path
+) -> None:
+    _, sections = parts_of(contents[name])
+    for section in ("graph", "targets"):
+        for position in range(0, len(sections[section]), 7):
+            for mask in (0x01, 0x10, 0x80):
+                data = bytearray(sections[section])
+                data[position] ^= mask
+                answer(tmp_path / "m.lite", assembled({**sections, section: bytes(data)}))
+
+
+# **** hostile content ****
+
+
+def put(*path: Any, value: Any) -> Callable[[Any], Any]:
+    """A change that sets one place of a document."""
+
+    def change(document: Any) -> Any:
+        place = document
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        return document
+
+    return change
+
+
+def deep(levels: int, of: Callable[[Any], Any], innermost: Any) -> Any:
+    data = innermost
+    for _ in range(levels):
+        data = of(data)
+    return data
+
+
+def inner_graph(body: Any) -> Any:
+    node = {"op": "Op", "in": [], "out": [["y", 0]], "attrs": {"body": ["graph", body]}}
+    return {"name": "g", "inputs": [], "constants": [], "nodes": [node], "outputs": []}
+
+
+NODE = ("graph", "nodes", 0)
+FLOOR: Callable[[Any], Any] = lambda dim: [[1, ["//", dim, 2]], [1, "n"]]  # noqa: E731
+MAX: Callable[[Any], Any] = lambda dim: [[1, "n", ["max", dim, 2]]]  # noqa: E731
+
+HOSTILE_GRAPHS = {
+    "no graph": lambda _: [],
+    "null": lambda _: None,
+    "a value before it is defined": put(*NODE, "in", value=[5]),
+    "a value counted from the end": put(*NODE, "in", value=[-1]),
+    "a type counted from the end": put("graph", "inputs", 0, 1, value=-1),
+    "a type that is not there": put("graph", "inputs", 0, 1, value=99),
+    "one name for two values": put("graph", "inputs", value=[["x", 0], ["x", 0]]),
+    "a value without a name": put("graph", "inputs", value=[["", 0]]),
+    "a number for a name": put("graph", "inputs", value=[[7, 0]]),
+    "a number for an operator": put(*NODE, "op", value=7),
+    "a list for an operator": put(*NODE, "op", value=["Conv"]),
+    "a number for an origin": put(*NODE, "from", value=7),
+    "a node that writes nothing": put(*NODE, "out", value=[None]),
+    "numbers for metadata": put("graph", "meta", value={"a": 1}),
+    "an attribute of no kind": put(*NODE, "attrs", value={"a": ["pickle", "x"]}),
+    "a kind that cannot be looked up": put(*NODE, "attrs", value={"a": [["int"], 1]}),
+    "true for a number": put(*NODE, "attrs", value={"a": ["int", True]}),
+    "a float for an integer": put(*NODE, "attrs", value={"a": ["ints", [1, 2.0]]}),
+    "NaN for an integer": put(*NODE, "attrs", value={"a": ["int", float("nan")]}),
+    "NaN as JSON does not have it": put(*NODE, "attrs", value={"a": ["float", float("nan")]}),
+    "a float nobody knows": put(*NODE, "attrs", value={"a": ["float", "NaN"]}),
+    "a float too large": put(*NODE, "attrs", value={"a": ["float", 10**400]}),
+    "a type nobody knows": put("types", 0, 0, value="complex64"),
+    "a list for a type": put("types", 0, 0, value=[]),
+    "a negative size": put("types", 0, 1, value=[-1]),
+    "a float for a size": put("types", 0, 1, value=[1.5]),
+    "an operator of dimensions nobody knows": put("types", 0, 1, value=[[[1, ["**", 2, 3]]]]),
+    "an empty symbol": put("types", 0, 1, value=[[[1, ""]]]),
+    "a dimension nested 99 deep": put("types", 0, 1, value=[deep(99, FLOOR, 1)]),
+    "a dimension nested 101 deep": put("types", 0, 1, value=[deep(101, MAX, [[1, "n"]])]),
+    "a dimension nested 300 deep": put("types", 0, 1, value=[deep(300, FLOOR, 1)]),
+    "a constant larger than its section": put("types", 1, 1, value=[2**40]),
+    "a constant whose size overflows": put("types", 1, 1, value=[2**62, 2**62, 4]),
+    "a constant of rank 100": put("types", 1, 1, value=[1] * 100),
+    "a constant of negative number": put("graph", "constants", 0, 2, value=-1),
+    "a constant that is not there": put("graph", "constants", 0, 2, value=10**9),
+    "a constant of unknown size": put("types", 1, 1, value=[[[1, "n"]]]),
+    "a constant of unknown rank": put("types", 1, 1, value=None),
+    "inner graphs nested 40 deep": put("graph", value=deep(40, inner_graph, inner_graph({}))),
+    "inner graphs nested 150 deep": put("graph", value=deep(150, inner_graph, inner_graph({}))),
+}
+READ_ALL_THE_SAME = {"a dimension nested 99 deep"}
+
+
+@pytest.mark.parametrize("name", HOSTILE_GRAPHS)
+def test_hostile_graphs_are_refused(name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
+    content = with_json(contents["chain"], "graph", HOSTILE_GRAPHS[name])
+    error = answer(tmp_path / "m.lite", content)
+    assert (error is None) == (name in READ_ALL_THE_SAME)
+    assert error is None or "section 'graph' is not valid (" in str(error)
+
+
+def test_what_an_inner_graph_defines_cannot_be_used_outside_it(contents: dict[str, bytes], tmp_path: Path) -> None:
+    inner = {"name": "i", "inputs": [["x", 0]], "constants": [], "nodes": [], "outputs": [0]}
+    for outputs, fine in (([1], True), ([0], False)):
+        graph = {**inner_graph(inner), "outputs": outputs}
+        error = answer(tmp_path / "m.lite", with_json(contents["chain"], "graph", put("graph", value=graph)))
+        # The targets know another number of nodes: that comes after the graph.
+        assert ("section 'graph' is not valid (KeyError" in str(error)) is not fine
+
+
+HOSTILE_TARGETS = {
+    "no list": lambda _: {},
+    "devices of another graph": put(0, "devices", value=["x86"]),
+    "a number for a device": put(0, "devices", 0, value=1),
+    "a node that is not there": put(0, "plans", 0, "partitions", 0, "nodes", value=[0, 10**9]),
+    "a negative node": put(0, "plans", 0, "partitions", 0, "nodes", value=[-1]),
+    "true for a node": put(0, "plans", 0, "partitions", 0, "nodes", value=[True]),
+    "a section that is not there": put(0, "plans", 0, "partitions", 0, "section", value="elsewhere"),
+    "a negative shape": put(0, "plans", 0, "shapes", value={"x": [-1]}),
+    "a text for texts": put(0, "plans", 0, "partitions", 0, "inputs", value="abc"),
+    "a refusal of three": put(1, "refusals", value=[[["a", "b", "c"]], []]),
+    "a number for a flag": put(0, "exact", value=1),
+    "no type": put(0, "plans", 0, "partitions", 0, "outputs", value=[["y", {}]]),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_TARGETS)
+def test_hostile_targets_are_refused(name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
+    error = answer(tmp_path / "m.lite", with_json(contents["chain"], "targets", HOSTILE_TARGETS[name]))
+    assert "section 'targets' is not valid (" in str(error)
+
+
+JSON_THAT_IS_NONE = {
+    "text in another encoding": '{"types": []}'.encode("utf-16"),
+    "bytes that are no text": b'{"types": "\xff\xfe"}',
+    "nothing": b"",
+    "cut off": b'{"types": [',
+    "nested a million deep": b"[" * 10**6,
+    "a number of a million digits": b"[" + b"9" * 10**6 + b"]",
+    "a large exponent": b"[1e999]",
+    "nested objects": b'{"a":' * 10**5,
+}
+
+
+@pytest.mark.parametrize("part", ["table", "graph", "targets"])
+@pytest.mark.parametrize("name", JSON_THAT_IS_NONE)
+def test_json_that_is_none_is_refused(part: str, name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
+    data, (_, sections) = JSON_THAT_IS_NONE[name], parts_of(contents["chain"])
+    content = assembled(sections, data) if part == "table" else assembled({**sections, part: data})
+    assert isinstance(answer(tmp_path / "m.lite", content), ModelFormatError)
+
+
+def rows(*changed: list[Any]) -> Callable[[list[list[Any]]], list[list[Any]]]:
+    return lambda present: [*present, *changed]
+
+
+HOSTILE_SECTIONS = {
+    "one name twice": lambda present: [*present, present[0]],
+    "over the header": rows(["x", 64, 8, 0]),
+    "over another": lambda present: [*present, ["x", present[0][1], 1, 0]],
+    "over the table": lambda present: [*present, ["x", present[-1][1] + 64, 200, 0]],
+    "outside the file": rows(["x", 1 << 20, 0, 0]),
+    "outside any file": rows(["x", 1 << 70, 1 << 70, 0]),
+    "a negative size": rows(["x", 1 << 20, -5, 0]),
+    "a negative offset": rows(["x", -64, 5, 0]),
+    "not aligned": lambda present: [*present, ["x", present[-1][1] + 1, 1, 0]],
+    "a float for an offset": rows(["x", 128.0, 1, 0]),
+    "a number for a name": rows([1, 128, 1, 0]),
+    "too few fields": rows(["x", 128, 1]),
+    "no list": lambda _: 5,
+    "texts": rows("abcd"),
+    "no sections": lambda _: [],
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_SECTIONS)
+def test_hostile_sections_are_refused(name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
+    table, sections = parts_of(contents["chain"])
+    table["sections"] = HOSTILE_SECTIONS[name](table["sections"])
+    assert isinstance(answer(tmp_path / "m.lite", assembled(sections, table)), ModelFormatError)
+
+
+@pytest.mark.parametrize("fields", [{"opset": "22"}, {"optimized": 1}, {"metadata": []}, {"metadata": {"a": 1}}])
+def test_hostile_tables_are_refused(fields: dict[str, Any], contents: dict[str, bytes], tmp_path: Path) -> None:
+    error = answer(tmp_path / "m.lite", assembled(parts_of(contents["chain"])[1], **fields))
+    assert "its table is not valid" in str(error)
+
+
+# **** what is no file ****
+
+
+def test_what_is_no_model_file_says_so(tmp_path: Path) -> None:
+    def message(name: str) -> str:
+        with pytest.raises(ModelFormatError) as caught:
+            ModelFile.open(tmp_path / name)
+        return str(caught.value)
+
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "text").write_text("a text, and no model")
+    assert "it is not a file" in message(".")
+    assert "No such file or directory" in message("nowhere")
+    assert "it cannot be read" in message("a\0b")
+    assert "it is not a .lite file: it begins with b''" in message("empty")
+    assert "it is not a .lite file: it begins with b'a text, '" in message("text")
+
+
+def test_a_file_that_shrinks_before_it_is_looked_at_is_an_error(contents: dict[str, bytes], tmp_path: Path) -> None:
+    path = tmp_path / "m.lite"
+    path.write_bytes(contents["chain"])
+    file = ModelFile.open(path)
+    with path.open("r+b") as stream:
+        stream.truncate(200)
+    for asked in (file.graph, lambda: file.targets, lambda: file.section("saved/toy/0"), file.verify):
+        with pytest.raises(ModelFormatError, match="it is cut off: it has 200 bytes"):
+            asked()
+
+
+def test_a_section_that_is_not_there_is_an_error(contents: dict[str, bytes], tmp_path: Path) -> None:
+    (tmp_path / "m.lite").write_bytes(contents["chain"])
+    with pytest.raises(
+        ModelFormatError, match=r"m\.lite': it has no section 'x' \(it has: graph, constants/0, targets"
+    ):
+        ModelFile.open(tmp_path / "m.lite").section("x")
+
+
+# **** structure changed at random ****
+
+
+def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of everything in a document."""
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document if isinstance(document, list) else ())
+    )
+    for key, item in items:
+        yield (*path, key)
+        yield from places(item, (*path, key))
+
+
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 12),
+    st.sampled_from([2**31, 2**63, -(2**63), 10**30, 1.5, -0.0, 1e300]),
+    st.sampled_from(["", "x", "int", "graph", "float32", "nan", "//", "unknown?0", "\ud800"]),
+    st.sampled_from([[], {}, [[]], [0], [None], {"a": 1}, ["int", 1], [[1, "n"]]]),
+)
+
+
+@given(data=st.data())
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+def test_structure_changed_at_random_gives_a_graph_or_an_error(
+    data: st.DataObject, contents: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Replaced, removed, repeated, swapped: whatever is read is a valid graph, see read_everything()."""
+    content = contents[data.draw(st.sampled_from(sorted(contents)))]
+    table, sections = parts_of(content)
+    part = data.draw(st.sampled_from(["graph", "graph", "graph", "targets", "table"]))
+    document = table if part == "table" else json.loads(sections[part])
+    for _ in range(data.draw(st.integers(1, 3))):
+        found = list(places(document))
+        if not found:
+            break
+        *outer, key = data.draw(st.sampled_from(found))
+        parent: Any = document
+        for step in outer:
+            parent = parent[step]
+        action = data.draw(st.sampled_from(["replace", "remove", "repeat", "other"]))
+        if action == "replace":
+            parent[key] = copy.deepcopy(data.draw(ODD))
+        elif action == "remove":
+            del parent[key]
+        elif action == "repeat" and isinstance(parent, list):
+            parent.append(parent[key])
+        else:
+            *path, last = data.draw(st.sampled_from(found))
+            other: Any = document
+            with suppress(LookupError, TypeError):  # an earlier step may have removed it
+                for step in path:
+                    other = other[step]
+                parent[key] = json.loads(json.dumps(other[last]))
+    whole = (
+        assembled(sections, document)
+        if part == "table"
+        else assembled({**sections, part: json.dumps(document).encode()})
+    )
+    answer(tmp_path / "m.lite", whole)
+
+
+# **** memory ****
+
+
+BOMBS = {
+    "empty lists": b'{"types": [' + b"[]," * 100_000 + b"[]]}",
+    "types": b'{"types": [' + b'["int8",[0,0,0,0]],' * 20_000 + b'["int8",[]]], "graph": {}}',
+    "inputs": b'{"types": [["int8",[]]], "graph": {"name":"","inputs":['
+    + b",".join(b'["%d",0]' % k for k in range(30_000))
+    + b"]}}",
+    "nodes": b'{"types": [["int8",[]]], "graph": {"name":"","inputs":[],"constants":[],"nodes":['
+    + b",".join(b'{"op":"","in":[],"out":[["%d",0]]}' % k for k in range(20_000))
+    + b"]}}",
+    "a long dimension": b'{"types": [["int8",[[' + b",".join(b'[1,"%d"]' % k for k in range(30_000)) + b"]]]]}",
+    "a product": b'{"types": [["int8",[[[1' + b',["//",[[1,"n"]],3]' * 20_000 + b"]]]]]}",
+    "one large array many times": b'{"types": [["uint8",[65536]]], "graph": {"name":"","inputs":[],"constants":['
+    + b",".join(b'["%d",0,0]' % k for k in range(20_000))
+    + b'],"nodes":[],"outputs":[]}}',
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_memory_stays_in_proportion_to_the_file(name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
+    content = assembled({"graph": BOMBS[name], "constants/0": bytes(65536), "targets": b"[]"})
+    path = tmp_path / "m.lite"
+    path.write_bytes(content)
+    tracemalloc.start()
+    try:
+        with suppress(LiteError):
+            ModelFile.open(path).graph()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < _FACTOR * len(content) + _BASE, peak / len(content)

@@ -1,0 +1,133 @@
+"""Versions of the model file: golden files are read for ever, older ones upgraded, newer ones answered clearly."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from container_graphs import GRAPHS, records
+from test_container import plain
+from test_container_damage import assembled, parts_of
+
+from lite_core.container import FORMAT_VERSION, ModelFile, layout, reader, write_model
+from lite_core.container.upgrades import UPGRADES, Upgrade
+from lite_core.errors import ModelFormatError
+from lite_core.ir import verify_structure
+
+GOLDENS = Path(__file__).parent / "goldens/container"
+GOLDEN_FILES = sorted(GOLDENS.glob("format_*/*.lite"))
+
+
+@pytest.mark.parametrize("file", GOLDEN_FILES, ids=lambda f: f"{f.parent.name}/{f.stem}")
+def test_golden_files_are_read_as_the_graphs_that_made_them(file: Path) -> None:
+    opened, graph = ModelFile.open(file), GRAPHS[file.stem]()
+    opened.verify()
+    found = opened.graph()
+    verify_structure(found)
+    assert plain(found) == plain(graph)
+    assert opened.format_version == int(file.parent.name.removeprefix("format_"))
+    assert (opened.optimized, dict(opened.metadata)) == (True, {"made by": "make.py"})
+    targets, blobs = records(graph)
+    assert [(t.backend, t.plugin, t.devices, t.refusals) for t in opened.targets] == [
+        (t.backend, t.plugin, t.devices, t.refusals) for t in targets
+    ]
+    assert {name: bytes(opened.section(name)) for name in blobs} == blobs
+
+
+def test_every_graph_has_a_golden_file_of_the_present_format() -> None:
+    """After raising FORMAT_VERSION: run core/tests/goldens/container/make.py, and keep the older folders."""
+    assert {f.stem for f in GOLDEN_FILES if f.parent.name == f"format_{FORMAT_VERSION}"} == {*GRAPHS}
+    assert {f.parent.name for f in GOLDEN_FILES} == {f"format_{n}" for n in range(1, FORMAT_VERSION + 1)}
+
+
+def test_every_older_format_has_an_upgrade() -> None:
+    assert {*UPGRADES} == {*range(1, FORMAT_VERSION)}
+
+
+def sections_of(name: str) -> dict[str, bytes]:
+    return parts_of((GOLDENS / f"format_1/{name}.lite").read_bytes())[1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"version": FORMAT_VERSION + 1, "producer": b"lite-core 7.3"},
+            r"m\.lite': it was written by lite-core 7\.3, format 2; this is lite-core [\d.]+, which reads up to 1: "
+            r"pip install -U lite-core",
+        ),
+        ({"version": 2**32 - 1}, "format 4294967295; this is"),
+        ({"opset": 23}, r"written by lite-core 9\.9, operator set 23; this is .* operator sets up to 22: pip install"),
+        ({"version": 0}, r"it is of format 0, written by lite-core 9\.9; .* cannot read that any more: convert"),
+    ],
+)
+def test_other_versions_are_answered_clearly(fields: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.lite"
+    path.write_bytes(assembled(sections_of("chain"), **fields))
+    with pytest.raises(ModelFormatError, match=message):
+        ModelFile.open(path)
+
+
+def test_a_newer_file_need_not_be_understood_to_be_named(tmp_path: Path) -> None:
+    """All that is promised of a newer format is the header."""
+    path = tmp_path / "m.lite"
+    path.write_bytes(assembled({}, b"\0 no JSON", version=FORMAT_VERSION + 1))
+    with pytest.raises(ModelFormatError, match="pip install -U lite-core"):
+        ModelFile.open(path)
+
+
+def test_an_older_file_is_upgraded_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if format 2 called ``nodes`` otherwise, and format 3 the table's ``optimized``."""
+
+    def older(key: str) -> Any:
+        return lambda document: {**document, key: document.pop(f"old {key}")}
+
+    def older_graph(document: Any) -> Any:
+        return {**document, "graph": older("nodes")(document["graph"])}
+
+    path, sections = tmp_path / "m.lite", sections_of("branches")
+    document = json.loads(sections["graph"])
+    graph = {**document["graph"], "old nodes": document["graph"].pop("nodes")}
+    del graph["nodes"]
+    sections["graph"] = json.dumps({**document, "graph": graph}).encode()
+    content = assembled(sections)
+    table, _ = parts_of(content)
+    table["old optimized"] = True
+    del table["optimized"]
+    path.write_bytes(assembled(sections, table))
+
+    monkeypatch.setitem(UPGRADES, 1, Upgrade(graph=older_graph))
+    monkeypatch.setitem(UPGRADES, 2, Upgrade(table=older("optimized"), targets=lambda document: document[:1]))
+    for module in (layout, reader):
+        monkeypatch.setattr(module, "FORMAT_VERSION", 3)
+    file = ModelFile.open(path)
+    assert (file.format_version, file.optimized, len(file.targets)) == (1, True, 1)
+    assert plain(file.graph()) == plain(GRAPHS["branches"]())
+
+    monkeypatch.delitem(UPGRADES, 1)
+    shutil.copy(path, tmp_path / "other.lite")
+    with pytest.raises(ModelFormatError, match="it is of format 1, .* cannot read that any more"):
+        ModelFile.open(tmp_path / "other.lite")
+
+
+def test_a_file_says_its_format_and_operator_set(tmp_path: Path) -> None:
+    write_model(tmp_path / "m.lite", GRAPHS["empty"]())
+    table, _ = parts_of((tmp_path / "m.lite").read_bytes())
+    assert table["opset"] == 22
+    assert ModelFile.open(tmp_path / "m.lite").format_version == FORMAT_VERSION
+
+
+def test_the_example_of_the_page_on_the_format_is_read(tmp_path: Path) -> None:
+    """The page is for those who write readers of their own: what it shows must be so."""
+    page = (Path(__file__).parents[2] / "docs/model-file.md").read_text()
+    graph, targets = re.findall(r"```json\n(.*?)```", page, re.DOTALL)[1:3]
+    sections = {"graph": graph.encode(), "constants/0": bytes(64 * 3 * 7 * 7 * 4), "x86/0/part_0": b"code"}
+    path = tmp_path / "m.lite"
+    path.write_bytes(assembled({**sections, "targets": targets.encode()}))
+    file = ModelFile.open(path)
+    assert [node.op for node in file.graph().nodes] == ["Conv", "NonZero"]
+    assert file.targets[0].plans[0].partitions[0].section == "x86/0/part_0"

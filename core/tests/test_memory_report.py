@@ -1,0 +1,155 @@
+"""``lite inspect --memory``: what is shown is what a run takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from lite_core.arena import STRATEGIES, Interval
+from lite_core.backend import Buffer, Device, Executable, MemoryUse, No, Options, Partition, Yes
+from lite_core.builder import GraphBuilder
+from lite_core.cli.inspect import command
+from lite_core.cli.memory import memory_report, print_memory_report
+from lite_core.container import write_model
+from lite_core.ir import Graph, Node
+from lite_core.ops.evaluate import evaluate_graph
+from lite_core.plugins import host_with
+from lite_core.session import load
+
+ROW = 4 * 64  # bytes of a tensor of the chain, for each row
+
+
+def chain() -> Graph:
+    """Operators that two backends take turns with: tensors of 256 bytes a row, of which two live at once."""
+    b = GraphBuilder("chain")
+    x = b.input("x", "float32", ["n", 64])
+    for op in ("Neg", "Exp", "Neg", "Exp"):
+        x = b.add(op, [x])
+    b.output(b.add("Neg", [b.add("Add", [x, b.constant(np.ones((1, 64), np.float32))])]), "y")
+    return b.build()
+
+
+class Turns:
+    """Runs some operators, in main memory."""
+
+    def __init__(self, name: str, ops: set[str], use: MemoryUse | None = None) -> None:
+        self.name = name
+        self._ops = ops
+        self._use = use
+
+    def probe(self) -> list[Device]:
+        return [Device(self.name)]
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        return Yes() if node.op in self._ops else No(f"{self.name} has no {node.op}")
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        return Turn(part) if self._use is None else TellingTurn(part, self._use)
+
+
+class Turn:
+    scratch_bytes = 0
+
+    def __init__(self, part: Partition) -> None:
+        self._graph = part.graph
+
+    def run(self, inputs: Any, outputs: Any, scratch: Buffer | None) -> None:
+        for buffer, result in zip(outputs, evaluate_graph(self._graph, [b.data for b in inputs])):
+            buffer.store(result)
+
+
+class TellingTurn(Turn):
+    scratch_bytes = 1000
+
+    def __init__(self, part: Partition, use: MemoryUse) -> None:
+        super().__init__(part)
+        self._use = use
+
+    def memory_use(self) -> MemoryUse:
+        return self._use
+
+
+USE = MemoryUse(192, (Interval(64, 0, 1), Interval(100, 1, 2), Interval(64, 2, 3)), scratch_bytes=808, weight_bytes=512)
+
+
+def report(rows: int) -> dict[str, Any]:
+    host = host_with(Turns("even", {"Neg"}), Turns("odd", {"Exp", "Add"}, USE))
+    session = load(chain(), backend=["even", "odd"], fallback="never", plugins=host)
+    return memory_report(session.plan({"x": (rows, 64)}))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_arena_of_a_memory_space(rows: int) -> None:
+    (arena,) = report(rows)["arenas"]
+    scratch, size = 1024, rows * ROW  # 1,000 bytes begin at a multiple of 64
+    assert arena["space"] == "host"
+    assert arena["size"] == arena["lower_bound"] == scratch + 2 * size
+    assert arena["without_reuse"] == 2 * 1000 + 4 * size
+    assert tuple(arena["strategies"]) == STRATEGIES
+    assert min(arena["strategies"].values()) == arena["size"]
+
+
+def test_the_memory_of_partitions() -> None:
+    silent, telling, *_ = parts = report(1)["partitions"]
+    assert [p["backend"] for p in parts] == ["even", "odd", "even", "odd", "even"]
+    assert (silent["arena"], silent["scratch"], silent["constants"], silent["weights"]) == (None, 0, 0, None)
+    assert telling["arena"]["lower_bound"] == telling["arena"]["size"] == 192
+    assert telling["arena"]["without_reuse"] == 228
+    assert (telling["scratch"], telling["weights"], parts[3]["constants"]) == (808, 512, ROW)
+
+
+def test_a_backend_that_does_not_tell_what_lies_in_its_arena() -> None:
+    host = host_with(Turns("even", {"Neg", "Exp", "Add"}, MemoryUse(4096, (), 0, 0)))
+    (part,) = memory_report(load(chain(), backend="even", plugins=host).plan({"x": (1, 64)}))["partitions"]
+    assert part["arena"] == {"size": 4096, "lower_bound": None, "without_reuse": None, "strategies": {}}
+
+
+def test_tables_show_what_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    print_memory_report(report(1))
+    shown = capsys.readouterr().out
+    assert all(text in shown for text in ("host memory", "inside odd/", *STRATEGIES))
+
+
+# **** the command ****
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """The chain as a file."""
+    write_model(tmp_path / "chain.lite", chain(), optimized=False)
+    return str(tmp_path / "chain.lite")
+
+
+def inspect(*arguments: str) -> Result:
+    return CliRunner().invoke(command, arguments)
+
+
+def test_the_command_prints_a_report(model: str) -> None:
+    shown = inspect(model, "--memory", "--shape", "x=2x64", "--backend", "host")
+    assert shown.exit_code == 0
+    assert "host/0" in shown.output
+    data = json.loads(inspect(model, "--memory", "--shape", "x=2x64", "--backend", "host", "--json").output)
+    assert data["inputs"] == {"x": [2, 64]}
+    assert [part["nodes"] for part in data["partitions"]] == [6]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--memory"], "input x is float32[n, 64]: say its shape, as in --shape x="),
+        (["--memory", "--ops"], "--memory shows no graph"),
+        (["--shape", "x=2x64"], "add --memory"),
+        (["--threads", "2"], "add --memory"),
+        (["--backend", "host"], "add --memory"),
+        (["--memory", "--shape", "x=2x65"], "does not fit"),
+    ],
+)
+def test_wrong_usage(model: str, arguments: list[str], message: str) -> None:
+    shown = inspect(model, *arguments)
+    assert shown.exit_code == 2
+    assert message in shown.output

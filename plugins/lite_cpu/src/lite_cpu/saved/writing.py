@@ -1,0 +1,104 @@
+"""From a compiled program to bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lite_core.backend import Options
+from lite_core.ir import Graph
+from lite_cpu.executable import Pieces, StepInfo
+from lite_cpu.kernels.external_product import ExternalProduct
+from lite_cpu.library import KernelLibrary
+from lite_cpu.lowering.memory import lifetimes_of
+from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.runtime import Program
+from lite_cpu.runtime.layout import StepWord
+from lite_cpu.runtime.native import native
+from lite_cpu.saved.blob import compatibility, describe_graph, write_blob
+from lite_cpu.saved.constants import describe_constants
+from lite_cpu.tensors import ABSOLUTE, FIRST_ARGUMENT, Storage
+
+if TYPE_CHECKING:
+    from lite_cpu.lowering.context import PlannedStep
+
+__all__ = ["save_program"]
+
+
+def save_program(
+    graph: Graph,
+    options: Options,
+    planned: Sequence[PlannedStep],
+    program: Program,
+    infos: Sequence[StepInfo],
+    faults: Sequence[str],
+    library: KernelLibrary,
+    weights: WeightCache,
+) -> Pieces:
+    """Everything that :func:`~lite_cpu.saved.restoring.restore_program` needs.
+
+    Args:
+        graph: what the program computes.
+        options: what it was compiled with.
+        planned: what its steps were made of.
+        program: with one step for each of ``planned``.
+        infos: what its steps are, for people.
+        faults: what may turn out wrong, as messages.
+        library: has its kernels.
+        weights: has its packed constants.
+    """
+    keys = {step.kernel: step.kernel.key(library.machine) for step in planned}
+    images = library.images(keys.values())
+    numbers = {key: number for number, key in enumerate(images)}
+    storages = [tensor.storage for step in planned for tensor in step.tensors]
+    constants = list(dict.fromkeys(s for s in storages if s.base == ABSOLUTE))
+    described, arrays = describe_constants(constants, graph, weights)
+    steps = program.tables.steps.copy()
+    steps[:, StepWord.KERNEL] = [numbers[keys[step.kernel]] for step in planned]
+    first_constant = FIRST_ARGUMENT + len(graph.inputs) + len(graph.outputs) + bool(faults)
+    pointers = _relative(program.tables.pointers, storages, constants, first_constant)
+    runtime = native()
+    code = {**images, runtime.name: runtime.image}
+    codes = {key: image.to_bytes() for key, image in code.items()}
+    external, params = _external_calls(planned, program)
+    description: dict[str, Any] = {
+        "compatibility": compatibility(library.identity, options),
+        "threads": options.threads,
+        "graph": describe_graph(graph),
+        "arena_bytes": program.arena_bytes,
+        "thread_scratch_bytes": program.thread_scratch_bytes,
+        "intervals": [life.interval for life in lifetimes_of(planned)],
+        "steps": [list(info) for info in infos],
+        "faults": list(faults),
+        "external": external,
+        "pointers": len(pointers),
+        "params": len(params),
+        "constants": described,
+        "kernels": [[key, len(codes[key])] for key in images],
+        "runtime": [[runtime.name, len(codes[runtime.name])]],
+    }
+    tables = [table.astype("<i8").tobytes() for table in (steps, pointers, params)]
+    return write_blob(description, [*tables, *codes.values()], arrays)
+
+
+def _relative(
+    pointers: np.ndarray[Any, Any], storages: Sequence[Storage], constants: Sequence[Storage], first_constant: int
+) -> np.ndarray[Any, Any]:
+    """Pointers whose bases count on through the constants, in the place of addresses."""
+    numbers = {storage: first_constant + i for i, storage in enumerate(constants)}
+    moved: np.ndarray[Any, Any] = pointers.copy()
+    for pointer, storage in zip(moved, storages):
+        if storage.base == ABSOLUTE:
+            pointer[:] = numbers[storage], pointer[1] - storage.offset
+    return moved
+
+
+def _external_calls(planned: Sequence[PlannedStep], program: Program) -> tuple[list[int], np.ndarray[Any, Any]]:
+    """Which parameters are the address of another library's product, and the parameters without it."""
+    params = program.tables.params.copy()
+    starts = program.tables.steps[:, StepWord.PARAMS] // params.itemsize
+    external = [int(start) for start, step in zip(starts, planned) if isinstance(step.kernel, ExternalProduct)]
+    params[external] = 0
+    return external, params

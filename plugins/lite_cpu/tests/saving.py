@@ -1,0 +1,197 @@
+"""Saving and restoring compiled programs, and graphs to do it with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from levels import LevelBackend, backend_for
+from random_graphs import Example
+
+from lite_core import GraphBuilder
+from lite_core.backend import Buffer, Device, HostMemory, Options, Partition, Stale
+from lite_core.ir import DType, Graph, TensorType, Value
+from lite_cpu.aligned import aligned_empty
+from lite_cpu.executable import CpuExecutable
+from lite_cpu.machine import Machine
+
+__all__ = [
+    "DEVICE",
+    "GRAPHS",
+    "Sketch",
+    "assert_same",
+    "buffers",
+    "compiled",
+    "convolutions",
+    "refusal",
+    "restored",
+    "run",
+    "saved",
+    "transformer",
+    "views",
+]
+
+Array = np.ndarray[Any, Any]
+
+DEVICE, HOST = Device("level"), HostMemory()
+
+
+def compiled(machine: Machine, graph: Graph, **options: Any) -> CpuExecutable:
+    executable = backend_for(machine).compile(Partition("part", graph), DEVICE, Options(**options))
+    assert isinstance(executable, CpuExecutable)
+    return executable
+
+
+def saved(executable: CpuExecutable) -> memoryview:
+    """What it saves, where a model file would have it: at a multiple of 64 bytes."""
+    content = b"".join(executable.save())
+    memory = aligned_empty((len(content),), np.uint8)
+    memory[:] = np.frombuffer(content, np.uint8)
+    return memory.data
+
+
+def restored(machine: Machine, blob: memoryview | bytes, graph: Graph, **options: Any) -> CpuExecutable:
+    """An executable from a backend that has neither kernels nor weights."""
+    answer = LevelBackend(machine).restore(blob, Partition("part", graph), DEVICE, Options(**options))
+    assert isinstance(answer, CpuExecutable), answer
+    return answer
+
+
+def refusal(machine: Machine, blob: memoryview | bytes, graph: Graph, **options: Any) -> str:
+    """Why restoring was refused."""
+    answer = LevelBackend(machine).restore(blob, Partition("part", graph), DEVICE, Options(**options))
+    assert isinstance(answer, Stale)
+    return answer.reason
+
+
+def buffers(
+    executable: CpuExecutable, graph: Graph, arrays: dict[str, Array]
+) -> tuple[list[Buffer], list[Buffer], Buffer]:
+    """Inputs, outputs and scratch memory of a run."""
+    scratch = aligned_empty((executable.scratch_bytes,), np.uint8)
+    return (
+        [Buffer(v.type, HOST, arrays[v.name]) for v in graph.inputs],
+        [Buffer(v.type, HOST, HOST.allocate(v.type)) for v in graph.outputs],
+        Buffer(TensorType.of_array(scratch), HOST, scratch),
+    )
+
+
+def run(executable: CpuExecutable, graph: Graph, arrays: dict[str, Array]) -> list[Array]:
+    inputs, outputs, scratch = buffers(executable, graph, arrays)
+    executable.run(inputs, outputs, scratch)
+    return [buffer.data for buffer in outputs]
+
+
+def assert_same(machine: Machine, example: Example, **options: Any) -> None:
+    """Fail unless the restored executable gives, bit for bit, what the compiled one gives."""
+    graph = example.graph
+    executable = compiled(machine, graph, **options)
+    again = restored(machine, saved(executable), graph, **options)
+    assert again.scratch_bytes == executable.scratch_bytes
+    expected = run(executable, graph, example.inputs)
+    for one, other in zip(expected, run(again, graph, example.inputs)):
+        assert one.tobytes() == other.tobytes()
+
+
+# **** graphs ****
+
+
+class Sketch:
+    """A graph under construction, with drawn inputs and constants."""
+
+    def __init__(self) -> None:
+        self.b = GraphBuilder("saved")
+        self.inputs: dict[str, Array] = {}
+
+    def input(self, *shape: int, dtype: str = "float32") -> Value:
+        name = f"x{len(self.inputs)}"
+        self.inputs[name] = self._numbers(dtype, shape)
+        return self.b.input(name, dtype, shape)
+
+    def constant(self, *shape: int, dtype: str = "float32") -> Value:
+        return self.b.constant(self._numbers(dtype, shape))
+
+    def add(self, op: str, *inputs: Value | None, **attributes: Any) -> Value:
+        return self.b.add(op, inputs, attributes)
+
+    def done(self, *outputs: Value) -> Example:
+        for number, value in enumerate(outputs):
+            self.b.output(value, f"y{number}")
+        return Example(self.b.build(), self.inputs)
+
+    def _numbers(self, dtype: str, shape: tuple[int, ...]) -> Array:
+        random = np.random.default_rng(len(self.inputs) + sum(shape))
+        if DType(dtype).is_integer:
+            return random.integers(0, 100, shape).astype(dtype)
+        return (0.3 * random.standard_normal(shape)).astype(DType(dtype).numpy)
+
+
+def convolutions() -> Example:
+    """Winograd, pointwise, strided, depthwise, transposed; biases, a residual, pooling, softmax."""
+    g = Sketch()
+    x = g.add("Conv", g.input(1, 3, 32, 32), g.constant(16, 3, 3, 3), g.constant(16), pads=(1, 1, 1, 1))
+    y = g.add("Relu", g.add("Conv", x, g.constant(16, 16, 3, 3), pads=(1, 1, 1, 1)))
+    y = g.add("Add", x, g.add("Conv", y, g.constant(16, 16, 1, 1), g.constant(16)))
+    y = g.add("HardSwish", g.add("Conv", y, g.constant(16, 1, 5, 5), group=16, pads=(2, 2, 2, 2), strides=(2, 2)))
+    y = g.add("ConvTranspose", y, g.constant(16, 8, 2, 2), strides=(2, 2))
+    y = g.add("MaxPool", y, kernel_shape=(3, 3), strides=(2, 2))
+    return g.done(g.add("Softmax", g.add("ReduceMean", y, g.b.ints(2, 3), keepdims=0), axis=-1))
+
+
+def transformer() -> Example:
+    """Products with constants and with each other, normalisation, softmax, gathered rows, a constant read as it is."""
+    g = Sketch()
+    rows = g.add("Gather", g.constant(50, 24), g.b.ints(3, 1, 4, 1, 5), axis=0)
+    x = g.add("Add", g.input(2, 5, 24), rows)
+    x = g.add("LayerNormalization", x, g.constant(24), g.constant(24), axis=-1)
+    query, key, value = (
+        g.add("Add", g.add("MatMul", x, g.constant(24, 24 + n)), g.constant(24 + n)) for n in (0, 0, 8)
+    )
+    scores = g.add("Softmax", g.add("MatMul", query, g.add("Transpose", key, perm=(0, 2, 1))), axis=-1)
+    return g.done(g.add("Gelu", g.add("MatMul", scores, value)), g.add("Mul", x, g.constant(1, 5, 24)))
+
+
+def recurrent() -> Example:
+    g = Sketch()
+    weights = [g.constant(2, 4 * 9, 7), g.constant(2, 4 * 9, 9), g.constant(2, 8 * 9)]
+    attributes: dict[str, Any] = {"hidden_size": 9, "direction": "bidirectional"}
+    return g.done(*g.b.add_node("LSTM", [g.input(6, 1, 7), *weights], attributes, outputs=3))
+
+
+def quantized() -> Example:
+    """An int8 convolution and product, with scales along an axis."""
+    g = Sketch()
+    numbers = {name: g.b.constant(np.array(v, t)) for name, v, t in (
+        ("scale", 0.02, np.float32), ("zero", 20, np.uint8), ("none", 0, np.int8),
+    )}  # fmt: skip
+    x = g.add("QuantizeLinear", g.input(1, 8, 12, 12), numbers["scale"], numbers["zero"])
+    x = g.add("DequantizeLinear", x, numbers["scale"], numbers["zero"])
+    scales = g.b.constant(np.linspace(0.01, 0.02, 16, dtype=np.float32))
+    zeros = g.b.constant(np.zeros(16, np.int8))
+    w = g.add("DequantizeLinear", g.constant(16, 8, 3, 3, dtype="int8"), scales, zeros, axis=0)
+    y = g.add("QuantizeLinear", g.add("Conv", x, w), numbers["scale"], numbers["zero"])
+    return g.done(g.add("DequantizeLinear", y, numbers["scale"], numbers["zero"]))
+
+
+def narrow() -> Example:
+    """Weights of 16 bits that are widened before they are packed, and some that are read as they are."""
+    g = Sketch()
+    x = g.input(3, 32, dtype="float16")
+    y = g.add("Mul", g.add("MatMul", x, g.constant(32, 48, dtype="float16")), g.constant(48, dtype="float16"))
+    return g.done(y, g.add("Cast", g.constant(2, 0, dtype="bfloat16"), to=DType.FLOAT32))
+
+
+def views() -> Example:
+    """Constants that are scalars, empty, transposed, sliced before the run, and given out as they are."""
+    g = Sketch()
+    c = g.constant(6, 8)
+    part = g.add("Slice", c, g.b.ints(2), g.b.ints(5), g.b.ints(0))
+    x = g.add("Mul", g.input(3, 8), part)
+    return g.done(
+        g.add("Add", x, g.b.constant(np.array(0.25, np.float32))), g.add("Transpose", c), g.add("Identity", c)
+    )
+
+
+#: What partitions are made of, one example of each kind.
+GRAPHS = pytest.mark.parametrize("make", [convolutions, transformer, recurrent, quantized, narrow, views])

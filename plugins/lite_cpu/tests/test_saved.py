@@ -1,0 +1,323 @@
+"""Compiled programs are saved and restored: the same results, from another process, without any compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agreement import MACHINES, normal
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from levels import LevelBackend, backend_for, runnable_machines
+from random_graphs import Example, image_graphs
+from saving import (
+    DEVICE,
+    GRAPHS,
+    Sketch,
+    assert_same,
+    buffers,
+    compiled,
+    convolutions,
+    refusal,
+    restored,
+    run,
+    saved,
+    transformer,
+)
+
+from lite_core import GraphBuilder
+from lite_core.backend import Options, Partition, Stale
+from lite_core.errors import ExecutionError
+from lite_core.ir import DType, Graph
+from lite_cpu.executable import CpuExecutable
+from lite_cpu.external import ExternalSgemm
+from lite_cpu.machine import Machine
+from lite_cpu.staged import StagedExecutable
+
+Array = np.ndarray[Any, Any]
+
+
+# **** the same results ****
+
+
+@MACHINES
+@GRAPHS
+@pytest.mark.parametrize("threads", [1, 2])
+def test_results_are_the_same(machine: Machine, make: Callable[[], Example], threads: int) -> None:
+    example = make()
+    if example.graph.inputs[0].dtype is DType.FLOAT16 and not machine.half:
+        pytest.skip("the machine has no float16")
+    assert_same(machine, example, threads=threads)
+
+
+@MACHINES
+def test_results_of_random_graphs_are_the_same(machine: Machine) -> None:
+    @settings(
+        max_examples=15,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(example=image_graphs(), threads=st.sampled_from([1, 2]))
+    def check(example: Example, threads: int) -> None:
+        assert_same(machine, example, threads=threads)
+
+    check()
+
+
+@pytest.mark.parametrize("options", [{"precision": "bfloat16"}, {"exact": True}], ids=str)
+def test_options_are_part_of_what_must_fit(options: dict[str, Any]) -> None:
+    machine, example = runnable_machines()[-1], convolutions()
+    assert_same(machine, example, **options)
+    blob = saved(compiled(machine, example.graph, **options))
+    assert "the saved program is for" in refusal(machine, blob, example.graph)
+
+
+def test_a_blob_need_not_be_aligned() -> None:
+    machine, example = runnable_machines()[-1], transformer()
+    executable = compiled(machine, example.graph)
+    blob = b"".join(executable.save())
+    again = restored(machine, memoryview(b"x" + blob)[1:], example.graph)
+    expected = run(executable, example.graph, example.inputs)
+    assert run(again, example.graph, example.inputs)[0].tobytes() == expected[0].tobytes()
+
+
+def test_a_restored_executable_saves_what_it_was_restored_from() -> None:
+    machine, example = runnable_machines()[-1], transformer()
+    blob = saved(compiled(machine, example.graph))
+    assert b"".join(restored(machine, blob, example.graph).save()) == blob.tobytes()
+
+
+def test_saving_is_reproducible() -> None:
+    machine, example = runnable_machines()[-1], convolutions()
+    executable = compiled(machine, example.graph)
+    assert b"".join(executable.save()) == b"".join(executable.save())
+    assert b"".join(executable.save()) == saved(compiled(machine, example.graph)).tobytes()
+
+
+def test_faults_are_reported_with_the_node() -> None:
+    b = GraphBuilder("gather")
+    indices = b.input("indices", "int64", [2])
+    b.output(b.add("Gather", [b.constant(normal(5, 3)), indices], name="look"), "y")
+    machine, graph = runnable_machines()[-1], b.build()
+    again = restored(machine, saved(compiled(machine, graph)), graph)
+    assert run(again, graph, {"indices": np.array([0, -1])})[0].shape == (2, 3)
+    with pytest.raises(ExecutionError, match=r"'look' .*index 7 is out of range for a dimension of 5"):
+        run(again, graph, {"indices": np.array([0, 7])})
+
+
+def test_profiles_name_the_same_kernels_and_work() -> None:
+    machine, example = runnable_machines()[-1], convolutions()
+    executable = compiled(machine, example.graph, threads=2)
+    again = restored(machine, saved(executable), example.graph, threads=2)
+
+    def profile(of: CpuExecutable) -> list[tuple[str, tuple[str, ...], float, float]]:
+        times = of.run_profiled(*buffers(of, example.graph, example.inputs))
+        assert all(time.seconds >= 0 for time in times)
+        return [(time.name, time.nodes, time.flops, time.bytes) for time in times]
+
+    assert profile(again) == profile(executable)
+
+
+def test_another_librarys_product_is_called_at_its_address_here() -> None:
+    """The address that was saved is another process's: it is replaced by that of the function that is here."""
+    calls: list[int] = []
+
+    def function(number: int) -> Any:
+        """A ``cblas_sgemm`` of dense square matrices that records its number."""
+
+        def sgemm(*arguments: Any) -> None:
+            calls.append(number)
+            size = arguments[3]
+            a, b, c = (
+                np.ctypeslib.as_array((ctypes.c_float * size**2).from_address(arguments[i])).reshape(size, size)
+                for i in (7, 9, 12)
+            )
+            np.matmul(a, b, out=c)
+
+        matrix = [ctypes.c_void_p, ctypes.c_int]
+        return ctypes.CFUNCTYPE(None, *[ctypes.c_int] * 6, ctypes.c_float, *matrix, *matrix, ctypes.c_float, *matrix)(
+            sgemm
+        )
+
+    functions = [function(number) for number in range(2)]
+    addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in functions]
+
+    class Offering(LevelBackend):
+        address = 0
+
+        def external_sgemm(self) -> ExternalSgemm | None:
+            return ExternalSgemm("Other", self.address)
+
+    g = Sketch()
+    example = g.done(g.add("MatMul", g.input(300, 300), g.constant(300, 300)))
+    machine, part = runnable_machines()[-1], Partition("part", example.graph)
+    first, second = Offering(machine), Offering(machine)
+    first.address, second.address = addresses[0] or 0, addresses[1] or 0
+    executable = first.compile(part, DEVICE, Options())
+    assert isinstance(executable, CpuExecutable)
+    blob = saved(executable)
+    expected = run(executable, example.graph, example.inputs)
+    again = second.restore(blob, part, DEVICE, Options())
+    assert isinstance(again, CpuExecutable)
+    assert run(again, example.graph, example.inputs)[0].tobytes() == expected[0].tobytes()
+    assert calls == [0, 1]
+    assert "another library" in refusal(machine, blob, example.graph)
+
+
+# **** threads ****
+
+
+@pytest.mark.parametrize(("planned", "threads"), [(2, 2), (4, 2), (1, 1)])
+def test_work_divided_for_more_threads_is_good_for_fewer(planned: int, threads: int) -> None:
+    machine, example = runnable_machines()[-1], convolutions()
+    executable = compiled(machine, example.graph, threads=planned)
+    again = restored(machine, saved(executable), example.graph, threads=threads)
+    expected = run(executable, example.graph, example.inputs)
+    assert run(again, example.graph, example.inputs)[0].tobytes() == expected[0].tobytes()
+
+
+@pytest.mark.parametrize(("planned", "threads"), [(1, 2), (2, 1)])
+def test_other_threads_compile_again_from_saved_kernels_and_weights(planned: int, threads: int) -> None:
+    machine, example = runnable_machines()[-1], convolutions()
+    blob = saved(compiled(machine, example.graph, threads=planned))
+    backend, part = LevelBackend(machine), Partition("part", example.graph)
+    answer = backend.restore(blob, part, DEVICE, Options(threads=threads))
+    assert isinstance(answer, Stale)
+    assert f"among {planned} thread(s), not {threads}" in answer.reason
+    backend.compile(part, DEVICE, Options(threads=threads))
+    assert own_arrays(backend, blob) == 0
+
+
+# **** weights ****
+
+
+def own_arrays(backend: LevelBackend, blob: memoryview) -> int:
+    """How many packed weights of a backend lie elsewhere than in a blob."""
+    return sum(
+        not np.shares_memory(made, blob) for _, sources, made in backend._share().weights._made.items() if sources
+    )
+
+
+def test_weights_are_used_where_they_are_in_the_blob_and_found_by_other_plans() -> None:
+    """A plan for another size, compiled after the first was restored, packs nothing again."""
+    machine = runnable_machines()[-1]
+
+    def graph(width: int) -> Graph:
+        b = GraphBuilder("widths")
+        x = b.input("x", "float32", [1, 8, 16, width])
+        first, second, third = (b.constant(normal(*n)) for n in ((24, 8, 3, 3), (40, 24, 1, 1), (10, 40)))
+        y = b.add("Conv", [b.add("Conv", [x, first]), second])
+        y = b.add("ReduceMean", [y, b.ints(2, 3)], {"keepdims": 0})
+        b.output(b.add("Gemm", [y, third], {"transB": 1}), "y")
+        return b.build()
+
+    narrow, wider = graph(16), graph(20)
+    wider.constants = dict(zip(wider.constants, narrow.constants.values()))  # the same arrays for every size
+    blob = saved(compiled(machine, narrow))
+    backend = LevelBackend(machine)
+    executable = backend.restore(blob, Partition("part", narrow), DEVICE, Options())
+    assert isinstance(executable, CpuExecutable)
+    owners = [o for o in executable._program._owners if isinstance(o, np.ndarray) and o.nbytes > 1000]
+    assert owners
+    assert all(np.shares_memory(array, blob) for array in owners)
+    wide = backend.compile(Partition("part", wider), DEVICE, Options())
+    assert isinstance(wide, CpuExecutable)
+    assert own_arrays(backend, blob) == 0
+    inputs = {"x": normal(1, 8, 16, 20)}
+    expected = run(compiled(machine, wider), wider, inputs)
+    assert run(wide, wider, inputs)[0].tobytes() == expected[0].tobytes()
+    # What a program compiled so saves can be restored in turn.
+    again = restored(machine, saved(wide), wider)
+    assert run(again, wider, inputs)[0].tobytes() == expected[0].tobytes()
+
+
+def test_sessions_share_the_weights_of_the_first() -> None:
+    machine, example = runnable_machines()[-1], convolutions()
+    executable = compiled(machine, example.graph)
+    backend, part = LevelBackend(machine), Partition("part", example.graph)
+    blobs = [saved(executable) for _ in range(10)]
+    many = [backend.restore(blob, part, DEVICE, Options()) for blob in blobs]
+    arrays = [[o for o in e._program._owners if isinstance(o, np.ndarray)] for e in many]  # type: ignore[union-attr]
+    packed = [array for array in arrays[0] if np.shares_memory(array, blobs[0])]
+    assert sum(array.nbytes for array in packed) > 10_000
+    for other in arrays[1:]:
+        assert all(any(array is o for o in other) for array in packed if array.nbytes > 1000)
+
+
+def test_constants_that_are_read_as_they_are_are_not_saved() -> None:
+    b = GraphBuilder("table")
+    b.output(b.add("Gather", [b.constant(normal(1000, 64)), b.input("i", "int64", [3])]), "y")
+    machine, graph = runnable_machines()[-1], b.build()
+    blob = saved(compiled(machine, graph))
+    assert blob.nbytes < 100_000
+    again = restored(machine, blob, graph)
+    found = run(again, graph, {"i": np.array([1, 5, 999])})[0]
+    assert np.array_equal(found, next(iter(graph.constants.values()))[[1, 5, 999]])
+
+
+def test_shapes_that_depend_on_data_are_not_saved() -> None:
+    b = GraphBuilder("staged")
+    x = b.input("x", "float32", [6])
+    b.output(b.add("Compress", [x, b.input("keep", "bool", [6])]), "y")
+    executable = backend_for(runnable_machines()[-1]).compile(Partition("part", b.build()), DEVICE, Options())
+    assert isinstance(executable, StagedExecutable)
+    assert not hasattr(executable, "save")
+
+
+# **** in another process ****
+
+_FRESH = """
+import sys
+for name in ("llvmlite", "lite_cpu.emit", "lite_cpu.objects", "lite_cpu.kernels", "lite_cpu.lowering.compile"):
+    sys.modules[name] = None  # an attempt to import it fails
+import pickle
+import numpy as np
+from pathlib import Path
+from lite_core.backend import Device, Options, Partition
+sys.path.insert(0, {tests!r})
+from lite_cpu.backend import CpuBackend
+from lite_cpu import machine as machines
+
+class Level(CpuBackend):
+    def machine(self):
+        return next(m for m in vars(machines).values() if getattr(m, "name", "") == {level!r})
+    def probe(self):
+        return [Device("level")]
+
+folder = Path({folder!r})
+graph, inputs, expected = pickle.loads((folder / "graph").read_bytes())
+blob = np.memmap(folder / "blob", np.uint8, "r")
+executable = Level("level").restore(blob, Partition("part", graph), Device("level"), Options(threads=2))
+outputs = [np.empty_like(array) for array in expected]
+scratch = np.empty(executable.scratch_bytes, np.uint8)
+executable.run_arrays(inputs, outputs, scratch)
+assert all(one.tobytes() == other.tobytes() for one, other in zip(outputs, expected))
+loaded = [n for n, m in sys.modules.items() if m is not None and n.startswith("lite_cpu.")]
+print(*loaded)
+"""
+
+
+@GRAPHS
+def test_another_process_needs_no_compiler(make: Callable[[], Example], tmp_path: Path) -> None:
+    machine, example = runnable_machines()[-1], make()
+    executable = compiled(machine, example.graph, threads=2)
+    (tmp_path / "blob").write_bytes(b"".join(executable.save()))
+    arrays = [example.inputs[v.name] for v in example.graph.inputs]
+    expected = run(executable, example.graph, example.inputs)
+    (tmp_path / "graph").write_bytes(pickle.dumps((example.graph, arrays, expected)))
+    program = _FRESH.format(tests=str(Path(__file__).parent), level=machine.name, folder=str(tmp_path))
+    environment = {**os.environ, "LITE_CACHE_DIR": str(tmp_path / "empty")}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    lowering = [name for name in done.stdout.split() if name.startswith(("lite_cpu.lowering", "lite_cpu.kernels"))]
+    assert lowering == ["lite_cpu.lowering", "lite_cpu.lowering.weights"]

@@ -1,0 +1,165 @@
+"""Saved programs that are damaged, or are another machine's, partition's or version's: refused, with the reason."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from agreement import normal
+from levels import LevelBackend, backend_for, runnable_machines
+from saving import DEVICE, compiled, refusal, restored, saved, transformer, views
+
+from lite_core import GraphBuilder
+from lite_core.backend import Options, Partition, Stale
+from lite_core.ir import Graph
+from lite_cpu.runtime import ProgramError
+from lite_cpu.runtime.layout import StepWord
+
+Array = np.ndarray[Any, Any]
+
+
+def test_a_program_is_restored_for_the_partition_that_it_was_saved_for() -> None:
+    machine = runnable_machines()[-1]
+
+    def graph(op: str, *shape: int) -> Graph:
+        b = GraphBuilder(op)
+        b.output(b.add(op, [b.input("x", "float32", shape)]))
+        return b.build()
+
+    blob = saved(compiled(machine, graph("Exp", 5, 7)))
+    assert "of another partition: other nodes" in refusal(machine, blob, graph("Sqrt", 5, 7))
+    assert "of another partition: other inputs, outputs" in refusal(machine, blob, graph("Exp", 7, 5))
+
+
+def test_constants_must_be_there_and_of_the_same_size() -> None:
+    machine = runnable_machines()[-1]
+
+    def graph(rows: int, name: str) -> Graph:
+        b = GraphBuilder("table")
+        b.output(b.add("Gather", [b.constant(normal(rows, 8), name), b.input("i", "int64", [3])], name="g"), "y")
+        return b.build()
+
+    blob = saved(compiled(machine, graph(9, "table")))
+    restored(machine, blob, graph(9, "table"))
+    assert "'table'" in refusal(machine, blob, graph(4, "table"))
+    assert refusal(machine, blob, graph(9, "other"))
+
+
+def test_another_machine_or_other_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, example = runnable_machines()[-1], transformer()
+    blob = saved(compiled(machine, example.graph))
+    other = LevelBackend(runnable_machines()[0])
+    if runnable_machines()[0] != machine:
+        assert isinstance(other.restore(blob, Partition("part", example.graph), DEVICE, Options()), Stale)
+    before = other.compatibility(DEVICE, Options())
+    monkeypatch.setattr("lite_cpu.library.sources_version", lambda: "edited")
+    assert before != other.compatibility(DEVICE, Options())
+    assert "edited" in refusal(machine, blob, example.graph)
+
+
+def with_description(blob: memoryview, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """The blob with another description and the right checksum."""
+    content = blob.tobytes()
+    start, _, _, size = struct.unpack_from("<4Q", content, 12)
+    description = json.loads(content[64 : 64 + size])
+    change(description)
+    text = json.dumps(description, separators=(",", ":")).encode()
+    body = content[64 + -(-size // 64) * 64 : start]
+    head = text.ljust(-(-len(text) // 64) * 64, b"\0") + body
+    sums = struct.unpack_from("<Q", content, 20)[0]
+    total = 64 + len(head) + len(content) - start
+    fields = struct.pack("<4Q", 64 + len(head), sums, total, len(text)).ljust(52, b"\0") + head
+    return content[:8] + struct.pack("<I", zlib.crc32(fields)) + fields + content[start:]
+
+
+#: Fields of the description, and what is put there.
+_FIELDS: dict[str, tuple[Any, ...]] = {
+    "arena_bytes": (0, -1, 1.5, "x", None),
+    "compatibility": ("", None),
+    "constants": ([], [{}], "x", None),
+    "external": ([10**9], ["x"], [[]]),
+    "faults": (1, None),
+    "graph": ({}, [], None),
+    "kernels": ([], [["x", 5]], [[1, 2, 3]], "x", None),
+    "params": (0, 3, -1, 10**6, 2**62, None),
+    "pointers": (0, 1, -1, 10**6, 1.5, None),
+    "runtime": ([["x", 5]], [[]], None),
+    "steps": ([], [["relu", [], 0, 0]], [[]], "x", None),
+    "thread_scratch_bytes": (-1, "x", None),
+    "threads": ("x", None),
+}
+
+#: The same of constants.
+_CONSTANT_FIELDS: dict[str, tuple[Any, ...]] = {
+    "at": (-64, 10**9, 0.5, None),
+    "bytes": (-1, 10**9, "x", None),
+    "dtype": ("text", 3, None),
+    "graph": ("missing", 5, None),
+    "offset": (-1, 10**6, "x", None),
+    "shape": ([10**9], [-1], [2**63], [0.5], "x", None),
+}
+
+
+@pytest.mark.parametrize("field", [*_FIELDS, *_CONSTANT_FIELDS])
+def test_content_that_contradicts_itself_is_refused(field: str) -> None:
+    """Even with the right checksum: nothing points outside of its memory, and nothing raises."""
+    machine, example = runnable_machines()[-1], transformer()
+    blob = saved(compiled(machine, example.graph))
+    restored(machine, with_description(blob, lambda _: None), example.graph)
+
+    def put(value: Any, description: dict[str, Any]) -> None:
+        entries = [description] if field in _FIELDS else description["constants"]
+        for entry in entries:
+            if field in entry:
+                entry[field] = value
+
+    for value in (*_FIELDS.get(field, ()), *_CONSTANT_FIELDS.get(field, ())):
+        assert refusal(machine, with_description(blob, partial(put, value)), example.graph)
+
+
+@pytest.mark.parametrize("word", StepWord)
+def test_tables_that_contradict_themselves_are_refused(word: StepWord) -> None:
+    """Steps and pointers that native code would follow."""
+    machine, example = runnable_machines()[-1], views()
+    tables = compiled(machine, example.graph)._program.tables
+    steps = tables.steps.copy()
+    steps[:, 0] = 0
+    extents = np.full(int(tables.pointers[:, 0].max()) + 1, 2**62)
+    tables._replace(steps=steps).check(1, extents)
+    # A grain may be larger than all work.
+    for value in (-1, 0) if word is StepWord.GRAIN else (-1, 2**40):
+        wrong = steps.copy()
+        wrong[0, word] = value
+        with pytest.raises(ProgramError, match="contradict themselves"):
+            tables._replace(steps=wrong).check(1, extents)
+    for column, value in ((0, -1), (0, len(extents)), (1, -1), (1, 2**62 + 1)):
+        pointers = tables.pointers.copy()
+        pointers[-1, column] = value
+        with pytest.raises(ProgramError, match="contradict themselves"):
+            tables._replace(steps=steps, pointers=pointers).check(1, extents)
+
+
+def test_every_flipped_byte_is_noticed() -> None:
+    machine, example = runnable_machines()[-1], views()
+    backend, part = backend_for(machine), Partition("part", example.graph)
+    content = b"".join(compiled(machine, example.graph).save())
+    # All of the header, and a sample of the rest.
+    places = [*range(64), *np.random.default_rng(0).integers(64, len(content), 200).tolist()]
+    for place in places:
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        assert isinstance(backend.restore(bytes(flipped), part, DEVICE, Options()), Stale), place
+
+
+@pytest.mark.parametrize("size", [0, 1, 12, 63, 64, 65, 1000, -64, -1])
+def test_what_is_cut_short_is_noticed(size: int) -> None:
+    machine, example = runnable_machines()[-1], views()
+    content = b"".join(compiled(machine, example.graph).save())
+    assert refusal(machine, content[:size], example.graph)
+    assert refusal(machine, content + b"\0", example.graph)

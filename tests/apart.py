@@ -1,0 +1,120 @@
+"""A second backend for tests: the kernels of lite-cpu behind a memory of its own, as a graphics card has.
+
+Its tensors are :class:`Storage`, not arrays, so whoever takes one for an array fails. What it computes is right and
+fast, what crosses into its memory is counted, and it saves and restores what it compiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_core.backend import Buffer, Device, Executable, HostMemory, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.ir import Node, TensorType
+from lite_x86.backend import X86Backend
+
+__all__ = ["ApartBackend"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Storage:
+    """Device memory: whatever is not its content fails on it."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: Array) -> None:
+        self.content = content
+
+
+class ApartMemory:
+    """Counts what crosses it."""
+
+    space = "apart"
+
+    def __init__(self) -> None:
+        self.uploads = self.downloads = 0
+
+    def allocate(self, type: TensorType) -> Storage:
+        return Storage(HostMemory().allocate(type))
+
+    def upload(self, array: Array, data: Storage) -> None:
+        self.uploads += 1
+        np.copyto(data.content, array)
+
+    def download(self, data: Storage) -> Array:
+        self.downloads += 1
+        return data.content.copy()
+
+    def view(self, data: Storage, offset: int, type: TensorType) -> Storage:
+        return Storage(HostMemory().view(data.content, offset, type))
+
+
+class ApartBackend:
+    """Runs what ``x86`` runs, but for some operators.
+
+    Args:
+        refused: operators it says No to.
+        score: its device's.
+    """
+
+    name = "apart"
+
+    def __init__(self, refused: Sequence[str] = (), score: float = 50.0) -> None:
+        self._cpu = X86Backend()
+        self._refused = frozenset(refused)
+        self._score = score
+        self.tensors = ApartMemory()
+        self.compiled = self.restored = 0
+
+    def probe(self) -> Sequence[Device] | Unavailable:
+        return [self.target()]
+
+    def target(self) -> Device:
+        return Device(self.name, name="memory apart", score=self._score, flops=1e12, bandwidth=1e11)
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        if node.op in self._refused:
+            return No(f"apart has no {node.op}")
+        return self._cpu.supports(node, device)
+
+    def memory(self, device: Device) -> ApartMemory:
+        return self.tensors
+
+    def compile(self, part: Partition, device: Device, options: Options) -> ApartExecutable:
+        self.compiled += 1
+        return ApartExecutable(self._cpu.compile(part, device, options))
+
+    def compatibility(self, device: Device, options: Options) -> str:
+        return f"apart 1, {self._cpu.compatibility(device, options)}"
+
+    def restore(self, blob: memoryview, part: Partition, device: Device, options: Options) -> Executable | Stale:
+        restored = self._cpu.restore(blob, part, device, options)
+        if isinstance(restored, Stale):
+            return restored
+        self.restored += 1
+        return ApartExecutable(restored)
+
+
+class ApartExecutable:
+    """An executable of lite-cpu, run on storage."""
+
+    def __init__(self, executable: Any) -> None:
+        self._executable = executable
+        self.scratch_bytes = executable.scratch_bytes
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
+        filled = [_as_host(buffer) for buffer in outputs]
+        self._executable.run([_as_host(b) for b in inputs], filled, None if scratch is None else _as_host(scratch))
+        for buffer, host in zip(outputs, filled):
+            if buffer.data is None:  # its shape became known in the run
+                buffer.allocate(host.data.shape).content[...] = host.data
+
+    def save(self) -> Any:
+        return self._executable.save()
+
+
+def _as_host(buffer: Buffer) -> Buffer:
+    return Buffer(buffer.type, HostMemory(), None if buffer.data is None else buffer.data.content)

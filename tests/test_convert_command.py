@@ -1,0 +1,108 @@
+"""``lite convert`` and ``lite check --targets``, as a user types them, on a small real model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lite_core as lite_api
+
+ROOT = Path(__file__).parents[1]
+TINY = ROOT / "tests/models/goldens/tiny_conv/legacy"
+INPUTS = TINY.parent / "inputs.npz"
+OUTPUTS = TINY / "outputs.npz"
+
+
+def lite(*arguments: str | Path, folder: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lite_core", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env={**os.environ, **environment})
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "model.lite"
+
+
+def answer(file: Path) -> None:
+    """A converted file computes what Paddle does."""
+    session = lite_api.load(file)
+    with np.load(INPUTS) as given, np.load(OUTPUTS) as expected:
+        found = session.run({name: given[name] for name in given.files})
+        for name in expected.files:
+            np.testing.assert_allclose(found[name], expected[name], atol=1e-5)
+
+
+# **** lite convert ****
+
+
+def test_convert_shows_passes_targets_and_checks(output: Path) -> None:
+    shown = lite("convert", TINY, "-o", output, "--targets", "x86", "--data", INPUTS)
+    assert shown.returncode == 0, shown.stderr
+    for text in ("as it was read  34", "BatchNormalization  3     0", "21 on x86", "given data", "written: "):
+        assert text in shown.stdout
+    answer(output)
+
+
+def test_convert_as_json(output: Path) -> None:
+    shown = lite(
+        "convert", TINY, "-o", output, "--targets", "x86,host", "--precision", "int8w", "--prepare", "--json",
+        "-s", "1x3x32x32", "-s", "3x3x32x32",
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    data = json.loads(shown.stdout)
+    assert [target["name"] for target in data["targets"]] == ["x86", "host"]
+    assert [plan["x"] for plan in data["targets"][0]["plans"]] == [[1, 3, 32, 32], [3, 3, 32, 32]]
+    assert data["agrees"] is True
+    assert data["size"] == output.stat().st_size
+    assert data["weights"][0]["bytes_after"] < data["weights"][0]["bytes_before"] / 3
+    assert data["accuracy"][0]["top1_agreement"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--targets", "x86,opencl"), 3, "pip install lite-opencl"),
+        (("--targets", ","), 2, "name at least one target"),
+        (("--limit", "0"), 1, "allowed is 0"),
+        (("--input-shape", "3x3"), 2, "3x3 does not fit"),
+        (("--input-shape", "axb"), 2, "Invalid value for --input-shape: a shape reads like"),
+        (("--input-shape", "y=1x3"), 2, "there is no input 'y'"),
+        (("--precision", "int4"), 2, "'int4' is not one of 'float32'"),
+        (("--data", "nowhere.npz"), 2, "there is no file 'nowhere.npz'"),
+        (("--output", "nowhere/model.lite"), 2, "there is no folder"),
+    ],
+)
+def test_convert_says_what_is_wrong_and_writes_nothing(
+    output: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    shown = lite("convert", TINY, "-o", output, "--targets", "x86", *arguments)
+    assert (shown.returncode, "Traceback" in shown.stderr) == (code, False), shown.stderr
+    assert message in shown.stderr
+    assert "next: lite" in shown.stderr
+    assert list(output.parent.iterdir()) == []
+
+
+def test_a_file_that_disagrees_is_written_only_when_forced(output: Path) -> None:
+    shown = lite("convert", TINY, "-o", output, "--targets", "x86", "--limit", "0", "--force")
+    assert shown.returncode == 0, shown.stderr
+    assert "DISAGREES" in shown.stdout
+    assert output.exists()
+
+
+# **** lite check --targets ****
+
+
+def test_check_asks_targets() -> None:
+    shown = lite("check", TINY, "--targets", "x86 host", "--json")
+    data = json.loads(shown.stdout)
+    assert shown.returncode == 0, shown.stderr
+    assert [(t["target"], t["supported"], t["nodes"]) for t in data["targets"]] == [("x86", 21, 21), ("host", 21, 21)]
+    shown = lite("check", TINY, "--targets", "x86,opencl")
+    assert shown.returncode == 3
+    assert "pip install lite-opencl" in shown.stdout

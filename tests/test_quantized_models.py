@@ -1,0 +1,85 @@
+"""Real models with their weights in fewer bits: a smaller file, the same answers."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import catalog
+import numpy as np
+import pytest
+
+import lite_core as lite
+from lite_core.container import write_model
+from lite_core.formats import read_model
+from lite_core.ir import Graph
+from lite_core.passes import optimize
+from lite_core.quantization import compare_outputs, quantize_weights
+
+pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor")
+
+Array = np.ndarray[Any, Any]
+
+#: Models whose matrix products a weight-only quantization that forgets them would ruin, beside their convolutions.
+MODELS = ("mobilenet_v1-legacy", "pp_ocrv4_rec", "pp_ocrv5_mobile_rec", "pp_ocrv4_cls")
+#: The size of the file as a share of that with float32 weights, at most.
+SIZE = {"int8w": 0.30, "fp16": 0.53}
+#: In a small model biases, scales and the graph itself weigh more.
+SIZE_OF_SMALL = {"int8w": 0.50, "fp16": 0.65}
+#: The ratio of outputs to their errors, in decibels, at least.
+SIGNAL_TO_NOISE = {"int8w": 20, "fp16": 45}
+
+
+@cache
+def plain(name: str) -> Graph:
+    try:
+        path = catalog.ensure(name)
+    except catalog.ModelUnavailableError as error:
+        pytest.skip(str(error))
+    return optimize(read_model(path.model, params=path.params))[0]
+
+
+def load(graph: Graph) -> lite.Session:
+    return lite.load(graph, backend="x86", threads=1, fallback="never")
+
+
+def text_of(probabilities: Array) -> list[int]:
+    """What a recogniser reads: the likeliest class of each step, repeated ones once, without the blank 0."""
+    classes = probabilities.argmax(-1).reshape(-1)
+    changed = np.concatenate([[True], classes[1:] != classes[:-1]])
+    return [int(c) for c in classes[changed] if c]
+
+
+@pytest.mark.parametrize("scheme", ["int8w", "fp16"])
+@pytest.mark.parametrize("name", MODELS)
+def test_small_file_same_answer(name: str, scheme: str, tmp_path: Path) -> None:
+    graph = plain(name)
+    result = quantize_weights(graph, scheme)
+    assert not [record for record in result.weights if record.kept]
+
+    sizes = []
+    for file, content in {"plain.lite": graph, "small.lite": result.graph}.items():
+        write_model(tmp_path / file, content, optimized=True)
+        sizes.append((tmp_path / file).stat().st_size)
+    limits = SIZE_OF_SMALL if name == "pp_ocrv4_cls" else SIZE
+    assert sizes[1] <= limits[scheme] * sizes[0]
+
+    inputs = catalog.example_input(name)
+    (accuracy,) = compare_outputs(graph, result.graph, [inputs], make_run=lambda g: load(g).run)
+    assert accuracy.snr_db >= SIGNAL_TO_NOISE[scheme]
+    assert accuracy.top1_agreement == 1
+    if name.endswith("_rec"):
+        before, after = (text_of(next(iter(load(g).run(inputs).values()))) for g in (graph, result.graph))
+        assert len(before) > 3
+        assert after == before
+
+
+@pytest.mark.parametrize("scheme", ["int8w", "fp16"])
+def test_it_is_one_partition_still(scheme: str) -> None:
+    session = load(quantize_weights(plain("pp_ocrv4_rec"), scheme).graph)
+    session.run(catalog.example_input("pp_ocrv4_rec"), profile=True)
+    assert {a.device for a in session.assignment()} == {"x86"}
+    assert session.last_profile is not None
+    assert len(session.last_profile.partitions) == 1

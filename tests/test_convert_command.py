@@ -44,7 +44,7 @@ def answer(file: Path) -> None:
 def test_convert_shows_passes_targets_and_checks(output: Path) -> None:
     shown = lite("convert", TINY, "-o", output, "--targets", "x86", "--data", INPUTS)
     assert shown.returncode == 0, shown.stderr
-    for text in ("as it was read  34", "BatchNormalization  3     0", "21 on x86", "given data", "written: "):
+    for text in ("as it was read  34", "BatchNormalization  3     0", "21 on x86", "given data", " yes ", "written: "):
         assert text in shown.stdout
     answer(output)
 
@@ -93,6 +93,33 @@ def test_a_file_that_disagrees_is_written_only_when_forced(output: Path) -> None
     assert shown.returncode == 0, shown.stderr
     assert "DISAGREES" in shown.stdout
     assert output.exists()
+
+
+# **** lite run ****
+
+
+def test_run_says_why_a_file_does_not_run_as_it_was_made_to(output: Path) -> None:
+    assert lite("convert", TINY, "-o", output, "--targets", "x86,host", "-s", "2x3x32x32").returncode == 0
+
+    def last_lines(**environment: str) -> list[str]:
+        shown = lite("run", output, "-i", INPUTS, **environment)
+        assert shown.returncode == 0, shown.stderr
+        lines = shown.stdout.splitlines()
+        start = next(number for number, line in enumerate(lines) if line.startswith("ran on "))
+        return [line.partition(" in ")[0] for line in lines[start:]]
+
+    assert last_lines() == ["ran on x86"]
+    assert last_lines(LITE_BACKENDS="") == [
+        "ran on host",
+        "the file is made for x86, host",
+        "x86: LITE_BACKENDS= leaves it out",
+    ]
+    assert last_lines(LITE_BACKEND="host") == ["ran on host"]
+    stale = "x86: what the model's file has prepared is not used: LITE_SAVED=ignore is set; it is compiled anew"
+    assert last_lines(LITE_SAVED="ignore") == ["ran on x86", stale]
+    assert lite("convert", output, "-o", output, "--targets", "x86", "--no-verify").returncode == 0
+    none = "the file is made for x86; none of them is here, so it was compiled for what is"
+    assert last_lines(LITE_BACKENDS="")[1] == none
 
 
 # **** lite check --targets ****

@@ -153,11 +153,11 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
 def records(graph: Graph) -> tuple[tuple[TargetRecord, ...], dict[str, bytes]]:
     """Two targets for a graph, as a converter could have made them, and what they saved."""
     count = len(graph.nodes)
-    outputs = tuple((v.name, v.type) for v in graph.outputs)
+    outputs = tuple((v.name, v.type) for v in graph.outputs if v in graph.producers())
     whole = PartitionRecord(
         "part_0", "toy", tuple(range(count)), tuple(v.name for v in graph.inputs), outputs, "toy 1", "saved/toy/0"
     )
-    plain = PartitionRecord("part_0", "host", (), (), ())
+    plain = PartitionRecord("part_1", "host", (), (), ())
     refusals = tuple((("toy", f"no {node.op}"), ("other", "")) if k % 2 else () for k, node in enumerate(graph.nodes))
     shapes = {v.name: (1,) * (v.type.rank or 0) for v in graph.inputs}
     toy = TargetRecord(

@@ -12,14 +12,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from container_graphs import GRAPHS, records
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_convert import Toy
 
+from lite_core import convert, load
+from lite_core.backend import Device, No, Yes
+from lite_core.builder import GraphBuilder
 from lite_core.container import ModelFile, write_model
 from lite_core.errors import LiteError, ModelFormatError
-from lite_core.ir import format_graph, verify_structure
+from lite_core.ir import Graph, Node, format_graph, verify_structure
+from lite_core.plugins import host_with
 
 #: By what a file may grow in memory: an empty list takes 3 bytes of JSON and 64 here, and decoding adds to it.
 _FACTOR, _BASE = 60, 1 << 20
@@ -77,7 +83,7 @@ def assembled(sections: dict[str, bytes], table: dict[str, Any] | bytes | None =
     body, rows = bytearray(128), []
     for name, data in sections.items():
         body += bytes(-len(body) % 64)
-        rows.append([name, len(body), len(data), zlib.crc32(data)])
+        rows.append([name, len(body), len(data), [zlib.crc32(data)] if data else []])
         body += data
     body += bytes(-len(body) % 64)
     document = {"opset": 22, "optimized": False, "metadata": {}, "sections": rows, **fields}
@@ -247,6 +253,12 @@ HOSTILE_TARGETS = {
     "a node that is not there": put(0, "plans", 0, "partitions", 0, "nodes", value=[0, 10**9]),
     "a negative node": put(0, "plans", 0, "partitions", 0, "nodes", value=[-1]),
     "true for a node": put(0, "plans", 0, "partitions", 0, "nodes", value=[True]),
+    "a node that runs twice": put(0, "plans", 0, "partitions", 1, "nodes", value=[1]),
+    "a node that does not run": put(0, "plans", 0, "partitions", 0, "nodes", value=[0]),
+    "nodes in another order": put(0, "plans", 0, "partitions", 0, "nodes", value=[1, 0]),
+    "an input that is not there": put(0, "plans", 0, "partitions", 0, "inputs", value=["elsewhere"]),
+    "a constant for an input": put(0, "plans", 0, "partitions", 0, "inputs", value=["split_shape"]),
+    "an output that is not there": put(0, "plans", 0, "partitions", 0, "outputs", 0, 0, value="elsewhere"),
     "a section that is not there": put(0, "plans", 0, "partitions", 0, "section", value="elsewhere"),
     "a negative shape": put(0, "plans", 0, "shapes", value={"x": [-1]}),
     "a text for texts": put(0, "plans", 0, "partitions", 0, "inputs", value="abc"),
@@ -288,17 +300,21 @@ def rows(*changed: list[Any]) -> Callable[[list[list[Any]]], list[list[Any]]]:
 
 HOSTILE_SECTIONS = {
     "one name twice": lambda present: [*present, present[0]],
-    "over the header": rows(["x", 64, 8, 0]),
-    "over another": lambda present: [*present, ["x", present[0][1], 1, 0]],
-    "over the table": lambda present: [*present, ["x", present[-1][1] + 64, 200, 0]],
-    "outside the file": rows(["x", 1 << 20, 0, 0]),
-    "outside any file": rows(["x", 1 << 70, 1 << 70, 0]),
-    "a negative size": rows(["x", 1 << 20, -5, 0]),
-    "a negative offset": rows(["x", -64, 5, 0]),
-    "not aligned": lambda present: [*present, ["x", present[-1][1] + 1, 1, 0]],
-    "a float for an offset": rows(["x", 128.0, 1, 0]),
-    "a number for a name": rows([1, 128, 1, 0]),
+    "over the header": rows(["x", 64, 8, [0]]),
+    "over another": lambda present: [*present, ["x", present[0][1], 1, [0]]],
+    "over the table": lambda present: [*present, ["x", present[-1][1] + 64, 200, [0]]],
+    "outside the file": rows(["x", 1 << 20, 0, []]),
+    "outside any file": rows(["x", 1 << 70, 1 << 70, [0]]),
+    "a negative size": rows(["x", 1 << 20, -5, []]),
+    "a negative offset": rows(["x", -64, 5, [0]]),
+    "not aligned": lambda present: [*present, ["x", present[-1][1] + 1, 1, [0]]],
+    "a float for an offset": rows(["x", 128.0, 1, [0]]),
+    "a number for a name": rows([1, 128, 1, [0]]),
     "too few fields": rows(["x", 128, 1]),
+    "no checksum": lambda present: [[*present[0][:3], []], *present[1:]],
+    "too many checksums": lambda present: [[*present[0][:3], present[0][3] * 2], *present[1:]],
+    "a checksum for checksums": lambda present: [[*present[0][:3], *present[0][3]], *present[1:]],
+    "a negative checksum": lambda present: [[*present[0][:3], [-1]], *present[1:]],
     "no list": lambda _: 5,
     "texts": rows("abcd"),
     "no sections": lambda _: [],
@@ -378,16 +394,8 @@ ODD = st.one_of(
 )
 
 
-@given(data=st.data())
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-def test_structure_changed_at_random_gives_a_graph_or_an_error(
-    data: st.DataObject, contents: dict[str, bytes], tmp_path: Path
-) -> None:
-    """Replaced, removed, repeated, swapped: whatever is read is a valid graph, see read_everything()."""
-    content = contents[data.draw(st.sampled_from(sorted(contents)))]
-    table, sections = parts_of(content)
-    part = data.draw(st.sampled_from(["graph", "graph", "graph", "targets", "table"]))
-    document = table if part == "table" else json.loads(sections[part])
+def changed_at_random(document: Any, data: st.DataObject) -> None:
+    """Change a JSON document in one to three places: replace, remove, repeat, put something else of it there."""
     for _ in range(data.draw(st.integers(1, 3))):
         found = list(places(document))
         if not found:
@@ -410,12 +418,131 @@ def test_structure_changed_at_random_gives_a_graph_or_an_error(
                 for step in path:
                     other = other[step]
                 parent[key] = json.loads(json.dumps(other[last]))
+
+
+@given(data=st.data())
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+def test_structure_changed_at_random_gives_a_graph_or_an_error(
+    data: st.DataObject, contents: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Replaced, removed, repeated, swapped: whatever is read is a valid graph, see read_everything()."""
+    content = contents[data.draw(st.sampled_from(sorted(contents)))]
+    table, sections = parts_of(content)
+    part = data.draw(st.sampled_from(["graph", "graph", "graph", "targets", "table"]))
+    document = table if part == "table" else json.loads(sections[part])
+    changed_at_random(document, data)
     whole = (
         assembled(sections, document)
         if part == "table"
         else assembled({**sections, part: json.dumps(document).encode()})
     )
     answer(tmp_path / "m.lite", whole)
+
+
+# **** plans that sessions use ****
+
+
+class Choosy(Toy):
+    """Leaves something to ``host``, so that plans have several partitions, one of them a node with sub-graphs."""
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        return No(f"toy has no {node.op}") if node.op in ("If", "Exp") else Yes()
+
+
+def prepared_model() -> Graph:
+    b = GraphBuilder("prepared")
+    x = b.input("x", "float32", ["n", 3])
+    hidden = b.add("MatMul", [b.add("Relu", [x]), b.constant(np.arange(12, dtype=np.float32).reshape(3, 4), "w")])
+    branches: dict[str, Any] = {}
+    for name, op in (("then_branch", "Abs"), ("else_branch", "Neg")):
+        inner = GraphBuilder(name, outer=b)
+        inner.output(inner.add(op, [hidden]))
+        branches[name] = inner.build()
+    condition = b.add("Greater", [b.add("ReduceMax", [x], {"keepdims": 0}), b.constant(np.float32(0), "zero")])
+    b.output(b.add("Exp", [b.add("Neg", [b.add("If", [condition], branches)])]), "y")
+    b.output(b.add("NonZero", [b.add("Relu", [hidden])]), "places")
+    return b.build()
+
+
+@pytest.fixture(scope="module", params=[Toy, Choosy])
+def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[type[Toy], bytes]:
+    """A file with plans for two shapes, for a backend that saves and, put in by hand, for host."""
+    path = tmp_path_factory.mktemp("prepared") / "model.lite"
+    shapes = [{"x": (2, 3)}, {"x": (5, 3)}]
+    plugins = host_with(request.param())
+    convert(prepared_model(), path, ["toy", "host"], shapes=shapes, allow_fallback=True, plugins=plugins)
+
+    def with_plans_for_host(targets: Any) -> Any:
+        moved = json.loads(json.dumps(targets[0]).replace('"toy"', '"host"'))
+        for plan in moved["plans"]:
+            for partition in plan["partitions"]:
+                partition["section"] = ""
+        return [targets[0], {**moved, "plugin": targets[1]["plugin"]}]
+
+    return request.param, with_json(path.read_bytes(), "targets", with_plans_for_host)
+
+
+def run_prepared(path: Path, backend: type[Toy], content: bytes) -> list[dict[str, Any]]:
+    path.write_bytes(content)
+    x = np.linspace(-1, 2, 6, dtype=np.float32).reshape(2, 3)
+    return [load(path, name, plugins=host_with(backend())).run(x=x) for name in ("toy", "host")]
+
+
+def assert_right_or_refused(path: Path, prepared: tuple[type[Toy], bytes], change: Callable[[Any], Any]) -> None:
+    """With its targets changed a file gives the same results, or a LiteError, and nothing else."""
+    backend, content = prepared
+    expected = run_prepared(path, backend, content)
+    with suppress(LiteError):
+        found = run_prepared(path, backend, with_json(content, "targets", change))
+        for one, other in zip(found, expected, strict=True):
+            assert {k: (v.dtype, v.tolist()) for k, v in one.items()} == {
+                k: (v.dtype, v.tolist()) for k, v in other.items()
+            }
+
+
+@given(data=st.data())
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_sessions_of_targets_changed_at_random_are_right_or_refused(
+    data: st.DataObject, prepared: tuple[type[Toy], bytes], tmp_path: Path
+) -> None:
+    def change(document: Any) -> Any:
+        changed_at_random(document, data)
+        return document
+
+    assert_right_or_refused(tmp_path / "m.lite", prepared, change)
+
+
+PARTITIONS = (0, "plans", 0, "partitions")
+MISLEADING_PLANS = {
+    "partitions in another order": lambda document: put(*PARTITIONS, value=document[0]["plans"][0]["partitions"][::-1]),
+    "a backend nobody has": lambda _: put(*PARTITIONS, 0, "backend", value="nobody"),
+    "another backend": lambda _: put(*PARTITIONS, 0, "backend", value="host"),
+    "a section of other content": lambda _: put(*PARTITIONS, 0, "section", value="graph"),
+    "no inputs": lambda _: put(*PARTITIONS, 0, "inputs", value=[]),
+    "no outputs": lambda _: put(*PARTITIONS, 0, "outputs", value=[]),
+    "another shape's": lambda _: put(0, "plans", 0, "shapes", value={"x": [5, 3]}),
+    "another element type": lambda _: put(*PARTITIONS, 0, "outputs", 0, 1, 0, value="int8"),
+    "another rank": lambda _: put(*PARTITIONS, 0, "outputs", 0, 1, 1, value=[2, 4, 1]),
+    "more than there is memory": lambda _: put(*PARTITIONS, 0, "outputs", 0, 1, 1, value=[2**40, 3]),
+    "more than can be addressed": lambda _: put(*PARTITIONS, -1, "outputs", -1, 1, 1, value=[2, 10**30]),
+    "no plugin's": lambda _: put(0, "plugin", value=""),
+}
+
+
+@pytest.mark.parametrize("name", MISLEADING_PLANS)
+def test_sessions_of_misleading_plans_are_right_or_refused(
+    name: str, prepared: tuple[type[Toy], bytes], tmp_path: Path
+) -> None:
+    assert_right_or_refused(tmp_path / "m.lite", prepared, lambda document: MISLEADING_PLANS[name](document)(document))
+
+
+def test_a_plan_in_an_order_that_cannot_run_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.lite"
+    convert(prepared_model(), path, "toy", shapes={"x": (2, 3)}, allow_fallback=True, plugins=host_with(Choosy()))
+    reverse = lambda document: put(*PARTITIONS, value=document[0]["plans"][0]["partitions"][::-1])(document)  # noqa: E731
+    path.write_bytes(with_json(path.read_bytes(), "targets", reverse))
+    with pytest.raises(ModelFormatError, match=r"m\.lite': section 'targets' does not fit.*comes before one whose"):
+        load(path, "toy", plugins=host_with(Choosy())).run(x=np.ones((2, 3), np.float32))
 
 
 # **** memory ****

@@ -14,8 +14,7 @@ from lite_core import convert, load
 from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Stale, Unavailable, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.container import ModelFile
-from lite_core.conversion import ConversionError
-from lite_core.errors import BackendUnavailableError, InputError
+from lite_core.errors import BackendUnavailableError, ConversionError, InputError
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import host_with
@@ -63,6 +62,8 @@ class Toy:
 
     def restore(self, blob: memoryview, part: Partition, device: Device, options: Options) -> Executable | Stale:
         self.restored += 1
+        if self._fails == "restore":
+            return Stale("the chip has been replaced")
         assert bytes(blob) == b"state of " + part.name.encode()
         return ToyRun(part, self._offset, self._fails)
 
@@ -190,7 +191,7 @@ def test_other_open_dimensions_have_no_plan_until_shapes_are_given(output: Path)
     toy = Toy()
     report = convert(b.build(), output, "toy", plugins=host_with(toy))
     assert report.targets[0].plans == ()
-    assert "no shape is prepared for" in report.notes[0]
+    assert "the file has no plan" in report.notes[0]
     assert "--input-shape x=2x?" in report.notes[0]
     assert report.agrees
     _, y = run(output, Toy())
@@ -342,6 +343,21 @@ class Both(Toy):
 
 
 # **** verifying ****
+
+
+def test_the_report_says_whether_what_was_prepared_is_used_here(output: Path) -> None:
+    report = convert(network(), output, "toy", plugins=host_with(Toy()))
+    assert {check.target: check.prepared for check in report.checks} == {"references": None, "toy": True}
+    assert report.warnings == ()
+    shapes: list[dict[str, Sequence[int]]] = [{"x": (2, 3)}, {"x": (5, 3)}]
+    report = convert(network("n", 3), output, "toy", shapes=shapes, plugins=host_with(Toy(fails="restore")))
+    assert report.agrees
+    assert [check.prepared for check in report.checks if check.target == "toy"] == [False, False]
+    (warning,) = report.warnings
+    assert "prepared for toy is not used on this very machine" in warning
+    assert "the chip has been replaced" in warning
+    report = convert(network(), output, "toy", prepare=False, plugins=host_with(Toy()))
+    assert [check.prepared for check in report.checks] == [None, None]
 
 
 @pytest.mark.parametrize("backend", [Toy(offset=0.5), Toy(fails="run")])

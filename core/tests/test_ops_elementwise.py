@@ -175,6 +175,17 @@ def test_errors_say_what_does_not_fit():
         _builder_with_shift("UP")
 
 
+def test_element_types_are_checked_again_after_others_fitted():
+    """What the type variables stand for is kept by the element types of all inputs, and only where they fit."""
+    b = GraphBuilder()
+    one, whole = b.input("one", "float32", [2]), b.input("whole", "int64", [2])
+    for _ in range(2):
+        assert str(b.add("Add", [one, one]).type) == "float32[2]"
+        with pytest.raises(GraphError, match="input B is int64, but T is already float32"):
+            b.add("Add", [one, whole])
+        assert str(b.add("Add", [whole, whole]).type) == "int64[2]"
+
+
 def _builder_with_shift(direction):
     b = GraphBuilder()
     x = b.input("x", "uint8", [3])

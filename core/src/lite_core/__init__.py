@@ -20,9 +20,10 @@ from lite_core.log import configure_from_environment
 if TYPE_CHECKING:
     from lite_core.backend import API_VERSION, Device, No, Unavailable, Yes
     from lite_core.builder import GraphBuilder
-    from lite_core.conversion import ConversionError, ConversionReport, convert
+    from lite_core.conversion import ConversionReport, convert
     from lite_core.errors import (
         BackendUnavailableError,
+        ConversionError,
         ExecutionError,
         GraphError,
         InputError,
@@ -43,7 +44,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "API_VERSION": "backend",
     "BackendUnavailableError": "errors",
-    "ConversionError": "conversion",
+    "ConversionError": "errors",
     "ConversionReport": "conversion",
     "DType": "ir",
     "Device": "backend",

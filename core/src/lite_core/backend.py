@@ -26,6 +26,7 @@ __all__ = [
     "Buffer",
     "Device",
     "Executable",
+    "Family",
     "HostMemory",
     "KernelTime",
     "Memory",
@@ -111,6 +112,17 @@ class Stale:
 # **** what is compiled and run ****
 
 
+class Family:
+    """What partitions have in common that differ in the sizes of their tensors only.
+
+    They have the same nodes in the same order, with the same attributes, and tensors of the same element types and
+    ranks; their constants are the same array objects, listed in the same order. A backend may keep what it made of all
+    that in a ``weakref.WeakKeyDictionary``: a family lives no longer than its session and the session's plans.
+    """
+
+    __slots__ = ("__weakref__",)
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
     """A set of nodes given to one backend, convex but not necessarily connected.
@@ -121,10 +133,12 @@ class Partition:
             nodes, and listed once. Shapes are those of the
             input signature at hand; a dimension is symbolic only where it depends on data. Constants
             are the same array objects for every signature, so prepared weights can be kept by identity.
+        family: the same object for the partitions that other signatures of the session have in this one's place.
     """
 
     name: str
     graph: Graph
+    family: Family = field(default_factory=Family, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +187,10 @@ class HostMemory:
     space = "host"
 
     def allocate(self, type: TensorType) -> Array:
-        return np.empty(type.shape or (), type.dtype.numpy)
+        try:
+            return np.empty(type.shape or (), type.dtype.numpy)
+        except (MemoryError, ValueError) as error:  # ValueError: more than any machine can address
+            raise ExecutionError(f"there is no memory for a tensor {type}: {error}") from error
 
     def upload(self, array: Array, data: Array) -> None:
         np.copyto(data, array)

@@ -6,11 +6,12 @@ expected and what was found, and ends with what the reader can do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = [
     "BackendUnavailableError",
+    "ConversionError",
     "ExecutionError",
     "GraphError",
     "InputError",
@@ -65,6 +66,19 @@ class UnsupportedOperatorError(LiteError):
             if problem.remedy:
                 lines.append(f"    -> {problem.remedy}")
         super().__init__("\n".join(lines))
+
+
+class ConversionError(LiteError):
+    """A model cannot be converted for the targets asked for, or the converted one computes something else.
+
+    Args:
+        subject: the beginning of the message.
+        problems: what stands in the way, one text each.
+    """
+
+    def __init__(self, subject: str, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join([subject, *(f"  {problem}" for problem in self.problems)]))
 
 
 class GraphError(LiteError):

@@ -10,7 +10,8 @@ import numpy as np
 
 from lite_core.backend import Options, Partition, Stale
 from lite_core.container import ModelFile, PartitionRecord, PlanRecord, TargetRecord
-from lite_core.ir import Graph
+from lite_core.errors import ModelFormatError
+from lite_core.ir import Graph, SymbolicDim, TensorType
 from lite_core.schedule import (
     Candidate,
     NodeAssignment,
@@ -64,7 +65,8 @@ class Prepared:
         if "" in record.devices:
             log.append(f"{first}: no device was there to prepare the model's file for; it is compiled anew")
             return None
-        missing = sorted(set(record.devices) - {c.device.backend for c in candidates})
+        needed = {*record.devices, *(part.backend for plan in record.plans for part in plan.partitions)}
+        missing = sorted(needed - {c.device.backend for c in candidates})
         if os.environ.get("LITE_SAVED") == "ignore":
             why = "LITE_SAVED=ignore is set"
         elif record.plugin != sources.get(first):
@@ -120,17 +122,21 @@ class Prepared:
 
         Raises:
             CompileError: a backend failed to compile what was stale.
+            ModelFormatError: the record does not fit the graph, or what is needed of the file is damaged.
         """
-        types = {name: type for part in record.partitions for name, type in part.outputs}
-        for value in (v for node in graph.nodes for v in node.outputs if v is not None):
-            if value.name in types:
-                value.type = types[value.name]
+        self._set_types(record, graph)
         placement = self.placement(graph)
         compiled: list[CompiledPartition] = []
         inferred = False
+        known = set(graph.inputs)
         for part in record.partitions:
             placed = self._placed(part, graph, placement)
+            own = placed.partition.graph
+            if not known.issuperset(own.inputs):
+                raise self._unfit(f"partition {part.name!r} comes before one whose results it needs")
+            known.update(own.outputs)
             if placed.is_control:
+                self._file.verify_constants(own.every_constant())
                 compiled.append(planner.compile(placed))
                 continue
             restored = self._restore_partition(part, placed, options)
@@ -152,13 +158,42 @@ class Prepared:
     ) -> CompiledPartition | Stale:
         if not record.section:
             return Stale("the file has nothing prepared for it")
+        own = placed.partition.graph
+        names = [v.name for v in own.inputs], [v.name for v in own.outputs]
+        if names != ([*record.inputs], [name for name, _ in record.outputs]):
+            return Stale("it was prepared with other inputs or outputs")
         return restore_partition(placed, self._file.section(record.section), record.compatibility, options)
+
+    def _set_types(self, record: PlanRecord, graph: Graph) -> None:
+        """Give what passes between partitions the types that it has with the shapes of the record."""
+        types = {name: type for part in record.partitions for name, type in part.outputs}
+        for value in (v for node in graph.nodes for v in node.outputs if v is not None):
+            type = types.get(value.name)
+            if type is not None:
+                if not _fits(type, value.type):
+                    raise self._unfit(f"{value.name!r} is {value.type} in the graph, and {type} in a plan")
+                value.type = type
+
+    def _unfit(self, reason: str) -> ModelFormatError:
+        return ModelFormatError(
+            f"model {str(self._file.path)!r}: section 'targets' does not fit the graph: {reason}; "
+            "convert the model again"
+        )
 
     def _placed(self, record: PartitionRecord, graph: Graph, placement: Placement) -> PlacedPartition:
         nodes = [graph.nodes[i] for i in record.nodes]
         part = Partition(record.name, cut(graph, record.name, nodes))
         is_control = len(nodes) == 1 and record.nodes[0] in placement.bodies
         return PlacedPartition(part, self._by_name[record.backend], is_control)
+
+
+def _fits(type: TensorType, declared: TensorType) -> bool:
+    """Whether a type that is known better can be of the type that a graph declares."""
+    if declared.shape is None or type.shape is None:
+        return type.dtype is declared.dtype
+    return (type.dtype, type.rank) == (declared.dtype, declared.rank) and all(
+        isinstance(dim, SymbolicDim) or dim == size for dim, size in zip(declared.shape, type.shape)
+    )
 
 
 def _constants_read(compiled: CompiledPartition) -> list[Array]:

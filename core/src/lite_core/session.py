@@ -115,7 +115,7 @@ def load(
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Keep Python's cyclic garbage collector from looking, again and again, at all that loading makes and keeps."""
+    """Keep Python's cyclic garbage collector from looking, again and again, at all that loading or planning keeps."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -198,7 +198,7 @@ class Session:
             graph = passes.optimize(graph, extra=[item for _, item in host.ask("lite_passes")])[0]
         elif copy:
             graph = graph.copy()
-        _align_constants(graph)
+        graph.align_constants()  # after the passes: most weights are new arrays by then and need no copy
         infer_graph(graph)
         return graph
 
@@ -272,8 +272,13 @@ class Session:
 
     @property
     def selection_log(self) -> tuple[str, ...]:
-        """One line for each backend that was considered, and for what a model file has prepared."""
-        return (*self._selection.log, *dict.fromkeys(self._notes))
+        """One line for each backend that was considered, and then the :attr:`notes`."""
+        return (*self._selection.log, *self.notes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line for all that a model file has prepared and that could not be used, and for what failed to compile."""
+        return tuple(dict.fromkeys(self._notes))
 
     @property
     def plan_statistics(self) -> PlanStatistics:
@@ -380,7 +385,8 @@ class Session:
 
     def _make_plan(self, signature: _Signature) -> Plan:
         start = time.perf_counter()
-        plan = self._restored_plan(signature) or self._new_plan(signature)
+        with _collector_paused():
+            plan = self._restored_plan(signature) or self._new_plan(signature)
         self._latest = plan.placement
         logger.debug("planned for %s in %.1f ms\n%s", list(signature), (time.perf_counter() - start) * 1e3, plan)
         return plan
@@ -456,18 +462,6 @@ def _check_operators(graph: Graph, file: ModelFile) -> None:
         raise UnsupportedOperatorError(
             f"model {str(file.path)!r}", [OperatorProblem(op, why, tuple(nodes), cure) for op, nodes in unknown.items()]
         )
-
-
-def _align_constants(graph: Graph) -> None:
-    """Copy constants that lie at odd places of a mapped file: NumPy is slow, and BLAS refuses, on those.
-
-    After the passes, because most weights are new arrays by then and need no copy of what they were made from.
-    """
-    for scope in graph.walk():
-        for value, array in scope.constants.items():
-            if not array.flags.aligned:
-                scope.constants[value] = aligned = np.array(array)
-                aligned.flags.writeable = False
 
 
 class _PlanSlot:

@@ -22,6 +22,7 @@ import click
 from lite_core import __version__
 from lite_core.errors import (
     BackendUnavailableError,
+    ConversionError,
     InputError,
     LiteError,
     ModelFormatError,
@@ -39,7 +40,6 @@ _COMMANDS = {
     "inspect": "Print a model's graph, operators and inputs",
     "new-backend": "Write the package of a new backend, with kernels and tests",
     "ops": "List the operators of the opset, or describe one",
-    "opt": "Convert a model with the options of Paddle-Lite's opt",
     "run": "Run a model on arrays, images or random inputs",
 }
 
@@ -149,7 +149,9 @@ def _next(error: LiteError, arguments: list[str]) -> str:
         return f"lite check {_model_in(arguments)}"
     if isinstance(error, InputError):
         return f"lite inspect {_model_in(arguments)}"
-    return f"lite check {_model_in(arguments)} --targets NAME" if arguments[0] in ("convert", "opt") else "lite doctor"
+    if isinstance(error, ConversionError):
+        return f"lite check {_model_in(arguments)} --targets NAME"
+    return "lite doctor"
 
 
 def _model_in(arguments: list[str]) -> str:

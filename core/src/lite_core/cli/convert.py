@@ -177,9 +177,12 @@ def print_report(report: ConversionReport) -> None:
     _print_accuracy(report)
     if report.checks:
         console.print()
-        rows = [(c.target, _shapes(c.shapes), c.data, _outcome(c)) for c in report.checks]
-        table(("run on", "input shapes", "inputs", "largest difference, of an output's range"), rows)
+        rows = [(c.target, _shapes(c.shapes), c.data, _outcome(c), _used(c)) for c in report.checks]
+        difference = "largest difference, of an output's range"
+        table(("run on", "input shapes", "inputs", difference, "prepared state used"), rows)
     console.print()
+    for warning in report.warnings:
+        console.print(f"warning: {warning}", markup=False)
     for note in (*(note for target in report.targets for note in target.notes), *report.notes):
         console.print(f"note: {note}", markup=False)
     console.print(f"written: {report.output} ({_bytes(report.size)})", markup=False)
@@ -234,6 +237,10 @@ def _outcome(check: Check) -> str:
     if check.problem:
         return check.problem
     return f"{check.worst:.3g}, {'within' if check.agrees else 'BEYOND'} {check.limit:.3g}"
+
+
+def _used(check: Check) -> str:
+    return "-" if check.prepared is None else "yes" if check.prepared else "no, see the warning"
 
 
 def _shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:

@@ -7,6 +7,7 @@ import time
 import zipfile
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -26,7 +27,9 @@ from lite_core.cli.common import (
 )
 from lite_core.cli.fallback import Percentage, check_required
 from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_core.container import LITE_FORMAT, ModelFile
 from lite_core.diagnostics import ConsistencyReport, check_consistency
+from lite_core.schedule import Plan
 from lite_core.session import RunProfile, Session, load
 
 _TOP = 5
@@ -117,7 +120,7 @@ def command(
     loading = time.perf_counter() - start
     arrays, sources = collect_inputs(session.inputs, inputs, parse_shapes(session.inputs, shapes), image, seed)
     start = time.perf_counter()
-    session.prepare({name: array.shape for name, array in arrays.items()})
+    plan = session.plan({name: array.shape for name, array in arrays.items()})
     loading += time.perf_counter() - start
     if require_backend:
         check_required(session, require_backend, max_fallback)
@@ -149,9 +152,25 @@ def command(
         console.print(f"\n{profile}", markup=False)
     if save:
         console.print(f"outputs written to {save}", markup=False)
+    for line in _surprises(model, session, plan):
+        console.print(line, markup=False)
     if consistency is not None:
         _print_consistency(consistency)
     return code
+
+
+def _surprises(model: str, session: Session, plan: Plan) -> list[str]:
+    """Why a file did not run as it was made to: a line for each target that is absent, and for what is stale."""
+    absent = []
+    if LITE_FORMAT.sniff(Path(model)):
+        targets = [record.backend for record in ModelFile.open(model).targets]
+        here = {candidate.device.backend for candidate in plan.placement.candidates}
+        missing = [name for name in targets if name not in here]
+        absent = [line for line in session.selection_log if line.partition(":")[0] in missing]
+        if absent:
+            none = "; none of them is here, so it was compiled for what is" if len(missing) == len(targets) else ""
+            absent.insert(0, f"the file is made for {', '.join(targets)}{none}")
+    return [*absent, *session.notes]
 
 
 def _print_consistency(report: ConsistencyReport) -> None:

@@ -15,11 +15,12 @@ All numbers are little-endian. The header, 128 bytes, is the same in every versi
 Sections follow, each at a multiple of 64, then the table, which is JSON::
 
     {"opset": 22, "optimized": true, "metadata": {"key": "value", ...},
-     "sections": [[name, offset, size, checksum], ...]}
+     "sections": [[name, offset, size, [checksum, ...]], ...]}
 
-Checksums are CRC-32 as in zlib. The sections of every file are ``graph`` (JSON, see
-:mod:`lite_core.container.graph_codec`), ``constants/0``, ``constants/1``, ... (the elements of one array each, row
-by row) and ``targets`` (JSON, see :mod:`lite_core.container.targets_codec`); what backends saved is in others.
+Checksums are CRC-32 as in zlib; a section has one for each 4 MiB, so that threads can share it out. The sections of
+every file are ``graph`` (JSON, see :mod:`lite_core.container.graph_codec`), ``constants/0``, ``constants/1``, ... (the
+elements of one array each, row by row) and ``targets`` (JSON, see :mod:`lite_core.container.targets_codec`); what
+backends saved is in others.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ __all__ = [
     "HEADER_SIZE",
     "MAGIC",
     "OPSET",
+    "PIECE",
     "Header",
     "Table",
     "constant_section",
@@ -56,6 +58,8 @@ OPSET = 22
 MAGIC = b"\x89LITE\r\n\x1a"
 #: Sections begin at multiples of this, so that vectors of any machine can be loaded from a mapped file.
 ALIGNMENT = 64
+#: So many bytes of a section have a checksum of their own.
+PIECE = 4 << 20
 
 _HEADER = struct.Struct("<8sIIQQQ84s")
 _CHECKSUM = struct.Struct("<I")
@@ -154,7 +158,7 @@ class Table:
 
     def pack(self) -> bytes:
         """The JSON."""
-        rows = [[s.name, s.offset, s.size, s.checksum] for s in self.sections.values()]
+        rows = [[s.name, s.offset, s.size, s.checksums] for s in self.sections.values()]
         header = {"opset": OPSET, "optimized": self.optimized, "metadata": dict(self.metadata)}
         return to_json({**header, "sections": rows})
 
@@ -185,14 +189,18 @@ class Table:
 def _sections(rows: Any, header: Header) -> dict[str, Section]:
     """Sections by name: in the file, aligned, apart from one another, from the header and from the table."""
     sections: dict[str, Section] = {}
-    for name, *numbers in rows:
+    for name, offset, size, checksums in rows:
         if type(name) is not str or name in sections:
             raise ValueError(f"a section's name must be a text and unique, is {name!r}")
-        if len(numbers) != 3 or not all(type(n) is int and n >= 0 for n in numbers) or numbers[0] % ALIGNMENT:
-            raise ValueError(f"section {name!r}: offset (a multiple of {ALIGNMENT}), size, checksum are {numbers}")
-        sections[name] = Section(name, *numbers)
+        if not all(type(n) is int and n >= 0 for n in (offset, size, *checksums)) or offset % ALIGNMENT:
+            raise ValueError(f"section {name!r}: offset (a multiple of {ALIGNMENT}), size are {offset}, {size}")
+        if len(checksums) != -(-size // PIECE):
+            raise ValueError(
+                f"section {name!r} has {len(checksums)} checksums, there must be one for each {PIECE} bytes"
+            )
+        sections[name] = Section(name, offset, size, tuple(checksums))
     end = HEADER_SIZE
-    table = Section("table", header.table_offset, header.table_size, header.table_checksum)
+    table = Section("table", header.table_offset, header.table_size, ())
     for section in sorted([*sections.values(), table], key=lambda s: (s.offset, s.size)):
         if section.offset < end:
             raise ValueError(f"section {section.name!r} overlaps what is before it")

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from lite_core.container.layout import HEADER_SIZE, Header, Table, constant_section
+from lite_core.container.layout import HEADER_SIZE, PIECE, Header, Table, constant_section
 from lite_core.container.records import Section
 from lite_core.errors import ModelFormatError
 from lite_core.ir import TensorType, product
@@ -23,8 +23,9 @@ from lite_core.ir import TensorType, product
 __all__ = ["MappedFile", "map_file"]
 
 Array = np.ndarray[Any, Any]
-# Below this many bytes a second thread takes longer to start than it saves.
-_WORTH_A_THREAD = 4 << 20
+_Piece = tuple[str, int, int, int]  # of a section of this name: offset in the file, size, checksum
+# More find no more memory bandwidth, or take the processors from others.
+_MOST_THREADS = 4
 
 
 class MappedFile(mmap.mmap):
@@ -85,28 +86,35 @@ class MappedFile(mmap.mmap):
         # that shrinks before it is looked at is caught here; one that is replaced by rename stays whole.
         self.header.check_size(self.size())
         pending = [self.table.sections[name] for name in names if name not in self._verified]
-        pending.sort(key=lambda section: -section.size)
-        damaged: list[str] = []
-        work = iter(pending)
-        helper = None
-        if len(pending) > 1 and sum(section.size for section in pending) > _WORTH_A_THREAD:
-            helper = threading.Thread(target=self._verify, args=(work, damaged), name="lite-verify", daemon=True)
+        pieces = [piece for section in pending for piece in _pieces(section)]
+        damaged: set[str] = set()
+        work = iter(pieces)
+        helpers = [
+            threading.Thread(target=self._verify, args=(work, damaged), name="lite-verify", daemon=True)
+            for _ in range(min(os.cpu_count() or 1, _MOST_THREADS, 1 + sum(s.size for s in pending) // PIECE) - 1)
+        ]
+        for helper in helpers:
             helper.start()
         self._verify(work, damaged)
-        if helper:
+        for helper in helpers:
             helper.join()
+        self._verified.update(section.name for section in pending if section.name not in damaged)
         if damaged:
             raise ModelFormatError(
                 f"{len(damaged)} section(s) are damaged, their checksums do not fit: {', '.join(sorted(damaged))}; "
                 "copy the file again, or convert the model again"
             )
 
-    def _verify(self, work: Iterator[Section], damaged: list[str]) -> None:
-        for section in work:  # two threads take from one list's iterator, each section goes to one of them
-            if zlib.crc32(self._view(section.offset, section.size)) == section.checksum:
-                self._verified.add(section.name)
-            else:
-                damaged.append(section.name)
+    def _verify(self, work: Iterator[_Piece], damaged: set[str]) -> None:
+        for name, offset, size, checksum in work:  # threads take from one list's iterator: each piece goes to one
+            if zlib.crc32(self._view(offset, size)) != checksum:
+                damaged.add(name)
+
+
+def _pieces(section: Section) -> Iterator[_Piece]:
+    for number, checksum in enumerate(section.checksums):
+        start = number * PIECE
+        yield section.name, section.offset + start, min(PIECE, section.size - start), checksum
 
 
 _mapped: WeakValueDictionary[tuple[int, ...], MappedFile] = WeakValueDictionary()

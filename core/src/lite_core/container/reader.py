@@ -130,8 +130,7 @@ class ModelFile:
         """
         with _errors_about(self.path, "targets"), self._mapped.lock:
             document = upgraded("targets", from_json(self.section("targets")), self.format_version, FORMAT_VERSION)
-            nodes = len(self._graph_document["graph"]["nodes"])
-            return decode_targets(document, nodes, self._mapped.table.sections, self._names)
+            return decode_targets(document, self._graph_document["graph"], self._mapped.table.sections, self._names)
 
     def verify(self) -> None:
         """Verify every section.

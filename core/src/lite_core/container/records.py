@@ -18,13 +18,13 @@ class Section:
         name: unique in the file.
         offset: bytes from the file's beginning, a multiple of 64.
         size: bytes.
-        checksum: CRC-32 of the bytes, as ``zlib.crc32`` computes it.
+        checksums: CRC-32, as ``zlib.crc32`` computes it, of each 4 MiB; the last of them may be shorter.
     """
 
     name: str
     offset: int
     size: int
-    checksum: int
+    checksums: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ class TargetRecord:
         plugin: distribution and version that brought it: ``"lite-x86 0.1.0"``.
         precision: what it was compiled for, as in :class:`lite_core.backend.Options`.
         exact: as in :class:`lite_core.backend.Options`.
-        devices: for each node of the graph the name of the backend that runs it.
+        devices: for each node of the graph the name of the backend that runs it; all empty where the target had no
+            device to ask, so that nodes are placed when the model is loaded.
         refusals: for each node who refused it: pairs of backend and reason.
         plans: one for each set of input shapes that was prepared.
     """

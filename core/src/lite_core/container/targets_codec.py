@@ -6,7 +6,7 @@ under their own names, a tuple is a list, and a type is as :mod:`lite_core.conta
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import fields
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
@@ -38,13 +38,13 @@ def _encode(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def decode_targets(
-    document: Any, nodes: int, sections: Container[str], names: Mapping[str, str]
+    document: Any, graph: Any, sections: Container[str], names: Mapping[str, str]
 ) -> tuple[TargetRecord, ...]:
     """The records.
 
     Args:
         document: the JSON.
-        nodes: how many nodes the graph has.
+        graph: the graph's, whose nodes and values the records are about.
         sections: names of the file's sections.
         names: for each symbol its name in this process.
 
@@ -52,17 +52,29 @@ def decode_targets(
         LookupError, TypeError, ValueError: the JSON is not that, or does not fit the file.
     """
     targets: tuple[TargetRecord, ...] = _decode(tuple[TargetRecord, ...], document, names)
+    count = len(graph["nodes"])
+    values = {
+        value[0] for values in (graph["inputs"], *(n["out"] for n in graph["nodes"])) for value in values if value
+    }
     for target in targets:
-        if not len(target.devices) == len(target.refusals) == nodes:
-            raise ValueError(f"target {target.backend!r} knows of {len(target.devices)} nodes, the graph has {nodes}")
-        for partition in (p for plan in target.plans for p in plan.partitions):
-            if max(partition.nodes, default=-1) >= nodes:
-                raise ValueError(f"partition {partition.name!r} has nodes that the graph has not")
-            if partition.section and partition.section not in sections:
-                raise ValueError(
-                    f"partition {partition.name!r} names section {partition.section!r}, which is not there"
-                )
+        if not len(target.devices) == len(target.refusals) == count:
+            raise ValueError(f"target {target.backend!r} knows of {len(target.devices)} nodes, the graph has {count}")
+        for plan in target.plans:
+            if sorted(number for p in plan.partitions for number in p.nodes) != [*range(count)]:
+                raise ValueError(f"the plan for {dict(plan.shapes)} does not run every node of the graph once")
+            for partition in plan.partitions:
+                _check_partition(partition, values, sections)
     return targets
+
+
+def _check_partition(partition: PartitionRecord, values: Collection[str], sections: Container[str]) -> None:
+    if [*partition.nodes] != sorted(partition.nodes):
+        raise ValueError(f"the nodes of partition {partition.name!r} are not in the graph's order")
+    unknown = {*partition.inputs, *(name for name, _ in partition.outputs)}.difference(values)
+    if unknown:
+        raise ValueError(f"partition {partition.name!r} names values that the graph has not: {sorted(unknown)}")
+    if partition.section and partition.section not in sections:
+        raise ValueError(f"partition {partition.name!r} names section {partition.section!r}, which is not there")
 
 
 _hints_of = cache(get_type_hints)

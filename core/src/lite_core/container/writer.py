@@ -16,6 +16,7 @@ from lite_core.container.layout import (
     ALIGNMENT,
     FORMAT_VERSION,
     HEADER_SIZE,
+    PIECE,
     Header,
     Table,
     constant_section,
@@ -115,16 +116,26 @@ def _write(stream: BinaryIO, contents: Mapping[str, Pieces], metadata: Mapping[s
     stream.write(bytes(HEADER_SIZE))
     sections = {name: _write_section(stream, name, pieces) for name, pieces in contents.items()}
     table = Table(sections, metadata, optimized).pack()
-    place = _write_section(stream, "table", [table])
+    offset = _aligned(stream)
+    stream.write(table)
     stream.seek(0)
-    header = Header(FORMAT_VERSION, place.checksum, place.offset + place.size, place.offset, place.size)
-    stream.write(header.pack())
+    stream.write(Header(FORMAT_VERSION, zlib.crc32(table), offset + len(table), offset, len(table)).pack())
 
 
 def _write_section(stream: BinaryIO, name: str, pieces: Pieces) -> Section:
+    offset, size, checksums = _aligned(stream), 0, list[int]()
+    for data in [memoryview(piece).cast("B") for piece in pieces if memoryview(piece).nbytes]:
+        while data:
+            if size % PIECE == 0:
+                checksums.append(0)
+            part, data = data[: PIECE - size % PIECE], data[PIECE - size % PIECE :]
+            stream.write(part)
+            checksums[-1] = zlib.crc32(part, checksums[-1])
+            size += len(part)
+    return Section(name, offset, size, tuple(checksums))
+
+
+def _aligned(stream: BinaryIO) -> int:
+    """Where the next section begins, zeros up to there being written."""
     stream.write(bytes(-stream.tell() % ALIGNMENT))
-    offset, checksum = stream.tell(), 0
-    for piece in pieces:
-        stream.write(piece)
-        checksum = zlib.crc32(piece, checksum)
-    return Section(name, offset, stream.tell() - offset, checksum)
+    return stream.tell()

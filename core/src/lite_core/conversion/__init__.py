@@ -8,14 +8,13 @@
 """
 
 from lite_core.conversion.converter import PRECISIONS, convert, optimized
-from lite_core.conversion.problems import ConversionError, coverage_problems
+from lite_core.conversion.problems import coverage_problems
 from lite_core.conversion.report import Check, ConversionReport, GraphSummary, TargetReport
 from lite_core.conversion.targets import Coverage, Refusal, Target, coverage_of, find_targets
 
 __all__ = [
     "PRECISIONS",
     "Check",
-    "ConversionError",
     "ConversionReport",
     "Coverage",
     "GraphSummary",

@@ -161,9 +161,7 @@ def optimized(graph: Graph, host: PluginHost) -> tuple[Graph, tuple[str, ...]]:
     """
     ops.verify(graph)
     ready, records = passes.optimize(graph, extra=[item for _, item in host.ask("lite_passes")])
-    for scope in ready.walk():
-        for value, array in scope.constants.items():
-            scope.constants[value] = np.require(array, requirements="A")  # backends are promised aligned constants
+    ready.align_constants()  # backends are promised that
     infer_graph(ready)
     return ready, tuple(dict.fromkeys(record.name for record in records if record.changed))
 
@@ -309,11 +307,11 @@ def _notes(graph: Graph, shapes_given: bool, plans: int, store: bool, checks: Se
         )
     symbolic = [value for value in graph.inputs if not value.type.is_static]
     if store and symbolic and not shapes_given:
-        prepared = "one item is prepared for" if plans else "no shape is prepared for"
+        prepared = "the plan in the file is for one item" if plans else "the file has no plan"
         options = [f"--input-shape {value.name}={_pattern(value.shape)}" for value in symbolic]
         notes.append(
-            f"the model takes inputs of several shapes; {prepared}, and a session compiles for others when it meets "
-            f"them. To prepare for more: {' '.join(options)}, with numbers for the question marks"
+            f"the model leaves sizes open; {prepared}, and a session compiles when it meets other shapes. To prepare "
+            f"for them: {' '.join(options)}, with numbers for the question marks"
         )
     if any(not check.agrees for check in checks):
         notes.append("the file computes something else than the model it was made from; it was written all the same")

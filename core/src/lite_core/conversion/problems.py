@@ -6,24 +6,11 @@ from collections.abc import Sequence
 
 from lite_core.conversion.report import Check
 from lite_core.conversion.targets import Coverage
-from lite_core.errors import BackendUnavailableError, LiteError
+from lite_core.errors import BackendUnavailableError, ConversionError
 
-__all__ = ["ConversionError", "coverage_problems", "raise_disagreement", "raise_problems"]
+__all__ = ["coverage_problems", "raise_disagreement", "raise_problems"]
 
 _MOST_SHOWN = 5
-
-
-class ConversionError(LiteError):
-    """A model cannot be converted for the targets asked for, or the converted one computes something else.
-
-    Args:
-        subject: the beginning of the message.
-        problems: what stands in the way, one text each.
-    """
-
-    def __init__(self, subject: str, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join([subject, *(f"  {problem}" for problem in self.problems)]))
 
 
 def coverage_problems(coverages: Sequence[Coverage]) -> list[str]:

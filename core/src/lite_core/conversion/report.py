@@ -72,6 +72,8 @@ class Check:
         differences: for each output the largest difference as a share of its range.
         limit: the largest difference that is allowed.
         problem: why it could not run, empty where it ran.
+        prepared: whether it ran with what the file has prepared for these shapes; None where it has nothing for them.
+        unused: why it did not.
     """
 
     target: str
@@ -80,6 +82,8 @@ class Check:
     differences: Mapping[str, float]
     limit: float
     problem: str = ""
+    prepared: bool | None = None
+    unused: str = ""
 
     @property
     def worst(self) -> float:
@@ -141,9 +145,21 @@ class ConversionReport:
         """Whether every check that was made agrees; False only in a file that was forced."""
         return all(check.agrees for check in self.checks)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was prepared in vain: not even this machine, which prepared it, uses it."""
+        return tuple(
+            dict.fromkeys(
+                f"what the file has prepared for {check.target} is not used on this very machine, where sessions "
+                f"compile when they load: {check.unused}"
+                for check in self.checks
+                if check.prepared is False
+            )
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data."""
         data = asdict(self)
         for check, entry in zip(self.checks, data["checks"]):
             entry["agrees"] = check.agrees
-        return {**data, "agrees": self.agrees}
+        return {**data, "agrees": self.agrees, "warnings": self.warnings}

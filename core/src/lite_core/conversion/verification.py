@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from lite_core.ops.evaluate import evaluate_graph
 from lite_core.passes.check import largest_difference
 from lite_core.plugins import PluginHost
 from lite_core.random_inputs import candidate_inputs
-from lite_core.session import load
+from lite_core.session import Session, load
 
 __all__ = ["Sample", "check_reference", "check_target", "draw_samples"]
 
@@ -98,19 +99,29 @@ def check_target(
         plugins: those that the session uses.
         options: what the session is to allow.
     """
+    target = backends[0]
+    start = partial(
+        load,
+        file,
+        backend=backends,
+        threads=options.threads,
+        precision=options.precision,
+        exact=options.exact,
+        fallback="never",
+        plugins=plugins,
+    )
+    plans = [plan.shapes for own in ModelFile.open(file).targets if own.backend == target for plan in own.plans]
+    return [_check_session(target, sample, limit, start, sample.shapes in plans) for sample in samples]
+
+
+def _check_session(target: str, sample: Sample, limit: float, start: Callable[[], Session], has_plan: bool) -> Check:
+    """Check a session of its own, whose notes are about this sample and no other."""
     try:
-        run = load(
-            file,
-            backend=backends,
-            threads=options.threads,
-            precision=options.precision,
-            exact=options.exact,
-            fallback="never",
-            plugins=plugins,
-        ).run
+        session = start()
     except LiteError as error:
-        return [Check(backends[0], sample.shapes, sample.source, {}, limit, str(error)) for sample in samples]
-    return [_check(backends[0], sample, limit, run) for sample in samples]
+        return Check(target, sample.shapes, sample.source, {}, limit, str(error))
+    check = _check(target, sample, limit, session.run)
+    return replace(check, prepared=not session.notes, unused="; ".join(session.notes)) if has_plan else check
 
 
 def _check(target: str, sample: Sample, limit: float, run: Run) -> Check:

@@ -219,6 +219,14 @@ class Graph:
         self.constants[value] = array
         return value
 
+    def align_constants(self) -> None:
+        """Copy constants that lie at odd places of a mapped file: NumPy is slow, and BLAS refuses, on those."""
+        for graph in self.walk():
+            for value, array in graph.constants.items():
+                if not array.flags.aligned:
+                    graph.constants[value] = aligned = np.array(array)
+                    aligned.flags.writeable = False
+
     def copy(self) -> Graph:
         """A copy with values and nodes of its own; constant arrays are shared, not duplicated."""
         return self._copy({})

@@ -110,6 +110,10 @@ class OpDef:
     #: Computes the elements of the output from what is known of the inputs' elements (shape arithmetic).
     propagate: Callable[[Inference], Array | None] | None = None
     extra_keywords: frozenset[str] = field(default_factory=frozenset)
+    #: What the type variables stand for, by the element types of the inputs: asked for every node of every plan.
+    _bound: dict[tuple[DType | None, ...], Mapping[str, DType]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def qualified_name(self) -> str:
@@ -216,16 +220,25 @@ class OpDef:
                     f"{bound[parameter.type]} by another input"
                 )
 
+    def _bound_types(self, types: Sequence[TensorType | None]) -> Mapping[str, DType]:
+        """What the type variables stand for. Raises GraphError for inputs that do not fit the signature."""
+        dtypes = tuple([None if t is None else t.dtype for t in types])
+        found = self._bound.get(dtypes)
+        if found is None:
+            bound: dict[str, DType] = {}
+            problems = list(self._bind_types(types, bound))
+            if problems:
+                raise GraphError("; ".join(problems))
+            found = self._bound[dtypes] = bound
+        return found
+
     def infer_types(self, inference: Inference) -> list[TensorType]:
         """The types of a node's outputs.
 
         Raises:
             GraphError: the inputs do not fit the signature or each other.
         """
-        bound: dict[str, DType] = {}
-        problems = list(self._bind_types(inference.types, bound))
-        if problems:
-            raise GraphError("; ".join(problems))
+        bound = self._bound_types(inference.types)
         try:
             return [self._output_type(i, inferred, bound) for i, inferred in enumerate(self.infer(inference))]
         except LiteError:

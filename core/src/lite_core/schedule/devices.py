@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lite_core.backend import Backend, Device, Unavailable
@@ -74,7 +74,7 @@ def select_devices(
     if names == ["auto"]:
         candidates = _automatic(backends, log)
         if targets:
-            candidates = _for_targets(candidates, targets, backends, log)
+            candidates = _for_targets(candidates, targets, {*backends, *left_out}, log)
     else:
         candidates = [_named(name, backends, left_out, log) for name in names]
     if fallback == "host" and not any(c.device.backend == "host" for c in candidates):
@@ -95,13 +95,13 @@ def select_devices(
 
 
 def _for_targets(
-    found: list[Candidate], targets: Sequence[str], backends: Mapping[str, Backend], log: list[str]
+    found: list[Candidate], targets: Sequence[str], installed: Collection[str], log: list[str]
 ) -> list[Candidate]:
     """The candidates that a model's file was made for; all of them where none of its targets is here."""
     log += [
         f"{name}: the model is made for it, but it is not installed: pip install {_distribution(name)}"
         for name in targets
-        if name not in backends
+        if name not in installed
     ]
     wanted = [c for c in found if c.device.backend in targets]
     others = [c.device.label for c in found if c not in wanted]

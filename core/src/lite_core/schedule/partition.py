@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from lite_core.backend import Partition
+from lite_core.backend import Family, Partition
 from lite_core.ir import Graph, Node, Value
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.placement import Placement
 
-__all__ = ["PlacedPartition", "cut", "split"]
+__all__ = ["Families", "PlacedPartition", "cut", "split"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +25,53 @@ class PlacedPartition:
     is_control: bool = False
 
 
-def split(graph: Graph, placement: Placement, prefix: str = "") -> list[PlacedPartition]:
+class Families:
+    """The families of one session's partitions. May be used by many threads at once."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, Family] = {}
+
+    def of(self, name: str, positions: Sequence[int], graph: Graph) -> Family:
+        """The family of a partition.
+
+        Args:
+            name: the partition's; it names the device and, for a body, the node around it.
+            positions: where its nodes stand in the graph that it is cut from. With another placement they may differ.
+            graph: its own.
+        """
+        # Ranks may follow from sizes: a Squeeze without axes drops the dimensions of size 1.
+        ranks = tuple([None if v.type.shape is None else len(v.type.shape) for v in graph.defined()])
+        return self._found.setdefault((name, tuple(positions), ranks), Family())
+
+
+def split(
+    graph: Graph, placement: Placement, prefix: str = "", families: Families | None = None
+) -> list[PlacedPartition]:
     """Cut the graph into partitions that can run one after another in the order of the list.
 
     Every partition is convex: no path leaves it and comes back. Nodes of one device and one level form a partition;
-    a node whose sub-graphs have plans of their own is one by itself. The names of the partitions begin with ``prefix``.
+    a node whose sub-graphs have plans of their own is one by itself.
+
+    Args:
+        graph: the graph, with inferred types.
+        placement: the device of every node.
+        prefix: what the names of the partitions begin with.
+        families: those of the graph's partitions for other shapes; each partition is the first of its own if omitted.
     """
+    families = families or Families()
     #: For each node the device, and a number of its own for one that is alone.
     places = [(choice, index + 1 if index in placement.bodies else 0) for index, choice in enumerate(placement.choice)]
     levels = _levels(graph, places)
-    groups: dict[tuple[int, tuple[int, int]], list[Node]] = {}
-    for node, level, place in zip(graph.nodes, levels, places):
-        groups.setdefault((level, place), []).append(node)
+    groups: dict[tuple[int, tuple[int, int]], list[int]] = {}
+    for index, key in enumerate(zip(levels, places)):
+        groups.setdefault(key, []).append(index)
     placed = []
-    for number, ((_, (choice, alone)), nodes) in enumerate(sorted(groups.items(), key=lambda item: item[0])):
+    for number, ((_, (choice, alone)), positions) in enumerate(sorted(groups.items(), key=lambda item: item[0])):
         candidate = placement.candidates[choice]
         name = f"{prefix}{candidate.device.label}/{number}"
-        placed.append(PlacedPartition(Partition(name, cut(graph, name, nodes)), candidate, is_control=alone > 0))
+        own = cut(graph, name, [graph.nodes[index] for index in positions])
+        part = Partition(name, own, families.of(name, positions, own))
+        placed.append(PlacedPartition(part, candidate, is_control=alone > 0))
     return placed
 
 

@@ -13,7 +13,7 @@ from lite_core.errors import InputError
 from lite_core.ir import Graph, Value
 from lite_core.schedule.compile import CompiledPartition, compile_partition
 from lite_core.schedule.control import ControlExecutable, PlanBody
-from lite_core.schedule.partition import split
+from lite_core.schedule.partition import Families, split
 from lite_core.schedule.placement import Placement
 from lite_core.schedule.profile import RunProfile
 from lite_core.schedule.scratch import ScratchPool
@@ -33,6 +33,7 @@ def make_plan(
     pool: ScratchPool | None = None,
     plan_body: PlanBody | None = None,
     prefix: str = "",
+    families: Families | None = None,
 ) -> Plan:
     """Cut a graph into partitions, and compile them.
 
@@ -44,11 +45,13 @@ def make_plan(
         plan_body: makes the plans of sub-graphs, once the shapes of what goes into them are known; None leaves
             sub-graphs to the backend of the node that has them.
         prefix: what the names of the partitions begin with.
+        families: those of the partitions that the graph has for other shapes.
 
     Raises:
         CompileError: a backend failed to compile; names the backend and the partition.
     """
-    compiled = [compile_partition(placed, options, plan_body) for placed in split(graph, placement, prefix)]
+    parts = split(graph, placement, prefix, families)
+    compiled = [compile_partition(placed, options, plan_body) for placed in parts]
     return Plan(graph, placement, compiled, pool)
 
 

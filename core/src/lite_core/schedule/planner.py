@@ -11,7 +11,7 @@ from lite_core.schedule.costs import Costs
 from lite_core.schedule.devices import Selection
 from lite_core.schedule.fallback import placement_without
 from lite_core.schedule.islands import merge_islands
-from lite_core.schedule.partition import PlacedPartition
+from lite_core.schedule.partition import Families, PlacedPartition
 from lite_core.schedule.placement import Placement, place_nodes
 from lite_core.schedule.plan import Plan, make_plan
 from lite_core.schedule.scratch import ScratchPool
@@ -39,6 +39,7 @@ class Planner:
         self.pool = pool
         self._log = log
         self._costs = Costs()
+        self._families = Families()
 
     def plan(self, graph: Graph, placement: Placement, prefix: str = "") -> Plan:
         """The plan of a graph for the shapes that its inputs have.
@@ -57,7 +58,7 @@ class Planner:
         placement = merge_islands(graph, placement, self._costs)
         while True:
             try:
-                return make_plan(graph, placement, self._options, self.pool, self.plan_body, prefix)
+                return make_plan(graph, placement, self._options, self.pool, self.plan_body, prefix, self._families)
             except CompileError as error:
                 if not self._selection.automatic:
                     raise

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from lite_core.backend import Device, Executable, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.backend import Device, Executable, Family, No, Options, Partition, Stale, Unavailable, Yes
 from lite_core.ir import DType, Graph, Node
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
 
 if TYPE_CHECKING:
     from lite_cpu.executable import CpuExecutable
+    from lite_cpu.lowering.structure import Structure
 
 __all__ = ["CpuBackend"]
 
@@ -54,7 +56,9 @@ class CpuBackend(ABC):
             return shared.compile(graph, options)
 
         shared = self._share()
-        return compile_static(part.graph) if is_static(part.graph) else StagedExecutable(part.graph, compile_static)
+        if is_static(part.graph):
+            return shared.compile(part.graph, options, part.family)
+        return StagedExecutable(part.graph, compile_static)
 
     def compatibility(self, device: Device, options: Options) -> str:
         """What must be the same for saved programs to be used: the machine, this package's code, and the precision."""
@@ -76,7 +80,7 @@ class CpuBackend(ABC):
 
 
 class _Shared:
-    """What all partitions of a process share: compiled kernels and packed weights."""
+    """What partitions of a process share: compiled kernels, packed weights and, in a family, the structure."""
 
     def __init__(self, machine: Machine, external_sgemm: Callable[[], ExternalSgemm | None]) -> None:
         from lite_cpu.library import KernelLibrary
@@ -84,14 +88,17 @@ class _Shared:
 
         self.library = KernelLibrary(machine)
         self.weights = WeightCache()
+        self._structures: weakref.WeakKeyDictionary[Family, Structure] = weakref.WeakKeyDictionary()
         self._external_sgemm = external_sgemm
 
-    def compile(self, graph: Graph, options: Options) -> CpuExecutable:
+    def compile(self, graph: Graph, options: Options, family: Family | None = None) -> CpuExecutable:
         from lite_cpu.executable import CpuExecutable
         from lite_cpu.lowering.compile import compile_graph
+        from lite_cpu.lowering.structure import Structure
         from lite_cpu.runtime import usable_threads
 
-        compiled = compile_graph(graph, options, self.library, self.weights, self._external_sgemm)
+        structure = None if family is None else self._structures.setdefault(family, Structure())
+        compiled = compile_graph(graph, options, self.library, self.weights, self._external_sgemm, structure)
         return CpuExecutable(compiled, usable_threads(options.threads), self.library.peak_flops)
 
     def restore(

@@ -51,6 +51,6 @@ def lite_formats() -> list[Any]:
 
 @hookimpl
 def lite_commands() -> list[click.Command]:
-    from lite_paddle.demo import command
+    from lite_paddle import demo, opt
 
-    return [command]
+    return [demo.command, opt.command]

@@ -12,22 +12,22 @@ from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
-from lite_cpu import scalar_ops
 from lite_cpu.executable import CompiledProgram, Pieces, StepInfo
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.depthwise import reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
-from lite_cpu.lowering.fusion import absorb_producers, count_uses, group_nodes
+from lite_cpu.lowering.fusion import absorb_producers, group_nodes
 from lite_cpu.lowering.half import has_halves, widen_halves
 from lite_cpu.lowering.memory import lifetimes_of, place
 from lite_cpu.lowering.places import reserve_places
-from lite_cpu.lowering.registry import find_lowering, takes_epilogue
+from lite_cpu.lowering.registry import find_lowering
+from lite_cpu.lowering.structure import NodeRoles, Structure
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.runtime import Program, Step
 
-__all__ = ["compile_graph", "is_elementwise", "lower_graph"]
+__all__ = ["compile_graph", "lower_graph"]
 
 Array = np.ndarray[Any, Any]
 
@@ -40,39 +40,31 @@ _QUANTIZED = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QLinearCon
 _FEWEST_SHARED = 1024
 
 
-def is_elementwise(node: Node) -> bool:
-    """Whether a node can be part of a chain."""
-    if len(node.outputs) != 1 or node.outputs[0] is None:
-        return False
-    if node.qualified_op not in scalar_ops.OPERATORS:
-        return False
-    inputs = [None if v is None else v.dtype for v in node.inputs]
-    return scalar_ops.supports(node.qualified_op, inputs, node.outputs[0].dtype, node.attributes) is None
-
-
 def lower_graph(
     graph: Graph,
     options: Options,
     library: KernelLibrary,
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm,
+    structure: Structure | None = None,
 ) -> Lowering:
-    """The steps of a graph whose shapes are known, memory not yet planned."""
-    graph = simplified(graph, weights)
-    lowering = Lowering(graph, library.machine, options, weights, external_sgemm)
-    elementwise = {node for node in graph.nodes if is_elementwise(node)}
+    """The steps of a graph whose shapes are known, memory not yet planned. Arguments as for :func:`compile_graph`."""
+    graph, structure, roles = _with_roles(graph, structure or Structure(), weights)
+    lowering = Lowering(graph, library.machine, options, weights, external_sgemm, structure)
+    nodes = graph.nodes
+    elementwise = {nodes[i] for i in roles.elementwise}
     reserve_places(lowering, elementwise)
     reserve_spaced_images(lowering)
-    uses = count_uses(graph)
-    groups = group_nodes(graph, uses, elementwise, takes_epilogue)
-    if any(node.op == "Softmax" for node in graph.nodes):
+    uses = dict(zip(graph.defined(), roles.uses))
+    groups = group_nodes(graph, uses, elementwise, {nodes[i] for i in roles.hosts})
+    if any(node.op == "Softmax" for node in nodes):
         from lite_cpu.lowering.attention import group_attention
 
         groups = group_attention(groups, uses)
     for group in absorb_producers(groups, uses, partial(worth_fusing, lowering)):
         if _evaluate(lowering, group.nodes):
             continue
-        function, reason = find_lowering(group.head)
+        function, reason = roles.lowerings[lowering.positions[group.head]]
         if function is None:
             raise ExecutionError(f"{group.head.describe()}: {reason}")
         lowering.lower(group, function)
@@ -81,6 +73,18 @@ def lower_graph(
         if tensor.storage is not output.storage:
             lowering.copy(tensor, output)
     return lowering
+
+
+def _with_roles(graph: Graph, structure: Structure, weights: WeightCache) -> tuple[Graph, Structure, NodeRoles]:
+    """The graph in terms of what has a kernel, its structure, and what its nodes are."""
+    if structure.roles is not None:
+        return graph, structure, structure.roles
+    simple = simplified(graph, weights)
+    if simple is not graph:
+        # How nodes are rewritten may depend on sizes, so the next graph may get other ones.
+        structure = Structure()
+    structure.roles = NodeRoles.of(simple)
+    return simple, structure, structure.roles
 
 
 def simplified(graph: Graph, weights: WeightCache) -> Graph:
@@ -113,6 +117,7 @@ def compile_graph(
     library: KernelLibrary,
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm,
+    structure: Structure | None = None,
 ) -> CompiledProgram:
     """A program for a graph whose shapes are all known.
 
@@ -122,8 +127,9 @@ def compile_graph(
         library: compiles and loads the kernels.
         weights: keeps packed constants.
         external_sgemm: see :class:`~lite_cpu.lowering.context.Lowering`.
+        structure: what was found out about graphs that differ in sizes only, to be used and added to.
     """
-    lowering = lower_graph(graph, options, library, weights, external_sgemm)
+    lowering = lower_graph(graph, options, library, weights, external_sgemm, structure)
     lifetimes = lifetimes_of(lowering.steps)
     arena_bytes = place(lifetimes)
     addresses = library.addresses([s.kernel for s in lowering.steps])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from lite_cpu.kernels.elementwise import Elementwise, collapse
 from lite_cpu.kernels.gemm import gemm_tile, pack_panels
 from lite_cpu.lowering.copying import copy_elements, walkable
 from lite_cpu.lowering.fusion import Group
+from lite_cpu.lowering.structure import Structure
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
 from lite_cpu.tensors import ARENA, FIRST_ARGUMENT, Storage, Tensor, dense_strides
@@ -26,6 +27,7 @@ from lite_cpu.tensors import ARENA, FIRST_ARGUMENT, Storage, Tensor, dense_strid
 __all__ = ["Lowering", "PlannedStep"]
 
 Array = np.ndarray[Any, Any]
+_Made = TypeVar("_Made")
 
 #: Elements that one work item of a light kernel should have at least: below, handing it out costs more.
 _ITEM_ELEMENTS = 8192
@@ -73,6 +75,8 @@ class Lowering:
         weights: packed constants, shared by all plans of the process.
         external_sgemm: tells the matrix product of another library that is faster for large ones, if there is one;
             to be asked only when one is to be lowered.
+        structure: what is the same for graphs that differ in sizes only.
+        positions: where each node stands in the graph.
         steps: the steps so far.
         faults: what may turn out wrong in a run, as messages: ``{}`` takes the number that a kernel found.
     """
@@ -82,6 +86,7 @@ class Lowering:
     options: Options
     weights: WeightCache
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm
+    structure: Structure = field(default_factory=Structure)
     steps: list[PlannedStep] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
@@ -95,6 +100,7 @@ class Lowering:
         first_output = FIRST_ARGUMENT + len(self.graph.inputs)
         self.outputs = {v: self._argument(v, first_output + i) for i, v in enumerate(self.graph.outputs)}
         self._known.update(self.graph.constants)
+        self.positions = {node: i for i, node in enumerate(self.graph.nodes)}
 
     def _argument(self, value: Value, base: int) -> Tensor:
         shape = tuple(value.shape)
@@ -125,7 +131,12 @@ class Lowering:
             array = self._known.get(value)
             if array is None:
                 raise ExecutionError(f"value {value.name!r} is used before a step makes it")
-            found = self._tensors[value] = self.constant(array)
+            if value in self.graph.constants:
+                # The tensor keeps the array alive, so no other one can have its id.
+                found = self.structure.once(id(array), lambda: self.constant(array))
+            else:
+                found = self.constant(array)
+            self._tensors[value] = found
         return found
 
     def bind(self, value: Value, tensor: Tensor) -> None:
@@ -156,6 +167,21 @@ class Lowering:
         if bias is None:
             return self.packed(("zeros", columns), [], lambda: np.zeros(columns, np.float32))
         return self.dense(self.tensor(bias))
+
+    def once(self, node: Node, what: Hashable, make: Callable[[], _Made]) -> _Made:
+        """Something made of a node's attributes and of all its inputs but the first.
+
+        Where those are constants, ``make`` is called once for all sizes of the graph's tensors.
+
+        Args:
+            node: one of the graph.
+            what: tells apart what is made for one node, by whatever it depends on beside that.
+            make: makes it; it must not look at sizes, or hold nodes or values of the graph.
+        """
+        roles, position = self.structure.roles, self.positions[node]
+        if roles is None or position not in roles.weighted:
+            return make()
+        return self.structure.once((position, what), make)
 
     # **** tensors ****
 
@@ -285,6 +311,20 @@ class Lowering:
 
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
         """What element-wise ``nodes`` do to ``start``, and the values they read beside it, in operand order."""
+        if not nodes:
+            return Chain(Operand(start.dtype)), []
+        key = (nodes[0].inputs.index(start), *[self.positions[n] for n in nodes])
+        found = self.structure.chains.get(key)
+        if found is not None:
+            chain, places = found
+            return chain, [nodes[i].inputs[k] for i, k in places]  # type: ignore[misc]  # none is left out
+        chain, reads = self._new_chain(start, nodes)
+        if all(o.constant is None or v in self.graph.constants for o, v in zip(chain.operands, reads)):
+            places = [next((i, n.inputs.index(v)) for i, n in enumerate(nodes) if v in n.inputs) for v in reads]
+            self.structure.chains[key] = chain, places
+        return chain, reads
+
+    def _new_chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
         made = {n.outputs[0] for n in nodes}
         numbers: dict[Value, int] = {start: 0}
         for node in nodes:

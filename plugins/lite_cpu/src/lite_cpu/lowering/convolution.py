@@ -10,7 +10,7 @@ from lite_cpu.lowering.depthwise_pointwise import depthwise_pointwise
 from lite_cpu.lowering.filters import filters_of
 from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.window import Window, as_image, window_of
+from lite_cpu.lowering.window import Window, as_image, kept_window
 from lite_cpu.tensors import Tensor
 
 __all__ = ["refuse_convolution", "task_of"]
@@ -38,7 +38,7 @@ def convolution(lowering: Lowering, group: Group) -> None:
     if group.producer is not None:
         depthwise_pointwise(lowering, group, as_image(target))
     else:
-        window = window_of(group.head)
+        window = kept_window(lowering, group.head)
         source, image = as_image(lowering.tensor(x)), as_image(target)
         if is_depthwise(lowering, group, window):
             depthwise(lowering, group, window, source, image)
@@ -54,5 +54,6 @@ def task_of(lowering: Lowering, group: Group, window: Window, source: Tensor, ta
     """A convolution with the bias of the group's head and the group's tail."""
     _, _, *bias = group.head.inputs
     epilogue, operands = lowering.epilogue(group, group.output.shape, axis=1)
-    biases = lowering.bias(bias[0] if bias else None, target.shape[1])
+    columns = target.shape[1]
+    biases = lowering.once(group.head, "bias", lambda: lowering.bias(bias[0] if bias else None, columns))
     return Convolution(window, source, target, biases, epilogue, tuple(as_image(tensor) for tensor in operands))

@@ -59,26 +59,30 @@ def dense(lowering: Lowering, task: Convolution, filters: Filters) -> None:
 
 def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     """One tap without padding, at any stride: pixels are the rows of a matrix product, read where they are."""
-    window, source, target, operands = task.window, task.source, task.target, task.operands
+    window, source, target, operands, machine = task.window, task.source, task.target, task.operands, lowering.machine
     batch, columns, height, width = target.shape
     for axis, stride, count in ((2, window.strides[0], height), (3, window.strides[1], width)):
         source = source.slice(axis, 0, count, stride)
     source = with_close_channels(lowering, source)
-    apart, together = (_tile_time(lowering.machine, n) for n in (width, height * width))
-    if pixels_stride(source) is None and height * apart > 1.1 * together:
+    by_rows, at_once = height * _tile_time(machine, width), _tile_time(machine, height * width)
+    if pixels_stride(source) is None and by_rows > 1.1 * at_once:
         # Rows too short for the register tile: worth a copy of the pixels that count.
         copy = lowering.allocate(source.shape, source.dtype, channels_last_order(4))
         lowering.copy(source, copy)
         source = copy
     channels, groups = source.shape[1] // window.groups, window.groups
+    tensors = [source, target, *operands]
+    pixel_strides = [pixels_stride(tensor) for tensor in tensors]
+    even = [stride for stride in pixel_strides if stride is not None]
+    together = len(even) == len(tensors)
     shape = GemmShape(
-        rows=width,
+        rows=batch * height * width if together else width,
         depth=channels,
         columns=columns // groups,
-        a_row=source.strides[3],
-        c_row=target.strides[3],
+        a_row=even[0] if together else source.strides[3],
+        c_row=even[1] if together else target.strides[3],
         batches=groups,
-        groups=height,
+        groups=1 if together else height,
         a_batch=channels,
         a_group=source.strides[2],
         b_batch=weights.strides[0],
@@ -86,11 +90,7 @@ def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
         c_batch=columns // groups,
         c_group=target.strides[2],
     )
-    tensors = [source, target, *operands]
-    pixel_strides = [pixels_stride(tensor) for tensor in tensors]
-    even = [stride for stride in pixel_strides if stride is not None]
-    if len(even) == len(tensors):
-        shape = replace(shape, rows=batch * height * width, groups=1, a_row=even[0], c_row=even[1])
+    if together:
         strides = [(columns // groups * t.strides[1], 0, s) for t, s in zip(operands, even[2:])]
         emit_gemm(lowering, Gemm(task.epilogue), shape, strides, [source, weights, task.bias, target, *operands])
         return
@@ -141,7 +141,8 @@ def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     )
     shape = _with_blocks(lowering, shape)
     even = all(t.strides[2] == out_width * t.strides[3] or out_height == 1 for t in (target, *operands))
-    shape = replace(shape, gathered=even and _worth_gathering(lowering.machine, shape))
+    if even and _worth_gathering(lowering.machine, shape):
+        shape = replace(shape, gathered=True)
     lowering.step(
         Direct(task.epilogue, planes, shape.gathered),
         [source, weights, task.bias, target, *operands],
@@ -210,7 +211,7 @@ def emit_gemm(
 ) -> None:
     """One step for a product. ``tensors``: A, packed B, bias, C, operands of the epilogue."""
     # Blocks are cut from all rows; where they are in groups a block has whole groups, or rows of one.
-    everything = replace(shape, rows=shape.groups * shape.rows, groups=1)
+    everything = shape if shape.groups == 1 else replace(shape, rows=shape.groups * shape.rows, groups=1)
     row_block, column_block = everything.blocks(lowering.machine, lowering.options.threads)
     group_block = max(1, min(row_block, everything.rows) // shape.rows)
     lowering.step(

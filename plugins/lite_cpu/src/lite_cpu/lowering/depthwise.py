@@ -88,7 +88,7 @@ def plan_depthwise(lowering: Lowering, group: Group, window: Window, source: Ten
     source = _repeated(lowering, source, channels)
     if source.strides[1] != 1:
         source = lowering.channels_last(source)
-    weights = _packed(lowering, group, lanes)
+    weights = lowering.once(group.head, ("depthwise", lanes), lambda: _packed(lowering, group, lanes))
     epilogue, operands = lowering.epilogue(group, group.output.shape, axis=1)
     images = [as_image(t) for t in operands]
     across, down = _axes(window, rows)

@@ -8,7 +8,7 @@ from lite_cpu.kernels.depthwise_pointwise import DepthwisePointwise
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.depthwise import is_depthwise, plan_depthwise
 from lite_cpu.lowering.fusion import Group
-from lite_cpu.lowering.window import window_of
+from lite_cpu.lowering.window import kept_window
 from lite_cpu.tensors import Tensor
 
 __all__ = ["depthwise_pointwise", "worth_fusing"]
@@ -29,12 +29,12 @@ def worth_fusing(lowering: Lowering, first: Group, second: Group) -> bool:
     between = batch * channels * rows * columns * first.output.dtype.itemsize
     if between <= lowering.machine.l2_bytes // 2:
         return False
-    pointwise = window_of(second.head)
+    pointwise = kept_window(lowering, second.head)
     if not pointwise.is_pointwise or pointwise.strides != (1, 1) or pointwise.groups != 1:
         return False
     if any(v is not None and lowering.known(v) is None for v in second.head.inputs[1:]):
         return False
-    return is_depthwise(lowering, first, window_of(first.head))
+    return is_depthwise(lowering, first, kept_window(lowering, first.head))
 
 
 def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> None:
@@ -47,10 +47,10 @@ def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> Non
     source = lowering.tensor(x)
     # Only its strides count: no step writes it, so it takes no memory of the arena.
     between = lowering.allocate(first.output.shape, first.output.dtype, channels_last_order(4))
-    plan = plan_depthwise(lowering, first, window_of(first.head), source, between)
+    plan = plan_depthwise(lowering, first, kept_window(lowering, first.head), source, between)
     batch, outputs, rows, columns = target.shape
-    weights = lowering.packed_panels(w)
-    bias = lowering.bias(rest[0] if rest else None, outputs)
+    weights = lowering.once(group.head, "panels", lambda: lowering.packed_panels(w))
+    bias = lowering.once(group.head, "bias", lambda: lowering.bias(rest[0] if rest else None, outputs))
     chain, others = lowering.epilogue(group, target.shape, axis=1)
     evened = [_evenly_spaced(lowering, tensor) for tensor in others]
     operands = [tensor for tensor, _ in evened]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class Filters:
 
     view: Tensor
     source: Array | None
+    _prepared: dict[Hashable, Tensor] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def elements(self) -> Array | None:
@@ -44,11 +45,14 @@ class Filters:
 
     def prepared(self, lowering: Lowering, key: Hashable, prepare: Callable[[Array], Array]) -> Tensor:
         """What ``prepare`` makes of weights that are known; made once in the process for the same ``key``."""
-        elements, source = self.elements, self.source
-        assert elements is not None
-        assert source is not None
-        view = (self.view.shape, self.view.strides, self.view.offset)
-        return lowering.packed((key, view), [source], lambda: prepare(elements))
+        found = self._prepared.get(key)
+        if found is None:
+            elements, source = self.elements, self.source
+            assert elements is not None
+            assert source is not None
+            view = (self.view.shape, self.view.strides, self.view.offset)
+            found = self._prepared[key] = lowering.packed((key, view), [source], lambda: prepare(elements))
+        return found
 
     def panels(self, lowering: Lowering) -> Tensor:
         """Matrices [groups, height * width * depth, columns] as panels [groups, n].
@@ -87,10 +91,14 @@ def filters_of(lowering: Lowering, node: Node, groups: int, *, transposed: bool 
     """
     value = node.inputs[1]
     assert value is not None
-    tensor = as_image(lowering.tensor(value))
-    first, second, *window = tensor.shape
-    view = tensor.reshape((groups, first // groups, second, *window))
-    if view is None:
-        view = lowering.dense(tensor).reshape((groups, first // groups, second, *window))
-    assert view is not None
-    return Filters(view.permute((0, 2, 1, 3, 4)) if transposed else view, lowering.known(value))
+
+    def find() -> Filters:
+        tensor = as_image(lowering.tensor(value))
+        first, second, *window = tensor.shape
+        view = tensor.reshape((groups, first // groups, second, *window))
+        if view is None:
+            view = lowering.dense(tensor).reshape((groups, first // groups, second, *window))
+        assert view is not None
+        return Filters(view.permute((0, 2, 1, 3, 4)) if transposed else view, lowering.known(value))
+
+    return lowering.once(node, ("filters", groups, transposed), find)

@@ -46,9 +46,7 @@ class Group:
         return value
 
 
-def group_nodes(
-    graph: Graph, uses: Mapping[Value, int], elementwise: Set[Node], takes_epilogue: Callable[[Node], bool]
-) -> list[Group]:
+def group_nodes(graph: Graph, uses: Mapping[Value, int], elementwise: Set[Node], hosts: Set[Node]) -> list[Group]:
     """Groups of a graph's nodes in an order in which they can run.
 
     An element-wise node joins the group that makes one of its operands when nothing else uses that operand and it
@@ -59,7 +57,7 @@ def group_nodes(
         graph: whose nodes they are.
         uses: how often each value is read, from :func:`count_uses`.
         elementwise: the nodes that can be part of a chain.
-        takes_epilogue: whether an operator's step can do what follows it, too.
+        hosts: the nodes whose step can do what follows it, too.
     """
     open_groups: dict[Value, Group] = {}  # those that can take another node, by the value that leaves them
     groups: list[Group] = []
@@ -72,14 +70,14 @@ def group_nodes(
                 if v in open_groups and v is not None and uses[v] == 1 and v.shape == output.shape
             ]
             # A convolution is the better host: the value is still in its registers.
-            group = max(candidates, key=lambda g: (takes_epilogue(g.head), g.position), default=None)
+            group = max(candidates, key=lambda g: (g.head in hosts, g.position), default=None)
         if group is None:
             group = Group(node, position)
             groups.append(group)
         else:
             group.tail.append(node)
             group.position = position
-        if output is not None and len(group.tail) < _LONGEST and (node in elementwise or takes_epilogue(node)):
+        if output is not None and len(group.tail) < _LONGEST and (node in elementwise or node in hosts):
             open_groups[output] = group
     groups.sort(key=lambda g: g.position)
     return groups

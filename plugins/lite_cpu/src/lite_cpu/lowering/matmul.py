@@ -60,7 +60,12 @@ def matmul(lowering: Lowering, group: Group) -> None:
     else:
         *batch, depth, columns = array.shape if array.ndim > 1 else (*array.shape, 1)
         dtype = stored_weights(lowering, array, prod(a.shape[:-1]))
-        packed = pack_constant(lowering, array, transposed=array.ndim == 1, dtype=dtype)
+        is_vector = array.ndim == 1
+        packed = lowering.once(
+            group.head,
+            ("panels", dtype),
+            lambda: pack_constant(lowering, array, transposed=is_vector, dtype=dtype),
+        )
         panels = Panels.of(packed, batch, depth, columns)
     product_to(lowering, group, a, panels, vectors=(len(left.shape) == 1, len(right.shape) == 1))
 

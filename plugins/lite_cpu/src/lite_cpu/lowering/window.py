@@ -12,7 +12,7 @@ from lite_cpu.tensors import Tensor
 if TYPE_CHECKING:
     from lite_cpu.lowering.context import Lowering
 
-__all__ = ["Window", "as_image", "image_strides", "window_of", "with_close_channels"]
+__all__ = ["Window", "as_image", "image_strides", "kept_window", "window_of", "with_close_channels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,13 @@ def window_of(node: Node) -> Window:
     if len(kernel) == 1:
         kernel, strides, dilations, begin, end = (1, *kernel), (1, *strides), (1, *dilations), [0, *begin], [0, *end]
     return Window(kernel, strides, dilations, tuple(begin), tuple(end), attributes["group"])
+
+
+def kept_window(lowering: Lowering, node: Node) -> Window:
+    """As :func:`window_of`, found out once for all sizes where none of them has a say in it."""
+    if node.attributes.get("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER"):
+        return window_of(node)
+    return lowering.once(node, "window", lambda: window_of(node))
 
 
 def as_image(tensor: Tensor) -> Tensor:

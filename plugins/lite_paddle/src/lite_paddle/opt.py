@@ -22,6 +22,7 @@ from lite_core.formats import read_model
 
 __all__ = ["command"]
 
+_DEFAULT_TARGET = "arm"
 #: Names of --valid_targets that stand for several backends, in order of preference.
 _SEVERAL = {"x86_opencl": ("opencl", "x86"), "arm_metal": ("metal", "arm"), "x86_metal": ("metal", "x86")}
 _LISTS = ("print_all_ops", "print_all_ops_in_md_format", "print_supported_ops", "display_kernels")
@@ -36,7 +37,7 @@ def _boolean(name: str, text: str) -> Decorator:
     return decorate
 
 
-@click.command("opt")
+@click.command("opt", short_help="Convert a model with the options of Paddle-Lite's opt")
 @click.argument("more_targets", nargs=-1, metavar="")
 @click.option("--model_dir", type=click.Path(), help="Folder of the model.")
 @click.option("--model_file", type=click.Path(), help="The model's program, with --param_file.")
@@ -51,7 +52,7 @@ def _boolean(name: str, text: str) -> Decorator:
     default="naive_buffer",
     help="naive_buffer stands for Lite's own file; no other is written.",
 )
-@click.option("--valid_targets", default="arm", show_default=True, help="arm, x86, opencl, x86_opencl, host, ...")
+@click.option("--valid_targets", help=f"arm, x86, opencl, x86_opencl, host, ...  [default: {_DEFAULT_TARGET}]")
 @_boolean("--quant_model", "Store weights in fewer bits.")
 @click.option("--quant_type", type=click.Choice(["QUANT_INT8", "QUANT_INT16"]), help="Lite has QUANT_INT8.")
 @_boolean("--enable_fp16", "Prepare for computing in float16.")
@@ -75,17 +76,18 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """
     given = {name: value == "true" if value in ("true", "false") else value for name, value in given.items()}
     _refuse_unknown(given)
-    names = split_targets(" ".join([given["valid_targets"], *more_targets]), "--valid_targets")
+    chosen = _DEFAULT_TARGET if given["valid_targets"] is None else given["valid_targets"]
+    names = split_targets(" ".join([chosen, *more_targets]), "--valid_targets")
     targets = list(dict.fromkeys(backend for name in names for backend in _SEVERAL.get(name, (name,))))
     if _print_operators(given, targets, as_json):
         return 0
+    for note in _notes(given):
+        click.echo(f"note: {note}", err=True)
     if given["print_model_ops"]:
         path, options = _model(given)
         code = check_targets(path, read_model(path, **options), targets, as_json)
         # Here as there, host runs what a target cannot.
         return code if code == EXIT_UNAVAILABLE else 0
-    for note in _notes(given):
-        click.echo(f"note: {note}", err=True)
     if given["model_set"]:
         return _convert_set(given, targets, as_json)
     path, options = _model(given)
@@ -113,8 +115,10 @@ def _refuse_unknown(given: dict[str, Any]) -> None:
 
 
 def _notes(given: dict[str, Any]) -> list[str]:
-    """What is not done that was asked for, and does not keep the model from running."""
+    """What may surprise, and does not keep the model from running."""
     notes = []
+    if given["valid_targets"] is None:
+        notes.append(f"--valid_targets is not given and stands for {_DEFAULT_TARGET}, as in Paddle-Lite")
     if given["sparse_model"]:
         notes.append("--sparse_model: Lite has no sparse kernels; the model is stored dense and computes the same")
     if given["record_tailoring_info"]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from side_by_side import chart, contenders, first_result, machine, models, report, timing
-from side_by_side.engines import ENGINES, LITE
+from side_by_side.engines import ENGINES, LITE, LITE_FILE
 from side_by_side.results import LeftOut, Results
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +32,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    peers = [name for name in ENGINES if name != LITE]
+    peers = [name for name in ENGINES if name not in (LITE, LITE_FILE)]
     add = parser.add_argument
     every_model = ", ".join(models.MODELS)
     add("--models", nargs="+", choices=models.MODELS, default=list(models.MODELS), metavar="NAME", help=every_model)
@@ -60,7 +60,8 @@ def find_contenders(options: argparse.Namespace) -> tuple[list[contenders.Conten
     """Return the engines that are installed, Lite first, and why the others are not there."""
     present: list[contenders.Contender] = []
     absent: list[LeftOut] = []
-    for name in (LITE, *options.peers):
+    own = (LITE, LITE_FILE) if options.startup or options.startup_only else (LITE,)
+    for name in (*own, *options.peers):
         python = options.paddle_lite_python if name == "paddle_lite" else Path(sys.executable)
         found = contenders.find(ENGINES[name], python, options.backend)
         if isinstance(found, str):
@@ -87,7 +88,8 @@ def measure(options: argparse.Namespace, folder: Path) -> Results:
         model = models.prepare(models.MODELS[name], folder)
         if not options.startup_only:
             for threads in options.threads:
-                timings, left_out = timing.measure(present, model, threads, options.seconds)
+                running = [contender for contender in present if not contender.engine.only_starts]
+                timings, left_out = timing.measure(running, model, threads, options.seconds)
                 results.timings += timings
                 results.left_out += left_out
                 line = ", ".join(f"{ENGINES[t.engine].title} {t.median:.2f} ms" for t in timings)

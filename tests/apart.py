@@ -90,8 +90,10 @@ class ApartBackend:
     def compatibility(self, device: Device, options: Options) -> str:
         return f"apart 1, {self._cpu.compatibility(device, options)}"
 
-    def restore(self, blob: memoryview, part: Partition, device: Device, options: Options) -> Executable | Stale:
-        restored = self._cpu.restore(blob, part, device, options)
+    def restore(
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+    ) -> Executable | Stale:
+        restored = self._cpu.restore(pieces, part, device, options)
         if isinstance(restored, Stale):
             return restored
         self.restored += 1
@@ -112,8 +114,9 @@ class ApartExecutable:
             if buffer.data is None:  # its shape became known in the run
                 buffer.allocate(host.data.shape).content[...] = host.data
 
-    def save(self) -> Any:
-        return self._executable.save()
+    def save(self) -> Sequence[bytes | memoryview]:
+        pieces: Sequence[bytes | memoryview] = self._executable.save()
+        return pieces
 
 
 def _as_host(buffer: Buffer) -> Buffer:

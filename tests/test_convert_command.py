@@ -52,12 +52,15 @@ def test_convert_shows_passes_targets_and_checks(output: Path) -> None:
 def test_convert_as_json(output: Path) -> None:
     shown = lite(
         "convert", TINY, "-o", output, "--targets", "x86,host", "--precision", "int8w", "--prepare", "--json",
-        "-s", "1x3x32x32", "-s", "3x3x32x32",
+        "-s", "1x3x32x32", "-s", "3x3x32x32", "--threads", "1,4",
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
     data = json.loads(shown.stdout)
     assert [target["name"] for target in data["targets"]] == ["x86", "host"]
     assert [plan["x"] for plan in data["targets"][0]["plans"]] == [[1, 3, 32, 32], [3, 3, 32, 32]]
+    assert data["targets"][0]["threads"] == [1, 4]
+    checked = [(check["target"], check["threads"]) for check in data["checks"] if check["shapes"]["x"][0] == 1]
+    assert checked[:3] == [("references", None), ("x86", 1), ("x86", 4)]
     assert data["agrees"] is True
     assert data["size"] == output.stat().st_size
     assert data["weights"][0]["bytes_after"] < data["weights"][0]["bytes_before"] / 3
@@ -73,6 +76,8 @@ def test_convert_as_json(output: Path) -> None:
         (("--input-shape", "3x3"), 2, "3x3 does not fit"),
         (("--input-shape", "axb"), 2, "Invalid value for --input-shape: a shape reads like"),
         (("--input-shape", "y=1x3"), 2, "there is no input 'y'"),
+        (("--threads", "1,0"), 2, "numbers of threads read like 1,4, not like '1,0'"),
+        (("--threads", ""), 2, "numbers of threads read like 1,4, not like ''"),
         (("--precision", "int4"), 2, "'int4' is not one of 'float32'"),
         (("--data", "nowhere.npz"), 2, "there is no file 'nowhere.npz'"),
         (("--output", "nowhere/model.lite"), 2, "there is no folder"),
@@ -120,6 +125,52 @@ def test_run_says_why_a_file_does_not_run_as_it_was_made_to(output: Path) -> Non
     assert lite("convert", output, "-o", output, "--targets", "x86", "--no-verify").returncode == 0
     none = "the file is made for x86; none of them is here, so it was compiled for what is"
     assert last_lines(LITE_BACKENDS="")[1] == none
+
+
+# **** lite inspect ****
+
+
+def test_inspect_shows_what_a_file_is_made_for_and_its_sections(output: Path) -> None:
+    shapes = ("-s", "1x3x32x32", "-s", "2x3x32x32", "--threads", "1,2")
+    assert lite("convert", TINY, "-o", output, "--targets", "x86,host", *shapes, "--no-verify").returncode == 0
+    shown = lite("inspect", output, "--ops")
+    assert shown.returncode == 0, shown.stderr
+    for text in (
+        "for x86, by lite-x86",
+        "21 nodes on x86",
+        "prepared for x=1x3x32x32, 1 thread\n",
+        "2x3x32x32, 2 threads",
+    ):
+        assert text in shown.stdout
+    shown = lite("inspect", output, "--sections")
+    assert shown.returncode == 0, shown.stderr
+    rows = {row.split()[0]: row for row in shown.stdout.splitlines() if row and not row.startswith(" ")}
+    assert {"graph", "constants/0", "targets", "saved/0"} <= {*rows}
+    assert "x86/0" in rows["saved/0"]
+    data = json.loads(lite("inspect", output, "--sections", "--json").stdout)
+    assert [target["backend"] for target in data["targets"]] == ["x86", "host"]
+    assert all(section["whole"] for section in data["sections"])
+
+
+def test_inspect_names_the_sections_that_are_damaged(output: Path) -> None:
+    assert lite("convert", TINY, "-o", output, "--targets", "host").returncode == 0
+    with output.open("r+b") as file:
+        for section in json.loads(lite("inspect", output, "--sections", "--json").stdout)["sections"]:
+            if section["name"] == "constants/1":
+                file.seek(section["offset"])
+                byte = file.read(1)[0]
+                file.seek(section["offset"])
+                file.write(bytes([byte ^ 1]))
+    shown = lite("inspect", output, "--sections")
+    assert shown.returncode == 3
+    assert [row.split()[0] for row in shown.stdout.splitlines() if "DO NOT FIT" in row] == ["constants/1"]
+    assert "1 section(s) are damaged: constants/1; copy the file again" in shown.stderr
+
+
+def test_inspect_shows_sections_of_model_files_only() -> None:
+    shown = lite("inspect", TINY, "--sections")
+    assert shown.returncode == 2
+    assert "`lite convert` makes one" in shown.stderr
 
 
 # **** lite check --targets ****

@@ -117,7 +117,8 @@ def convert(site: Path, name: str, file: Path, *options: str) -> dict[str, Any]:
     """Convert a catalog model for both targets, for the shapes of its example."""
     files = catalog.ensure(name)
     shapes = [f"--input-shape={n}={'x'.join(map(str, a.shape))}" for n, a in catalog.example_input(name).items()]
-    return succeed(site, "convert", str(files.model), "-o", str(file), "--targets", "apart,x86", *shapes, *options)
+    settings = ("--targets", "apart,x86", "--threads", "2", *shapes, *options)
+    return succeed(site, "convert", str(files.model), "-o", str(file), *settings)
 
 
 def run(site: Path, file: Path, name: str, **environment: str) -> tuple[dict[str, Any], dict[str, Array]]:

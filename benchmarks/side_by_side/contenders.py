@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from side_by_side.engines import LITE, Engine, Job
+from side_by_side.engines import Engine, Job, load_lite
 from side_by_side.models import PreparedModel
 from side_by_side.worker_process import WorkerProcess
 
@@ -52,6 +52,8 @@ class Contender:
         match self.engine.reads:
             case "onnx":
                 return (str(model.onnx()),)
+            case "lite":
+                return (str(model.lite(self.backend)),)
             case "paddle_lite":
                 return (str(model.paddle_lite(self.python)),)
             case "paddle":
@@ -66,4 +68,4 @@ def find(engine: Engine, python: Path, backend: str) -> Contender | str:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return f"{engine.distribution} is not installed in {python.parent.parent}"
-    return Contender(engine, python, done.stdout.strip(), backend if engine.name == LITE else "")
+    return Contender(engine, python, done.stdout.strip(), backend if engine.load is load_lite else "")

@@ -155,18 +155,21 @@ class Engine:
         load: loads a job's model, runs it once, and returns what runs it again; called in a worker process.
         most_threads: how many threads it can compute with; ``None`` is no limit.
         environment: variables that its processes are started with.
+        only_starts: it is another entry's engine, which runs as fast, on a file that it starts from in another time.
     """
 
     name: str
     title: str
     distribution: str
-    reads: Literal["paddle", "onnx", "paddle_lite"]
+    reads: Literal["paddle", "onnx", "paddle_lite", "lite"]
     load: Callable[[Job, Array], Run]
     most_threads: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    only_starts: bool = False
 
 
 LITE = "lite"
+LITE_FILE = "lite_file"
 # NOTE: OpenMP's threads would spin for 200 ms after each run, on the time of the next engine. With 1 ms they still
 # spin from one parallel region to the next, and the engine's own times stay the same within 3 %.
 _SHORT_SPIN = {"KMP_BLOCKTIME": "1"}
@@ -174,6 +177,7 @@ ENGINES: dict[str, Engine] = {
     engine.name: engine
     for engine in (
         Engine(LITE, "Lite", "lite-core", "paddle", load_lite),
+        Engine(LITE_FILE, "Lite from .lite", "lite-core", "lite", load_lite, only_starts=True),
         Engine("onnxruntime", "ONNX Runtime", "onnxruntime", "onnx", load_onnxruntime),
         Engine("openvino", "OpenVINO", "openvino", "onnx", load_openvino),
         Engine("paddle", "Paddle oneDNN", "paddlepaddle", "paddle", load_paddle, environment=_SHORT_SPIN),

@@ -102,6 +102,26 @@ class PreparedModel:
         arguments = [str(self.paddle.model), str(self.paddle.params), json.dumps(self.input_shape), str(twin)]
         return self._ensure(twin, "to_onnx.py", arguments)
 
+    def lite(self, backend: str) -> Path:
+        """Return the model's ``.lite`` file for one input shape and one thread, made anew in each run of the benchmark.
+
+        Args:
+            backend: the target; ``auto`` is x86.
+
+        Raises:
+            ConversionError: ``lite convert`` refuses the model.
+        """
+        file = self.input_file.with_suffix(".lite")
+        if not file.exists():
+            target = "x86" if backend == "auto" else backend
+            shape = "x".join(str(size) for size in self.input_shape)
+            options = ["--targets", target, "--threads", "1", "--input-shape", f"{self.input_name}={shape}"]
+            command = [sys.executable, "-m", "lite_core", "convert", str(self.paddle.model), "-o", str(file), *options]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise ConversionError(f"lite convert refused {self.paddle.model}: {done.stderr.strip()[-500:]}")
+        return file
+
     def paddle_lite(self, python: Path) -> Path:
         """Return the Paddle-Lite twin.
 

@@ -28,7 +28,11 @@ def markdown(results: Results) -> str:
 
 def _about(results: Results) -> str:
     machine = results.machine
-    versions = ", ".join(f"{ENGINES[name].title} {version}" for name, version in results.versions.items())
+    versions = ", ".join(
+        f"{ENGINES[name].title} {version}"
+        for name, version in results.versions.items()
+        if not ENGINES[name].only_starts
+    )
     return "\n".join(
         [
             f"- Machine: {machine['processor']}, {_count(machine['cores'], 'core')}, "

@@ -241,19 +241,53 @@ class KeepsExecutables(WrongBackend):
         return WrongExecutable(part, right)
 
 
-class SavedExecutable(WrongExecutable):
-    def save(self) -> bytes:
-        return b"saved"
+class Scaled(WrongExecutable):
+    """Saves two numbers, and computes with those that it was restored from."""
+
+    def __init__(self, part: Partition, factor: float = 1.0, offset: float = 0.0) -> None:
+        super().__init__(part, scale)
+        self.factor = factor
+        self.offset = offset
+
+    def save(self) -> list[bytes]:
+        return [np.float64(self.factor).tobytes(), np.float64(self.offset).tobytes()]
+
+
+def scale(executable: Any, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    for buffer, array in zip(outputs, executable.results(inputs)):
+        buffer.store((array * executable.factor + executable.offset).astype(array.dtype))
 
 
 class RestoresAnything(WrongBackend):
     """It does not look at what it restores."""
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        return SavedExecutable(part, right)
+        return Scaled(part)
 
-    def restore(self, blob: memoryview, part: Partition, device: Device, options: Options) -> Executable | Stale:
-        return SavedExecutable(part, right)
+    def restore(
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+    ) -> Executable | Stale:
+        return Scaled(part, *(float(np.frombuffer(piece)[0]) for piece in pieces))
+
+
+class MixesUpPieces(RestoresAnything):
+    """It looks at how many pieces there are and at their sizes, and at nothing else."""
+
+    def restore(
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+    ) -> Executable | Stale:
+        if [piece.nbytes for piece in pieces] != [8, 8]:
+            return Stale("these are not two numbers")
+        return super().restore(pieces, part, device, options)
+
+
+class SavesOnePiece(RestoresAnything):
+    """It saves bytes, not a sequence of them."""
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        executable: Any = Scaled(part)
+        executable.save = lambda: b"saved"
+        return executable  # type: ignore[no-any-return]
 
 
 class TwoDevicesOneNumber(WrongBackend):
@@ -276,6 +310,8 @@ for _kind, _name in (
     (RaisesInSupports, "raises_in_supports"),
     (KeepsExecutables, "keeps_executables"),
     (RestoresAnything, "restores_anything"),
+    (MixesUpPieces, "mixes_up_pieces"),
+    (SavesOnePiece, "saves_one_piece"),
     (TwoDevicesOneNumber, "two_devices_one_number"),
     (DiesInProbe, "dies_in_probe"),
 ):

@@ -155,13 +155,18 @@ def records(graph: Graph) -> tuple[tuple[TargetRecord, ...], dict[str, bytes]]:
     count = len(graph.nodes)
     outputs = tuple((v.name, v.type) for v in graph.outputs if v in graph.producers())
     whole = PartitionRecord(
-        "part_0", "toy", tuple(range(count)), tuple(v.name for v in graph.inputs), outputs, "toy 1", "saved/toy/0"
+        name="part_0",
+        backend="toy",
+        nodes=tuple(range(count)),
+        inputs=tuple(v.name for v in graph.inputs),
+        outputs=outputs,
+        compatibility="toy 1",
+        sections=("saved/0", "saved/1"),
     )
     plain = PartitionRecord("part_1", "host", (), (), ())
     refusals = tuple((("toy", f"no {node.op}"), ("other", "")) if k % 2 else () for k, node in enumerate(graph.nodes))
     shapes = {v.name: (1,) * (v.type.rank or 0) for v in graph.inputs}
-    toy = TargetRecord(
-        "toy", "lite-toy 0.1.0", "float16", True, ("toy",) * count, ((),) * count, (PlanRecord(shapes, (whole, plain)),)
-    )
+    plans = tuple(PlanRecord(shapes, threads, (whole, plain)) for threads in (1, 4))
+    toy = TargetRecord("toy", "lite-toy 0.1.0", "float16", True, ("toy",) * count, ((),) * count, plans)
     other = TargetRecord("other", "lite-other 1", "float32", False, ("host",) * count, refusals)
-    return (toy, other), {"saved/toy/0": b"machine code"}
+    return (toy, other), {"saved/0": b"machine code", "saved/1": b"weights"}

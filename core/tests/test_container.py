@@ -78,15 +78,16 @@ def test_what_is_read_is_what_was_written(make: Callable[[], Graph], tmp_path: P
 
 
 @every_graph
-def test_records_and_blobs_come_back(make: Callable[[], Graph], tmp_path: Path) -> None:
+def test_records_and_pieces_come_back(make: Callable[[], Graph], tmp_path: Path) -> None:
     graph = make()
-    targets, blobs = records(graph)
-    path = written(tmp_path, graph, targets=targets, blobs=blobs, metadata={"a": "b"}, optimized=True)
+    targets, pieces = records(graph)
+    path = written(tmp_path, graph, targets=targets, pieces=pieces, metadata={"a": "b"}, optimized=True)
     file = ModelFile.open(path)
     fresh = {s for v in graph.outputs for s in v.type.symbols if "?" in s}
     assert fresh or file.targets == targets
     assert [t.backend for t in file.targets] == ["toy", "other"]
-    assert bytes(file.section("saved/toy/0")) == b"machine code"
+    assert bytes(file.section("saved/0")) == b"machine code"
+    assert [bytes(content) for content in file.contents(["saved/1", "saved/0"])] == [b"weights", b"machine code"]
     assert (file.metadata, file.optimized, file.format_version) == ({"a": "b"}, True, 1)
     assert file.producer.startswith("lite-core ")
     file.verify()
@@ -96,8 +97,8 @@ def test_the_same_arguments_give_the_same_bytes_in_any_process(tmp_path: Path) -
     """Sizes nobody knows get other names in each process, and on each reading."""
 
     def content(graph: Graph) -> bytes:
-        targets, blobs = records(graph)
-        return written(tmp_path, graph, targets=targets, blobs=blobs).read_bytes()
+        targets, pieces = records(graph)
+        return written(tmp_path, graph, targets=targets, pieces=pieces).read_bytes()
 
     for make in GRAPHS.values():
         first = content(make())
@@ -107,11 +108,29 @@ def test_the_same_arguments_give_the_same_bytes_in_any_process(tmp_path: Path) -
         assert content(ModelFile.open(tmp_path / "model.lite").graph()) == first
 
 
-def test_a_blob_may_come_in_pieces(tmp_path: Path) -> None:
-    pieces = [b"ab", memoryview(np.arange(3, dtype=np.int32)), b"", b"c"]
-    file = ModelFile.open(written(tmp_path, chain(), blobs={"code": pieces, "none": []}))
-    assert bytes(file.section("code")) == b"ab" + np.arange(3, dtype=np.int32).tobytes() + b"c"
-    assert bytes(file.section("none")) == b""
+def test_pieces_come_back_whole_read_only_and_aligned(tmp_path: Path) -> None:
+    numbers = np.arange(3, dtype=np.int32)
+    pieces = {"code": b"ab", "numbers": memoryview(numbers), "none": b"", "no numbers": memoryview(numbers[:0])}
+    file = ModelFile.open(written(tmp_path, chain(), pieces=pieces))
+    contents = file.contents([*pieces])
+    assert [bytes(content) for content in contents] == [b"ab", numbers.tobytes(), b"", b""]
+    for content in contents:
+        assert content.readonly
+        assert np.frombuffer(content, np.uint8).ctypes.data % 64 == 0
+    del file
+    assert bytes(contents[0]) == b"ab"
+
+
+def test_the_damaged_ones_of_several_sections_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path, chain(), pieces={f"saved/{number}": bytes([number]) * 100 for number in range(5)})
+    content = bytearray(path.read_bytes())
+    for section in (s for s in ModelFile.open(path).sections if s.name in ("saved/1", "saved/4")):
+        content[section.offset] ^= 1
+    path.write_bytes(content)
+    file = ModelFile.open(path)
+    with pytest.raises(ModelFormatError, match=r"2 section\(s\) are damaged.*saved/1, saved/4;"):
+        file.contents([f"saved/{number}" for number in range(5)])
+    assert bytes(file.contents(["saved/0", "saved/2"])[1]) == bytes([2]) * 100
 
 
 @pytest.mark.parametrize("array", [np.arange(6).reshape(2, 3).T, np.arange(8)[::2], np.arange(3, dtype=">i4")])
@@ -289,11 +308,13 @@ def test_a_dimension_nested_too_deep_is_refused(tmp_path: Path) -> None:
 
 
 def test_sections_must_fit_the_records(tmp_path: Path) -> None:
-    targets, blobs = records(chain())
-    with pytest.raises(ModelFormatError, match="the records name sections that 'blobs' lacks: saved/toy/0"):
+    targets, pieces = records(chain())
+    with pytest.raises(ModelFormatError, match="the records name sections that 'pieces' lacks: saved/0, saved/1"):
         write_model(tmp_path / "model.lite", chain(), targets=targets)
-    with pytest.raises(ModelFormatError, match="names in 'blobs' belong to sections of every file: constants/0, graph"):
-        write_model(tmp_path / "model.lite", chain(), blobs={**blobs, "graph": b"", "constants/0": b""})
+    with pytest.raises(
+        ModelFormatError, match="names in 'pieces' belong to sections of every file: constants/0, graph"
+    ):
+        write_model(tmp_path / "model.lite", chain(), pieces={**pieces, "graph": b"", "constants/0": b""})
 
 
 def test_a_file_has_the_rights_that_files_have(tmp_path: Path) -> None:

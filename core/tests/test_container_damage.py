@@ -38,8 +38,8 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     found = {}
     for name, make in GRAPHS.items():
         graph = make()
-        targets, blobs = records(graph)
-        write_model(path, graph, targets=targets, blobs=blobs, metadata={"a": "b"})
+        targets, pieces = records(graph)
+        write_model(path, graph, targets=targets, pieces=pieces, metadata={"a": "b"})
         found[name] = path.read_bytes()
     return found
 
@@ -259,7 +259,11 @@ HOSTILE_TARGETS = {
     "an input that is not there": put(0, "plans", 0, "partitions", 0, "inputs", value=["elsewhere"]),
     "a constant for an input": put(0, "plans", 0, "partitions", 0, "inputs", value=["split_shape"]),
     "an output that is not there": put(0, "plans", 0, "partitions", 0, "outputs", 0, 0, value="elsewhere"),
-    "a section that is not there": put(0, "plans", 0, "partitions", 0, "section", value="elsewhere"),
+    "a section that is not there": put(0, "plans", 0, "partitions", 0, "sections", value=["elsewhere"]),
+    "a text for sections": put(0, "plans", 0, "partitions", 0, "sections", value="saved/0"),
+    "a number for a section": put(0, "plans", 0, "partitions", 0, "sections", 0, value=0),
+    "no thread": put(0, "plans", 0, "threads", value=0),
+    "half a thread": put(0, "plans", 0, "threads", value=0.5),
     "a negative shape": put(0, "plans", 0, "shapes", value={"x": [-1]}),
     "a text for texts": put(0, "plans", 0, "partitions", 0, "inputs", value="abc"),
     "a refusal of three": put(1, "refusals", value=[[["a", "b", "c"]], []]),
@@ -358,7 +362,7 @@ def test_a_file_that_shrinks_before_it_is_looked_at_is_an_error(contents: dict[s
     file = ModelFile.open(path)
     with path.open("r+b") as stream:
         stream.truncate(200)
-    for asked in (file.graph, lambda: file.targets, lambda: file.section("saved/toy/0"), file.verify):
+    for asked in (file.graph, lambda: file.targets, lambda: file.section("saved/0"), file.verify):
         with pytest.raises(ModelFormatError, match="it is cut off: it has 200 bytes"):
             asked()
 
@@ -470,13 +474,13 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     path = tmp_path_factory.mktemp("prepared") / "model.lite"
     shapes = [{"x": (2, 3)}, {"x": (5, 3)}]
     plugins = host_with(request.param())
-    convert(prepared_model(), path, ["toy", "host"], shapes=shapes, allow_fallback=True, plugins=plugins)
+    convert(prepared_model(), path, ["toy", "host"], shapes=shapes, threads=2, allow_fallback=True, plugins=plugins)
 
     def with_plans_for_host(targets: Any) -> Any:
         moved = json.loads(json.dumps(targets[0]).replace('"toy"', '"host"'))
         for plan in moved["plans"]:
             for partition in plan["partitions"]:
-                partition["section"] = ""
+                partition["sections"] = []
         return [targets[0], {**moved, "plugin": targets[1]["plugin"]}]
 
     return request.param, with_json(path.read_bytes(), "targets", with_plans_for_host)
@@ -485,7 +489,7 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def run_prepared(path: Path, backend: type[Toy], content: bytes) -> list[dict[str, Any]]:
     path.write_bytes(content)
     x = np.linspace(-1, 2, 6, dtype=np.float32).reshape(2, 3)
-    return [load(path, name, plugins=host_with(backend())).run(x=x) for name in ("toy", "host")]
+    return [load(path, name, threads=2, plugins=host_with(backend())).run(x=x) for name in ("toy", "host")]
 
 
 def assert_right_or_refused(path: Path, prepared: tuple[type[Toy], bytes], change: Callable[[Any], Any]) -> None:
@@ -517,7 +521,10 @@ MISLEADING_PLANS = {
     "partitions in another order": lambda document: put(*PARTITIONS, value=document[0]["plans"][0]["partitions"][::-1]),
     "a backend nobody has": lambda _: put(*PARTITIONS, 0, "backend", value="nobody"),
     "another backend": lambda _: put(*PARTITIONS, 0, "backend", value="host"),
-    "a section of other content": lambda _: put(*PARTITIONS, 0, "section", value="graph"),
+    "a section of other content": lambda _: put(*PARTITIONS, 0, "sections", value=["graph"]),
+    "more sections": lambda _: put(*PARTITIONS, 0, "sections", value=["saved/0", "saved/0", "graph"]),
+    "no sections": lambda _: put(*PARTITIONS, 0, "sections", value=[]),
+    "other threads": lambda _: put(0, "plans", 0, "threads", value=10**9),
     "no inputs": lambda _: put(*PARTITIONS, 0, "inputs", value=[]),
     "no outputs": lambda _: put(*PARTITIONS, 0, "outputs", value=[]),
     "another shape's": lambda _: put(0, "plans", 0, "shapes", value={"x": [5, 3]}),
@@ -537,12 +544,12 @@ def test_sessions_of_misleading_plans_are_right_or_refused(
 
 
 def test_a_plan_in_an_order_that_cannot_run_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "m.lite"
-    convert(prepared_model(), path, "toy", shapes={"x": (2, 3)}, allow_fallback=True, plugins=host_with(Choosy()))
+    path, plugins = tmp_path / "m.lite", host_with(Choosy())
+    convert(prepared_model(), path, "toy", shapes={"x": (2, 3)}, threads=2, allow_fallback=True, plugins=plugins)
     reverse = lambda document: put(*PARTITIONS, value=document[0]["plans"][0]["partitions"][::-1])(document)  # noqa: E731
     path.write_bytes(with_json(path.read_bytes(), "targets", reverse))
     with pytest.raises(ModelFormatError, match=r"m\.lite': section 'targets' does not fit.*comes before one whose"):
-        load(path, "toy", plugins=host_with(Choosy())).run(x=np.ones((2, 3), np.float32))
+        load(path, "toy", threads=2, plugins=plugins).run(x=np.ones((2, 3), np.float32))
 
 
 # **** memory ****

@@ -31,11 +31,11 @@ def test_golden_files_are_read_as_the_graphs_that_made_them(file: Path) -> None:
     assert plain(found) == plain(graph)
     assert opened.format_version == int(file.parent.name.removeprefix("format_"))
     assert (opened.optimized, dict(opened.metadata)) == (True, {"made by": "make.py"})
-    targets, blobs = records(graph)
+    targets, pieces = records(graph)
     assert [(t.backend, t.plugin, t.devices, t.refusals) for t in opened.targets] == [
         (t.backend, t.plugin, t.devices, t.refusals) for t in targets
     ]
-    assert {name: bytes(opened.section(name)) for name in blobs} == blobs
+    assert {name: bytes(opened.section(name)) for name in pieces} == pieces
 
 
 def test_every_graph_has_a_golden_file_of_the_present_format() -> None:
@@ -125,9 +125,12 @@ def test_the_example_of_the_page_on_the_format_is_read(tmp_path: Path) -> None:
     """The page is for those who write readers of their own: what it shows must be so."""
     page = (Path(__file__).parents[2] / "docs/model-file.md").read_text()
     graph, targets = re.findall(r"```json\n(.*?)```", page, re.DOTALL)[1:3]
-    sections = {"graph": graph.encode(), "constants/0": bytes(64 * 3 * 7 * 7 * 4), "x86/0/part_0": b"code"}
+    saved = {"saved/0": b"code", "saved/1": b"weights"}
+    sections = {"graph": graph.encode(), "constants/0": bytes(64 * 3 * 7 * 7 * 4), **saved}
     path = tmp_path / "m.lite"
     path.write_bytes(assembled({**sections, "targets": targets.encode()}))
     file = ModelFile.open(path)
     assert [node.op for node in file.graph().nodes] == ["Conv", "NonZero"]
-    assert file.targets[0].plans[0].partitions[0].section == "x86/0/part_0"
+    (plan,) = file.targets[0].plans
+    assert plan.threads == 4
+    assert plan.partitions[0].sections == (*saved,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -58,21 +59,25 @@ class Toy:
         if self._fails == "compile":
             raise RuntimeError("the compiler has run out of registers")
         self.compiled.append(part)
-        return ToyRun(part, self._offset, self._fails)
+        return ToyRun(part, options, self._offset, self._fails)
 
-    def restore(self, blob: memoryview, part: Partition, device: Device, options: Options) -> Executable | Stale:
+    def restore(
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+    ) -> Executable | Stale:
         self.restored += 1
         if self._fails == "restore":
             return Stale("the chip has been replaced")
-        assert bytes(blob) == b"state of " + part.name.encode()
-        return ToyRun(part, self._offset, self._fails)
+        if [*map(bytes, pieces)] != [b"state of ", part.name.encode(), b"threads: %d" % options.threads]:
+            return Stale("it is something else")
+        return ToyRun(part, options, self._offset, self._fails)
 
 
 class ToyRun:
     scratch_bytes = 0
 
-    def __init__(self, part: Partition, offset: float, fails: str) -> None:
+    def __init__(self, part: Partition, options: Options, offset: float, fails: str) -> None:
         self._part = part
+        self._options = options
         self._offset = offset
         self._fails = fails
 
@@ -85,20 +90,20 @@ class ToyRun:
     def save(self) -> list[bytes]:
         if self._fails == "save":
             raise RuntimeError("the disk of the chip is full")
-        return [b"state of ", self._part.name.encode()]
+        return [b"state of ", self._part.name.encode(), b"threads: %d" % self._options.threads]
 
 
 class Unsaving(Toy):
     """Compiles, and saves nothing."""
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        executable: Executable = Plain(part, 0.0, "")
+        executable: Executable = Plain(part, options, 0.0, "")
         return executable
 
 
 class Plain(ToyRun):
-    def save(self) -> bytes:  # type: ignore[override]
-        return b""
+    def save(self) -> list[bytes]:
+        return []
 
 
 def network(*sizes: int | str) -> Graph:
@@ -130,19 +135,79 @@ def output(tmp_path: Path) -> Path:
 
 def test_what_a_target_saves_is_in_the_file_and_used(output: Path) -> None:
     toy = Toy()
-    report = convert(network(), output, "toy", plugins=host_with(toy))
+    report = convert(network(), output, "toy", threads=2, plugins=host_with(toy))
     (target,) = report.targets
     assert (target.name, target.nodes, target.plans) == ("toy", {"toy": 4}, ({"x": (2, 3)},))
-    assert target.saved_bytes == len(b"state of toy/0")
+    assert target.threads == (2,)
+    assert target.saved_bytes == len(b"state of toy/0threads: 2")
     assert {check.target for check in report.checks} == {"references", "toy"}
     assert report.agrees
     assert report.size == output.stat().st_size
     assert [p.name for p in output.parent.iterdir()] == ["model.lite"]
     fresh = Toy()
-    session, y = run(output, fresh)
+    session, y = run(output, fresh, threads=2)
     np.testing.assert_array_equal(y, EXPECTED)
     assert (len(fresh.compiled), fresh.restored) == (0, 1)
     assert session.devices == ("toy",)
+
+
+def test_what_several_plans_and_targets_save_is_in_the_file_once(output: Path) -> None:
+    shapes: list[dict[str, Sequence[int]]] = [{"x": (2, 3)}, {"x": (5, 3)}]
+    hosts = host_with(Toy("a"), Toy("b"))
+    report = convert(network("n", 3), output, ["a", "b"], shapes=shapes, threads=[4, 1], plugins=hosts)
+    file = ModelFile.open(output)
+    saved = {s.name: bytes(file.section(s.name)) for s in file.sections if s.name.startswith("saved/")}
+    assert saved == {
+        f"saved/{number}": piece
+        for number, piece in enumerate([b"state of ", b"a/0", b"threads: 1", b"threads: 4", b"b/0"])
+    }
+    for record in file.targets:
+        assert [(dict(plan.shapes), plan.threads) for plan in record.plans] == [
+            ({"x": (2, 3)}, 1),
+            ({"x": (2, 3)}, 4),
+            ({"x": (5, 3)}, 1),
+            ({"x": (5, 3)}, 4),
+        ]
+    assert [target.saved_bytes for target in report.targets] == [len(b"state of a/0threads: 1threads: 4")] * 2
+
+
+def test_a_session_takes_the_plan_for_its_threads_else_the_next_larger_else_the_largest(output: Path) -> None:
+    class Counting(Toy):
+        def restore(
+            self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+        ) -> Executable | Stale:
+            taken.append(bytes(pieces[2]).decode())
+            return ToyRun(part, options, 0.0, "")
+
+    taken: list[str] = []
+    report = convert(network(), output, "toy", threads=[8, 1, 2, 2], plugins=host_with(Counting()))
+    assert report.targets[0].threads == (1, 2, 8)
+    assert [(c.target, c.threads) for c in report.checks] == [("references", None), ("toy", 1), ("toy", 2), ("toy", 8)]
+    taken.clear()
+    for threads in (1, 2, 3, 8, 9):
+        run(output, Counting(), threads=threads)
+    assert taken == [f"threads: {count}" for count in (1, 2, 8, 8, 8)]
+
+
+def test_without_threads_it_is_for_one_and_for_all(output: Path) -> None:
+    report = convert(network(), output, "toy", plugins=host_with(Toy()))
+    assert report.targets[0].threads == tuple(sorted({1, os.cpu_count() or 1}))
+    for threads in (1, None):
+        fresh = Toy()
+        np.testing.assert_array_equal(run(output, fresh, threads=threads)[1], EXPECTED)
+        assert (len(fresh.compiled), fresh.restored) == (0, 1)
+
+
+@pytest.mark.parametrize("saved", [b"state", [1], None, ["state"]])
+def test_a_backend_that_does_not_save_pieces_is_named(output: Path, saved: Any) -> None:
+    class Whole(Toy):
+        def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+            executable: Any = ToyRun(part, options, 0.0, "")
+            executable.save = lambda: saved
+            return executable  # type: ignore[no-any-return]
+
+    with pytest.raises(ConversionError, match=r"its save\(\) gave .*, not a sequence of bytes and memoryviews"):
+        convert(network(), output, "toy", plugins=host_with(Whole()))
 
 
 def test_one_file_for_two_targets(output: Path) -> None:
@@ -167,11 +232,11 @@ def test_without_targets_it_is_what_is_here(output: Path) -> None:
 
 def test_a_plan_for_each_shape(output: Path) -> None:
     shapes: list[dict[str, Sequence[int]]] = [{"x": (2, 3)}, {"x": (5, 3)}, {"x": [2, 3]}]
-    report = convert(network("n", 3), output, "toy", shapes=shapes, plugins=host_with(Toy()))
+    report = convert(network("n", 3), output, "toy", shapes=shapes, threads=2, plugins=host_with(Toy()))
     assert report.targets[0].plans == ({"x": (2, 3)}, {"x": (5, 3)})
     assert len(report.checks) == 4
     fresh = Toy()
-    session, y = run(output, fresh)
+    session, y = run(output, fresh, threads=2)
     np.testing.assert_array_equal(y, EXPECTED)
     session.run(x=np.zeros((5, 3), F32))
     assert (len(fresh.compiled), fresh.restored) == (0, 2)
@@ -219,13 +284,13 @@ def test_a_backend_that_saves_nothing_compiles_when_the_model_loads(output: Path
 
 def test_a_target_without_a_device_that_describes_one_is_compiled_for(output: Path) -> None:
     far = Toy(absent=True, describes=lambda: Device("toy", name="the usual chip"))
-    report = convert(network(), output, "toy", plugins=host_with(far))
-    assert len(far.compiled) == 1
+    report = convert(network(), output, "toy", threads=[1, 2], plugins=host_with(far))
+    assert len(far.compiled) == 2
     assert report.targets[0].absent == "its chip is not here. plug it in"
     assert report.targets[0].plans
     assert {check.target for check in report.checks} == {"references"}
     there = Toy()
-    run(output, there)
+    run(output, there, threads=1)
     assert (len(there.compiled), there.restored) == (0, 1)
 
 
@@ -350,7 +415,8 @@ def test_the_report_says_whether_what_was_prepared_is_used_here(output: Path) ->
     assert {check.target: check.prepared for check in report.checks} == {"references": None, "toy": True}
     assert report.warnings == ()
     shapes: list[dict[str, Sequence[int]]] = [{"x": (2, 3)}, {"x": (5, 3)}]
-    report = convert(network("n", 3), output, "toy", shapes=shapes, plugins=host_with(Toy(fails="restore")))
+    failing = host_with(Toy(fails="restore"))
+    report = convert(network("n", 3), output, "toy", shapes=shapes, threads=2, plugins=failing)
     assert report.agrees
     assert [check.prepared for check in report.checks if check.target == "toy"] == [False, False]
     (warning,) = report.warnings
@@ -358,6 +424,7 @@ def test_the_report_says_whether_what_was_prepared_is_used_here(output: Path) ->
     assert "the chip has been replaced" in warning
     report = convert(network(), output, "toy", prepare=False, plugins=host_with(Toy()))
     assert [check.prepared for check in report.checks] == [None, None]
+    assert report.targets[0].threads == ()
 
 
 @pytest.mark.parametrize("backend", [Toy(offset=0.5), Toy(fails="run")])
@@ -365,7 +432,7 @@ def test_a_file_that_computes_something_else_is_not_written_unless_forced(output
     output.write_text("the old file")
     with pytest.raises(ConversionError, match="force=True") as caught:
         convert(network(), output, "toy", plugins=host_with(backend))
-    assert "toy with x=2x3 (random numbers, seed 0)" in str(caught.value)
+    assert "toy (threads=1) with x=2x3 (random numbers, seed 0)" in str(caught.value)
     assert output.read_text() == "the old file"
     assert [p.name for p in output.parent.iterdir()] == ["model.lite"]
     report = convert(network(), output, "toy", force=True, plugins=host_with(backend))
@@ -427,6 +494,9 @@ def test_a_file_may_hold_nothing_that_backends_save(output: Path) -> None:
         ({"compute": "int8"}, "compute must be one of float32, float16, bfloat16"),
         ({"params": "p"}, "a graph takes no reader options, given: params"),
         ({"limit": -1}, "limit must be a share"),
+        ({"threads": 0}, "threads must be a whole number, at least 1, or several of them, is 0"),
+        ({"threads": [1, 0.5]}, r"threads must be .*is \[1, 0.5\]"),
+        ({"threads": []}, r"threads must be .*is \[\]"),
         ({"targets": []}, "targets must be 'auto' or names"),
         ({"shapes": {"z": (1, 3)}}, "there is no input 'z'"),
         ({"shapes": {"x": (1, 4)}}, "must have shape"),

@@ -75,7 +75,7 @@ class BySize(Given):
     """Copies take a millisecond for each byte."""
 
     def link(self, candidate: Candidate) -> Link:
-        return replace(super().link(candidate), upload=(0.0, MS), download=(0.0, MS))
+        return super().link(candidate)._replace(upload=(0.0, MS), download=(0.0, MS))
 
 
 def candidates(*backends: Toy) -> list[Candidate]:
@@ -260,7 +260,7 @@ def test_a_device_that_refused_a_node_does_not_get_it() -> None:
     graph = chain("Neg", "Erf", "Neg")
     devices = candidates(Toy("gpu"), Toy("cpu", space="host"))
     placement = place(graph, devices, {"Erf1": "cpu"})
-    burnt = replace(placement.assignments[0], refusals=(("cpu", "failed to compile it"),))
+    burnt = placement.assignments[0]._replace(refusals=(("cpu", "failed to compile it"),))
     placement = replace(placement, assignments=(burnt, *placement.assignments[1:]))
     assert devices_of(merge_islands(graph, placement, Given({}, {"gpu": 9.0}))) == ["gpu", "cpu", "cpu"]
 

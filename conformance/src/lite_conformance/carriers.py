@@ -56,18 +56,19 @@ def carrier(subject: Subject) -> Carrier:
     return carriers(subject)[0]
 
 
-def bulk(subject: Subject, seed: int) -> tuple[Graph, list[Array]]:
-    """A graph on tensors large enough for a leak of one to show, with weights of its own for each seed.
+def bulk(subject: Subject, seed: int, layers: int = 1) -> tuple[Graph, list[Array]]:
+    """A graph on tensors large enough for a leak of one to show, with weights of its own for each seed and layer.
 
     The first of a few operators that take any shape and the backend takes in float32; a carrier otherwise.
     """
     random = np.random.default_rng(seed)
-    array, weights = (random.standard_normal((256, 256)).astype(np.float32) for _ in range(2))
+    array, *weights = (random.standard_normal((256, 256)).astype(np.float32) for _ in range(1 + layers))
     for op in ("MatMul", "Add", "Mul", "Relu", "Identity", "Sigmoid", "Softmax", "Neg"):
         builder = GraphBuilder("bulk")
         x = builder.input("x", "float32", array.shape)
-        operands = [x, builder.constant(weights)] if op in ("MatMul", "Add", "Mul") else [x]
-        builder.output(builder.add(op, operands), "y")
+        for constant in weights:
+            x = builder.add(op, [x, builder.constant(constant)] if op in ("MatMul", "Add", "Mul") else [x])
+        builder.output(x, "y")
         graph = builder.build()
         if not subject.refusals(graph.nodes):
             return graph, [array]

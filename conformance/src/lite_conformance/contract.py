@@ -12,9 +12,10 @@ from lite_conformance.case import Case, Context
 from lite_conformance.guards import GuardedStorage, can_guard, download
 from lite_conformance.op_cases import all_tables
 from lite_conformance.outcome import Failure, Outcome, Refused, backend_call
+from lite_conformance.saving import damaged_save, save_and_restore
 from lite_conformance.subject import Compiled, Run, first_difference, require_same, same_bits
 from lite_conformance.tensors import Array, normal
-from lite_core.backend import Executable, Options, Partition, Stale, read_only
+from lite_core.backend import Options, Partition, read_only
 from lite_core.ir import DType, Graph, Node, SymbolicDim, TensorType
 from lite_core.ops.infer import infer_graph
 from lite_core.session import load
@@ -37,8 +38,8 @@ def cases() -> Iterator[Case]:
         _two_of_one_graph,
         _read_only_inputs,
         _options,
-        _save_and_restore,
-        _damaged_save,
+        save_and_restore,
+        damaged_save,
         _session,
     )
     for check in checks:
@@ -257,70 +258,6 @@ def _options(context: Context) -> Outcome:
     for precision in ("float16", "bfloat16"):
         context.subject.compile(graph, Options(precision=precision)).run(inputs)
     return Outcome(examples=len(many) + 3)
-
-
-# **** saving ****
-
-
-def _save_and_restore(context: Context) -> Outcome:
-    """What an executable saves is bytes, and restore() makes one of it that gives the same."""
-    for found in carriers(context.subject):
-        graph, inputs = found.build(0)
-        compiled = context.subject.compile(graph)
-        restored = _restore(context, compiled, _saved(context, compiled))
-        if isinstance(restored, Stale):
-            raise Failure(f"what save() gave a moment ago is stale for restore(): {restored.reason}")
-        again = Compiled(context.subject, compiled.graph, restored)
-        require_same(compiled.run(inputs), again.run(inputs), f"{found.name}: the restored executable")
-    return Outcome(examples=2 * len(carriers(context.subject)))
-
-
-def _damaged_save(context: Context) -> Outcome:
-    """restore() answers Stale to what it did not save: cut short, changed, of another graph, or nothing at all."""
-    first, *others = carriers(context.subject)
-    compiled = context.subject.compile(first.build(0)[0])
-    blob = _saved(context, compiled)
-    flipped = bytearray(blob)
-    if flipped:
-        flipped[len(flipped) // 2] ^= 0xFF
-    damaged = {
-        "cut short": blob[: len(blob) // 2],
-        "empty": b"",
-        "changed": bytes(flipped),
-        "with bytes appended": blob + b"\0",
-        "of something else": b"not what save() gave" * 20,
-    }
-    for other in others[:1]:
-        damaged[f"of {other.name}"] = _saved(context, context.subject.compile(other.build(0)[0]))
-    for how, bytes_ in damaged.items():
-        if bytes_ != blob and not isinstance(_restore(context, compiled, bytes_), Stale):
-            raise Failure(f"restore() took a blob that is {how}; it must answer Stale(reason)")
-    return Outcome(examples=0)
-
-
-def _saved(context: Context, compiled: Compiled) -> bytes:
-    save = getattr(compiled.executable, "save", None)
-    if save is None:
-        raise Refused("saving is optional: the executable has no save()")
-    if not hasattr(context.subject.backend, "restore"):
-        raise Failure("the executable has save(), but the backend no restore()")
-    with backend_call("save()"):
-        saved = save()
-    pieces = [saved] if isinstance(saved, bytes) else saved
-    if not isinstance(pieces, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in pieces):
-        raise Failure(f"save() must give bytes, or a sequence of bytes and memoryviews, gave {type(saved).__name__}")
-    return b"".join(pieces)
-
-
-def _restore(context: Context, compiled: Compiled, blob: bytes) -> Executable | Stale:
-    restore = context.subject.backend.restore  # type: ignore[attr-defined]  # optional in the contract
-    with backend_call("restore(), which must answer Stale(reason),"):
-        answer: Executable | Stale = restore(
-            memoryview(blob), Partition("restored", compiled.graph), context.subject.device, Options()
-        )
-    if isinstance(answer, Stale) and not answer.reason:
-        raise Failure("restore() answered Stale without a reason")
-    return answer
 
 
 # **** a session ****

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -244,8 +244,7 @@ class Buffer:
         self.memory.upload(array, data)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelTime:
+class KernelTime(NamedTuple):
     """How long one kernel of a partition took in one run.
 
     Attributes:
@@ -266,8 +265,7 @@ class KernelTime:
     peak_share: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+class MemoryUse(NamedTuple):
     """What the memory of a compiled partition is used for.
 
     Attributes:
@@ -303,8 +301,9 @@ class Executable(Protocol):
     # def run_profiled(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None)
     #     -> Sequence[KernelTime]: (optional) as run(), and says how long each kernel took, in the order they ran
     # def memory_use(self) -> MemoryUse: (optional) for `lite inspect --memory`
-    # def save(self) -> bytes | Sequence[bytes | memoryview]: (optional) what restore() takes, whole or in pieces that
-    #     are written one after another
+    # def save(self) -> Sequence[bytes | memoryview]: (optional) what restore() takes, in pieces; none where there is
+    #     nothing to save. A piece that several partitions, shapes or targets save is stored once, so what programs
+    #     share, such as each packed weight, is a piece of its own
     # def constants_read(self) -> Collection[str]: (optional) of a restored one, names of the constants of the
     #     partition's graph that runs still read; their checksums are verified, the others' are not. All when omitted
 
@@ -333,11 +332,13 @@ class Backend(Protocol):
     # def compatibility(self, device: Device, options: Options) -> str: (optional) what must be the same for saved
     #     state to be used: driver, instruction set, version of the code; a model file records it and compares it
     #     before restore()
-    # def restore(self, blob: memoryview, part: Partition, device: Device, options: Options)
-    #     -> Executable | Stale: (optional) as compile(), from what Executable.save() gave. The blob is read-only,
-    #     begins at a multiple of 64 and is usually mapped from the model file: what refers to it keeps it mapped. The
-    #     types of the partition's inputs and outputs are those of the signature; those between may still have symbolic
-    #     dimensions
+    # def restore(self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options)
+    #     -> Executable | Stale: (optional) as compile(), from what Executable.save() gave. Lite has compared their
+    #     checksums: the pieces are whole, unchanged and in their order. Each is read-only, begins at a multiple of 64
+    #     in memory, is usually mapped from the model file, and stays valid as long as anything refers to it. Stale is
+    #     the answer to pieces that were not saved for this partition: missing, cut short, another's, in another order.
+    #     The types of the partition's inputs and outputs are those of the signature; those between may still have
+    #     symbolic dimensions
     # def report(self) -> Sequence[str]: (optional) lines for `lite doctor`: what it looked for, where, what it chose
 
 

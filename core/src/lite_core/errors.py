@@ -7,7 +7,7 @@ expected and what was found, and ends with what the reader can do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = [
     "BackendUnavailableError",
@@ -32,8 +32,7 @@ class ModelFormatError(LiteError):
     """A model file is foreign, truncated, damaged, or not an inference model."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorProblem:
+class OperatorProblem(NamedTuple):
     """An operator of a model that cannot be lowered or executed.
 
     Attributes:

@@ -97,9 +97,10 @@ class Prepared:
         choice = tuple(numbers[device] for device in self._record.devices)
         return Placement(self._candidates, choice, assignments, bodies=bodies)
 
-    def plan_record(self, shapes: Mapping[str, tuple[int, ...]]) -> PlanRecord | None:
-        """The record of the plan for input shapes, if there is one."""
-        return next((r for r in self._record.plans if dict(r.shapes) == dict(shapes)), None)
+    def plan_record(self, shapes: Mapping[str, tuple[int, ...]], threads: int) -> PlanRecord | None:
+        """The plan for input shapes, if there is one: that for as many threads, else the next more, else the most."""
+        fitting = [record for record in self._record.plans if dict(record.shapes) == dict(shapes)]
+        return min(fitting, key=lambda r: (r.threads < threads, abs(r.threads - threads)), default=None)
 
     def restore(
         self,
@@ -141,7 +142,7 @@ class Prepared:
                 continue
             restored = self._restore_partition(part, placed, options)
             if isinstance(restored, Stale):
-                if part.section:
+                if part.sections:
                     log.append(f"{placed.candidate.device.label}: {part.name} is compiled anew: {restored.reason}")
                 if not inferred:
                     self._file.verify_constants(graph.every_constant())
@@ -156,13 +157,13 @@ class Prepared:
     def _restore_partition(
         self, record: PartitionRecord, placed: PlacedPartition, options: Options
     ) -> CompiledPartition | Stale:
-        if not record.section:
+        if not record.sections:
             return Stale("the file has nothing prepared for it")
         own = placed.partition.graph
         names = [v.name for v in own.inputs], [v.name for v in own.outputs]
         if names != ([*record.inputs], [name for name, _ in record.outputs]):
             return Stale("it was prepared with other inputs or outputs")
-        return restore_partition(placed, self._file.section(record.section), record.compatibility, options)
+        return restore_partition(placed, self._file.contents(record.sections), record.compatibility, options)
 
     def _set_types(self, record: PlanRecord, graph: Graph) -> None:
         """Give what passes between partitions the types that it has with the shapes of the record."""

@@ -10,10 +10,9 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -395,7 +394,7 @@ class Session:
         """The plan that the model's file has for these shapes."""
         if self._from_file is None:
             return None
-        record = self._from_file.plan_record(dict(zip(self.inputs, signature)))
+        record = self._from_file.plan_record(dict(zip(self.inputs, signature)), self._options.threads)
         if record is None:
             return None
         graph = self.graph.copy()
@@ -424,8 +423,7 @@ class Session:
             raise InputError(f"the model does not accept the input shapes {listed}: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class PlanStatistics:
+class PlanStatistics(NamedTuple):
     """How a session's plans were used.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "DEVICE",
     "GRAPHS",
     "Sketch",
+    "aligned",
     "assert_same",
     "buffers",
     "compiled",
@@ -43,24 +45,28 @@ def compiled(machine: Machine, graph: Graph, **options: Any) -> CpuExecutable:
     return executable
 
 
-def saved(executable: CpuExecutable) -> memoryview:
-    """What it saves, where a model file would have it: at a multiple of 64 bytes."""
-    content = b"".join(executable.save())
-    memory = aligned_empty((len(content),), np.uint8)
-    memory[:] = np.frombuffer(content, np.uint8)
-    return memory.data
+def saved(executable: CpuExecutable) -> list[memoryview]:
+    """The pieces that it saves, as a model file gives them back."""
+    return [aligned(piece) for piece in executable.save()]
 
 
-def restored(machine: Machine, blob: memoryview | bytes, graph: Graph, **options: Any) -> CpuExecutable:
+def aligned(piece: bytes | memoryview) -> memoryview:
+    """A read-only copy that begins at a multiple of 64."""
+    memory = aligned_empty((len(piece),), np.uint8)
+    memory[:] = bytearray(piece)
+    return memory.data.toreadonly()
+
+
+def restored(machine: Machine, pieces: Sequence[memoryview], graph: Graph, **options: Any) -> CpuExecutable:
     """An executable from a backend that has neither kernels nor weights."""
-    answer = LevelBackend(machine).restore(blob, Partition("part", graph), DEVICE, Options(**options))
+    answer = LevelBackend(machine).restore(pieces, Partition("part", graph), DEVICE, Options(**options))
     assert isinstance(answer, CpuExecutable), answer
     return answer
 
 
-def refusal(machine: Machine, blob: memoryview | bytes, graph: Graph, **options: Any) -> str:
+def refusal(machine: Machine, pieces: Sequence[memoryview], graph: Graph, **options: Any) -> str:
     """Why restoring was refused."""
-    answer = LevelBackend(machine).restore(blob, Partition("part", graph), DEVICE, Options(**options))
+    answer = LevelBackend(machine).restore(pieces, Partition("part", graph), DEVICE, Options(**options))
     assert isinstance(answer, Stale)
     return answer.reason
 

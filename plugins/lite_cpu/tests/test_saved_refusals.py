@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from agreement import normal
 from levels import LevelBackend, backend_for, runnable_machines
-from saving import DEVICE, compiled, refusal, restored, saved, transformer, views
+from saving import DEVICE, Sketch, aligned, compiled, refusal, restored, saved, transformer, views
 
 from lite_core import GraphBuilder
 from lite_core.backend import Options, Partition, Stale
@@ -32,9 +32,9 @@ def test_a_program_is_restored_for_the_partition_that_it_was_saved_for() -> None
         b.output(b.add(op, [b.input("x", "float32", shape)]))
         return b.build()
 
-    blob = saved(compiled(machine, graph("Exp", 5, 7)))
-    assert "of another partition: other nodes" in refusal(machine, blob, graph("Sqrt", 5, 7))
-    assert "of another partition: other inputs, outputs" in refusal(machine, blob, graph("Exp", 7, 5))
+    pieces = saved(compiled(machine, graph("Exp", 5, 7)))
+    assert "of another partition: other nodes" in refusal(machine, pieces, graph("Sqrt", 5, 7))
+    assert "of another partition: other inputs, outputs" in refusal(machine, pieces, graph("Exp", 7, 5))
 
 
 def test_constants_must_be_there_and_of_the_same_size() -> None:
@@ -45,37 +45,35 @@ def test_constants_must_be_there_and_of_the_same_size() -> None:
         b.output(b.add("Gather", [b.constant(normal(rows, 8), name), b.input("i", "int64", [3])], name="g"), "y")
         return b.build()
 
-    blob = saved(compiled(machine, graph(9, "table")))
-    restored(machine, blob, graph(9, "table"))
-    assert "'table'" in refusal(machine, blob, graph(4, "table"))
-    assert refusal(machine, blob, graph(9, "other"))
+    pieces = saved(compiled(machine, graph(9, "table")))
+    restored(machine, pieces, graph(9, "table"))
+    assert "'table'" in refusal(machine, pieces, graph(4, "table"))
+    assert refusal(machine, pieces, graph(9, "other"))
 
 
 def test_another_machine_or_other_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, example = runnable_machines()[-1], transformer()
-    blob = saved(compiled(machine, example.graph))
+    pieces = saved(compiled(machine, example.graph))
     other = LevelBackend(runnable_machines()[0])
     if runnable_machines()[0] != machine:
-        assert isinstance(other.restore(blob, Partition("part", example.graph), DEVICE, Options()), Stale)
+        assert isinstance(other.restore(pieces, Partition("part", example.graph), DEVICE, Options()), Stale)
     before = other.compatibility(DEVICE, Options())
     monkeypatch.setattr("lite_cpu.library.sources_version", lambda: "edited")
     assert before != other.compatibility(DEVICE, Options())
-    assert "edited" in refusal(machine, blob, example.graph)
+    assert "edited" in refusal(machine, pieces, example.graph)
 
 
-def with_description(blob: memoryview, change: Callable[[dict[str, Any]], None]) -> bytes:
-    """The blob with another description and the right checksum."""
-    content = blob.tobytes()
-    start, _, _, size = struct.unpack_from("<4Q", content, 12)
+def with_description(pieces: list[memoryview], change: Callable[[dict[str, Any]], None]) -> list[memoryview]:
+    """The pieces with another description in the program, and the right checksum."""
+    program, *arrays = pieces
+    content = program.tobytes()
+    size = struct.unpack_from("<Q", content, 20)[0]
     description = json.loads(content[64 : 64 + size])
     change(description)
     text = json.dumps(description, separators=(",", ":")).encode()
-    body = content[64 + -(-size // 64) * 64 : start]
-    head = text.ljust(-(-len(text) // 64) * 64, b"\0") + body
-    sums = struct.unpack_from("<Q", content, 20)[0]
-    total = 64 + len(head) + len(content) - start
-    fields = struct.pack("<4Q", 64 + len(head), sums, total, len(text)).ljust(52, b"\0") + head
-    return content[:8] + struct.pack("<I", zlib.crc32(fields)) + fields + content[start:]
+    head = text.ljust(-(-len(text) // 64) * 64, b"\0") + content[64 + -(-size // 64) * 64 :]
+    fields = struct.pack("<2Q", 64 + len(head), len(text)).ljust(52, b"\0") + head
+    return [aligned(content[:8] + struct.pack("<I", zlib.crc32(fields)) + fields), *arrays]
 
 
 #: Fields of the description, and what is put there.
@@ -97,9 +95,9 @@ _FIELDS: dict[str, tuple[Any, ...]] = {
 
 #: The same of constants.
 _CONSTANT_FIELDS: dict[str, tuple[Any, ...]] = {
-    "at": (-64, 10**9, 0.5, None),
     "bytes": (-1, 10**9, "x", None),
     "dtype": ("text", 3, None),
+    "fingerprint": (0, "x", None),
     "graph": ("missing", 5, None),
     "offset": (-1, 10**6, "x", None),
     "shape": ([10**9], [-1], [2**63], [0.5], "x", None),
@@ -110,8 +108,8 @@ _CONSTANT_FIELDS: dict[str, tuple[Any, ...]] = {
 def test_content_that_contradicts_itself_is_refused(field: str) -> None:
     """Even with the right checksum: nothing points outside of its memory, and nothing raises."""
     machine, example = runnable_machines()[-1], transformer()
-    blob = saved(compiled(machine, example.graph))
-    restored(machine, with_description(blob, lambda _: None), example.graph)
+    pieces = saved(compiled(machine, example.graph))
+    restored(machine, with_description(pieces, lambda _: None), example.graph)
 
     def put(value: Any, description: dict[str, Any]) -> None:
         entries = [description] if field in _FIELDS else description["constants"]
@@ -120,7 +118,7 @@ def test_content_that_contradicts_itself_is_refused(field: str) -> None:
                 entry[field] = value
 
     for value in (*_FIELDS.get(field, ()), *_CONSTANT_FIELDS.get(field, ())):
-        assert refusal(machine, with_description(blob, partial(put, value)), example.graph)
+        assert refusal(machine, with_description(pieces, partial(put, value)), example.graph)
 
 
 @pytest.mark.parametrize("word", StepWord)
@@ -145,21 +143,47 @@ def test_tables_that_contradict_themselves_are_refused(word: StepWord) -> None:
             tables._replace(steps=steps, pointers=pointers).check(1, extents)
 
 
-def test_every_flipped_byte_is_noticed() -> None:
+def test_every_flipped_byte_of_a_program_is_noticed() -> None:
     machine, example = runnable_machines()[-1], views()
     backend, part = backend_for(machine), Partition("part", example.graph)
-    content = b"".join(compiled(machine, example.graph).save())
+    program, *arrays = saved(compiled(machine, example.graph))
+    content = program.tobytes()
     # All of the header, and a sample of the rest.
     places = [*range(64), *np.random.default_rng(0).integers(64, len(content), 200).tolist()]
     for place in places:
         flipped = bytearray(content)
         flipped[place] ^= 1 << place % 8
-        assert isinstance(backend.restore(bytes(flipped), part, DEVICE, Options()), Stale), place
+        pieces = [memoryview(flipped), *arrays]
+        assert isinstance(backend.restore(pieces, part, DEVICE, Options()), Stale), place
 
 
 @pytest.mark.parametrize("size", [0, 1, 12, 63, 64, 65, 1000, -64, -1])
-def test_what_is_cut_short_is_noticed(size: int) -> None:
+def test_a_program_that_is_cut_short_is_noticed(size: int) -> None:
     machine, example = runnable_machines()[-1], views()
-    content = b"".join(compiled(machine, example.graph).save())
-    assert refusal(machine, content[:size], example.graph)
-    assert refusal(machine, content + b"\0", example.graph)
+    program, *arrays = saved(compiled(machine, example.graph))
+    assert refusal(machine, [program[:size], *arrays], example.graph)
+    assert refusal(machine, [aligned(program.tobytes() + b"\0"), *arrays], example.graph)
+
+
+def test_arrays_that_are_not_those_that_were_saved_are_noticed() -> None:
+    """Missing, too many, of another size, mixed up, in memory where vectors cannot be loaded."""
+    g = Sketch()
+    y = g.add("MatMul", g.input(5, 24), g.constant(24, 24))
+    example = g.done(g.add("MatMul", y, g.b.constant(np.eye(24, dtype=np.float32))))
+    machine = runnable_machines()[-1]
+    pieces = saved(compiled(machine, example.graph))
+    program, *arrays = pieces
+    restored(machine, pieces, example.graph)
+    assert refusal(machine, [], example.graph) == "nothing is saved"
+    assert "0 saved arrays, expected" in refusal(machine, [program], example.graph)
+    assert refusal(machine, arrays, example.graph)
+    assert refusal(machine, pieces[:-1], example.graph)
+    assert refusal(machine, [*pieces, pieces[-1]], example.graph)
+    for number, array in enumerate(arrays):
+        before, after = pieces[: number + 1], arrays[number + 1 :]
+        for wrong in (array[:-1], array[:0], aligned(array.tobytes() + b"\0")):
+            assert "which is no" in refusal(machine, [*before, wrong, *after], example.graph)
+        moved = aligned(b"\0" * 4 + array.tobytes())[4:]
+        assert "multiple of 64" in refusal(machine, [*before, moved, *after], example.graph)
+    first, *between, second = arrays
+    assert "not the one that belongs there" in refusal(machine, [program, second, *between, first], example.graph)

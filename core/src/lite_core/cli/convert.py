@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from lite_core.cli import print_json
-from lite_core.cli.common import check_writable, console, json_option, model_argument, table, threads_option
+from lite_core.cli.common import check_writable, console, json_option, model_argument, table
 from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
 from lite_core.conversion import PRECISIONS, Check, ConversionReport, TargetReport, convert
 from lite_core.formats import read_model
@@ -76,7 +76,13 @@ _MOST_WEIGHTS = 8
 @click.option("--exact", is_flag=True, help="Forbid algorithms that trade accuracy for speed.")
 @click.option("--params", type=click.Path(), help="The model's file of parameters, where it lies elsewhere.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
-@threads_option
+@click.option(
+    "--threads",
+    "-t",
+    callback=lambda context, option, text: None if text is None else split_threads(text),
+    metavar="COUNT,...",
+    help="Numbers of CPU threads to prepare plans for: 1,4.  [default: 1 and all]",
+)
 @json_option
 def command(
     model: str,
@@ -129,6 +135,14 @@ def split_targets(text: str, option: str = "--targets") -> list[str]:
     return names
 
 
+def split_threads(text: str) -> list[int]:
+    """Numbers from 1, separated by commas."""
+    counts = text.split(",")
+    if not all(count.strip().isdecimal() and int(count) for count in counts):
+        raise click.BadParameter(f"numbers of threads read like 1,4, not like {text!r}")
+    return [int(count) for count in counts]
+
+
 def parse_signatures(types: Mapping[str, TensorType], texts: Sequence[str]) -> list[dict[str, tuple[int, ...]]]:
     """The shapes of each plan: the first of every input together, then the second, and so on.
 
@@ -172,14 +186,17 @@ def print_report(report: ConversionReport) -> None:
     console.print()
     table(("operator", "read", "written"), [row for row in changed if row[1] != row[2]])
     console.print(f"passes: {', '.join(report.passes) or 'none changed anything'}\n", markup=False)
-    table(("target", "nodes", "plans", "saved", "verified"), [_target_row(t, report.checks) for t in report.targets])
+    heads = ("target", "nodes", "plans", "threads", "saved", "verified")
+    table(heads, [_target_row(target, report.checks) for target in report.targets])
     _print_refusals(report.targets)
     _print_accuracy(report)
     if report.checks:
         console.print()
-        rows = [(c.target, _shapes(c.shapes), c.data, _outcome(c), _used(c)) for c in report.checks]
+        rows = [
+            (c.target, str(c.threads or "-"), _shapes(c.shapes), c.data, _outcome(c), _used(c)) for c in report.checks
+        ]
         difference = "largest difference, of an output's range"
-        table(("run on", "input shapes", "inputs", difference, "prepared state used"), rows)
+        table(("run on", "threads", "input shapes", "inputs", difference, "prepared state used"), rows)
     console.print()
     for warning in report.warnings:
         console.print(f"warning: {warning}", markup=False)
@@ -191,9 +208,10 @@ def print_report(report: ConversionReport) -> None:
 def _target_row(target: TargetReport, checks: Sequence[Check]) -> tuple[str, ...]:
     nodes = ", ".join(f"{count} on {name}" for name, count in target.nodes.items()) or "not asked"
     plans = "; ".join(map(_shapes, target.plans)) or "none"
+    threads = ", ".join(map(str, target.threads)) or "-"
     own = [check.agrees for check in checks if check.target == target.name]
     verified = ("yes" if all(own) else "DISAGREES") if own else "no device here" if target.absent else "no"
-    return f"{target.name} ({target.plugin})", nodes, plans, _bytes(target.saved_bytes), verified
+    return f"{target.name} ({target.plugin})", nodes, plans, threads, _bytes(target.saved_bytes), verified
 
 
 def _print_refusals(targets: Sequence[TargetReport]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from lite_core.cli import print_json
@@ -14,6 +16,9 @@ from lite_core.cli.common import (
     table,
     threads_option,
 )
+from lite_core.cli.model_file import file_report, print_file_report, print_targets
+from lite_core.container import LITE_FORMAT, ModelFile
+from lite_core.errors import ModelFormatError
 from lite_core.formats import read_model
 from lite_core.ir import Graph, format_graph, graph_to_dict
 
@@ -24,6 +29,7 @@ from lite_core.ir import Graph, format_graph, graph_to_dict
 @click.option("--weights", is_flag=True, help="List the constants (weights), the largest first.")
 @click.option("--optimized", is_flag=True, help="Show the graph as it is run, after the optimization passes.")
 @click.option("--origins", is_flag=True, help="Show which operator of the file each node comes from.")
+@click.option("--sections", is_flag=True, help="Show what a .lite file holds, and whether it is whole.")
 @click.option("--memory", is_flag=True, help="Show the memory that running takes, and how well it is planned.")
 @click.option(
     "--shape",
@@ -42,6 +48,7 @@ def command(
     weights: bool,
     optimized: bool,
     origins: bool,
+    sections: bool,
     memory: bool,
     shapes: tuple[str, ...],
     backend: str,
@@ -52,13 +59,17 @@ def command(
 
     With --memory: what running it takes, on --backend with --threads.
     """
+    if (memory or sections) and (only_ops or weights or optimized or origins or (memory and sections)):
+        option = "--memory" if memory else "--sections"
+        raise click.UsageError(f"{option} shows no graph: leave out the options that do")
     if memory:
-        if only_ops or weights or optimized or origins:
-            raise click.UsageError("--memory shows no graph: leave out --ops, --weights, --optimized and --origins")
         _show_memory(model, shapes, backend, threads, as_json)
         return
     if shapes or threads or backend != "auto":
         raise click.UsageError("--shape, --backend and --threads say how a model is run: add --memory")
+    if sections:
+        _show_sections(model, as_json)
+        return
     graph = read_model(model)
     if optimized:
         from lite_core.passes import optimize
@@ -68,6 +79,9 @@ def command(
         print_json({**graph_to_dict(graph), "op_counts": graph.op_counts(), "parameters": _parameters(graph)})
         return
     _print_summary(graph)
+    if LITE_FORMAT.sniff(Path(model)):
+        print_targets(ModelFile.open(model))
+        console.print()
     if only_ops:
         table(("operator", "count"), graph.op_counts().items())
     elif weights:
@@ -95,6 +109,22 @@ def _show_memory(model: str, shapes: tuple[str, ...], backend: str, threads: int
         return
     console.print(f"{model}: {', '.join(map(repr, plan.graph.inputs))}\n", markup=False)
     print_memory_report(report)
+
+
+def _show_sections(model: str, as_json: bool) -> None:
+    if not LITE_FORMAT.sniff(Path(model)):
+        raise click.UsageError(f"--sections is for .lite files; {model!r} is none, `lite convert` makes one of it")
+    report = file_report(ModelFile.open(model))
+    if as_json:
+        print_json(report)
+    else:
+        print_file_report(report)
+    damaged = [section["name"] for section in report["sections"] if not section["whole"]]
+    if damaged:
+        raise ModelFormatError(
+            f"{model}: {len(damaged)} section(s) are damaged: {', '.join(damaged)}; copy the file again, or convert "
+            "the model again"
+        )
 
 
 def _parameters(graph: Graph) -> int:

@@ -2,10 +2,10 @@
 
 ::
 
-    write_model("model.lite", graph, optimized=True, targets=targets, blobs={"x86/0": executable.save()})
+    write_model("model.lite", graph, optimized=True, targets=targets, pieces={"saved/0": code, "saved/1": weights})
     file = ModelFile.open("model.lite")     # maps it; checks header, size and table
     graph = file.graph()                    # constants are read-only views of the mapping
-    state = file.section("x86/0")           # checksum verified when first asked for
+    code = file.section("saved/0")          # checksum verified when first asked for
 
 :mod:`lite_core.container.layout` describes the bytes, :mod:`lite_core.container.graph_codec` the graph in them.
 """

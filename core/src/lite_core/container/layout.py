@@ -20,7 +20,7 @@ Sections follow, each at a multiple of 64, then the table, which is JSON::
 Checksums are CRC-32 as in zlib; a section has one for each 4 MiB, so that threads can share it out. The sections of
 every file are ``graph`` (JSON, see :mod:`lite_core.container.graph_codec`), ``constants/0``, ``constants/1``, ... (the
 elements of one array each, row by row) and ``targets`` (JSON, see :mod:`lite_core.container.targets_codec`); what
-backends saved is in others.
+backends saved is in others: ``saved/0``, ``saved/1``, ...
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from lite_core import __version__
 from lite_core.container.records import Section
@@ -39,11 +38,11 @@ from lite_core.errors import ModelFormatError
 
 __all__ = [
     "ALIGNMENT",
+    "BLOCK",
     "FORMAT_VERSION",
     "HEADER_SIZE",
     "MAGIC",
     "OPSET",
-    "PIECE",
     "Header",
     "Table",
     "constant_section",
@@ -59,7 +58,7 @@ MAGIC = b"\x89LITE\r\n\x1a"
 #: Sections begin at multiples of this, so that vectors of any machine can be loaded from a mapped file.
 ALIGNMENT = 64
 #: So many bytes of a section have a checksum of their own.
-PIECE = 4 << 20
+BLOCK = 4 << 20
 
 _HEADER = struct.Struct("<8sIIQQQ84s")
 _CHECKSUM = struct.Struct("<I")
@@ -94,8 +93,7 @@ def constant_section(number: int) -> str:
     return f"constants/{number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """The first 128 bytes of a file."""
 
     version: int
@@ -148,8 +146,7 @@ class Header:
             raise ModelFormatError("its table lies outside the file; it was not written by Lite: convert it again")
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """What a file holds, by name of the section, and what it says about itself."""
 
     sections: Mapping[str, Section]
@@ -194,9 +191,9 @@ def _sections(rows: Any, header: Header) -> dict[str, Section]:
             raise ValueError(f"a section's name must be a text and unique, is {name!r}")
         if not all(type(n) is int and n >= 0 for n in (offset, size, *checksums)) or offset % ALIGNMENT:
             raise ValueError(f"section {name!r}: offset (a multiple of {ALIGNMENT}), size are {offset}, {size}")
-        if len(checksums) != -(-size // PIECE):
+        if len(checksums) != -(-size // BLOCK):
             raise ValueError(
-                f"section {name!r} has {len(checksums)} checksums, there must be one for each {PIECE} bytes"
+                f"section {name!r} has {len(checksums)} checksums, there must be one for each {BLOCK} bytes"
             )
         sections[name] = Section(name, offset, size, tuple(checksums))
     end = HEADER_SIZE

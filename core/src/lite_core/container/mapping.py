@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import RawIOBase
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from lite_core.container.layout import HEADER_SIZE, PIECE, Header, Table, constant_section
+from lite_core.container.layout import BLOCK, HEADER_SIZE, Header, Table, constant_section
 from lite_core.container.records import Section
 from lite_core.errors import ModelFormatError
 from lite_core.ir import TensorType, product
@@ -23,7 +23,7 @@ from lite_core.ir import TensorType, product
 __all__ = ["MappedFile", "map_file"]
 
 Array = np.ndarray[Any, Any]
-_Piece = tuple[str, int, int, int]  # of a section of this name: offset in the file, size, checksum
+_Block = tuple[str, int, int, int]  # of a section of this name: offset in the file, size, checksum
 # More find no more memory bandwidth, or take the processors from others.
 _MOST_THREADS = 4
 
@@ -57,13 +57,13 @@ class MappedFile(mmap.mmap):
     def _view(self, offset: int, size: int) -> memoryview:
         return memoryview(self)[offset : offset + size]
 
-    def section(self, name: str) -> memoryview:
-        """The bytes of a section, verified when it is first asked for. Raises ModelFormatError."""
-        if name not in self.table.sections:
-            raise ModelFormatError(f"it has no section {name!r} (it has: {', '.join(self.table.sections)})")
-        self.verify([name])
-        section = self.table.sections[name]
-        return self._view(section.offset, section.size)
+    def contents(self, names: Sequence[str]) -> list[memoryview]:
+        """The bytes of sections, each verified when it is first asked for. Raises ModelFormatError."""
+        for name in names:
+            if name not in self.table.sections:
+                raise ModelFormatError(f"it has no section {name!r} (it has: {', '.join(self.table.sections)})")
+        self.verify(names)
+        return [self._view(section.offset, section.size) for section in map(self.table.sections.__getitem__, names)]
 
     def constant(self, number: int, type: TensorType) -> Array:
         """The array in a section, not verified. Raises ValueError where the section is not of this type."""
@@ -86,12 +86,12 @@ class MappedFile(mmap.mmap):
         # that shrinks before it is looked at is caught here; one that is replaced by rename stays whole.
         self.header.check_size(self.size())
         pending = [self.table.sections[name] for name in names if name not in self._verified]
-        pieces = [piece for section in pending for piece in _pieces(section)]
+        blocks = [block for section in pending for block in _blocks(section)]
         damaged: set[str] = set()
-        work = iter(pieces)
+        work = iter(blocks)
         helpers = [
             threading.Thread(target=self._verify, args=(work, damaged), name="lite-verify", daemon=True)
-            for _ in range(min(os.cpu_count() or 1, _MOST_THREADS, 1 + sum(s.size for s in pending) // PIECE) - 1)
+            for _ in range(min(os.cpu_count() or 1, _MOST_THREADS, 1 + sum(s.size for s in pending) // BLOCK) - 1)
         ]
         for helper in helpers:
             helper.start()
@@ -105,16 +105,16 @@ class MappedFile(mmap.mmap):
                 "copy the file again, or convert the model again"
             )
 
-    def _verify(self, work: Iterator[_Piece], damaged: set[str]) -> None:
-        for name, offset, size, checksum in work:  # threads take from one list's iterator: each piece goes to one
+    def _verify(self, work: Iterator[_Block], damaged: set[str]) -> None:
+        for name, offset, size, checksum in work:  # threads take from one list's iterator: each block goes to one
             if zlib.crc32(self._view(offset, size)) != checksum:
                 damaged.add(name)
 
 
-def _pieces(section: Section) -> Iterator[_Piece]:
+def _blocks(section: Section) -> Iterator[_Block]:
     for number, checksum in enumerate(section.checksums):
-        start = number * PIECE
-        yield section.name, section.offset + start, min(PIECE, section.size - start), checksum
+        start = number * BLOCK
+        yield section.name, section.offset + start, min(BLOCK, section.size - start), checksum
 
 
 _mapped: WeakValueDictionary[tuple[int, ...], MappedFile] = WeakValueDictionary()

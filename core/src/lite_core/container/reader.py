@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -90,8 +90,16 @@ class ModelFile:
         Raises:
             ModelFormatError: there is no such section, or it is damaged (verified when first asked for).
         """
+        return self.contents([name])[0]
+
+    def contents(self, names: Sequence[str]) -> list[memoryview]:
+        """The bytes of several sections, as :meth:`section`; threads share the work of verifying them.
+
+        Raises:
+            ModelFormatError: there is no such section, or some are damaged: all are named.
+        """
         with _errors_about(self.path):
-            return self._mapped.section(name)
+            return self._mapped.contents(names)
 
     def graph(self, *, verify: bool = True) -> Graph:
         """The graph, a new one each time; its constants are the same read-only arrays each time.

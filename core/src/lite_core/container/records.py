@@ -38,7 +38,8 @@ class PartitionRecord:
         inputs: names of the values that it takes.
         outputs: names and types of the values that it gives.
         compatibility: what the backend compares before it uses the saved state, empty where it said nothing.
-        section: name of the section with the saved state, empty where the backend saved nothing.
+        sections: names of the sections with the pieces of the saved state, in their order; none where the backend saved
+            nothing. What several partitions saved alike is in one section.
     """
 
     name: str
@@ -47,14 +48,15 @@ class PartitionRecord:
     inputs: tuple[str, ...]
     outputs: tuple[tuple[str, TensorType], ...]
     compatibility: str = ""
-    section: str = ""
+    sections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """The partitions for one set of input shapes, in the order in which they run."""
+    """The partitions for one set of input shapes and one number of threads, in the order in which they run."""
 
     shapes: Mapping[str, tuple[int, ...]]
+    threads: int
     partitions: tuple[PartitionRecord, ...]
 
 
@@ -70,7 +72,7 @@ class TargetRecord:
         devices: for each node of the graph the name of the backend that runs it; all empty where the target had no
             device to ask, so that nodes are placed when the model is loaded.
         refusals: for each node who refused it: pairs of backend and reason.
-        plans: one for each set of input shapes that was prepared.
+        plans: one for each set of input shapes and each number of threads that was prepared.
     """
 
     backend: str

@@ -60,6 +60,8 @@ def decode_targets(
         if not len(target.devices) == len(target.refusals) == count:
             raise ValueError(f"target {target.backend!r} knows of {len(target.devices)} nodes, the graph has {count}")
         for plan in target.plans:
+            if not plan.threads:
+                raise ValueError(f"the plan for {dict(plan.shapes)} is for no thread")
             if sorted(number for p in plan.partitions for number in p.nodes) != [*range(count)]:
                 raise ValueError(f"the plan for {dict(plan.shapes)} does not run every node of the graph once")
             for partition in plan.partitions:
@@ -73,8 +75,9 @@ def _check_partition(partition: PartitionRecord, values: Collection[str], sectio
     unknown = {*partition.inputs, *(name for name, _ in partition.outputs)}.difference(values)
     if unknown:
         raise ValueError(f"partition {partition.name!r} names values that the graph has not: {sorted(unknown)}")
-    if partition.section and partition.section not in sections:
-        raise ValueError(f"partition {partition.name!r} names section {partition.section!r}, which is not there")
+    missing = [name for name in partition.sections if name not in sections]
+    if missing:
+        raise ValueError(f"partition {partition.name!r} names sections that are not there: {missing}")
 
 
 _hints_of = cache(get_type_hints)
@@ -93,6 +96,8 @@ def _decode(wanted: Any, data: Any, names: Mapping[str, str]) -> Any:
     if kind is Mapping:
         return {key: _decode(items[1], item, names) for key, item in data.items()}
     if kind is tuple:
+        if items == (str, Ellipsis) and {*map(type, data)} <= {str}:  # most of what there is: names of sections
+            return tuple(data)
         hints = items[:1] * len(data) if items[-1] is Ellipsis else items
         return tuple([_decode(hint, item, names) for hint, item in zip(hints, data, strict=True)])
     return data

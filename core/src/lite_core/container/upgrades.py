@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 __all__ = ["UPGRADES", "Upgrade", "upgraded"]
 
@@ -13,8 +12,7 @@ def _unchanged(document: Any) -> Any:
     return document
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
+class Upgrade(NamedTuple):
     """What turns each JSON document of one format version into that of the next."""
 
     table: Callable[[Any], Any] = _unchanged

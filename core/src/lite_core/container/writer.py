@@ -6,7 +6,6 @@ import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,9 +13,9 @@ import numpy as np
 from lite_core.container.graph_codec import GraphEncoder
 from lite_core.container.layout import (
     ALIGNMENT,
+    BLOCK,
     FORMAT_VERSION,
     HEADER_SIZE,
-    PIECE,
     Header,
     Table,
     constant_section,
@@ -30,7 +29,7 @@ from lite_core.ir import Graph, TensorType, verify_structure
 
 __all__ = ["write_model"]
 
-Pieces = Sequence[bytes | memoryview]
+Bytes = bytes | memoryview
 
 
 def write_model(
@@ -38,7 +37,7 @@ def write_model(
     graph: Graph,
     *,
     targets: Sequence[TargetRecord] = (),
-    blobs: Mapping[str, bytes | memoryview | Pieces] | None = None,
+    pieces: Mapping[str, Bytes] | None = None,
     metadata: Mapping[str, str] | None = None,
     optimized: bool = False,
 ) -> None:
@@ -50,7 +49,7 @@ def write_model(
         path: where to.
         graph: what runs.
         targets: what was decided for each target, in the order in which they were asked for.
-        blobs: what backends saved, whole or in pieces, by the name of the section that the records refer to.
+        pieces: what backends saved, by the names of the sections that the records refer to.
         metadata: what to say about the file as a whole.
         optimized: whether the passes were run on the graph.
 
@@ -59,9 +58,9 @@ def write_model(
         ModelFormatError: a record names a section that there is not, two have one name, or the file cannot be written.
     """
     verify_structure(graph)
-    contents = _contents(graph, targets, blobs or {})
+    contents = _contents(graph, targets, pieces or {})
     file = Path(path)
-    temporary = file.with_name(f".{file.name}.{token_hex(4)}")
+    temporary = file.with_name(f".{file.name}.{os.urandom(4).hex()}")
     try:
         try:
             with temporary.open("xb") as stream:
@@ -75,13 +74,13 @@ def write_model(
         raise ModelFormatError(f"model {str(file)!r} cannot be written: {error.strerror or error}") from error
 
 
-def _contents(graph: Graph, targets: Sequence[TargetRecord], blobs: Mapping[str, Any]) -> dict[str, Pieces]:
-    """The pieces of each section, by name."""
+def _contents(graph: Graph, targets: Sequence[TargetRecord], pieces: Mapping[str, Bytes]) -> dict[str, Bytes]:
+    """The bytes of each section, by name."""
     partitions = [p for target in targets for plan in target.plans for p in plan.partitions]
-    missing = sorted({p.section for p in partitions if p.section} - {*blobs})
+    missing = sorted({name for p in partitions for name in p.sections} - {*pieces})
     if missing:
         raise ModelFormatError(
-            f"graph {graph.name!r}: the records name sections that 'blobs' lacks: {', '.join(missing)}"
+            f"graph {graph.name!r}: the records name sections that 'pieces' lacks: {', '.join(missing)}"
         )
     names = names_in_file([*_types(graph), *(type for p in partitions for _, type in p.outputs)])
     try:
@@ -89,32 +88,29 @@ def _contents(graph: Graph, targets: Sequence[TargetRecord], blobs: Mapping[str,
         records = to_json(encode_targets(targets, names))
     except (RecursionError, ValueError) as error:
         raise GraphError(f"graph {graph.name!r} has a dimension that a file cannot hold: {error}") from None
-    arrays = {constant_section(number): [_bytes_of(array)] for number, array in enumerate(encoder.arrays)}
-    own: dict[str, Pieces] = {"graph": [to_json(encoder.document)], **arrays, "targets": [records]}
-    taken = sorted({*own} & {*blobs})
+    arrays = {constant_section(number): _bytes_of(array) for number, array in enumerate(encoder.arrays)}
+    own: dict[str, Bytes] = {"graph": to_json(encoder.document), **arrays, "targets": records}
+    taken = sorted({*own} & {*pieces})
     if taken:
         raise ModelFormatError(
-            f"graph {graph.name!r}: names in 'blobs' belong to sections of every file: {', '.join(taken)}"
+            f"graph {graph.name!r}: names in 'pieces' belong to sections of every file: {', '.join(taken)}"
         )
-    saved: dict[str, Pieces] = {
-        name: [blob] if isinstance(blob, (bytes, memoryview)) else blob for name, blob in blobs.items()
-    }
-    return {**own, **saved}
+    return {**own, **pieces}
 
 
 def _types(graph: Graph) -> Iterable[TensorType]:
     return (value.type for scope in graph.walk() for value in scope.defined())
 
 
-def _bytes_of(array: np.ndarray[Any, Any]) -> bytes | memoryview:
+def _bytes_of(array: np.ndarray[Any, Any]) -> memoryview:
     little = array if array.dtype.byteorder in "=|<" else array.astype(array.dtype.newbyteorder("<"))
     return np.ascontiguousarray(little).reshape(-1).view(np.uint8).data
 
 
-def _write(stream: BinaryIO, contents: Mapping[str, Pieces], metadata: Mapping[str, str], optimized: bool) -> None:
+def _write(stream: BinaryIO, contents: Mapping[str, Bytes], metadata: Mapping[str, str], optimized: bool) -> None:
     """The sections, then the table, then the header, which needs to know where the table is."""
     stream.write(bytes(HEADER_SIZE))
-    sections = {name: _write_section(stream, name, pieces) for name, pieces in contents.items()}
+    sections = {name: _write_section(stream, name, data) for name, data in contents.items()}
     table = Table(sections, metadata, optimized).pack()
     offset = _aligned(stream)
     stream.write(table)
@@ -122,16 +118,12 @@ def _write(stream: BinaryIO, contents: Mapping[str, Pieces], metadata: Mapping[s
     stream.write(Header(FORMAT_VERSION, zlib.crc32(table), offset + len(table), offset, len(table)).pack())
 
 
-def _write_section(stream: BinaryIO, name: str, pieces: Pieces) -> Section:
-    offset, size, checksums = _aligned(stream), 0, list[int]()
-    for data in [memoryview(piece).cast("B") for piece in pieces if memoryview(piece).nbytes]:
-        while data:
-            if size % PIECE == 0:
-                checksums.append(0)
-            part, data = data[: PIECE - size % PIECE], data[PIECE - size % PIECE :]
-            stream.write(part)
-            checksums[-1] = zlib.crc32(part, checksums[-1])
-            size += len(part)
+def _write_section(stream: BinaryIO, name: str, data: Bytes) -> Section:
+    offset = _aligned(stream)
+    stream.write(data)
+    size = memoryview(data).nbytes
+    content = memoryview(data).cast("B") if size else memoryview(b"")
+    checksums = [zlib.crc32(content[start : start + BLOCK]) for start in range(0, size, BLOCK)]
     return Section(name, offset, size, tuple(checksums))
 
 

@@ -14,6 +14,7 @@ from lite_core import ops, passes
 from lite_core.arguments import check_shapes
 from lite_core.backend import Options
 from lite_core.container import write_model
+from lite_core.conversion.pieces import Pieces
 from lite_core.conversion.prepare import PreparedTarget, Shapes, prepare_target, typed_graph
 from lite_core.conversion.problems import coverage_problems, raise_disagreement, raise_problems
 from lite_core.conversion.report import Check, ConversionReport, GraphSummary
@@ -46,7 +47,7 @@ def convert(
     *,
     compute: str = "float32",
     exact: bool = False,
-    threads: int | None = None,
+    threads: int | Sequence[int] | None = None,
     allow_fallback: bool = False,
     prepare: bool | None = None,
     verify: bool = True,
@@ -78,7 +79,8 @@ def convert(
             uses what is prepared only where it allows the same.
         exact: forbid algorithms that trade accuracy for speed; a session uses what is prepared only where it
             does, too.
-        threads: how many threads sessions are expected to use; all processors when omitted.
+        threads: how many threads sessions are expected to use, or several such numbers, a plan for each; one thread and
+            all processors when omitted. Plans have their packed weights in common.
         allow_fallback: let other targets, and then host, run the nodes that a target cannot.
         prepare: store what the backends save. By default that is done for ``"float32"`` weights only: packed weights
             are float32, and would make a file larger that is meant to be small.
@@ -108,7 +110,7 @@ def convert(
         raise InputError(f"a graph takes no reader options, given: {', '.join(options)}")
     settings = _Settings(
         host=plugins or default_host(),
-        options=Options(threads or os.cpu_count() or 1, compute, exact),
+        options=[Options(count, compute, exact) for count in _thread_counts(threads)],
         allow_fallback=allow_fallback,
         store=precision == "float32" if prepare is None else prepare,
         limit=LIMITS[compute] if limit is None else limit,
@@ -130,12 +132,13 @@ def convert(
         settings.progress("running the references")
         truth = original if quantized is None else graph
         samples = draw_samples(truth, [wanted for wanted, _ in signatures], data, seed)
-    prepared = _prepare(graph, coverages, signatures, settings)
+    pieces = Pieces()
+    prepared = _prepare(graph, coverages, signatures, pieces, settings)
     accuracy: tuple[OutputAccuracy, ...] = ()
     if quantized is not None:
         settings.progress("measuring what storing weights in fewer bits costs")
         accuracy = compare_outputs(original, graph, [sample.inputs for sample in samples])
-    checks = _write(path, graph, prepared, coverages, samples if verify else [], settings)
+    checks = _write(path, graph, prepared, pieces, coverages, samples if verify else [], settings)
     return ConversionReport(
         model=original.name,
         output=path,
@@ -171,7 +174,7 @@ class _Settings:
     """What holds for the whole of a conversion."""
 
     host: PluginHost
-    options: Options
+    options: Sequence[Options]
     allow_fallback: bool
     store: bool
     limit: float
@@ -182,6 +185,14 @@ class _Settings:
         """The devices that may run what a target cannot."""
         others = [c.target for c in coverages] if self.allow_fallback else []
         return companions(coverage, others, self.host)
+
+
+def _thread_counts(threads: int | Sequence[int] | None) -> list[int]:
+    """The numbers of threads to prepare plans for, in ascending order."""
+    wanted = (1, os.cpu_count() or 1) if threads is None else (threads,) if isinstance(threads, int) else tuple(threads)
+    if not wanted or not all(isinstance(count, int) and count >= 1 for count in wanted):
+        raise InputError(f"threads must be a whole number, at least 1, or several of them, is {threads!r}")
+    return sorted({*wanted})
 
 
 def _check_arguments(path: Path, precision: str, compute: str, limit: float | None, verify: bool) -> None:
@@ -241,16 +252,19 @@ def _ask(model: str, graph: Graph, requested: str | Sequence[str], settings: _Se
 
 
 def _prepare(
-    graph: Graph, coverages: Sequence[Coverage], signatures: Sequence[tuple[Shapes, Graph]], settings: _Settings
+    graph: Graph,
+    coverages: Sequence[Coverage],
+    signatures: Sequence[tuple[Shapes, Graph]],
+    pieces: Pieces,
+    settings: _Settings,
 ) -> list[PreparedTarget]:
     prepared, failed, may_move = [], [], settings.allow_fallback
+    saved = pieces if settings.store else None
     for coverage in coverages:
         settings.progress(f"compiling for {coverage.target.name}")
         others = settings.companions(coverage, coverages)
         try:
-            part = prepare_target(
-                graph, coverage, others, signatures, settings.options, may_move=may_move, store=settings.store
-            )
+            part = prepare_target(graph, coverage, others, signatures, settings.options, saved, may_move=may_move)
             prepared.append(part)
         except LiteError as error:
             failed.append(f"target {coverage.target.name!r}: {error}")
@@ -262,6 +276,7 @@ def _write(
     path: Path,
     graph: Graph,
     prepared: Sequence[PreparedTarget],
+    pieces: Pieces,
     coverages: Sequence[Coverage],
     samples: Sequence[Sample],
     settings: _Settings,
@@ -274,7 +289,7 @@ def _write(
             temporary,
             graph,
             targets=[part.record for part in prepared],
-            blobs={name: blob for part in prepared for name, blob in part.blobs.items()},
+            pieces=pieces.sections,
             optimized=True,
         )
         checks = _verify(temporary, coverages, samples, settings) if samples else []
@@ -294,7 +309,7 @@ def _verify(file: Path, coverages: Sequence[Coverage], samples: Sequence[Sample]
         if not target.absent:
             settings.progress(f"verifying on {target.name}")
             backends = [target.name, *(c.device.backend for c in settings.companions(coverage, coverages))]
-            checks += check_target(file, backends, samples, settings.limit, settings.host, settings.options)
+            checks += check_target(file, backends, samples, settings.limit, settings.host, settings.options[-1])
     return checks
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lite_core.backend import Options
 from lite_core.container import PartitionRecord, PlanRecord, TargetRecord
+from lite_core.conversion.pieces import Pieces
 from lite_core.conversion.report import TargetReport
 from lite_core.conversion.targets import Coverage
 from lite_core.errors import GraphError, InputError
@@ -18,10 +19,8 @@ from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.planner import Planner
 from lite_core.schedule.scratch import ScratchPool
 
-__all__ = ["Blob", "PreparedTarget", "Shapes", "prepare_target", "typed_graph"]
+__all__ = ["PreparedTarget", "Shapes", "prepare_target", "typed_graph"]
 
-#: What a backend saved of a partition: the bytes, or pieces of them in order.
-Blob = bytes | Sequence[bytes | memoryview]
 #: A shape for each input, by name.
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -31,7 +30,6 @@ class PreparedTarget:
     """What goes into the file for one target, and what to tell about it."""
 
     record: TargetRecord
-    blobs: Mapping[str, Blob]
     report: TargetReport
 
 
@@ -55,10 +53,10 @@ def prepare_target(
     coverage: Coverage,
     others: Sequence[Candidate],
     signatures: Sequence[tuple[Shapes, Graph]],
-    options: Options,
+    options: Sequence[Options],
+    pieces: Pieces | None,
     *,
     may_move: bool = False,
-    store: bool = True,
 ) -> PreparedTarget:
     """Compile a model for a target and save what can be saved.
 
@@ -66,58 +64,58 @@ def prepare_target(
         graph: the model as it will be in the file.
         coverage: the target, and what it said about the nodes.
         others: devices that may run what the target cannot, in order of preference; none where nothing may.
-        signatures: for each plan the input shapes, and the graph with the types that follow from them.
-        options: what the sessions will allow.
+        signatures: input shapes that plans are made for, and the graph with the types that follow from them.
+        options: what sessions will allow, in ascending order of the number of threads; a plan is saved for each.
+        pieces: gets what the backends save; None where that does not go into the file.
         may_move: whether what fails to compile may go to ``others``, too.
-        store: whether what the backends save goes into the file.
 
     Raises:
         CompileError: the backend failed to compile or to save, and no other device may run those nodes.
         UnsupportedOperatorError: with some of the shapes nodes run nowhere.
     """
     target, candidate = coverage.target, coverage.target.candidate
+    precision, exact = options[0].precision, options[0].exact
     if candidate is None:
         # No backend's name: where the nodes run is found out where the model is loaded.
         nowhere, nothing = ("",) * len(graph.nodes), ((),) * len(graph.nodes)
-        record = TargetRecord(target.name, target.plugin, options.precision, options.exact, nowhere, nothing)
-        return PreparedTarget(record, {}, _report(coverage, record, {}))
+        record = TargetRecord(target.name, target.plugin, precision, exact, nowhere, nothing)
+        return PreparedTarget(record, _report(coverage, record, 0))
     candidates, failures = (candidate, *others), list[str]()
     selection = Selection(candidates, (), automatic=may_move)
-    planner = Planner(selection, {}, options, ScratchPool(), failures)
-    plans = [(shapes, planner.plan(typed, place(typed, candidates))) for shapes, typed in signatures]
-    placement = plans[0][1].placement if plans else place(graph, candidates)
-    blobs: dict[str, Blob] = {}
-    records = []
-    for number, (shapes, plan) in enumerate(plans if store else []):
-        saved_before = len(blobs)
-        partitions = _partition_records(plan, f"{target.name}/{number}", options, blobs)
-        if len(blobs) > saved_before:  # else there is nothing that the file could spare a session
-            records.append(PlanRecord(shapes, partitions))
+    wanted = options[-1:] if pieces is None else options
+    planners = [(allowed, Planner(selection, {}, allowed, ScratchPool(), failures)) for allowed in wanted]
+    plans = [
+        (shapes, allowed, planner.plan(typed, place(typed, candidates)))
+        for shapes, typed in signatures
+        for allowed, planner in planners
+    ]
+    placement = plans[0][2].placement if plans else place(graph, candidates)
+    records: list[PlanRecord] = []
+    if pieces is not None:
+        every = [PlanRecord(shapes, own.threads, _partition_records(plan, own, pieces)) for shapes, own, plan in plans]
+        # Of others there is nothing that the file could spare a session.
+        records = [record for record in every if any(part.sections for part in record.partitions)]
     names = [c.device.backend for c in placement.candidates]
     record = TargetRecord(
         backend=target.name,
         plugin=target.plugin,
-        precision=options.precision,
-        exact=options.exact,
+        precision=precision,
+        exact=exact,
         devices=tuple(names[index] for index in placement.choice),
         refusals=tuple(assignment.refusals for assignment in placement.assignments),
         plans=tuple(records),
     )
-    return PreparedTarget(
-        record, blobs, _report(coverage, record, blobs, failures, saves_nothing=store and len(plans) > len(records))
-    )
+    saved = {name for plan in records for part in plan.partitions for name in part.sections}
+    saved_bytes = 0 if pieces is None else pieces.size(saved)
+    saves_nothing = pieces is not None and len(plans) > len(records)
+    return PreparedTarget(record, _report(coverage, record, saved_bytes, failures, saves_nothing=saves_nothing))
 
 
-def _partition_records(
-    plan: Plan, prefix: str, options: Options, blobs: dict[str, Blob]
-) -> tuple[PartitionRecord, ...]:
+def _partition_records(plan: Plan, options: Options, pieces: Pieces) -> tuple[PartitionRecord, ...]:
     numbers = {node: number for number, node in enumerate(plan.graph.nodes)}
     records = []
-    for index, compiled in enumerate(plan.compiled):
-        saved = _save(compiled)
-        section = f"{prefix}/{index}" if saved else ""
-        if saved:
-            blobs[section] = saved
+    for compiled in plan.compiled:
+        sections = tuple(map(pieces.add, _save(compiled)))
         inner = compiled.part.graph
         records.append(
             PartitionRecord(
@@ -126,36 +124,33 @@ def _partition_records(
                 nodes=tuple(numbers[node] for node in inner.nodes),
                 inputs=tuple(value.name for value in inner.inputs),
                 outputs=tuple((value.name, value.type) for value in inner.outputs),
-                compatibility=compatibility_of(compiled.candidate, options) if saved else "",
-                section=section,
+                compatibility=compatibility_of(compiled.candidate, options) if sections else "",
+                sections=sections,
             )
         )
     return tuple(records)
 
 
-def _save(compiled: CompiledPartition) -> Blob:
-    """What the backend saves of a partition, nothing where it saves nothing."""
+def _save(compiled: CompiledPartition) -> Sequence[bytes | memoryview]:
+    """The pieces that the backend saves of a partition, none where it saves nothing."""
     save = getattr(compiled.executable, "save", None)
     if save is None:
-        return b""
+        return ()
+    placed = PlacedPartition(compiled.part, compiled.candidate)
     try:
-        saved: Blob = save()
-        size = _size(saved)
+        saved: Sequence[bytes | memoryview] = save()
     except Exception as error:
-        placed = PlacedPartition(compiled.part, compiled.candidate)
         raise CompileError(placed, f"its save() failed with {type(error).__name__}: {error}") from error
-    return saved if size else b""
-
-
-def _size(blob: Blob) -> int:
-    pieces = [blob] if isinstance(blob, (bytes, bytearray, memoryview)) else blob
-    return sum(memoryview(piece).nbytes for piece in pieces)
+    # One bytes object is a sequence, too, of numbers.
+    if not isinstance(saved, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in saved):
+        raise CompileError(placed, f"its save() gave {type(saved).__name__}, not a sequence of bytes and memoryviews")
+    return saved
 
 
 def _report(
     coverage: Coverage,
     record: TargetRecord,
-    blobs: Mapping[str, Blob],
+    saved_bytes: int,
     failures: Sequence[str] = (),
     saves_nothing: bool = False,
 ) -> TargetReport:
@@ -174,7 +169,8 @@ def _report(
         absent=target.absent,
         nodes=dict(Counter(filter(None, record.devices))),
         refusals=coverage.refusals or (),
-        plans=tuple(dict(plan.shapes) for plan in record.plans),
-        saved_bytes=sum(map(_size, blobs.values())),
+        plans=tuple({tuple(plan.shapes.items()): dict(plan.shapes) for plan in record.plans}.values()),
+        threads=tuple(dict.fromkeys(plan.threads for plan in record.plans)),
+        saved_bytes=saved_bytes,
         notes=tuple(notes),
     )

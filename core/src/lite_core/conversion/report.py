@@ -47,7 +47,8 @@ class TargetReport:
         nodes: how many nodes each backend runs on this target; empty where nobody could be asked.
         refusals: the nodes that the target itself cannot run.
         plans: the input shapes that plans were prepared for.
-        saved_bytes: what its backends saved.
+        threads: the numbers of threads that there is a plan for, for each of the shapes.
+        saved_bytes: what its backends saved; what several plans share counts once.
         notes: sentences about what is not as good as it could be, and what to do.
     """
 
@@ -57,6 +58,7 @@ class TargetReport:
     nodes: Mapping[str, int]
     refusals: tuple[Refusal, ...]
     plans: tuple[Mapping[str, tuple[int, ...]], ...]
+    threads: tuple[int, ...]
     saved_bytes: int
     notes: tuple[str, ...]
 
@@ -67,6 +69,7 @@ class Check:
 
     Attributes:
         target: where it ran: ``references``, which are the host's, or a target.
+        threads: how many the session was allowed; None for the references.
         shapes: of the inputs.
         data: where the inputs come from.
         differences: for each output the largest difference as a share of its range.
@@ -77,6 +80,7 @@ class Check:
     """
 
     target: str
+    threads: int | None
     shapes: Mapping[str, tuple[int, ...]]
     data: str
     differences: Mapping[str, float]
@@ -98,12 +102,13 @@ class Check:
     def __str__(self) -> str:
         """One sentence."""
         shapes = ", ".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items())
+        where = self.target if self.threads is None else f"{self.target} (threads={self.threads})"
         if self.problem:
-            return f"{self.target} with {shapes} ({self.data}): {self.problem}"
+            return f"{where} with {shapes} ({self.data}): {self.problem}"
         name = max(self.differences, key=self.differences.__getitem__, default="")
         verdict = "agrees" if self.agrees else "disagrees"
         return (
-            f"{self.target} with {shapes} ({self.data}) {verdict}: output {name!r} differs by {self.worst:.3g} of its "
+            f"{where} with {shapes} ({self.data}) {verdict}: output {name!r} differs by {self.worst:.3g} of its "
             f"range, allowed is {self.limit:.3g}"
         )
 

@@ -78,7 +78,7 @@ def draw_samples(graph: Graph, shapes: Sequence[Shapes], data: Mapping[str, Arra
 def check_reference(file: Path, samples: Sequence[Sample], limit: float) -> list[Check]:
     """Compare what the references make of the graph in a file with what they made of the model it comes from."""
     graph = ModelFile.open(file).graph()
-    return [_check("references", sample, limit, lambda inputs: _outputs(graph, inputs)) for sample in samples]
+    return [_check("references", None, sample, limit, lambda inputs: _outputs(graph, inputs)) for sample in samples]
 
 
 def check_target(
@@ -89,7 +89,7 @@ def check_target(
     plugins: PluginHost,
     options: Options,
 ) -> list[Check]:
-    """Run a file on a target and compare.
+    """Run a file on a target and compare, with each number of threads that it has a plan for.
 
     Args:
         file: the model file.
@@ -97,40 +97,47 @@ def check_target(
         samples: the inputs.
         limit: the largest difference that is allowed, as a share of an output's range.
         plugins: those that the session uses.
-        options: what the session is to allow.
+        options: what sessions are to allow; the number of threads holds for shapes without a plan.
     """
     target = backends[0]
     start = partial(
         load,
         file,
         backend=backends,
-        threads=options.threads,
         precision=options.precision,
         exact=options.exact,
         fallback="never",
         plugins=plugins,
     )
-    plans = [plan.shapes for own in ModelFile.open(file).targets if own.backend == target for plan in own.plans]
-    return [_check_session(target, sample, limit, start, sample.shapes in plans) for sample in samples]
+    plans = [plan for own in ModelFile.open(file).targets if own.backend == target for plan in own.plans]
+    checks = []
+    for sample in samples:
+        planned = [plan.threads for plan in plans if dict(plan.shapes) == dict(sample.shapes)]
+        for threads in planned or [options.threads]:
+            session = partial(start, threads=threads)
+            checks.append(_check_session(target, threads, sample, limit, session, has_plan=bool(planned)))
+    return checks
 
 
-def _check_session(target: str, sample: Sample, limit: float, start: Callable[[], Session], has_plan: bool) -> Check:
+def _check_session(
+    target: str, threads: int, sample: Sample, limit: float, start: Callable[[], Session], *, has_plan: bool
+) -> Check:
     """Check a session of its own, whose notes are about this sample and no other."""
     try:
         session = start()
     except LiteError as error:
-        return Check(target, sample.shapes, sample.source, {}, limit, str(error))
-    check = _check(target, sample, limit, session.run)
+        return Check(target, threads, sample.shapes, sample.source, {}, limit, str(error))
+    check = _check(target, threads, sample, limit, session.run)
     return replace(check, prepared=not session.notes, unused="; ".join(session.notes)) if has_plan else check
 
 
-def _check(target: str, sample: Sample, limit: float, run: Run) -> Check:
+def _check(target: str, threads: int | None, sample: Sample, limit: float, run: Run) -> Check:
     try:
         found = run(sample.inputs)
     except LiteError as error:
-        return Check(target, sample.shapes, sample.source, {}, limit, str(error))
+        return Check(target, threads, sample.shapes, sample.source, {}, limit, str(error))
     differences = {name: _difference(array, found[name]) for name, array in sample.expected.items()}
-    return Check(target, sample.shapes, sample.source, differences, limit)
+    return Check(target, threads, sample.shapes, sample.source, differences, limit)
 
 
 def _difference(expected: Array, found: Array) -> float:

@@ -7,8 +7,7 @@ what they use), so code that walks uses must look into sub-graphs too: see :meth
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -21,8 +20,7 @@ Array = np.ndarray[Any, Any]
 Attribute = Union[int, float, str, DType, tuple[int, ...], tuple[float, ...], tuple[str, ...], Array, "Graph"]
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a node comes from: the operator type and name in the model the user brought."""
 
     op: str

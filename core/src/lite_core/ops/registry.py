@@ -23,7 +23,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One input or output of a signature."""
 
     name: str
@@ -62,8 +61,7 @@ class Parameter:
     heterogeneous: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeSpec:
+class AttributeSpec(NamedTuple):
     """What an attribute may be. ``kind`` is one of int, float, str, dtype, ints, floats, strs, tensor, graph."""
 
     kind: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from lite_core.backend import Executable, HostMemory, Memory, Options, Partition, Stale
 from lite_core.errors import ExecutionError
@@ -30,8 +31,7 @@ class CompileError(ExecutionError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledPartition:
+class CompiledPartition(NamedTuple):
     """A partition that can run, and the memory that its tensors live in."""
 
     part: Partition
@@ -66,7 +66,7 @@ def compile_partition(
 
 
 def restore_partition(
-    placed: PlacedPartition, blob: memoryview, compatibility: str, options: Options
+    placed: PlacedPartition, pieces: Sequence[memoryview], compatibility: str, options: Options
 ) -> CompiledPartition | Stale:
     """What was saved of a partition, ready to run, or why it has to be compiled again. Never raises."""
     candidate, part = placed.candidate, placed.partition
@@ -77,7 +77,7 @@ def restore_partition(
         here = compatibility_of(candidate, options)
         if compatibility != here:
             return Stale(f"it was prepared for {compatibility or 'anything'}; here is {here or 'anything'}")
-        executable = restore(blob, part, candidate.device, options)
+        executable = restore(pieces, part, candidate.device, options)
         return executable if isinstance(executable, Stale) else _checked(placed, executable, memory_of(candidate))
     except Exception as error:
         logger.warning("restoring %s failed", part.name, exc_info=True)

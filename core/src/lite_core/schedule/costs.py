@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import statistics
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +30,7 @@ _SECONDS_PER_SIZE = 1e-3
 # **** the work of a node ****
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What a node does: floating-point operations, two for a multiply-add, and bytes that it reads and writes."""
 
     flops: float
@@ -139,8 +136,7 @@ _FLOPS: Mapping[str, Callable[[Node], int]] = {
 # **** copies between memory spaces ****
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """How long copies between main memory and a memory space take.
 
     Attributes:
@@ -183,7 +179,12 @@ def _copy_seconds(memory: Memory, elements: int) -> tuple[float, float]:
         memory.download(data)
         uploads.append(between - start)
         downloads.append(time.perf_counter() - between)
-    return statistics.median(uploads), statistics.median(downloads)
+    return _median(uploads), _median(downloads)
+
+
+def _median(seconds: list[float]) -> float:
+    # Importing ``statistics`` would take every start longer than both measurements.
+    return sorted(seconds)[len(seconds) // 2]
 
 
 def _line(small_seconds: float, large_seconds: float) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lite_core.backend import Backend, Device, Unavailable
 from lite_core.errors import BackendUnavailableError, InputError
@@ -16,16 +16,14 @@ __all__ = ["Candidate", "Selection", "probe", "select_devices"]
 logger = logging.getLogger("lite.schedule")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A device a session may use, with the backend that drives it."""
 
     backend: Backend
     device: Device
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """Devices in order of preference, and a log line for every backend that was considered.
 
     ``automatic`` says that nobody named them: where one fails, the next may take its place.

@@ -34,7 +34,7 @@ def placement_without(graph: Graph, placement: Placement, error: CompileError) -
             if label not in tried and isinstance(ask(candidate, node), Yes):
                 choice[index] = number
                 refusals = (*assignments[index].refusals, why)
-                assignments[index] = replace(assignments[index], device=label, refusals=refusals)
+                assignments[index] = assignments[index]._replace(device=label, refusals=refusals)
                 break
         else:
             raise error

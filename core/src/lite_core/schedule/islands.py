@@ -18,6 +18,7 @@ import heapq
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from lite_core.backend import HostMemory, Yes
 from lite_core.ir import Graph
@@ -74,7 +75,7 @@ def merge_islands(graph: Graph, placement: Placement, costs: Costs) -> Placement
     for node, chosen in enumerate(split.choice):
         if chosen != placement.choice[node]:
             refusals = (*assignments[node].refusals, *reasons[node])
-            assignments[node] = replace(assignments[node], device=labels[chosen], refusals=refusals)
+            assignments[node] = assignments[node]._replace(device=labels[chosen], refusals=refusals)
     return replace(placement, choice=tuple(split.choice), assignments=tuple(assignments))
 
 
@@ -91,8 +92,7 @@ def estimated_seconds(graph: Graph, placement: Placement, costs: Costs) -> float
     return _Split(graph, placement, costs).seconds(range(len(graph.nodes)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
+class _Move(NamedTuple):
     """Nodes that go from one device to another, which gains some seconds."""
 
     nodes: tuple[int, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lite_core.backend import Family, Partition
 from lite_core.ir import Graph, Node, Value
@@ -13,8 +13,7 @@ from lite_core.schedule.placement import Placement
 __all__ = ["Families", "PlacedPartition", "cut", "split"]
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedPartition:
+class PlacedPartition(NamedTuple):
     """A partition and the device it runs on. Its graph shares values with the graph it was cut from.
 
     ``is_control`` says that it is one node whose sub-graphs have plans of their own.

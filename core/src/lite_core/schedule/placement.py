@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lite_core.backend import No, Yes
 from lite_core.errors import BackendUnavailableError, InputError, OperatorProblem, UnsupportedOperatorError
@@ -14,8 +15,7 @@ from lite_core.schedule.devices import Candidate
 __all__ = ["NodeAssignment", "Placement", "ask", "place", "place_bodies", "place_nodes"]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAssignment:
+class NodeAssignment(NamedTuple):
     """Where one node runs.
 
     Attributes:

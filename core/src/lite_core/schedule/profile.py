@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from lite_core.backend import KernelTime, Partition
 
 __all__ = ["CopyTime", "KernelRecord", "PartitionTime", "RunProfile"]
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionTime:
+class PartitionTime(NamedTuple):
     """How long one partition took in one run, in seconds."""
 
     partition: str
@@ -21,8 +19,7 @@ class PartitionTime:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class CopyTime:
+class CopyTime(NamedTuple):
     """How long one copy between memory spaces (IoCopy) took in one run, in seconds."""
 
     value: str
@@ -32,8 +29,7 @@ class CopyTime:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class KernelRecord:
+class KernelRecord(NamedTuple):
     """One kernel of one run, as its backend measured it.
 
     Attributes:
@@ -131,9 +127,9 @@ class RunProfile:
         """Everything as plain dictionaries, lists, numbers and strings."""
         return {
             "seconds": self.seconds,
-            "partitions": [asdict(part) for part in self.partitions],
-            "copies": [asdict(copy) for copy in self.copies],
-            "kernels": [asdict(kernel) for kernel in self.kernels],
+            "partitions": [part._asdict() for part in self.partitions],
+            "copies": [copy._asdict() for copy in self.copies],
+            "kernels": [kernel._asdict() for kernel in self.kernels],
             "seconds_by_op": self.by_op(),
         }
 
@@ -201,7 +197,7 @@ def _added_up(records: Iterable[_Record], key: Callable[[_Record], Hashable], *a
     for record in records:
         before = found.get(key(record))
         sums = {} if before is None else {a: getattr(before, a) + getattr(record, a) for a in amounts}
-        found[key(record)] = replace(record, **sums)
+        found[key(record)] = record._replace(**sums)
     return list(found.values())
 
 

@@ -24,8 +24,8 @@ def main() -> None:
         file = folder / f"{name}.lite"
         if not file.exists():
             graph = make()
-            targets, blobs = records(graph)
-            write_model(file, graph, targets=targets, blobs=blobs, metadata={"made by": "make.py"}, optimized=True)
+            targets, pieces = records(graph)
+            write_model(file, graph, targets=targets, pieces=pieces, metadata={"made by": "make.py"}, optimized=True)
             print(file)
 
 

@@ -62,15 +62,15 @@ class CpuBackend(ABC):
 
     def compatibility(self, device: Device, options: Options) -> str:
         """What must be the same for saved programs to be used: the machine, this package's code, and the precision."""
-        from lite_cpu.saved.blob import compatibility
+        from lite_cpu.saved.frame import compatibility
 
         return compatibility(self._share().library.identity, options)
 
     def restore(
-        self, blob: memoryview | bytes, part: Partition, device: Device, options: Options
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
     ) -> CpuExecutable | Stale:
         """An executable from what one saved: nothing is lowered, packed or compiled."""
-        return self._share().restore(blob, part.graph, options, self.compatibility(device, options))
+        return self._share().restore(pieces, part.graph, options, self.compatibility(device, options))
 
     def _share(self) -> _Shared:
         with self._lock:
@@ -102,14 +102,14 @@ class _Shared:
         return CpuExecutable(compiled, usable_threads(options.threads), self.library.peak_flops)
 
     def restore(
-        self, blob: memoryview | bytes, graph: Graph, options: Options, compatibility: str
+        self, pieces: Sequence[memoryview], graph: Graph, options: Options, compatibility: str
     ) -> CpuExecutable | Stale:
         from lite_cpu.executable import CpuExecutable
         from lite_cpu.runtime import usable_threads
         from lite_cpu.saved.restoring import restore_program
 
         restored = restore_program(
-            blob, graph, options.threads, compatibility, self.library, self.weights, self._external_sgemm
+            pieces, graph, options.threads, compatibility, self.library, self.weights, self._external_sgemm
         )
         if isinstance(restored, Stale):
             return restored

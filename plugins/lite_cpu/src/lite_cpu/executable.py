@@ -16,7 +16,7 @@ __all__ = ["CompiledProgram", "CpuExecutable", "Pieces", "StepInfo"]
 
 Array = np.ndarray[Any, Any]
 
-#: What is written one after another. Large arrays are not copied for it.
+#: What a model file keeps of a program; arrays are not copied for it.
 Pieces = list[bytes | memoryview]
 
 
@@ -30,7 +30,7 @@ class StepInfo(NamedTuple):
 
 
 class CompiledProgram(NamedTuple):
-    """A program, what its steps are, what may turn out wrong, what lies in its arena, and all of it as bytes."""
+    """A program, what its steps are, what may turn out wrong, what lies in its arena, and all of it in pieces."""
 
     program: Program
     steps: tuple[StepInfo, ...]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["ExternalSgemm", "no_external_sgemm"]
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalSgemm:
+class ExternalSgemm(NamedTuple):
     """A function with the signature of ``cblas_sgemm``.
 
     It must stay loaded for the life of the process, may be called by several threads at once, and starts none.

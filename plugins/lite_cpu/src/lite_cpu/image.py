@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lite_core.errors import LiteError
 
@@ -27,8 +27,7 @@ class CodeImageError(LiteError):
     """An image of code is damaged, is for another processor, or cannot be made from an object file."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeImage:
+class CodeImage(NamedTuple):
     """Machine code that runs at any address.
 
     Attributes:

@@ -12,9 +12,10 @@ import platform
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4, Machine
 
@@ -73,8 +74,7 @@ _LINUX_NAMES: Mapping[str, str] = {
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-@dataclass(frozen=True, slots=True)
-class Processor:
+class Processor(NamedTuple):
     """What the system says about the processor.
 
     Attributes:

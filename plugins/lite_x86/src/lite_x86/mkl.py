@@ -13,10 +13,9 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lite_x86.mkl_places import Place, places
 
@@ -39,8 +38,7 @@ _NEEDED_LAYERS = _LAYERS.get(sys.platform, ("mkl_core", "mkl_intel_lp64", "mkl_s
 _INTERFACE_LP64, _THREADING_SEQUENTIAL = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class Mkl:
+class Mkl(NamedTuple):
     """A loaded MKL. It stays loaded as long as the process lives.
 
     Attributes:
@@ -59,8 +57,7 @@ class Mkl:
     set_num_threads_local: int
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One place that was looked at, and what came of it."""
 
     place: str
@@ -71,8 +68,7 @@ class Attempt:
         return ": ".join(part for part in (self.place, self.library, self.result) if part)
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(NamedTuple):
     """Where MKL was looked for, and what was chosen: ``mkl`` is None where there is none."""
 
     outcome: str

@@ -6,8 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 __all__ = ["Place", "libraries_in", "places"]
 
@@ -30,8 +30,7 @@ _SYSTEM_NAMES = {
 _SYSTEM = _SYSTEM_NAMES.get(sys.platform, ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Somewhere MKL may be.
 
     Attributes:

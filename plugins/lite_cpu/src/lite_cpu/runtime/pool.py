@@ -10,12 +10,15 @@ import signal
 import threading
 import weakref
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from lite_cpu.runtime.layout import LINE, SLOT_WORDS, PoolWord, SlotWord
 from lite_cpu.runtime.native import IS_WINDOWS, Native, native
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["ThreadPool", "shared_pool", "usable_threads"]
 

@@ -1,7 +1,8 @@
-"""The memory that a program reads besides its arguments: constants of the graph, by name, and arrays in the blob."""
+"""The memory that a program reads besides its arguments: constants of the graph, by name, and arrays in pieces."""
 
 from __future__ import annotations
 
+import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -10,19 +11,22 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType, Graph
+from lite_cpu.aligned import LINE_BYTES
 from lite_cpu.lowering.weights import WeightCache
-from lite_cpu.saved.blob import SavedStateError, places
+from lite_cpu.saved.frame import SavedStateError
 from lite_cpu.tensors import Storage
 
 __all__ = ["describe_constants", "find_constants"]
 
 Array = np.ndarray[Any, Any]
 
+_SAMPLE_BYTES = 256
+
 
 def describe_constants(
     storages: Sequence[Storage], graph: Graph, weights: WeightCache
-) -> tuple[list[dict[str, Any]], list[Array]]:
-    """What :func:`find_constants` finds the memory again by, one entry for each storage, and the arrays to be saved.
+) -> tuple[list[dict[str, Any]], list[memoryview]]:
+    """What :func:`find_constants` finds the memory again by, one entry for each storage, and the pieces to be saved.
 
     Args:
         storages: memory of constants.
@@ -32,7 +36,7 @@ def describe_constants(
     in_graph = _GraphConstants(graph)
     texts = weights.texts()
     described: list[dict[str, Any]] = []
-    saved: list[Array] = []
+    pieces: list[memoryview] = []
     for storage in storages:
         elements, array = _memory(storage)
         known = in_graph.find(elements, array)
@@ -40,44 +44,47 @@ def describe_constants(
             name, offset = known
             described.append({"graph": name, "offset": offset, "bytes": storage.bytes})
             continue
-        entry: dict[str, Any] = {"dtype": DType.of(array).value, "shape": list(array.shape)}
+        piece = elements.reshape(-1).view(np.uint8).data
+        entry: dict[str, Any] = {
+            "dtype": DType.of(array).value,
+            "shape": list(array.shape),
+            "fingerprint": _fingerprint(piece),
+        }
         if id(array) in texts:
             key, sources = texts[id(array)]
             names = [in_graph.names.get(id(source)) for source in sources]
             if None not in names:
                 entry |= {"key": key, "sources": names}
         described.append(entry)
-        saved.append(elements)
-    for entry, place in zip((e for e in described if "dtype" in e), places([a.nbytes for a in saved])):
-        entry["at"] = place
-    return described, saved
+        pieces.append(piece)
+    return described, pieces
 
 
 def find_constants(
-    described: Sequence[Mapping[str, Any]], graph: Graph, saved: memoryview, weights: WeightCache
+    described: Sequence[Mapping[str, Any]], graph: Graph, pieces: Sequence[memoryview], weights: WeightCache
 ) -> list[Array]:
-    """The memory of a program's constants, contiguous: of the graph's own, or of the blob.
+    """The memory of a program's constants, contiguous: of the graph's own, or of the pieces.
 
     Args:
         described: by :func:`describe_constants`.
         graph: the partition's.
-        saved: the arrays in the blob.
+        pieces: as they were saved, in their order.
         weights: is offered what was packed, and has it already where another session restored it.
 
     Raises:
-        SavedStateError: a constant is missing, or not of the expected size.
+        SavedStateError: a constant or a piece is missing, or not of the expected size.
     """
+    expected = sum("graph" not in entry for entry in described)
+    if len(pieces) != expected:
+        raise SavedStateError(f"there are {len(pieces)} saved arrays, expected {expected}")
+    rest = iter(pieces)
     in_graph = {value.name: array for value, array in graph.constants.items()}
     found = []
     for entry in described:
         if "graph" in entry:
             found.append(_part_of_constant(entry, in_graph))
             continue
-        dtype = DType(entry["dtype"]).numpy
-        shape, at = tuple(entry["shape"]), entry["at"]
-        if at < 0 or min(shape, default=0) < 0 or at + prod(shape) * dtype.itemsize > saved.nbytes:
-            raise SavedStateError(f"an array {dtype}{list(shape)} at byte {at} is not among {saved.nbytes} bytes")
-        array: Array = np.ndarray(shape, dtype, saved, at)
+        array = _saved_array(entry, next(rest))
         if "key" in entry:
             sources = [in_graph.get(name) for name in entry["sources"]]
             present = [source for source in sources if source is not None]
@@ -86,6 +93,23 @@ def find_constants(
             array = weights.offer(entry["key"], present, array)
         found.append(array)
     return found
+
+
+def _saved_array(entry: Mapping[str, Any], piece: memoryview) -> Array:
+    dtype, shape = DType(entry["dtype"]).numpy, tuple(entry["shape"])
+    if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize != piece.nbytes:
+        raise SavedStateError(f"a saved array has {piece.nbytes} bytes, which is no {dtype}{list(shape)}")
+    if _fingerprint(piece) != entry["fingerprint"]:
+        raise SavedStateError(f"a saved array {dtype}{list(shape)} is not the one that belongs there")
+    array: Array = np.ndarray(shape, dtype, piece)
+    if array.__array_interface__["data"][0] % LINE_BYTES:
+        raise SavedStateError(f"a saved array {dtype}{list(shape)} does not begin at a multiple of {LINE_BYTES}")
+    return array
+
+
+def _fingerprint(piece: memoryview) -> int:
+    """Tells arrays of one size apart, at a price that does not grow with them: damage is for the file to find."""
+    return zlib.crc32(piece[-_SAMPLE_BYTES:], zlib.crc32(piece[:_SAMPLE_BYTES]))
 
 
 def _part_of_constant(entry: Mapping[str, Any], in_graph: Mapping[str, Array]) -> Array:

@@ -1,4 +1,4 @@
-"""From bytes to a program that runs. Nothing of the compiler is imported."""
+"""From pieces to a program that runs. Nothing of the compiler is imported."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.runtime import Program, ProgramTables
 from lite_cpu.runtime.layout import STEP_WORDS, StepWord
 from lite_cpu.runtime.native import provide_native
-from lite_cpu.saved.blob import SavedStateError, describe_graph, read_blob
 from lite_cpu.saved.constants import find_constants
+from lite_cpu.saved.frame import SavedStateError, describe_graph, read_frame
 from lite_cpu.tensors import ABSOLUTE
 
 __all__ = ["restore_program"]
@@ -34,7 +34,7 @@ _MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeEr
 
 
 def restore_program(
-    blob: memoryview | bytes,
+    pieces: Sequence[memoryview],
     graph: Graph,
     threads: int,
     compatibility: str,
@@ -42,19 +42,19 @@ def restore_program(
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None],
 ) -> CompiledProgram | Stale:
-    """The program in a blob, or why it cannot be used here. Never raises for what is in the blob.
+    """The program in pieces, or why it cannot be used here. Never raises for what is in them.
 
     Args:
-        blob: what :func:`~lite_cpu.saved.writing.save_program` gave; the program uses the packed weights in it.
+        pieces: what :func:`~lite_cpu.saved.writing.save_program` gave; the program uses the packed weights in them.
         graph: the partition; the types of its inputs and outputs are known.
         threads: how many the session allows.
-        compatibility: of this process, see :func:`~lite_cpu.saved.blob.compatibility`.
+        compatibility: of this process, see :func:`~lite_cpu.saved.frame.compatibility`.
         library: takes the kernels.
         weights: takes the packed weights, for other programs.
         external_sgemm: the backend's other source of matrix products, asked only if the program needs one.
     """
     try:
-        return _restore(blob, graph, threads, compatibility, library, weights, external_sgemm)
+        return _restore(pieces, graph, threads, compatibility, library, weights, external_sgemm)
     except LiteError as error:
         return Stale(str(error))
     except _MALFORMED as error:
@@ -62,7 +62,7 @@ def restore_program(
 
 
 def _restore(
-    blob: memoryview | bytes,
+    pieces: Sequence[memoryview],
     graph: Graph,
     threads: int,
     compatibility: str,
@@ -70,11 +70,12 @@ def _restore(
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None],
 ) -> CompiledProgram:
-    content = read_blob(blob)
-    saved = content.description
+    if not pieces:
+        raise SavedStateError("nothing is saved")
+    saved, body = read_frame(pieces[0])
     _check_purpose(saved, graph, compatibility)
     infos = tuple([StepInfo(label, tuple(nodes), flops, size) for label, nodes, flops, size in saved["steps"]])
-    reader = _Reader(content.body)
+    reader = _Reader(body)
     tables = ProgramTables(
         reader.words(STEP_WORDS * len(infos)).reshape(-1, STEP_WORDS),
         reader.words(2 * saved["pointers"]).reshape(-1, 2),
@@ -84,7 +85,7 @@ def _restore(
     kernels = {key: CodeImage.from_bytes(reader.take(size)) for key, size in saved["kernels"]}
     for name, size in saved["runtime"]:
         provide_native(name, CodeImage.from_bytes(reader.take(size)))
-    constants = find_constants(saved["constants"], graph, content.arrays, weights)
+    constants = find_constants(saved["constants"], graph, pieces[1:], weights)
     faults, arena_bytes = tuple(map(str, saved["faults"])), _size(saved["arena_bytes"])
     extents = _extents(graph, arena_bytes, bool(faults))
     tables.check(len(kernels), np.array([*extents, *(array.nbytes for array in constants)], np.int64))
@@ -102,7 +103,7 @@ def _restore(
         tables.params[saved["external"]] = sgemm.address
     program = Program(tables, arena_bytes, _size(saved["thread_scratch_bytes"]), owners=[library, *constants])
     intervals = tuple([Interval(*map(_size, interval)) for interval in saved["intervals"]])
-    return CompiledProgram(program, infos, faults, intervals, sum(a.nbytes for a in constants), lambda: [blob])
+    return CompiledProgram(program, infos, faults, intervals, sum(a.nbytes for a in constants), lambda: [*pieces])
 
 
 def _check_purpose(saved: Mapping[str, Any], graph: Graph, compatibility: str) -> None:
@@ -117,9 +118,10 @@ def _check_purpose(saved: Mapping[str, Any], graph: Graph, compatibility: str) -
 def _fits(planned: int, threads: int) -> bool:
     """Whether a program planned for so many threads is good for as many as there are.
 
-    Measured, fewer threads take no longer with work divided for more, but for a single one, by up to a tenth.
+    Measured, fewer threads take no longer with work divided for more, but for a single one, by up to a tenth. More
+    threads than planned are busy as long as work is divided into a few parts for each of those that were.
     """
-    return planned == threads or planned > threads > 1
+    return planned == threads or (planned > 1 and 1 < threads <= 2 * planned)
 
 
 def _size(number: int) -> int:

@@ -1,4 +1,4 @@
-"""From a compiled program to bytes."""
+"""From a compiled program to pieces."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.runtime import Program
 from lite_cpu.runtime.layout import StepWord
 from lite_cpu.runtime.native import native
-from lite_cpu.saved.blob import compatibility, describe_graph, write_blob
 from lite_cpu.saved.constants import describe_constants
+from lite_cpu.saved.frame import compatibility, describe_graph, write_frame
 from lite_cpu.tensors import ABSOLUTE, FIRST_ARGUMENT, Storage
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def save_program(
     numbers = {key: number for number, key in enumerate(images)}
     storages = [tensor.storage for step in planned for tensor in step.tensors]
     constants = list(dict.fromkeys(s for s in storages if s.base == ABSOLUTE))
-    described, arrays = describe_constants(constants, graph, weights)
+    described, packed = describe_constants(constants, graph, weights)
     steps = program.tables.steps.copy()
     steps[:, StepWord.KERNEL] = [numbers[keys[step.kernel]] for step in planned]
     first_constant = FIRST_ARGUMENT + len(graph.inputs) + len(graph.outputs) + bool(faults)
@@ -80,7 +80,7 @@ def save_program(
         "runtime": [[runtime.name, len(codes[runtime.name])]],
     }
     tables = [table.astype("<i8").tobytes() for table in (steps, pointers, params)]
-    return write_blob(description, [*tables, *codes.values()], arrays)
+    return [write_frame(description, [*tables, *codes.values()]), *packed]
 
 
 def _relative(

@@ -26,6 +26,7 @@ CONFORMANCE = ROOT / "conformance/src/lite_conformance"
 ROOMS = [
     "errors",
     "log",
+    "collector",
     "ir",
     "ops",
     "builder",

@@ -15,6 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lite_core.collector import collector_paused
 from lite_core.log import configure_from_environment
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'lite_core' has no attribute {name!r}")
-    value = getattr(import_module(f"lite_core.{home}"), name)
+    with collector_paused():
+        value = getattr(import_module(f"lite_core.{home}"), name)
     globals()[name] = value
     return value
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,6 +16,7 @@ import numpy as np
 
 from lite_core.arguments import check_out, check_shapes, overlapping, ready_arrays, to_arrays
 from lite_core.backend import Options
+from lite_core.collector import collector_paused
 from lite_core.container import LITE_FORMAT, ModelFile
 from lite_core.errors import GraphError, InputError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import Graph, TensorType
@@ -86,7 +85,7 @@ def load(
         raise InputError(f"model must be a path or a Graph, is {type(model).__name__}")
     if isinstance(model, Graph) and options:
         raise InputError(f"a graph takes no reader options, given: {', '.join(options)}")
-    with _collector_paused():
+    with collector_paused():
         file = None
         if isinstance(model, Graph):
             graph = model
@@ -110,18 +109,6 @@ def load(
             plugins=plugins,
             file=file,
         )
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep Python's cyclic garbage collector from looking, again and again, at all that loading or planning keeps."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Session:
@@ -384,7 +371,7 @@ class Session:
 
     def _make_plan(self, signature: _Signature) -> Plan:
         start = time.perf_counter()
-        with _collector_paused():
+        with collector_paused():
             plan = self._restored_plan(signature) or self._new_plan(signature)
         self._latest = plan.placement
         logger.debug("planned for %s in %.1f ms\n%s", list(signature), (time.perf_counter() - start) * 1e3, plan)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lite_core.ir import TensorType
 
 __all__ = ["PartitionRecord", "PlanRecord", "Section", "TargetRecord"]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A stretch of the file with a name.
 
     Attributes:
@@ -27,8 +26,7 @@ class Section:
     checksums: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionRecord:
+class PartitionRecord(NamedTuple):
     """One partition of a plan, and where what its backend saved lies.
 
     Attributes:
@@ -51,8 +49,7 @@ class PartitionRecord:
     sections: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRecord:
+class PlanRecord(NamedTuple):
     """The partitions for one set of input shapes and one number of threads, in the order in which they run."""
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -60,8 +57,7 @@ class PlanRecord:
     partitions: tuple[PartitionRecord, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRecord:
+class TargetRecord(NamedTuple):
     """What was decided and saved for one target that the file was converted for.
 
     Attributes:

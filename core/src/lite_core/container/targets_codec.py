@@ -7,7 +7,6 @@ under their own names, a tuple is a list, and a type is as :mod:`lite_core.conta
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import fields
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -29,7 +28,7 @@ def _encode(data: Any, names: Mapping[str, str]) -> Any:
     if isinstance(data, TensorType):
         return encode_type(data, names)
     if isinstance(data, _RECORDS):
-        return {field.name: _encode(getattr(data, field.name), names) for field in fields(data)}
+        return {field: _encode(item, names) for field, item in data._asdict().items()}
     if isinstance(data, tuple):
         return [_encode(item, names) for item in data]
     if isinstance(data, Mapping):

@@ -127,6 +127,15 @@ def test_run_says_why_a_file_does_not_run_as_it_was_made_to(output: Path) -> Non
     assert last_lines(LITE_BACKENDS="")[1] == none
 
 
+def test_run_makes_random_inputs_of_a_shape_that_the_file_is_prepared_for(output: Path) -> None:
+    assert lite("convert", TINY, "-o", output, "--targets", "x86", "-s", "3x3x32x32", "--no-verify").returncode == 0
+    for command in (("run", output), ("inspect", output, "--memory")):
+        shown = lite(*command)
+        assert shown.returncode == 0, shown.stderr
+        assert "[3, 3, 32, 32]" in shown.stdout
+    assert "[5, 3, 32, 32]" in lite("run", output, "-s", "5x3x32x32").stdout
+
+
 # **** lite inspect ****
 
 
@@ -135,6 +144,7 @@ def test_inspect_shows_what_a_file_is_made_for_and_its_sections(output: Path) ->
     assert lite("convert", TINY, "-o", output, "--targets", "x86,host", *shapes, "--no-verify").returncode == 0
     shown = lite("inspect", output, "--ops")
     assert shown.returncode == 0, shown.stderr
+    assert f"file {next(TINY.glob('*.pdmodel')).name}\n" in shown.stdout
     for text in (
         "for x86, by lite-x86",
         "21 nodes on x86",

@@ -76,6 +76,7 @@ def collect_inputs(
     shapes: Mapping[str, tuple[int, ...]],
     image: ImageOptions,
     seed: int,
+    usual: Mapping[str, tuple[int, ...]] | None = None,
 ) -> tuple[dict[str, Array], dict[str, str]]:
     """An array for every input and where it comes from.
 
@@ -86,6 +87,7 @@ def collect_inputs(
         shapes: what :func:`parse_shapes` gave.
         image: how images become numbers.
         seed: of random inputs.
+        usual: shapes of random inputs for which ``shapes`` has none.
     """
     given: dict[str, tuple[Array, str]] = {}
     for text in files:
@@ -98,7 +100,8 @@ def collect_inputs(
     rng = np.random.default_rng(seed)
     for name, type_ in types.items():
         if name not in given:
-            given[name] = (_random(rng, name, type_, shapes.get(name)), f"random, seed {seed}")
+            shape = shapes.get(name) or (usual or {}).get(name)
+            given[name] = (_random(rng, name, type_, shape), f"random, seed {seed}")
     ordered = {n: given[n] for n in [*types, *(n for n in given if n not in types)]}
     return {n: a for n, (a, _) in ordered.items()}, {n: s for n, (_, s) in ordered.items()}
 

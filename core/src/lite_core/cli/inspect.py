@@ -16,7 +16,7 @@ from lite_core.cli.common import (
     table,
     threads_option,
 )
-from lite_core.cli.model_file import file_report, print_file_report, print_targets
+from lite_core.cli.model_file import file_report, prepared_shapes, print_file_report, print_targets
 from lite_core.container import LITE_FORMAT, ModelFile
 from lite_core.errors import ModelFormatError
 from lite_core.formats import read_model
@@ -98,6 +98,7 @@ def _show_memory(model: str, shapes: tuple[str, ...], backend: str, threads: int
 
     session = load(model, backend=backends_of(backend), threads=threads)
     given = parse_shapes(session.inputs, shapes)
+    given = {**prepared_shapes(model), **given}
     for name, type_ in session.inputs.items():
         if name not in given and not type_.is_static:
             raise click.UsageError(f"input {name} is {type_}: say its shape, as in --shape {name}=1x3x224x224")

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from lite_core.cli.common import console, table
-from lite_core.container import ModelFile, PlanRecord, TargetRecord
+from lite_core.container import LITE_FORMAT, ModelFile, PlanRecord, TargetRecord
 from lite_core.errors import ModelFormatError
 
-__all__ = ["file_report", "print_file_report", "print_targets"]
+__all__ = ["file_report", "prepared_shapes", "print_file_report", "print_targets"]
+
+
+def prepared_shapes(model: str) -> Mapping[str, tuple[int, ...]]:
+    """The input shapes of the first plan in a model file; none where there is no plan, or for other files."""
+    if not LITE_FORMAT.sniff(Path(model)):
+        return {}
+    return next((plan.shapes for target in ModelFile.open(model).targets for plan in target.plans), {})
 
 
 def file_report(file: ModelFile) -> dict[str, Any]:

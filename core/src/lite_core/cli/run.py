@@ -27,6 +27,7 @@ from lite_core.cli.common import (
 )
 from lite_core.cli.fallback import Percentage, check_required
 from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_core.cli.model_file import prepared_shapes
 from lite_core.container import LITE_FORMAT, ModelFile
 from lite_core.diagnostics import ConsistencyReport, check_consistency
 from lite_core.schedule import Plan
@@ -109,7 +110,8 @@ def command(
 ) -> int:
     """Run MODEL, a file or a folder, and show its outputs, which backend ran it, and how long it took.
 
-    Inputs that are not given are random numbers; say their shape with --shape where the model leaves it open.
+    Inputs that are not given are random numbers; say their shape with --shape where the model leaves it open. A .lite
+    file has a shape that it is prepared for.
     """
     if save:
         check_writable(save, "--save")
@@ -118,7 +120,8 @@ def command(
     make_session = partial(load, model, backend=backends_of(backend), threads=threads)
     session = make_session()
     loading = time.perf_counter() - start
-    arrays, sources = collect_inputs(session.inputs, inputs, parse_shapes(session.inputs, shapes), image, seed)
+    given = parse_shapes(session.inputs, shapes)
+    arrays, sources = collect_inputs(session.inputs, inputs, given, image, seed, usual=prepared_shapes(model))
     start = time.perf_counter()
     plan = session.plan({name: array.shape for name, array in arrays.items()})
     loading += time.perf_counter() - start

@@ -121,6 +121,8 @@ def convert(
     original = model if isinstance(model, Graph) else read_model(model, host=settings.host, **options)
     settings.progress("running the passes")
     graph, passes_run = optimized(original, settings.host)
+    if "file" in graph.metadata:  # whoever gets the model need not learn in which folder it was
+        graph.metadata["file"] = Path(graph.metadata["file"]).name
     quantized = None if precision == "float32" else quantize_weights(graph, precision)
     if quantized is not None:
         graph = quantized.graph

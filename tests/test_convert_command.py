@@ -136,6 +136,20 @@ def test_run_makes_random_inputs_of_a_shape_that_the_file_is_prepared_for(output
     assert "[5, 3, 32, 32]" in lite("run", output, "-s", "5x3x32x32").stdout
 
 
+def test_run_validate_names_the_first_node_that_is_not_finite(tmp_path: Path) -> None:
+    with np.load(INPUTS) as given:
+        inputs = {name: given[name] for name in given.files}
+    shown = lite("run", TINY, "-i", INPUTS, "--validate", "-b", "x86")
+    assert shown.returncode == 0, shown.stderr
+    assert "validated: the results of all nodes are finite" in shown.stdout
+    spoilt = tmp_path / "spoilt.npz"
+    np.savez(spoilt, **{name: np.full_like(array, np.inf) for name, array in inputs.items()})
+    shown = lite("run", TINY, "-i", spoilt, "--validate", "-b", "x86")
+    assert shown.returncode == 1
+    assert "results of nodes, first that of\nnode '" in shown.stdout
+    assert "(Conv, from conv2d 'conv2d_0.tmp_0') on x86: " in shown.stdout
+
+
 # **** lite inspect ****
 
 

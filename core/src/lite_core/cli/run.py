@@ -29,7 +29,7 @@ from lite_core.cli.fallback import Percentage, check_required
 from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
 from lite_core.cli.model_file import prepared_shapes
 from lite_core.container import LITE_FORMAT, ModelFile
-from lite_core.diagnostics import ConsistencyReport, check_consistency
+from lite_core.diagnostics import ConsistencyReport, FinitenessReport, check_consistency, check_finite
 from lite_core.schedule import Plan
 from lite_core.session import RunProfile, Session, load
 
@@ -78,6 +78,11 @@ _TOP = 5
     metavar="N",
     help="Run N times in each of several sessions and threads, and fail if any output differs in any bit.",
 )
+@click.option(
+    "--validate",
+    is_flag=True,
+    help="Look for NaN and infinity in the result of every node, and name the first with any.",
+)
 @click.option("--require-backend", metavar="NAME", help="Fail when nodes run elsewhere than on this backend.")
 @click.option(
     "--max-fallback",
@@ -101,6 +106,7 @@ def command(
     repeat: int,
     show_profile: bool,
     verify: int | None,
+    validate: bool,
     require_backend: str | None,
     max_fallback: float,
     seed: int,
@@ -135,10 +141,13 @@ def command(
     if save:
         _save(save, outputs)
     consistency = check_consistency(make_session, arrays, verify) if verify else None
-    code = 0 if consistency is None or consistency.ok else EXIT_FAILURE
+    make_probe = partial(load, backend=backends_of(backend), threads=threads, optimize=False)
+    finiteness = check_finite(session.graph, make_probe, arrays) if validate else None
+    code = 0 if all(check is None or check.ok for check in (consistency, finiteness)) else EXIT_FAILURE
     if as_json:
         shown = _as_dict(model, session, sources, outputs, loading, times, profile, save)
-        print_json({**shown, "consistency": None if consistency is None else asdict(consistency)})
+        checks = {"consistency": consistency, "finiteness": finiteness}
+        print_json({**shown, **{name: check and asdict(check) for name, check in checks.items()}})
         return code
     table(("input", "type", "from"), [(n, _type(a), sources[n]) for n, a in arrays.items()])
     console.print()
@@ -159,6 +168,8 @@ def command(
         console.print(line, markup=False)
     if consistency is not None:
         _print_consistency(consistency)
+    if finiteness is not None:
+        _print_finiteness(finiteness)
     return code
 
 
@@ -184,6 +195,16 @@ def _print_consistency(report: ConsistencyReport) -> None:
     console.print(f"NOT the same every time: {len(report.differences)} difference(s) in {what}")
     for difference in report.differences[:_TOP]:
         console.print(f"  {difference}", markup=False)
+
+
+def _print_finiteness(report: FinitenessReport) -> None:
+    if report.first is None:
+        console.print(f"validated: the results of all nodes are finite, {report.values} of them")
+        return
+    console.print(
+        f"NOT finite: {report.not_finite} of the {report.values} results of nodes, first that of\n{report.first}",
+        markup=False,
+    )
 
 
 def _save(file: str, outputs: dict[str, np.ndarray[Any, Any]]) -> None:

@@ -70,6 +70,14 @@ def clipped_by_size() -> Graph:
     return b.build()
 
 
+def enlarged() -> Graph:
+    """A transposed convolution takes a part of its weights for each phase of its stride."""
+    b = GraphBuilder("enlarged")
+    y = b.add("ConvTranspose", [images(b), b.constant(numbers(8, 6, 3, 3))], {"strides": (2, 2)})
+    b.output(b.add("Relu", [y]), "y")
+    return b.build()
+
+
 def halves() -> Graph:
     """A convolution of float16 is rewritten before it is lowered."""
     b = GraphBuilder("halves")
@@ -78,7 +86,7 @@ def halves() -> Graph:
     return b.build()
 
 
-GRAPHS = {made.__name__: made for made in (convolutions, products, clipped_by_size, halves)}
+GRAPHS = {made.__name__: made for made in (convolutions, products, clipped_by_size, enlarged, halves)}
 graphs = pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS)
 
 

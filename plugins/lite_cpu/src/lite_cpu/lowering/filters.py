@@ -31,7 +31,8 @@ class Filters:
 
     view: Tensor
     source: Array | None
-    _prepared: dict[Hashable, Tensor] = field(default_factory=dict, repr=False, compare=False)
+    # Not of __init__: what replace() makes has another view, and so other weights.
+    _prepared: dict[Hashable, Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def elements(self) -> Array | None:

@@ -28,6 +28,7 @@ bench: $(BENCH)/.ready $(BENCH)-paddle-lite/.ready
 	$(BENCH)/bin/python benchmarks/passes.py
 	$(BENCH)/bin/python benchmarks/session.py
 	OMP_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/kernels.py
+	$(BENCH)/bin/python benchmarks/opencl.py
 	$(BENCH)/bin/python benchmarks/peers.py --startup $(ARGS)
 
 # Debian's Chromium, in which the tests look at the conformance report; they are skipped where there is no browser.

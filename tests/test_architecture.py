@@ -20,6 +20,7 @@ CORE = ROOT / "core/src/lite_core"
 PADDLE = ROOT / "plugins/lite_paddle/src/lite_paddle"
 CPU = ROOT / "plugins/lite_cpu/src/lite_cpu"
 X86 = ROOT / "plugins/lite_x86/src/lite_x86"
+OPENCL = ROOT / "plugins/lite_opencl/src/lite_opencl"
 CONFORMANCE = ROOT / "conformance/src/lite_conformance"
 
 # From the ground up: a room imports only rooms above it in this list. `errors` and `log` belong to all.
@@ -52,6 +53,7 @@ PLUGINS = {"lite_paddle", "lite_onnx", "lite_cpu", "lite_x86", "lite_arm", "lite
 THIRD_PARTY_OF_CONFORMANCE = {"numpy", "google", "click", "rich", "hypothesis", "pytest", "onnx", "tomli"}
 THIRD_PARTY_OF_CPU = {"numpy", "llvmlite", "ml_dtypes", "platformdirs"}
 THIRD_PARTY_OF_X86 = {"numpy", "llvmlite"}
+THIRD_PARTY_OF_OPENCL = {"numpy", "platformdirs", "pyopencl"}
 THIRD_PARTY_OF_CORE = {"numpy", "packaging", "ml_dtypes", "pluggy", "click", "rich", "PIL"}
 
 
@@ -74,6 +76,7 @@ CORE_FILES = sorted(CORE.rglob("*.py"))
 CONFORMANCE_FILES = sorted(CONFORMANCE.rglob("*.py"))
 CPU_FILES = sorted(CPU.rglob("*.py"))
 X86_FILES = sorted(X86.rglob("*.py"))
+OPENCL_FILES = sorted(OPENCL.rglob("*.py"))
 PADDLE_FILES = sorted(f for f in PADDLE.rglob("*.py") if "examples" not in f.relative_to(PADDLE).parts)
 
 
@@ -117,6 +120,13 @@ def test_lite_x86_imports_the_core_and_lite_cpu(file: Path) -> None:
     assert foreign <= THIRD_PARTY_OF_X86
 
 
+@pytest.mark.parametrize("file", OPENCL_FILES, ids=lambda f: str(f.relative_to(OPENCL)))
+def test_lite_opencl_imports_the_core_only(file: Path) -> None:
+    roots = {name.partition(".")[0] for name in imports_of(file)}
+    foreign = roots - set(sys.stdlib_module_names) - {"lite_core", "lite_opencl"}
+    assert foreign <= THIRD_PARTY_OF_OPENCL
+
+
 @pytest.mark.parametrize("file", CONFORMANCE_FILES, ids=lambda f: str(f.relative_to(CONFORMANCE)))
 def test_conformance_imports_the_core_only(file: Path) -> None:
     roots = {name.partition(".")[0] for name in imports_of(file)}
@@ -126,7 +136,7 @@ def test_conformance_imports_the_core_only(file: Path) -> None:
 
 
 def test_no_file_is_over_800_lines() -> None:
-    sources = [*CORE_FILES, *PADDLE_FILES, *CPU_FILES, *X86_FILES, *CONFORMANCE_FILES]
+    sources = [*CORE_FILES, *PADDLE_FILES, *CPU_FILES, *X86_FILES, *OPENCL_FILES, *CONFORMANCE_FILES]
     files = [*sources, *(f for tests in ("", "*/", "plugins/*/") for f in ROOT.glob(f"{tests}tests/**/*.py"))]
     assert not {f.name: n for f in files if (n := len(f.read_text().splitlines())) > 800}
 
@@ -161,7 +171,7 @@ def modules(package: str) -> list[str]:
     return [package, *(m for m in found if not m.endswith("__main__") and ".examples" not in m)]
 
 
-PACKAGES = ("lite_core", "lite_conformance", "lite_paddle", "lite_cpu", "lite_x86")
+PACKAGES = ("lite_core", "lite_conformance", "lite_paddle", "lite_cpu", "lite_x86", "lite_opencl")
 
 
 @pytest.mark.parametrize("name", [module for package in PACKAGES for module in modules(package)])

@@ -20,7 +20,14 @@ TINY = ROOT / "tests/models/goldens/tiny_conv/pir"
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheels")
-    for project in ("core", "conformance", "plugins/lite_paddle", "plugins/lite_cpu", "plugins/lite_x86"):
+    for project in (
+        "core",
+        "conformance",
+        "plugins/lite_paddle",
+        "plugins/lite_cpu",
+        "plugins/lite_x86",
+        "plugins/lite_opencl",
+    ):
         # Through the source distribution, as a release is built.
         build(ROOT / project, folder)
     return folder
@@ -181,6 +188,7 @@ def test_wheels_hold_what_they_need(wheels: Path) -> None:
         },
         "lite_cpu": {"py.typed"},
         "lite_x86": {"py.typed", "plugin.py"},
+        "lite_opencl": {"py.typed", "plugin.py", "kernels/common.cl"},
     }
     for package, files in needed.items():
         (wheel,) = wheels.glob(f"{package}-*.whl")
@@ -195,6 +203,7 @@ def test_every_file_of_the_sources_is_in_the_wheel(wheels: Path) -> None:
         "lite_conformance": "conformance",
         "lite_cpu": "plugins/lite_cpu",
         "lite_x86": "plugins/lite_x86",
+        "lite_opencl": "plugins/lite_opencl",
     }
     for package, folder in folders.items():
         (wheel,) = wheels.glob(f"{package}-*.whl")

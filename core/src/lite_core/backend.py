@@ -300,6 +300,7 @@ class Executable(Protocol):
 
     # def run_profiled(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None)
     #     -> Sequence[KernelTime]: (optional) as run(), and says how long each kernel took, in the order they ran
+    # notes: Sequence[str] (optional) lines for profiles: whether compiled code came from a cache, say
     # def memory_use(self) -> MemoryUse: (optional) for `lite inspect --memory`
     # def save(self) -> Sequence[bytes | memoryview]: (optional) what restore() takes, in pieces; none where there is
     #     nothing to save. A piece that several partitions, shapes or targets save is stored once, so what programs

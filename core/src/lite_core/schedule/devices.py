@@ -70,9 +70,7 @@ def select_devices(
     log += [f"{name}: LITE_BACKENDS names it, but it is not installed" for name in unknown]
     names = _names(requested)
     if names == ["auto"]:
-        candidates = _automatic(backends, log)
-        if targets:
-            candidates = _for_targets(candidates, targets, {*backends, *left_out}, log)
+        candidates = _for_targets(backends, targets, left_out, log) if targets else _automatic(backends, log)
     else:
         candidates = [_named(name, backends, left_out, log) for name in names]
     if fallback == "host" and not any(c.device.backend == "host" for c in candidates):
@@ -93,24 +91,28 @@ def select_devices(
 
 
 def _for_targets(
-    found: list[Candidate], targets: Sequence[str], installed: Collection[str], log: list[str]
+    backends: Mapping[str, Backend], targets: Sequence[str], left_out: Collection[str], log: list[str]
 ) -> list[Candidate]:
-    """The candidates that a model's file was made for; all of them where none of its targets is here."""
+    """The candidates that a model's file was made for; all of them where none of its targets is here.
+
+    Only where none is are other backends probed: that may take long, and start drivers that nobody needs.
+    """
     log += [
         f"{name}: the model is made for it, but it is not installed: pip install {_distribution(name)}"
         for name in targets
-        if name not in installed
+        if name not in backends and name not in left_out
     ]
-    wanted = [c for c in found if c.device.backend in targets]
-    others = [c.device.label for c in found if c not in wanted]
     listed = ", ".join(targets)
-    if not wanted:
-        if set(targets) != {"host"}:
-            instead = ", ".join(others) or "host, the slow references,"
-            log.append(f"none of the model's targets ({listed}) is here: {instead} will compile and run it instead")
-        return [] if targets == ["host"] else found
-    log += [f"{label}: not a target of the model ({listed}); name it as backend to use it" for label in others]
-    return wanted
+    others = {name: backend for name, backend in backends.items() if name not in (*targets, "host", "null")}
+    found = _automatic({name: backend for name, backend in backends.items() if name in targets}, log)
+    if found or [*targets] == ["host"]:
+        log += [f"{name}: not a target of the model ({listed}); name it as backend to use it" for name in others]
+        return found
+    found = _automatic(others, log)
+    if {*targets} != {"host"}:
+        instead = ", ".join(c.device.label for c in found) or "host, the slow references,"
+        log.append(f"none of the model's targets ({listed}) is here: {instead} will compile and run it instead")
+    return found
 
 
 def _names(requested: object) -> list[str]:

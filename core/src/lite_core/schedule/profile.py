@@ -11,12 +11,13 @@ __all__ = ["CopyTime", "KernelRecord", "PartitionTime", "RunProfile"]
 
 
 class PartitionTime(NamedTuple):
-    """How long one partition took in one run, in seconds."""
+    """How long one partition took in one run, in seconds, and what its backend notes about it."""
 
     partition: str
     device: str
     nodes: int
     seconds: float
+    notes: tuple[str, ...] = ()
 
 
 class CopyTime(NamedTuple):
@@ -82,9 +83,11 @@ class RunProfile:
         self.kernels.clear()
         self.seconds = 0.0
 
-    def add(self, part: Partition, device: str, seconds: float, kernels: Iterable[KernelTime]) -> None:
+    def add(
+        self, part: Partition, device: str, seconds: float, kernels: Iterable[KernelTime], notes: Sequence[str] = ()
+    ) -> None:
         """Record that a partition ran, and its kernels where they were measured."""
-        self.partitions.append(PartitionTime(part.name, device, len(part.graph.nodes), seconds))
+        self.partitions.append(PartitionTime(part.name, device, len(part.graph.nodes), seconds, tuple(notes)))
         ops = {node.name: node.qualified_op for node in part.graph.nodes}
         for kernel in kernels:
             op = "+".join(dict.fromkeys(ops[name] for name in kernel.nodes if name in ops))
@@ -142,7 +145,8 @@ class RunProfile:
     def __str__(self) -> str:
         """Tables: the kernels, slowest first; the totals by operator; the copies; the partitions."""
         tables = (self._kernel_table(), self._op_table(), self._copy_table(), self._partition_table())
-        return "\n\n".join(filter(None, tables))
+        notes = "\n".join(f"{part.partition}: {note}" for part in self.partitions for note in part.notes)
+        return "\n\n".join(filter(None, (*tables, notes)))
 
     def _kernel_table(self) -> str:
         rows = [

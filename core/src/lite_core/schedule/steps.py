@@ -142,7 +142,8 @@ class PartitionStep:
             kernels: Sequence[KernelTime] = ()
         else:
             kernels = run_profiled(arguments, results, scratch)
-        profile.add(self.part, self.label, time.perf_counter() - start, kernels)
+        seconds = time.perf_counter() - start
+        profile.add(self.part, self.label, seconds, kernels, getattr(self._executable, "notes", ()))
 
     def describe(self) -> str:
         counts = ", ".join(f"{op} {n}" if n > 1 else op for op, n in self.part.graph.op_counts().items())

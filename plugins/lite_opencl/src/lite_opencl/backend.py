@@ -1,0 +1,105 @@
+"""The backend ``opencl``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lite_core.backend import Device, Executable, Memory, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.errors import BackendUnavailableError
+from lite_core.ir import DType, Graph, Node
+from lite_opencl.devices import FoundDevice, describe, find_devices
+
+if TYPE_CHECKING:
+    from lite_opencl.executable import OpenClExecutable
+    from lite_opencl.runtime import DeviceRuntime
+
+__all__ = ["OpenClBackend"]
+
+
+class OpenClBackend:
+    """Runs partitions on OpenCL devices; ``opencl`` is the best of them, ``opencl:1`` the next."""
+
+    name = "opencl"
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: list[FoundDevice] | Unavailable | None = None
+
+    def probe(self) -> Sequence[Device] | Unavailable:
+        """Every device, the best first; drivers are looked for once in a process."""
+        found = self._devices()
+        if isinstance(found, Unavailable):
+            return found
+        return [describe(device, self.name, index) for index, device in enumerate(found)]
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        from lite_opencl.lowering.registry import find_lowering
+
+        values = [v for v in (*node.used(), *node.outputs) if v is not None]
+        if any(v.dtype is DType.FLOAT64 for v in values) and not self._device(device).double:
+            return No(f"{device.name} has no float64")
+        function, reason = find_lowering(node)
+        return No(reason) if function is None else Yes()
+
+    def memory(self, device: Device) -> Memory:
+        return self._runtime(device).memory
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        from lite_opencl.lowering.compile import compile_graph
+        from lite_opencl.staged import StagedExecutable, is_static
+
+        runtime = self._runtime(device)
+
+        def compile_static(graph: Graph) -> OpenClExecutable:
+            return compile_graph(graph, options, runtime)
+
+        if is_static(part.graph):
+            return compile_static(part.graph)
+        return StagedExecutable(part.graph, runtime.memory, compile_static)
+
+    def compatibility(self, device: Device, options: Options) -> str:
+        """What must be the same for saved programs to be used: device, driver and this package's code."""
+        from lite_opencl.sources import sources_version
+
+        return f"{self._device(device).identity} | lite-opencl {sources_version()} | {options.precision}"
+
+    def restore(
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+    ) -> Executable | Stale:
+        """An executable from what one saved: nothing is lowered, packed or built from source."""
+        from lite_opencl.saved import restore
+
+        return restore(pieces, part.graph, self._runtime(device))
+
+    def report(self) -> Sequence[str]:
+        """Lines for ``lite doctor``: every device and what it has, and the programs that are kept."""
+        from lite_opencl.binary_cache import BinaryCache, cache_folder
+        from lite_opencl.runtime import started_runtimes
+
+        devices = self.probe()
+        if isinstance(devices, Unavailable):
+            return []
+        return [
+            *(f"{d.label}: {d.name}: " + "; ".join(f"{k} {v}" for k, v in d.details.items()) for d in devices),
+            f"compiled programs: {BinaryCache(cache_folder()).describe()}",
+            *(f"this process, {r.memory.space}: {r.programs.statistics}" for r in started_runtimes()),
+        ]
+
+    def _devices(self) -> list[FoundDevice] | Unavailable:
+        with self._lock:
+            if self._found is None or isinstance(self._found, Unavailable):
+                self._found = find_devices()
+            return self._found
+
+    def _device(self, device: Device) -> FoundDevice:
+        found = self._devices()
+        if isinstance(found, Unavailable):
+            raise BackendUnavailableError(f"backend 'opencl' is not available: {found.reason}. {found.remedy}")
+        return found[device.index]
+
+    def _runtime(self, device: Device) -> DeviceRuntime:
+        from lite_opencl.runtime import runtime_of
+
+        return runtime_of(self._device(device), device.label)

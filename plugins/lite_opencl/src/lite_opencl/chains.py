@@ -1,0 +1,105 @@
+"""Element-wise operators that run one after another on a value in a register.
+
+A :class:`Chain` is what a kernel does to an element before it stores it: the epilogue of a convolution, or all of an
+element-wise kernel. It is static data, part of the key of the compiled kernel, and becomes two macros::
+
+    EPILOGUE_PARAMETERS              what the kernel's parameter list ends with (empty, or begins with a comma)
+    EPILOGUE(value, row, column)     the result for a value, in the compute type of the output: STORE_Y takes it
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lite_core.ir import Attribute, DType
+from lite_opencl.addressing import Addressing
+from lite_opencl.element_types import c_type
+from lite_opencl.scalar_ops import cost, emit_operator, helper_functions
+
+__all__ = ["Apply", "Chain", "Operand"]
+
+
+class Operand(NamedTuple):
+    """Something a chain reads beside what it starts from; without ``addressing`` a number that is passed by value."""
+
+    dtype: DType
+    addressing: Addressing | None
+
+
+class Apply(NamedTuple):
+    """One operator. ``inputs`` are value numbers; None stands for an optional input that is left out."""
+
+    op: str
+    inputs: tuple[int | None, ...]
+    output: DType
+    attributes: tuple[tuple[str, Attribute], ...] = ()
+
+
+class Chain(NamedTuple):
+    """Values are numbered: 0 is what it starts from, then come the operands, then the result of each step.
+
+    The last value is the result. A chain without steps passes its start on.
+    """
+
+    start: DType
+    operands: tuple[Operand, ...] = ()
+    steps: tuple[Apply, ...] = ()
+
+    @property
+    def output(self) -> DType:
+        return self.steps[-1].output if self.steps else self.start
+
+    @property
+    def dtypes(self) -> set[DType]:
+        """Every element type in it."""
+        return {self.start, *(o.dtype for o in self.operands), *(s.output for s in self.steps)}
+
+    @property
+    def cost(self) -> int:
+        """Floating-point operations for one element, roughly."""
+        return sum(cost(step.op) for step in self.steps)
+
+    def text(self) -> str:
+        """The macros, in C."""
+        result = c_type(self.output)
+        dtypes: list[DType] = [self.start, *(o.dtype for o in self.operands)]
+        names = [f"v{i}" for i in range(len(dtypes))]
+        parameters: list[str] = []
+        arguments: list[str] = []
+        body: list[str] = []
+        for i, operand in enumerate(self.operands):
+            declared, passed, value = _operand(i, operand)
+            parameters += declared
+            arguments += passed
+            body.append(f"const {c_type(operand.dtype).compute} v{i + 1} = {value};")
+        for step in self.steps:
+            inputs = [None if n is None else (names[n], dtypes[n]) for n in step.inputs]
+            expression = emit_operator(step.op, inputs, dict(step.attributes), step.output)
+            names.append(f"v{len(names)}")
+            dtypes.append(step.output)
+            body.append(f"const {c_type(step.output).compute} {names[-1]} = {expression};")
+        listed = "".join(f", {p}" for p in parameters)
+        lines = [
+            helper_functions(self.steps, dtypes),
+            f"#define EPILOGUE_PARAMETERS {listed}",
+            f"static inline {result.compute} epilogue_chain(const {c_type(self.start).compute} v0, const int row, "
+            f"const int column{listed}) {{",
+            *(f"    {line}" for line in body),
+            f"    return {names[-1]};",
+            "}",
+            "#define EPILOGUE(value, row, column) epilogue_chain(value, row, column"
+            f"{''.join(f', {a}' for a in arguments)})",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _operand(i: int, operand: Operand) -> tuple[list[str], list[str], str]:
+    """Parameters, arguments and the value of an operand."""
+    kind, name = c_type(operand.dtype), f"operand{i}"
+    if operand.addressing is None:
+        return [f"const {kind.compute} {name}"], [name], name
+    addressing = operand.addressing
+    pointer = [f"__global const {kind.storage}* {name}_base", f"const ulong {name}_offset"]
+    value = f"LOAD_{kind.suffix}({name}_base + {name}_offset, {addressing.index(name)})"
+    passed = [f"{name}_base", f"{name}_offset", *addressing.arguments(name)]
+    return [*pointer, *addressing.parameters(name)], passed, value

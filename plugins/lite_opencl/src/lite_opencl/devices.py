@@ -1,0 +1,205 @@
+"""Which OpenCL devices there are, what they can do, and how fast they should be."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lite_core.backend import Device, Unavailable
+
+__all__ = ["FoundDevice", "describe", "find_devices"]
+
+logger = logging.getLogger("lite.opencl.devices")
+
+_DRIVERS = (
+    "install the GPU's driver with its OpenCL part (Debian: intel-opencl-icd, mesa-opencl-icd, nvidia-opencl-icd), "
+    "or PoCL, which runs on the processor: `pip install 'lite-opencl[pocl]'` or `apt install pocl-opencl-icd`"
+)
+_BINDING = "`pip install lite-opencl` brings pyopencl with the loader library"
+
+#: Scores: x86 has 10, so ``backend="auto"`` takes a GPU before the processor, and the processor before PoCL.
+_GPU_SCORE, _ACCELERATOR_SCORE, _OTHER_SCORE, _CPU_SCORE = 50.0, 30.0, 12.0, 5.0
+
+#: Multiply-adds that one compute unit starts in a cycle, by the kind of device: few, so that estimates are no promises.
+_GPU_LANES, _CPU_LANES = 32, 8
+_GPU_BANDWIDTH, _UNIFIED_BANDWIDTH = 100e9, 10e9
+_GPU_LAUNCH_SECONDS, _CPU_LAUNCH_SECONDS = 8e-6, 20e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundDevice:
+    """A device of a platform, as pyopencl sees it.
+
+    Attributes:
+        device: the ``pyopencl.Device``.
+        platform: name and version of the platform.
+        name, version, driver: what the device says of itself.
+        kind: ``GPU``, ``CPU``, ``accelerator`` or ``other``.
+        extensions: their names.
+        unified_memory: it works in main memory.
+        memory_bytes, largest_buffer_bytes: of its global memory.
+        compute_units, clock_hertz: as reported.
+        images, sub_groups: whether it has them.
+        largest_group: work items of a work group at most.
+        local_memory_bytes: that a work group shares.
+    """
+
+    device: Any
+    platform: str
+    name: str
+    version: str
+    driver: str
+    kind: str
+    extensions: frozenset[str]
+    unified_memory: bool
+    memory_bytes: int
+    largest_buffer_bytes: int
+    compute_units: int
+    clock_hertz: float
+    images: bool
+    sub_groups: bool
+    largest_group: int
+    local_memory_bytes: int
+
+    @property
+    def half(self) -> bool:
+        """It computes in float16."""
+        return "cl_khr_fp16" in self.extensions
+
+    @property
+    def double(self) -> bool:
+        """It computes in float64."""
+        return "cl_khr_fp64" in self.extensions
+
+    @property
+    def is_gpu(self) -> bool:
+        return self.kind == "GPU"
+
+    @property
+    def identity(self) -> str:
+        """What must be the same for compiled kernels to be used."""
+        return f"{self.platform} | {self.name} | {self.version} | driver {self.driver}"
+
+    @property
+    def score(self) -> float:
+        scores = {"GPU": _GPU_SCORE, "accelerator": _ACCELERATOR_SCORE, "CPU": _CPU_SCORE}
+        return scores.get(self.kind, _OTHER_SCORE)
+
+
+def find_devices() -> list[FoundDevice] | Unavailable:
+    """Every device of every platform, the best first; those that ``LITE_OPENCL_DEVICE`` names, where that is set."""
+    try:
+        import pyopencl as cl
+    except Exception as error:
+        return Unavailable(f"pyopencl cannot be imported: {type(error).__name__}: {error}", _BINDING)
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error as error:
+        return Unavailable(f"the loader finds no platform: {error}; {_looked_in(cl)}", _DRIVERS)
+    found: list[FoundDevice] = []
+    faults: list[str] = []
+    for platform in platforms:
+        try:
+            found += [_examine(cl, platform, device) for device in platform.get_devices()]
+        except cl.Error as error:
+            faults.append(f"platform {platform.name!r}: {error}")
+            logger.warning("platform %r cannot be used: %s", platform.name, error)
+    if not found:
+        problem = "; ".join(faults) or "the platforms have no device"
+        return Unavailable(f"{problem}; {_looked_in(cl)}", _DRIVERS)
+    found.sort(key=lambda f: -f.score)
+    return _chosen(found, os.environ.get("LITE_OPENCL_DEVICE", ""))
+
+
+def describe(found: FoundDevice, backend: str, index: int) -> Device:
+    """A device as Lite shows and weighs it. Its speed is an estimate, on the low side."""
+    lanes = _GPU_LANES if found.is_gpu else _CPU_LANES
+    yes_no = {True: "yes", False: "no"}
+    details = {
+        "platform": found.platform,
+        "version": found.version,
+        "driver": found.driver,
+        "kind": found.kind,
+        "compute units": f"{found.compute_units} at {found.clock_hertz / 1e6:.0f} MHz",
+        "memory": f"{found.memory_bytes >> 20} MiB, shared with the processor"
+        if found.unified_memory
+        else f"{found.memory_bytes >> 20} MiB",
+        "largest buffer": f"{found.largest_buffer_bytes >> 20} MiB",
+        "fp16": yes_no[found.half],
+        "fp64": yes_no[found.double],
+        "images": yes_no[found.images],
+        "sub-groups": yes_no[found.sub_groups],
+    }
+    return Device(
+        backend,
+        index,
+        found.name,
+        found.score,
+        details,
+        flops=2.0 * lanes * found.compute_units * found.clock_hertz,
+        bandwidth=_UNIFIED_BANDWIDTH if found.unified_memory else _GPU_BANDWIDTH,
+        launch_seconds=_GPU_LAUNCH_SECONDS if found.is_gpu else _CPU_LAUNCH_SECONDS,
+    )
+
+
+def _examine(cl: Any, platform: Any, device: Any) -> FoundDevice:
+    kinds = {
+        cl.device_type.GPU: "GPU",
+        cl.device_type.CPU: "CPU",
+        cl.device_type.ACCELERATOR: "accelerator",
+    }
+    extensions = frozenset(device.extensions.split())
+    return FoundDevice(
+        device=device,
+        platform=f"{platform.name} {platform.version}".strip(),
+        name=device.name.strip(),
+        version=device.version.strip(),
+        driver=device.driver_version.strip(),
+        kind=next((name for bit, name in kinds.items() if device.type & bit), "other"),
+        extensions=extensions,
+        unified_memory=bool(device.host_unified_memory),
+        memory_bytes=int(device.global_mem_size),
+        largest_buffer_bytes=int(device.max_mem_alloc_size),
+        compute_units=int(device.max_compute_units),
+        clock_hertz=1e6 * float(device.max_clock_frequency),
+        images=bool(device.image_support),
+        largest_group=int(device.max_work_group_size),
+        local_memory_bytes=int(device.local_mem_size),
+        sub_groups=bool(extensions & {"cl_khr_subgroups", "cl_intel_subgroups"}),
+    )
+
+
+def _chosen(found: list[FoundDevice], wanted: str) -> list[FoundDevice] | Unavailable:
+    """All devices, or the one with a number, or those with a part of a name."""
+    if not wanted:
+        return found
+    if wanted.isdigit() and int(wanted) < len(found):
+        return [found[int(wanted)]]
+    named = [f for f in found if wanted.lower() in f"{f.platform} {f.name}".lower()]
+    if named and not wanted.isdigit():
+        return named
+    listed = ", ".join(f"{i}: {f.name}" for i, f in enumerate(found))
+    return Unavailable(
+        f"LITE_OPENCL_DEVICE={wanted} is no device's number and in no device's name; there are: {listed}",
+        "set LITE_OPENCL_DEVICE to one of these, or unset it",
+    )
+
+
+def _looked_in(cl: Any) -> str:
+    """Where the loader looks for drivers, and what is there."""
+    places: Sequence[Path] = [
+        *(Path(p) for p in [os.environ.get("OCL_ICD_VENDORS", "")] if p),
+        Path("/etc/OpenCL/vendors"),
+        Path(cl.__file__).parent / ".libs",
+    ]
+    said = []
+    for place in places:
+        files = (
+            sorted(f.name for f in place.glob("*.icd")) if place.is_dir() else [place.name] if place.exists() else []
+        )
+        said.append(f"{place} ({', '.join(files) or 'nothing'})")
+    return f"drivers were looked for in {', '.join(said)}"

@@ -1,0 +1,66 @@
+"""OpenCL errors as errors of Lite: the status by name, what was tried, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyopencl as cl
+
+from lite_core.errors import ExecutionError
+
+__all__ = ["OpenClError", "buffer_too_large", "opencl_call", "status_name"]
+
+_REMEDIES = {
+    "INVALID_BUFFER_SIZE": "run smaller inputs, or another backend",
+    "MEM_OBJECT_ALLOCATION_FAILURE": "the device's memory is full: run smaller inputs, or another backend",
+    "OUT_OF_RESOURCES": "the device ran out of memory, or was lost: run smaller inputs, or another backend",
+    "OUT_OF_HOST_MEMORY": "main memory is full",
+    "DEVICE_NOT_AVAILABLE": "the device was lost: start the process again, or use another backend",
+    "INVALID_COMMAND_QUEUE": "the device was lost: start the process again, or use another backend",
+    "BUILD_PROGRAM_FAILURE": "the driver's compiler refused a kernel: please report it with the log above",
+}
+
+
+class OpenClError(ExecutionError):
+    """An OpenCL call failed. ``status`` is its name, for example ``OUT_OF_RESOURCES``."""
+
+    def __init__(self, status: str, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+def status_name(error: cl.Error) -> str:
+    """The name of an error's status code, without ``CL_``."""
+    return str(cl.status_code.to_string(error.code, "status %d"))  # type: ignore[operator]  # pyopencl adds it late
+
+
+@contextmanager
+def opencl_call(device: str, doing: str) -> Iterator[None]:
+    """Turn an error of OpenCL in the body into an :class:`OpenClError`.
+
+    Args:
+        device: its name.
+        doing: what the body does, for the message: ``"building kernel 'gemm'"``.
+    """
+    try:
+        yield
+    except cl.Error as error:
+        status = status_name(error)
+        remedy = _REMEDIES.get(status, "`lite doctor` shows the device and its driver")
+        raise OpenClError(status, f"{doing} on {device} failed with CL_{status}{_details(error)}\n{remedy}") from error
+
+
+def buffer_too_large(device: str, what: str, largest: int) -> OpenClError:
+    """What OpenCL would say to a buffer beyond the device's limit, said before it is asked for."""
+    status = "INVALID_BUFFER_SIZE"
+    message = f"{what}, the largest buffer of {device} has {largest} (CL_{status})\n{_REMEDIES[status]}"
+    return OpenClError(status, message)
+
+
+def _details(error: cl.Error) -> str:
+    """What the driver says beside the status, such as a build log; pyopencl repeats routine and status."""
+    said = str(error)
+    for repeated in (f"{error.routine} failed: {status_name(error)}", " - "):
+        said = said.replace(repeated, "")
+    return f": {said.strip()}" if said.strip() else ""

@@ -1,0 +1,202 @@
+"""A compiled partition: kernels with their arguments, enqueued one after another."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+import pyopencl as cl
+
+from lite_core.arena import Interval
+from lite_core.backend import Buffer, KernelTime, MemoryUse
+from lite_core.ir import DType, Graph, TensorType
+from lite_opencl.errors import opencl_call
+from lite_opencl.faults import RECORD_SHAPE, Faults
+from lite_opencl.launches import Launch, Location, Space
+from lite_opencl.memory import Allocation, DeviceArray
+from lite_opencl.runtime import DeviceRuntime
+
+__all__ = ["CompiledGraph", "OpenClExecutable"]
+
+
+@dataclass(frozen=True)
+class CompiledGraph:
+    """All that an executable is made of.
+
+    Attributes:
+        graph: the partition.
+        launches: kernels in their order.
+        constants: what their constants are, by number.
+        names: for each of them the name of the constant of the graph that it is a copy of; None where it was packed.
+        arena_bytes: size of the memory that tensors between kernels share.
+        lives: what lies there, from which launch to which.
+        faults: what data may turn out to be wrong, if there is such data.
+    """
+
+    graph: Graph
+    launches: Sequence[Launch]
+    constants: Sequence[DeviceArray]
+    names: Sequence[str | None]
+    arena_bytes: int
+    lives: Sequence[Interval]
+    faults: Faults | None = None
+
+
+class _Place(NamedTuple):
+    """An argument of a kernel that lies in memory which may differ from run to run."""
+
+    kernel: cl.Kernel
+    position: int
+    location: Location
+
+    def set(self, memory: DeviceArray) -> None:
+        self.kernel.set_arg(self.position, memory.allocation.buffer)
+        first = (memory.offset + self.location.offset) // self.location.itemsize
+        self.kernel.set_arg(self.position + 1, np.uint64(first))
+
+
+class _Slot:
+    """One of the memories that a run is given: an input, an output, or the arena."""
+
+    def __init__(self) -> None:
+        self.places: list[_Place] = []
+        self._bound: weakref.ref[Allocation] | None = None
+        self._offset = 0
+
+    def bind(self, memory: DeviceArray) -> None:
+        """Point the arguments at a memory, unless they are."""
+        bound = None if self._bound is None else self._bound()
+        if bound is not memory.allocation or self._offset != memory.offset:
+            for place in self.places:
+                place.set(memory)
+            self._bound, self._offset = weakref.ref(memory.allocation), memory.offset
+
+
+class OpenClExecutable:
+    """Runs the kernels of a partition. May be used by several threads at once.
+
+    All kernels are enqueued without waiting; the run then waits for the last one.
+
+    Args:
+        compiled: the partition; its programs are ready.
+        runtime: the device.
+        notes: lines for profiles: where the programs came from.
+    """
+
+    def __init__(self, compiled: CompiledGraph, runtime: DeviceRuntime, notes: Sequence[str] = ()) -> None:
+        self.notes = tuple(notes)
+        self.compiled = compiled
+        self.scratch_bytes = compiled.arena_bytes
+        self._runtime = runtime
+        self._slots = [_Slot() for _ in (*compiled.graph.inputs, *compiled.graph.outputs, None)]
+        self._binding = threading.Lock()
+        with opencl_call(runtime.name, "setting the arguments of kernels"):
+            self._steps = [(launch, self._bound_kernel(launch)) for launch in compiled.launches]
+
+    def _bound_kernel(self, launch: Launch) -> cl.Kernel:
+        """A kernel object of the launch's own: what never changes is set once, what may lies in a slot."""
+        kernel = self._runtime.programs.kernel(launch.program, launch.kernel)
+        position = 0
+        for argument in launch.arguments:
+            if not isinstance(argument, Location):
+                kernel.set_arg(position, argument)
+                position += 1
+                continue
+            place = _Place(kernel, position, argument)
+            if argument.space is Space.CONSTANT:
+                place.set(self.compiled.constants[argument.number])
+            else:
+                self._slots[-1 if argument.space is Space.ARENA else argument.number].places.append(place)
+            position += 2
+        return kernel
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
+        memories = [b.data for b in (*inputs, *outputs, *([scratch] if scratch else []))]
+        self.run_arrays(memories)
+
+    def run_arrays(self, memories: Sequence[DeviceArray]) -> None:
+        """As :meth:`run`, on storage: of inputs, outputs and, if there is an arena, that.
+
+        Raises:
+            ExecutionError: data was not what its operator allows, such as an index out of range.
+        """
+        self._run(memories)
+        self._check(memories)
+
+    def _run(self, memories: Sequence[DeviceArray]) -> None:
+        events = self._enqueue(memories, self._runtime.queue)
+        with opencl_call(self._runtime.name, "waiting for a partition"):
+            for event in events[-1:]:
+                event.wait()
+
+    def _check(self, memories: Sequence[DeviceArray]) -> None:
+        """Raise for a fault that a run has recorded in its arena."""
+        faults, memory = self.compiled.faults, self._runtime.memory
+        if faults is not None:
+            record = memory.view(memories[-1], faults.offset, TensorType(DType.INT32, RECORD_SHAPE))
+            faults.check(memory.download(record))
+
+    def run_profiled(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
+    ) -> Sequence[KernelTime]:
+        """As :meth:`run`, and says how long each kernel took by the device's own clock."""
+        memories = [b.data for b in (*inputs, *outputs, *([scratch] if scratch else []))]
+        events = self._enqueue(memories, self._runtime.profiling_queue)
+        times = []
+        with opencl_call(self._runtime.name, "waiting for a partition"):
+            cl.wait_for_events(events)
+            for (launch, _), event in zip(self._steps, events):
+                seconds = 1e-9 * (event.profile.end - event.profile.start)
+                times.append(KernelTime(launch.label, launch.nodes, seconds, launch.flops, launch.bytes))
+        self._check(memories)
+        return times
+
+    def rehearse(self) -> None:
+        """Run once, on zeros: drivers compile some of a kernel when it is first launched, and then it is done.
+
+        Where the device has not the memory for a run, that is found out here, too. Faults say nothing: indices that
+        are computed from zeros may be out of range.
+        """
+        memory, graph = self._runtime.memory, self.compiled.graph
+        types = [*(v.type for v in (*graph.inputs, *graph.outputs)), TensorType(DType.UINT8, (self.scratch_bytes,))]
+        memories = [memory.allocate(type) for type in types]
+        for zeroed in memories[: len(graph.inputs)]:
+            memory.upload(np.zeros(zeroed.shape, zeroed.type.dtype.numpy), zeroed)
+        self._run(memories)
+
+    def memory_use(self) -> MemoryUse:
+        """Sizes of the arena and what lies in it, and of the constants."""
+        compiled = self.compiled
+        weights = {c.allocation: c.allocation.bytes for c in compiled.constants}
+        return MemoryUse(compiled.arena_bytes, tuple(compiled.lives), 0, sum(weights.values()))
+
+    def constants_read(self) -> Collection[str]:
+        """Names of the constants of the partition that kernels read as they are."""
+        return {name for name in self.compiled.names if name is not None}
+
+    def save(self) -> list[bytes]:
+        """Launches, programs and packed constants, for :meth:`OpenClBackend.restore`."""
+        from lite_opencl.saved import save
+
+        return save(self.compiled, self._runtime)
+
+    def _enqueue(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue) -> list[cl.Event]:
+        """Enqueue all kernels; the events of their ends, in order."""
+        events = []
+        with opencl_call(self._runtime.name, "enqueueing a partition"), self._binding:
+            for slot, memory in zip(self._slots, memories):
+                slot.bind(memory)
+            faults = self.compiled.faults
+            if faults is not None:
+                arena, size = memories[-1], np.int32().itemsize * prod(RECORD_SHAPE)
+                offset = arena.offset + faults.offset
+                cl.enqueue_fill_buffer(queue, arena.allocation.buffer, np.int32(0), offset, size)
+            for launch, kernel in self._steps:
+                events.append(cl.enqueue_nd_range_kernel(queue, kernel, launch.global_size, launch.local_size))
+            queue.flush()
+        return events

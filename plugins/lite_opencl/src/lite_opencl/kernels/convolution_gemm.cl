@@ -1,0 +1,136 @@
+// Convolutions as matrix products [output channels, depth] x [depth, positions], the input where it lies.
+//
+// The depth counts pairs of an input channel and a tap of the filter. Positions count the elements of an image's rows
+// one after another, so that what a tap meets under neighbouring positions are neighbours, a fixed distance from the
+// position: DISTANCES lists it for each tap; without it there is one tap, at distance 0. Images have been prepared so
+// that no tap leaves them (convolution_phases.cl); their rows are then wider than those of the result (WIDE), and
+// positions between two rows are computed for nothing and not stored.
+//
+// One work item computes ROWS output channels of VECTORS vectors of WIDTH positions, in registers: for each step along
+// the depth, ROWS + VECTORS loads for ROWS * VECTORS multiplications. The weights of its channels lie in the order in
+// which it reads them. Dimension 0 counts positions: a work group's vectors interleave, so that neighbouring work items
+// read neighbouring memory. Dimension 1 counts blocks of output channels, one group of the convolution after another:
+// a block's weights stay in the cache while it meets all positions. Dimension 2 counts planes: images and, in each, the
+// depths of the result; with W_PLANE each has weights of its own.
+//
+// A vector that does not fit behind the last but one begins where it still fits, and computes again what that one does.
+
+KERNEL void convolution_gemm(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(W_TYPE, w),
+#ifdef HAS_BIAS
+                             INPUT(B_TYPE, bias),
+#endif
+#ifdef DISTANCES
+                             INPUT(int, distances), const int taps,
+#endif
+#ifdef W_PLANE
+                             const int w_plane,
+#endif
+                             const int positions, const int channels, const int groups, const int group_outputs,
+                             const int x_channel, const int x_image, const int x_depth, const int depths,
+                             const int x_row, const int y_width, const int y_channel, const int y_depth,
+                             const int y_row, const int y_column, const int y_first EPILOGUE_PARAMETERS) {
+    const int blocks = (group_outputs + ROWS - 1) / ROWS;
+    const int panel = get_global_id(1);
+    const int plane = get_global_id(2);
+    const int group = panel / blocks;
+    const int first = (panel - group * blocks) * ROWS;
+    const int image = plane / depths;
+    const int depth = plane - image * depths;
+    const int start = ((int)get_group_id(0) * LOCAL_0 * VECTORS + (int)get_local_id(0)) * WIDTH;
+    if (group >= groups || start >= positions) return;
+
+    int at[VECTORS];
+#pragma unroll
+    for (int j = 0; j < VECTORS; ++j) {
+        const int next = start + j * LOCAL_0 * WIDTH;
+        at[j] = next < positions - WIDTH ? next : positions - WIDTH;
+    }
+    SUM_VECTOR sums[ROWS][VECTORS];
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+#ifdef HAS_BIAS
+        const int channel = first + i < group_outputs ? first + i : first;
+        const SUM begin = LOAD_B(POINTER(bias), group * group_outputs + channel);
+#else
+        const SUM begin = 0;
+#endif
+#pragma unroll
+        for (int j = 0; j < VECTORS; ++j) sums[i][j] = begin;
+    }
+
+    __global const X_TYPE* from = POINTER(x) + image * x_image + depth * x_depth + group * channels * x_channel;
+    __global const W_TYPE* weights = POINTER(w);
+#ifdef W_PLANE
+    weights += plane * w_plane;
+#endif
+#ifdef DISTANCES
+    weights += panel * channels * taps * ROWS;
+#else
+    weights += panel * channels * ROWS;
+#endif
+    for (int channel = 0; channel < channels; ++channel, from += x_channel) {
+#ifdef DISTANCES
+        for (int tap = 0; tap < taps; ++tap, weights += ROWS) {
+            __global const X_TYPE* under = from + POINTER(distances)[tap];
+#else
+        for (int tap = 0; tap < 1; ++tap, weights += ROWS) {
+            __global const X_TYPE* under = from;
+#endif
+            SUM_VECTOR neighbours[VECTORS];
+#pragma unroll
+            for (int j = 0; j < VECTORS; ++j) neighbours[j] = LOAD_X_VECTOR(under, at[j]);
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i) {
+                const SUM weight = LOAD_W(weights, i);
+#pragma unroll
+                for (int j = 0; j < VECTORS; ++j) sums[i][j] += neighbours[j] * weight;
+            }
+        }
+    }
+
+#ifdef WIDE
+    // Where each position goes; -1 between two rows.
+    int places[VECTORS][WIDTH];
+    bool is_run[VECTORS];
+#pragma unroll
+    for (int j = 0; j < VECTORS; ++j) {
+        int row = at[j] / x_row, column = at[j] - row * x_row;
+        is_run[j] = y_column == 1 && column + WIDTH <= y_width;
+#pragma unroll
+        for (int lane = 0; lane < WIDTH; ++lane) {
+            places[j][lane] = column < y_width ? y_first + depth * y_depth + row * y_row + column * y_column : -1;
+            if (++column == x_row) column = 0, ++row;
+        }
+    }
+#endif
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        if (first + i < group_outputs) {
+            const int row = (image * groups + group) * group_outputs + first + i;
+            __global Y_TYPE* result = POINTER(y) + row * y_channel;
+#pragma unroll
+            for (int j = 0; j < VECTORS; ++j) {
+                union {
+                    SUM_VECTOR vector;
+                    SUM lanes[WIDTH];
+                } sum;
+                sum.vector = sums[i][j];
+#ifdef WIDE
+                const int begin = places[j][0];
+                if (!is_run[j]) {
+                    for (int lane = 0; lane < WIDTH; ++lane) {
+                        const int place = places[j][lane];
+                        if (place >= 0) STORE_Y(result, place, EPILOGUE(sum.lanes[lane], row, place));
+                    }
+                    continue;
+                }
+#else
+                const int begin = y_first + depth * y_depth + at[j];
+#endif
+                for (int lane = 0; lane < WIDTH; ++lane) {
+                    STORE_Y(result, begin + lane, EPILOGUE(sum.lanes[lane], row, begin + lane));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+// Each element of the result is an element of the source or a filler: Pad, CenterCropPad, Resize by the nearest element.
+//
+// Which one follows from tables, separately for rows and columns: the element's place is the sum of their entries, and
+// where one of them is OUTSIDE there is none. So one kernel without a division serves every mode of every operator.
+// One work item makes one element: dimension 0 counts columns, dimension 1 rows; where rows are short (FLAT) dimension 0
+// counts elements.
+
+#define OUTSIDE INT_MIN
+
+KERNEL void pick(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(F_TYPE, filler), INPUT(int, row_table),
+                 INPUT(int, column_table), const int rows, const int columns EPILOGUE_PARAMETERS) {
+#ifdef FLAT
+    const int item = get_global_id(0);
+    const int row = item / columns;
+    const int column = item - row * columns;
+#else
+    const int row = get_global_id(1);
+    const int column = get_global_id(0);
+#endif
+    if (row >= rows || column >= columns) return;
+    const int from_row = POINTER(row_table)[row];
+    const int from_column = POINTER(column_table)[column];
+    const bool inside = from_row != OUTSIDE && from_column != OUTSIDE;
+    const X_COMPUTE value =
+        inside ? (X_COMPUTE)LOAD_X(POINTER(x), from_row + from_column) : (X_COMPUTE)LOAD_F(POINTER(filler), 0);
+    STORE_Y(POINTER(y), row * columns + column, EPILOGUE(value, row, column));
+}

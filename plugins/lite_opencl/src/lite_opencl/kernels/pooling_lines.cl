@@ -1,0 +1,105 @@
+// Pools over windows as in pooling.cl, for processors: one work item computes a line of the result, 8 neighbouring
+// elements at once as a vector. Dimension 0 counts lines, of one plane after another.
+//
+// A tap of all 8 windows is one load, or two where windows are 2 apart; where that would leave the line, elements are
+// loaded one by one, and count as START outside of it.
+
+#define LINE 8
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+typedef PASTE(ACC, 8) numbers;
+typedef numbers unaligned_numbers __attribute__((aligned(sizeof(ACC))));
+#define WHOLE(pointer) (*(__global const unaligned_numbers*)(pointer))
+#define LANES_OF(vector) ((ACC*)&(vector))
+
+#define TAPS(first, end, start, low, high, axis)                                         \
+    const int first = max(0, ((low) - (start) + DILATION_##axis - 1) / DILATION_##axis); \
+    const int end = clamp(((high) - (start) + DILATION_##axis - 1) / DILATION_##axis, first, KERNEL_##axis)
+
+#if defined(MAXIMUM)
+#define START LOWEST
+#define ADDED(result, x) ((((result) != (result)) | ((result) >= (x))) ? (result) : (x))
+#else
+#define START 0
+#if defined(AVERAGE)
+#define ADDED(sum, x) ((sum) + (x))
+#elif POWER == 1
+#define ADDED(sum, x) ((sum) + fabs(x))
+#elif POWER == 2
+#define ADDED(sum, x) ((sum) + (x) * (x))
+#define ROOT(sum) sqrt(sum)
+#else
+#define ADDED(sum, x) ((sum) + pow(fabs(x), (numbers)(ACC)POWER))
+#define ROOT(sum) pow(sum, (numbers)((ACC)1 / (ACC)POWER))
+#endif
+#endif
+
+// Elements of a line from COLUMN on, STRIDE_W apart.
+static inline numbers taken(__global const ACC* line, const int column, const int width) {
+    const int reach = STRIDE_W == 1 ? LINE : 2 * LINE;
+    if (STRIDE_W <= 2 && column >= 0 && column + reach <= width) {
+        if (STRIDE_W == 1) return WHOLE(line + column);
+        return (numbers)(WHOLE(line + column).even, WHOLE(line + column + LINE).even);
+    }
+    numbers result;
+    for (int u = 0; u < LINE; ++u) {
+        const int place = column + u * STRIDE_W;
+        LANES_OF(result)[u] = place >= 0 && place < width ? line[place] : (ACC)START;
+    }
+    return result;
+}
+
+KERNEL void pool_lines(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int planes, const int depth, const int height,
+                       const int width, const int y_depth, const int y_height, const int y_width, const int front,
+                       const int top, const int left, const int back, const int bottom, const int right) {
+    const int line = get_global_id(0);
+    const int plane = line / (y_depth * y_height);
+    const int start_z = line / y_height % y_depth * STRIDE_D - front;
+    const int start_y = line % y_height * STRIDE_H - top;
+    TAPS(first_z, end_z, start_z, 0, depth, D);
+    TAPS(first_y, end_y, start_y, 0, height, H);
+    __global const X_TYPE* image = POINTER(x) + plane * depth * height * width;
+#ifdef AVERAGE
+#ifdef COUNT_PADDING
+    // What a last window has beyond the padding never counts.
+    TAPS(from_z, to_z, start_z, -front, depth + back, D);
+    TAPS(from_y, to_y, start_y, -top, height + bottom, H);
+    const int lines = (to_z - from_z) * (to_y - from_y), low = -left, high = width + right;
+#else
+    const int lines = (end_z - first_z) * (end_y - first_y), low = 0, high = width;
+#endif
+#endif
+    for (int column = 0; column < y_width; column += LINE) {
+        const int start_x = column * STRIDE_W - left;
+        numbers result = (numbers)(ACC)START;
+        for (int i = first_z; i < end_z; ++i) {
+            for (int j = first_y; j < end_y; ++j) {
+                const int row = (start_z + i * DILATION_D) * height + start_y + j * DILATION_H;
+                for (int k = 0; k < KERNEL_W; ++k) {
+                    const numbers value = taken(image + row * width, start_x + k * DILATION_W, width);
+                    result = ADDED(result, value);
+                }
+            }
+        }
+#ifdef ROOT
+        result = ROOT(result);
+#endif
+#ifdef AVERAGE
+        const int last_x = start_x + (LINE - 1) * STRIDE_W + (KERNEL_W - 1) * DILATION_W;
+        if (start_x >= low && last_x < high) {
+            result /= (ACC)(lines * KERNEL_W);
+        } else {
+            for (int u = 0; u < LINE; ++u) {
+                TAPS(from_x, to_x, start_x + u * STRIDE_W, low, high, W);
+                LANES_OF(result)[u] /= (ACC)(lines * (to_x - from_x));
+            }
+        }
+#endif
+        __global Y_TYPE* to = POINTER(y) + line * y_width + column;
+        if (column + LINE <= y_width) {
+            for (int u = 0; u < LINE; ++u) STORE_Y(to, u, LANES_OF(result)[u]);
+        } else {
+            for (int u = 0; u < y_width - column; ++u) STORE_Y(to, u, LANES_OF(result)[u]);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+"""From the nodes of a partition to kernels with their arguments: one module per family of operators."""

@@ -1,0 +1,148 @@
+"""Compiling a partition whose shapes are known: group, lower, plan memory, load kernels."""
+
+from __future__ import annotations
+
+import logging
+from collections import ChainMap
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lite_core.arena import Interval, plan_arena
+from lite_core.backend import Options
+from lite_core.errors import ExecutionError
+from lite_core.ir import DType, Graph, Node, TensorType, Value
+from lite_opencl.errors import buffer_too_large
+from lite_opencl.executable import CompiledGraph, OpenClExecutable
+from lite_opencl.faults import Faults
+from lite_opencl.launches import Launch, Location, Space
+from lite_opencl.lowering.context import Argument, Lowering
+from lite_opencl.lowering.elementwise import is_elementwise
+from lite_opencl.lowering.fusion import count_uses, group_nodes
+from lite_opencl.lowering.known import evaluate_known, is_known_when
+from lite_opencl.lowering.registry import find_lowering, takes_epilogue
+from lite_opencl.memory import Allocation, DeviceArray
+from lite_opencl.runtime import DeviceRuntime
+from lite_opencl.tensors import Storage, Tensor
+
+__all__ = ["compile_graph", "lower_graph"]
+
+logger = logging.getLogger("lite.opencl.compile")
+
+Array = np.ndarray[Any, Any]
+
+
+def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> OpenClExecutable:
+    """An executable for a graph whose shapes are all known.
+
+    Raises:
+        ExecutionError: an operator cannot be run, or a kernel not be built.
+    """
+    lowering = lower_graph(graph, options, runtime)
+    lives, arena_bytes = _plan_memory(lowering)
+    _check_sizes(graph, arena_bytes, runtime)
+    loaded = runtime.programs.load(step.kernel for step in lowering.steps)
+    logger.debug("%s on %s: %s", graph.name, runtime.name, loaded)
+    executable = OpenClExecutable(_described(lowering, lives, arena_bytes, runtime), runtime, [str(loaded)])
+    if loaded.unfinished:
+        executable.rehearse()
+        runtime.programs.keep(loaded.unfinished)
+    return executable
+
+
+def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lowering:
+    """The steps of a graph, memory not yet planned."""
+    lowering = Lowering(graph, runtime.found, options, runtime.constants)
+    elementwise = {node for node in graph.nodes if is_elementwise(node)}
+    for group in group_nodes(graph, count_uses(graph), elementwise, takes_epilogue):
+        if _evaluate(lowering, group.nodes):
+            continue
+        function, reason = find_lowering(group.head)
+        if function is None:
+            raise ExecutionError(f"{group.head.describe()}: {reason}")
+        lowering.lower(group, function)
+    for value, output in lowering.outputs.items():
+        tensor = lowering.tensor(value)
+        if tensor.storage is not output.storage:
+            lowering.copy(tensor, output)
+    return lowering
+
+
+def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:
+    """Compute nodes now if all they read is known, and say whether that was so."""
+    made: dict[Value, Array] = {}
+    for node in nodes:
+        known = ChainMap(made, lowering.elements)
+        if not is_known_when(node, known):
+            return False
+        results = zip(node.outputs, evaluate_known(node, known))
+        made.update((v, a) for v, a in results if v is not None and a is not None)
+    for value, array in made.items():
+        lowering.know(value, array)
+    return True
+
+
+def _plan_memory(lowering: Lowering) -> tuple[list[Interval], int]:
+    """Give every storage in the arena its offset; returns when each is needed, and the bytes of the arena."""
+    lives: dict[Storage, list[int]] = {}
+    for number, step in enumerate(lowering.steps):
+        for tensor in step.tensors:
+            if tensor.storage.place is None:
+                lives.setdefault(tensor.storage, [number, number])[1] = number
+    if lowering.faults:  # the record is cleared before the first step, and read after the last
+        lives[lowering.record.storage] = [0, len(lowering.steps) - 1]
+    intervals = [Interval(storage.bytes, first, last) for storage, (first, last) in lives.items()]
+    plan = plan_arena(intervals)
+    for storage, offset in zip(lives, plan.offsets):
+        storage.offset = offset
+    return intervals, plan.size
+
+
+def _check_sizes(graph: Graph, arena_bytes: int, runtime: DeviceRuntime) -> None:
+    """Find out now what would fail in the first run.
+
+    Raises:
+        OpenClError: the device has no buffers of the size that the partition needs.
+    """
+    sizes = {repr(v): prod(v.shape) * v.dtype.itemsize for v in (*graph.inputs, *graph.outputs)}
+    for what, size in {"what is computed on the way": arena_bytes, **sizes}.items():
+        if size > runtime.found.largest_buffer_bytes:
+            raise buffer_too_large(runtime.name, f"{what} needs {size} bytes", runtime.found.largest_buffer_bytes)
+
+
+def _described(lowering: Lowering, lives: list[Interval], arena_bytes: int, runtime: DeviceRuntime) -> CompiledGraph:
+    """The steps as plain data, their constants numbered."""
+    numbers: dict[Allocation, int] = {}
+    names = {runtime.constants.find_plain(array): v.name for v, array in lowering.graph.constants.items()}
+
+    def located(argument: Argument) -> Location | np.generic:
+        if not isinstance(argument, Tensor):
+            return argument
+        place, size = argument.storage.place, argument.dtype.itemsize
+        offset = argument.storage.offset + argument.offset * size
+        if isinstance(place, Allocation):
+            return Location(Space.CONSTANT, numbers.setdefault(place, len(numbers)), offset, size)
+        if place is None:
+            return Location(Space.ARENA, 0, offset, size)
+        return Location(Space.ARGUMENT, place, offset, size)
+
+    launches = [
+        Launch(
+            runtime.programs.key(step.kernel),
+            step.kernel.name,
+            step.kernel.local,
+            step.global_size,
+            tuple(map(located, step.arguments)),
+            step.label,
+            step.nodes,
+            step.flops,
+            step.bytes,
+        )
+        for step in lowering.steps
+    ]
+    constants = [DeviceArray(a, 0, TensorType(DType.UINT8, (a.bytes,))) for a in numbers]
+    faults = Faults(lowering.record.storage.offset, tuple(lowering.faults)) if lowering.faults else None
+    named = [names.get(a) for a in numbers]
+    return CompiledGraph(lowering.graph, launches, constants, named, arena_bytes, lives, faults)

@@ -1,0 +1,361 @@
+"""Lowering a partition: what the functions of the families work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lite_core.backend import Options
+from lite_core.errors import ExecutionError
+from lite_core.ir import DType, Graph, Node, Value
+from lite_opencl.addressing import address
+from lite_opencl.chains import Apply, Chain, Operand
+from lite_opencl.constants import ConstantPool
+from lite_opencl.devices import FoundDevice
+from lite_opencl.element_types import scalar
+from lite_opencl.faults import RECORD_SHAPE
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.copying import copy_elements
+from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.half import stored_type
+from lite_opencl.memory import DeviceArray
+from lite_opencl.tensors import Storage, Tensor, collapse, dense_strides
+
+__all__ = ["Argument", "Epilogue", "Lowering", "PlannedStep", "types_of"]
+
+Array = np.ndarray[Any, Any]
+
+#: What a kernel is given: a tensor becomes its buffer and the offset of its first element, a NumPy scalar itself.
+Argument = Tensor | np.generic
+
+#: Rows shorter than this are not worth a work group of their own.
+_SHORT_ROW = 32
+_LOCAL = 64
+
+#: Kernels count elements of a tensor with 32 bits.
+_MOST_ELEMENTS = 2**31 - 1
+
+
+@dataclass(slots=True)
+class PlannedStep:
+    """A call of a kernel before memory is planned.
+
+    Attributes:
+        kernel: what to run.
+        arguments: for its parameters, in order.
+        global_size: work items in each of three dimensions, multiples of the kernel's work group.
+        results: positions of the tensors it writes; all others it reads.
+        flops: floating-point operations it does.
+        label: what profiles call it.
+        nodes: names of the nodes that it computes.
+    """
+
+    kernel: KernelSource
+    arguments: list[Argument]
+    global_size: tuple[int, int, int]
+    results: tuple[int, ...]
+    flops: int
+    label: str
+    nodes: tuple[str, ...]
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return [a for a in self.arguments if isinstance(a, Tensor)]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all tensors."""
+        return sum(t.bytes for t in self.tensors)
+
+
+class Epilogue(NamedTuple):
+    """What is done to each result of a kernel: the chain for its source, and arguments that follow its own."""
+
+    chain: Chain
+    arguments: list[Argument]
+
+
+@dataclass
+class Lowering:
+    """What lowering functions work with.
+
+    Attributes:
+        graph: the partition, every shape known.
+        device: to run on.
+        options: what the session allows.
+        constants: uploads, shared by all plans of the process.
+        steps: the steps so far.
+        elements: of the values that are known before the run.
+        faults: what may turn out wrong in a run, as messages; see :meth:`fault`.
+        record: where kernels write which of them did, in the arena.
+    """
+
+    graph: Graph
+    device: FoundDevice
+    options: Options
+    constants: ConstantPool
+    steps: list[PlannedStep] = field(default_factory=list)
+    _tensors: dict[Value, Tensor] = field(default_factory=dict)
+    elements: dict[Value, Array] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    _names: tuple[str, ...] = ()
+    _maker: Node | None = None
+
+    def __post_init__(self) -> None:
+        for i, value in enumerate(self.graph.inputs):
+            self._tensors[value] = self._argument(value, i)
+        first = len(self.graph.inputs)
+        self.outputs = {v: self._argument(v, first + i) for i, v in enumerate(self.graph.outputs)}
+        self.elements.update(self.graph.constants)
+        self.record = self.allocate(RECORD_SHAPE, DType.INT32)
+
+    def _argument(self, value: Value, number: int) -> Tensor:
+        shape = tuple(value.shape)
+        return Tensor(Storage(prod(shape) * value.dtype.itemsize, number), value.dtype, shape, dense_strides(shape))
+
+    # **** values ****
+
+    def known(self, value: Value | None) -> Array | None:
+        """The elements of a value where they are known before the run: a constant, or computed from some."""
+        return None if value is None else self.elements.get(value)
+
+    def number(self, value: Value) -> Array:
+        """As :meth:`known`, of an input that the operator is registered to need ``known``: it always is."""
+        array = self.known(value)
+        assert array is not None
+        return array
+
+    def know(self, value: Value, array: Array) -> None:
+        """Record the elements of a value; nothing needs to run for it."""
+        self.elements[value] = array
+
+    def tensor(self, value: Value) -> Tensor:
+        """Where a value is when the partition runs. It may be strided; see :meth:`dense`."""
+        found = self._tensors.get(value)
+        if found is None:
+            array = self.elements.get(value)
+            if array is None:
+                raise ExecutionError(f"{value.name!r} is read before a step makes it")
+            found = self._tensors[value] = _uploaded(self.constants.plain(array))
+        return found
+
+    def constant(self, key: Hashable, sources: Sequence[Array], make: Callable[[], Array]) -> Tensor:
+        """What ``make`` returns, uploaded once for all sessions; see :meth:`ConstantPool.get`.
+
+        ``key`` says what is made of the sources: packed weights, for example ``("conv panels", 4)``.
+        """
+        return _uploaded(self.constants.get(key, sources, make))
+
+    def target(self, value: Value) -> Tensor:
+        """A dense place for a value, which a step is about to make; the partition's output if it is one.
+
+        Its elements may be narrower than the value's: see :func:`stored_type`.
+        """
+        dtype = stored_type(value, self._maker, self.options, self.device)
+        found = self.outputs.get(value) or self.allocate(tuple(value.shape), dtype)
+        self._tensors[value] = found
+        return found
+
+    def bind(self, value: Value, tensor: Tensor) -> None:
+        """Say that a value is a view of a tensor that is there already."""
+        self._tensors[value] = tensor
+
+    def allocate(self, shape: Sequence[int], dtype: DType) -> Tensor:
+        """A dense tensor in the arena."""
+        size = prod(shape)
+        if size > _MOST_ELEMENTS:
+            raise ExecutionError(f"a tensor {dtype}{list(shape)} has more than {_MOST_ELEMENTS} elements")
+        return Tensor(Storage(size * dtype.itemsize), dtype, tuple(shape), dense_strides(shape))
+
+    def dense(self, tensor: Tensor) -> Tensor:
+        """The tensor in the order of its dimensions without gaps, copied if need be."""
+        if tensor.is_dense:
+            return tensor
+        copy = self.allocate(tensor.shape, tensor.dtype)
+        self.copy(tensor, copy)
+        return copy
+
+    def fault(self, messages: Sequence[str]) -> np.int32:
+        """The number that a kernel writes into the record when the first of some things is wrong, the rest follow.
+
+        Args:
+            messages: what a run that meets it raises; ``{}`` takes the number that was found.
+        """
+        self.faults += messages
+        return np.int32(len(self.faults) - len(messages) + 1)
+
+    # **** steps ****
+
+    def step(
+        self,
+        kernel: KernelSource,
+        arguments: Sequence[Argument],
+        items: Sequence[int],
+        *,
+        results: Sequence[int] = (0,),
+        flops: int = 0,
+        label: str = "",
+    ) -> None:
+        """Run a kernel.
+
+        Args:
+            kernel: what to run.
+            arguments: for its parameters, in order.
+            items: work items in up to three dimensions; rounded up to work groups, so the kernel must check.
+            results: positions in ``arguments`` of the tensors that it writes.
+            flops: floating-point operations it does.
+            label: what profiles call it; the kernel's name when left out.
+        """
+        if not prod(items):
+            return
+        counts = [*items, 1, 1][:3]
+        x, y, z = (-(-count // size) * size for count, size in zip(counts, kernel.local))
+        self.steps.append(
+            PlannedStep(kernel, list(arguments), (x, y, z), tuple(results), flops, label or kernel.name, self._names)
+        )
+
+    def copy(self, source: Tensor, destination: Tensor) -> None:
+        """Copy elements between tensors of one shape, strided or not; see :func:`copy_elements`."""
+        copy_elements(self, source, destination)
+
+    def elementwise(
+        self, chain: Chain, start: Tensor, operands: Sequence[Tensor | np.generic], destination: Tensor
+    ) -> None:
+        """Run a chain over all elements; tensors are broadcast to the destination's shape.
+
+        Args:
+            chain: from :meth:`chain`: how its operands are addressed is found here.
+            start: what the chain starts from.
+            operands: what its operands are: tensors, or numbers passed by value.
+            destination: where results go; may be strided.
+        """
+        if destination.size == 0:
+            return
+        tensors = [o.expand(destination.shape) for o in operands if isinstance(o, Tensor)]
+        walked = collapse([destination, start.expand(destination.shape), *tensors])
+        split = walked[0].rank - 1
+        columns = walked[0].shape[-1]
+        rows = walked[0].size // columns
+        y, y_arguments = address(walked[0], split)
+        x, x_arguments = address(walked[1], split)
+        bound = self._bind(chain, operands, iter(walked[2:]), split)
+        defines: list[tuple[str, int | str]] = [
+            ("Y_PARAMETERS", "".join(f", {p}" for p in y.parameters("y"))),
+            ("X_PARAMETERS", "".join(f", {p}" for p in x.parameters("x"))),
+            ("Y_INDEX", f"({y.index('y')})"),
+            ("X_INDEX", f"({x.index('x')})"),
+        ]
+        is_flat = columns < _SHORT_ROW and rows > 1
+        if is_flat:
+            defines.append(("FLAT", 1))
+        kernel = KernelSource(
+            "elementwise",
+            "elementwise",
+            (_LOCAL, 1, 1),
+            tuple(defines),
+            types_of(X=start, Y=destination),
+            bound.chain,
+        )
+        arguments: list[Argument] = [*walked[:2], np.int32(rows), np.int32(columns), *y_arguments, *x_arguments]
+        self.step(
+            kernel,
+            [*arguments, *bound.arguments],
+            (rows * columns,) if is_flat else (columns, rows),
+            flops=chain.cost * destination.size,
+            label="elementwise" if chain.steps else "copy",
+        )
+
+    # **** groups ****
+
+    def lower(self, group: Group, function: Callable[[Lowering, Group], None]) -> None:
+        """Emit the steps of a group."""
+        self._names, self._maker = tuple(n.name or n.op for n in group.nodes), group.nodes[-1]
+        function(self, group)
+        self._names, self._maker = (), None
+
+    def epilogue(self, group: Group, split: int) -> Epilogue:
+        """The tail of a group, for a kernel that computes its head and stores ``EPILOGUE(value, row, column)``.
+
+        Args:
+            group: the chain starts from its head's first output.
+            split: how many dimensions of that output the kernel counts as rows; the others are its columns. A
+                convolution with batch and channel as rows says 2.
+        """
+        start = group.head.outputs[0]
+        assert start is not None
+        chain, operands = self.chain(start, group.tail)
+        return self.epilogue_of(chain, operands, tuple(start.shape), split)
+
+    def epilogue_of(
+        self, chain: Chain, operands: Sequence[Tensor | np.generic], shape: Sequence[int], split: int
+    ) -> Epilogue:
+        """As :meth:`epilogue`, of a chain and what its operands are; tensors are broadcast to ``shape``."""
+        tensors = [o.expand(shape) for o in operands if isinstance(o, Tensor)]
+        return self._bind(chain, operands, iter(tensors), split)
+
+    def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Tensor | np.generic]]:
+        """What element-wise ``nodes`` do to ``start``, and what they read beside it, in the chain's order.
+
+        Numbers that are known are passed by value: they are then no part of the code, and cost no load.
+        """
+        made = {n.outputs[0] for n in nodes}
+        numbers: dict[Value, int] = {start: 0}
+        for node in nodes:
+            for value in _operands(node):
+                if value is not None and value not in numbers and value not in made:
+                    numbers[value] = len(numbers)
+        reads = [self._read(value) for value in list(numbers)[1:]]
+        operands = tuple(
+            Operand(read.dtype if isinstance(read, Tensor) else value.dtype, None)
+            for read, value in zip(reads, list(numbers)[1:])
+        )
+        steps = []
+        for node in nodes:
+            output = node.outputs[0]
+            assert output is not None
+            inputs = tuple(None if v is None else numbers[v] for v in _operands(node))
+            steps.append(Apply(node.qualified_op, inputs, output.dtype, tuple(sorted(node.attributes.items()))))
+            numbers[output] = len(numbers)
+        return Chain(start.dtype, operands, tuple(steps)), reads
+
+    def _read(self, value: Value) -> Tensor | np.generic:
+        array = self.known(value)
+        return self.tensor(value) if array is None or array.size != 1 else scalar(array.reshape(()), value.dtype)
+
+    @staticmethod
+    def _bind(chain: Chain, operands: Sequence[Tensor | np.generic], walked: Iterator[Tensor], split: int) -> Epilogue:
+        """A chain whose operands know how they are addressed, with their arguments."""
+        bound: list[Operand] = []
+        arguments: list[Argument] = []
+        for operand, given in zip(chain.operands, operands):
+            if isinstance(given, Tensor):
+                tensor = next(walked)
+                addressing, more = address(tensor, split)
+                bound.append(Operand(operand.dtype, addressing))
+                arguments += [tensor, *more]
+            else:
+                bound.append(Operand(operand.dtype, None))
+                arguments.append(given)
+        return Epilogue(chain._replace(operands=tuple(bound)), arguments)
+
+
+def types_of(**tensors: Tensor) -> tuple[tuple[str, DType], ...]:
+    """What :class:`KernelSource` takes as its types: those in which tensors lie in memory, by the kernel's names."""
+    return tuple((name, tensor.dtype) for name, tensor in tensors.items())
+
+
+def _uploaded(upload: DeviceArray) -> Tensor:
+    storage = Storage(upload.bytes, upload.allocation)
+    return Tensor(storage, upload.type.dtype, upload.shape, dense_strides(upload.shape))
+
+
+def _operands(node: Node) -> Sequence[Value | None]:
+    """The inputs whose elements an element-wise node reads.
+
+    NOTE: CastLike takes the element type of its second input alone, whose shape need not fit.
+    """
+    return node.inputs[:1] if node.qualified_op == "CastLike" else node.inputs

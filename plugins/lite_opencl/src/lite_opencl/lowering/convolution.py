@@ -1,0 +1,116 @@
+"""Conv over one to three spatial dimensions."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lite_core.ir import DType, Node
+from lite_opencl.lowering.context import Lowering
+from lite_opencl.lowering.convolution_choice import winograd_tile
+from lite_opencl.lowering.convolution_gemm import (
+    Images,
+    Places,
+    as_images,
+    emit_gemm,
+    packed_type,
+    prepare_images,
+)
+from lite_opencl.lowering.depthwise import depthwise
+from lite_opencl.lowering.filters import Filters, filters_of
+from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.spatial_axes import Axis, convolution_axes
+from lite_opencl.lowering.winograd import TAPS, winograd
+from lite_opencl.tensors import Tensor
+
+__all__ = ["bias_of", "convolution", "refuse_convolution"]
+
+#: More taps are no part of a depthwise kernel's code.
+_MOST_UNROLLED = 49
+
+
+def refuse_convolution(node: Node) -> str | None:
+    """Why a convolution of any kind cannot be run, if so."""
+    ranks = [v.type.rank for v in node.inputs[:2] if v is not None]
+    return "it has more than three spatial dimensions" if any(r is None or r > 5 for r in ranks) else None
+
+
+def bias_of(lowering: Lowering, group: Group, position: int = 2) -> Tensor | None:
+    """The bias of a group's head, if it has one."""
+    value = group.optional(position)
+    return None if value is None else lowering.dense(lowering.tensor(value))
+
+
+@lowers("Conv", refuse=refuse_convolution, epilogue=True)
+def convolution(lowering: Lowering, group: Group) -> None:
+    """Choose an algorithm and emit it."""
+    axes = convolution_axes(group.head)
+    places = Places.all_of(lowering.target(group.output))
+    if places.tensor.size:
+        _by_taps(lowering, group, axes, places)
+
+
+def _by_taps(lowering: Lowering, group: Group, axes: tuple[Axis, Axis, Axis], places: Places) -> None:
+    """Depthwise, or a product whose depth is input channels times taps."""
+    filters = filters_of(lowering, group)
+    groups, outputs, channels = filters.shape[:3]
+    source = lowering.tensor(group.input(0))
+    bias, epilogue = bias_of(lowering, group), lowering.epilogue(group, split=2)
+    m = _winograd_tile(lowering, filters, source, axes)
+    if m is not None:
+        winograd(lowering, m, filters, source, places.tensor, axes, bias, epilogue)
+        return
+    if all(axis.is_plain for axis in axes):
+        images, distances = as_images(lowering, source), None
+    else:
+        images, distances = _prepare(lowering, source, axes)
+    if channels == 1 and axes[0].is_plain and distances is not None and len(distances) <= _MOST_UNROLLED:
+        weights = lowering.dense(lowering.tensor(group.input(1)))
+        depthwise(lowering, weights, images, places.tensor, distances, bias, epilogue)
+        return
+    dtype = packed_type(lowering, source.dtype, group.input(1).dtype)
+    emit_gemm(
+        lowering,
+        partial(filters.panels, lowering, dtype=dtype),
+        images,
+        places,
+        distances,
+        groups=groups,
+        channels=channels,
+        outputs=outputs,
+        bias=bias,
+        epilogue=epilogue,
+        depth_stride=axes[0].stride,
+    )
+
+
+def _winograd_tile(lowering: Lowering, filters: Filters, source: Tensor, axes: tuple[Axis, Axis, Axis]) -> int | None:
+    """The m of Winograd's filtering where it is allowed and pays; see :func:`winograd_tile`."""
+    depth, height, width = axes
+    is_fit = depth.is_plain and all((a.kernel, a.stride, a.dilation) == (TAPS, 1, 1) for a in (height, width))
+    groups, outputs, inputs = filters.shape[:3]
+    if lowering.options.exact or not is_fit or groups != 1 or filters.array is None or source.dtype is DType.FLOAT64:
+        return None
+    return winograd_tile(inputs, outputs, source.shape[0], height.outputs, width.outputs)
+
+
+def _prepare(lowering: Lowering, source: Tensor, axes: tuple[Axis, Axis, Axis]) -> tuple[Images, list[int]]:
+    """Images that no tap leaves, and how far each tap lies from its output's place."""
+    depth, height, width = axes
+    # For each tap of an axis, how far it is and the phase it is in; then the elements of a phase that are met.
+    rows, columns = ([divmod(k * a.dilation, a.stride) for k in range(a.kernel)] for a in (height, width))
+    phases = sorted({(row, column) for _, row in rows for _, column in columns})
+    size = (
+        (depth.outputs - 1) * depth.stride + depth.reach,
+        height.outputs + max(shift for shift, _ in rows),
+        width.outputs + max(shift for shift, _ in columns),
+    )
+    begin = (depth.begin, height.begin, width.begin)
+    images = prepare_images(lowering, source, phases, (height.stride, width.stride), begin, size)
+    distances = [
+        k * depth.dilation * images.depth + (phases.index((row, column)) * size[1] + down) * size[2] + across
+        for k in range(depth.kernel)
+        for down, row in rows
+        for across, column in columns
+    ]
+    return images, distances

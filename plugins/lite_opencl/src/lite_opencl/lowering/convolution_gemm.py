@@ -1,0 +1,201 @@
+"""Convolutions as matrix products over prepared images: what all kinds of convolution have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from lite_core.ir import DType
+from lite_opencl.chains import Chain
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.context import Argument, Epilogue, Lowering, types_of
+from lite_opencl.lowering.convolution_choice import choose_tile
+from lite_opencl.lowering.copying import as_bits
+from lite_opencl.lowering.tables import upload_table
+from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
+from lite_opencl.tensors import Tensor, dense_strides
+
+__all__ = ["Images", "Places", "as_images", "emit_gemm", "packed_type", "prepare_images"]
+
+_PREPARE_LOCAL = (32, 1, 1)
+
+
+class Images(NamedTuple):
+    """Planes of rows whose elements lie side by side; numbers count elements.
+
+    Attributes:
+        tensor: where the first element is.
+        image, channel, depth, row: from one to the next.
+    """
+
+    tensor: Tensor
+    image: int
+    channel: int
+    depth: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a convolution's results go: every so many-th element of a dense tensor [images, channels, ...].
+
+    Attributes:
+        tensor: dense.
+        counts: depths, rows and columns.
+        steps: elements from one depth, row and column to the next.
+        first: the first element of a channel that is written.
+    """
+
+    tensor: Tensor
+    counts: tuple[int, int, int]
+    steps: tuple[int, int, int]
+    first: int = 0
+
+    @staticmethod
+    def all_of(tensor: Tensor) -> Places:
+        """Every element of a tensor with up to three spatial dimensions."""
+        depth, height, width = (1, 1, 1, *tensor.shape[2:])[-3:]
+        return Places(tensor, (depth, height, width), (height * width, width, 1))
+
+
+def as_images(lowering: Lowering, tensor: Tensor, *, copied: bool = False) -> Images:
+    """A tensor [images, channels, ...] whose planes are dense; ``copied``: all of it must be."""
+    height, width = (1, *tensor.shape[2:])[-2:]
+    planes = tensor.view(tensor.shape[2:], tensor.strides[2:])
+    if not (tensor if copied else planes).is_dense:
+        tensor = lowering.dense(tensor)
+    image, channel = (s if n != 1 else 0 for n, s in zip(tensor.shape[:2], tensor.strides[:2]))
+    return Images(tensor, image, channel, height * width, width)
+
+
+def prepare_images(
+    lowering: Lowering,
+    tensor: Tensor,
+    phases: Sequence[tuple[int, int]],
+    strides: tuple[int, int],
+    begin: tuple[int, int, int],
+    size: tuple[int, int, int],
+) -> Images:
+    """Images with their padding written out, cut in phases; see ``convolution_phases.cl``.
+
+    Args:
+        lowering: where the step goes.
+        tensor: [images, channels, ...].
+        phases: remainders (row, column) by the strides.
+        strides: rows and columns between two elements of a phase.
+        begin: padding before the first depth, row and column.
+        size: depths, and rows and columns of a phase, of the result.
+
+    Returns:
+        The images; a depth holds all phases one after another.
+    """
+    source = as_images(lowering, tensor, copied=True).tensor
+    depth, height, width = (1, 1, 1, *source.shape[2:])[-3:]
+    images, channels = source.shape[:2]
+    result = lowering.allocate((images, channels, size[0], len(phases), *size[1:]), source.dtype)
+    local = _PREPARE_LOCAL if lowering.device.is_gpu else (1, 1, 1)
+    table = upload_table(lowering, np.array(phases, np.int32).reshape(-1))
+    is_even = not lowering.device.is_gpu and strides[1] == 2 and source.dtype.itemsize == 4
+    kernel = KernelSource(
+        "convolution_phases",
+        "convolution_phases",
+        local,
+        (("STRIDE", strides[1]), *([("EVEN_VECTORS", 1)] if is_even else [])),
+        types_of(X=as_bits(source)),
+    )
+    planes = images * channels * size[0] * len(phases)
+    numbers = [planes, len(phases), depth, height, width, *size, *begin, strides[0]]
+    lowering.step(
+        kernel, [result, source, table, *map(np.int32, numbers)], (local[0], planes), label="convolution_phases"
+    )
+    image, channel, depth_step, _, row, _ = dense_strides(result.shape)
+    return Images(result, image, channel, depth_step, row)
+
+
+def packed_type(lowering: Lowering, x: DType, w: DType) -> DType:
+    """The type in which known weights are kept: that of the input, or what a processor computes in."""
+    narrow = x if x.is_half else w
+    return DType.FLOAT32 if narrow.is_half and not lowering.device.is_gpu else narrow
+
+
+def emit_gemm(
+    lowering: Lowering,
+    pack: Callable[[int], Tensor],
+    images: Images,
+    places: Places,
+    distances: Sequence[int] | None,
+    *,
+    groups: int = 1,
+    channels: int,
+    outputs: int,
+    bias: Tensor | None = None,
+    epilogue: Epilogue | None = None,
+    depth_stride: int = 1,
+    has_plane_weights: bool = False,
+    label: str = "convolution_gemm",
+) -> None:
+    """One step of ``convolution_gemm.cl``.
+
+    Args:
+        lowering: where the step goes.
+        pack: gives the weights in blocks of so many output channels: :meth:`Filters.panels`.
+        images: the input, such that every tap of every output lies inside.
+        places: where results go.
+        distances: for each tap, in the filters' order, elements from an output's place to the input it meets; None
+            for a single tap at the place itself.
+        groups: of the convolution.
+        channels: input channels of one group.
+        outputs: output channels of one group.
+        bias: for each output channel of all groups.
+        epilogue: of the group of nodes, if there is one.
+        depth_stride: depths of the input between two of the output.
+        has_plane_weights: each image has weights of its own: they are packed one image after another.
+        label: what profiles call it.
+    """
+    x, y = images.tensor, places.tensor
+    depths, rows, columns = places.counts
+    positions = (rows - 1) * images.row + columns
+    if not x.shape[0] * groups * outputs * depths * rows * columns:
+        return
+    tile = choose_tile(lowering.device, x.dtype, outputs, positions)
+    weights = pack(tile.rows)
+    chain, operands = epilogue or Epilogue(Chain(x.dtype), [])
+    tensors: list[Argument] = [x, weights]
+    types = {"X": x, "W": weights, "Y": y}
+    defines: Defines = [("ROWS", tile.rows), ("VECTORS", tile.vectors)]
+    if bias is not None:
+        tensors.append(bias)
+        types["B"] = bias
+        defines.append(("HAS_BIAS", 1))
+    if distances is not None:
+        tensors += [upload_table(lowering, np.array(distances, np.int32)), np.int32(len(distances))]
+        defines.append(("DISTANCES", 1))
+    if has_plane_weights:
+        tensors.append(np.int32(weights.size // x.shape[0]))
+        defines.append(("W_PLANE", 1))
+    if (rows > 1 and images.row != columns) or places.steps[1:] != (columns, 1):
+        defines.append(("WIDE", 1))
+    defines += sum_defines(x.dtype, tile.width) + vector_defines(x.dtype, tile.width, [("X", x.dtype)])
+    kernel = KernelSource("convolution_gemm", "convolution_gemm", tile.local, tuple(defines), types_of(**types), chain)
+    numbers = [
+        positions, channels, groups, outputs,
+        images.channel, images.image, images.depth * depth_stride, depths, images.row,
+        columns, prod(y.shape[2:]), *places.steps, places.first,
+    ]  # fmt: skip
+    taps = 1 if distances is None else len(distances)
+    results = x.shape[0] * groups * outputs * depths * rows * columns
+    lowering.step(
+        kernel,
+        [y, *tensors, *map(np.int32, numbers), *operands],
+        (
+            -(-positions // (tile.vectors * tile.width)),
+            groups * -(-outputs // tile.rows),
+            x.shape[0] * depths,
+        ),
+        flops=(2 * channels * taps + chain.cost) * results,
+        label=label,
+    )

@@ -1,0 +1,88 @@
+"""Copies between tensors: rows as they lie, transpositions in tiles, elements as the bits that they are."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lite_core.ir import DType
+from lite_opencl.addressing import address
+from lite_opencl.chains import Chain
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.tensors import Tensor, collapse
+
+if TYPE_CHECKING:
+    from lite_opencl.lowering.context import Lowering
+
+__all__ = ["as_bits", "copy_elements", "same_bits"]
+
+#: Rows and columns of a tile, and how many of its rows a work group moves at a time.
+_TILE = 32
+_LOCAL = (_TILE, 8, 1)
+
+#: A matrix that is narrower wastes most of its tiles.
+_LEAST_WIDTH = 16
+
+
+def as_bits(tensor: Tensor) -> Tensor:
+    """The same elements as unsigned integers of their size: one kernel moves every type, and a NaN stays as it is."""
+    dtype = DType(f"uint{8 * tensor.dtype.itemsize}")
+    return Tensor(tensor.storage, dtype, tensor.shape, tensor.strides, tensor.offset)
+
+
+def same_bits(*tensors: Tensor) -> list[Tensor]:
+    """Tensors between which elements move: as bits, unless their types differ and elements are converted."""
+    if len({t.dtype for t in tensors}) == 1:
+        return [as_bits(t) for t in tensors]
+    return list(tensors)
+
+
+def copy_elements(lowering: Lowering, source: Tensor, destination: Tensor) -> None:
+    """Copy elements between tensors of one shape; ``source`` may repeat elements (stride 0).
+
+    Where element types differ they are converted: a float may be kept in 16 bits in one of them. Transpositions go in
+    tiles on GPUs; a processor's caches make tiles of themselves, and local memory is a detour there.
+    """
+    if destination.size == 0:
+        return
+    source, destination = same_bits(source, destination)
+    to, from_ = collapse([destination, source])
+    columns = next((i for i, (n, s) in enumerate(zip(from_.shape, from_.strides)) if n > 1 and s == 1), None)
+    if lowering.device.is_gpu and columns is not None and _is_wide_matrix(to, columns):
+        _transpose(lowering, from_, to, columns)
+    else:
+        lowering.elementwise(Chain(source.dtype), source, [], destination)
+
+
+def _is_wide_matrix(destination: Tensor, columns: int) -> bool:
+    """Whether the last dimension lies without gaps, and tiles over it and dimension ``columns`` are well filled."""
+    last = destination.rank - 1
+    width = min(destination.shape[last], destination.shape[columns])
+    return destination.strides[last] == 1 and columns < last and width >= _LEAST_WIDTH
+
+
+def _transpose(lowering: Lowering, source: Tensor, destination: Tensor, columns: int) -> None:
+    """The destination is contiguous in its last dimension, the source in dimension ``columns``."""
+    last = destination.rank - 1
+    around = [a for a in range(last) if a != columns]
+    outer = [t.view([t.shape[a] for a in around], [t.strides[a] for a in around]) for t in (destination, source)]
+    (y, y_arguments), (x, x_arguments) = (address(t, len(around)) for t in outer)
+    kernel = KernelSource(
+        "transpose",
+        "transpose",
+        _LOCAL,
+        (
+            ("TILE", _TILE),
+            ("Y_PARAMETERS", "".join(f", {p}" for p in y.parameters("y"))),
+            ("X_PARAMETERS", "".join(f", {p}" for p in x.parameters("x"))),
+            ("Y_INDEX", f"({y.index('y')})"),
+            ("X_INDEX", f"({x.index('x')})"),
+        ),
+        (("X", source.dtype), ("Y", destination.dtype)),
+    )
+    rows, width = destination.shape[last], destination.shape[columns]
+    sizes = (rows, width, source.strides[last], destination.strides[columns])
+    tiles = (-(-width // _TILE) * _LOCAL[0], -(-rows // _TILE) * _LOCAL[1], prod(outer[0].shape))
+    lowering.step(kernel, [destination, source, *map(np.int32, sizes), *y_arguments, *x_arguments], tiles)

@@ -1,0 +1,68 @@
+"""Depthwise convolutions: each group has one input channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.context import Epilogue, Lowering, types_of
+from lite_opencl.lowering.convolution_choice import depthwise_tile
+from lite_opencl.lowering.convolution_gemm import Images
+from lite_opencl.lowering.tables import upload_table
+from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
+from lite_opencl.tensors import Tensor
+
+__all__ = ["depthwise"]
+
+
+def depthwise(
+    lowering: Lowering,
+    weights: Tensor,
+    images: Images,
+    target: Tensor,
+    distances: Sequence[int],
+    bias: Tensor | None,
+    epilogue: Epilogue,
+) -> None:
+    """One step of ``convolution_depthwise.cl``.
+
+    Args:
+        lowering: where the step goes.
+        weights: [output channels, 1, ...], dense.
+        images: the input, such that every tap of every output lies inside.
+        target: the result, dense, [images, output channels, height, width] or without height.
+        distances: for each tap, elements from an output's place to the input it meets.
+        bias: for each output channel.
+        epilogue: of the group of nodes.
+    """
+    x, channels = images.tensor, target.shape[1]
+    height, width = (1, *target.shape[2:])[-2:]
+    tile = depthwise_tile(lowering.device, x.dtype, width)
+    types = {"X": x, "W": weights, "Y": target}
+    defines: Defines = [("TAPS", len(distances))]
+    tensors = [x, weights]
+    if bias is not None:
+        tensors.append(bias)
+        types["B"] = bias
+        defines.append(("HAS_BIAS", 1))
+    defines += sum_defines(x.dtype, tile.width) + vector_defines(x.dtype, tile.width, [("X", x.dtype)])
+    kernel = KernelSource(
+        "convolution_depthwise",
+        "convolution_depthwise",
+        tile.local,
+        tuple(defines),
+        types_of(**types),
+        epilogue.chain,
+    )
+    table = upload_table(lowering, np.array(distances, np.int32))
+    sizes = [channels, channels // x.shape[1], images.image, images.channel, images.row, height, width, tile.rows]
+    lowering.step(
+        kernel,
+        [target, *tensors, table, *map(np.int32, sizes), *epilogue.arguments],
+        (-(-height // tile.rows) * tile.local[0], channels, x.shape[0]),
+        flops=(2 * len(distances) + epilogue.chain.cost) * prod(target.shape),
+        label="convolution_depthwise",
+    )

@@ -1,0 +1,136 @@
+"""Einsum: a matrix product where it is one, its axes put in order by views; else summed from the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from lite_core.ir import Value
+from lite_opencl.addressing import address
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.context import Argument, Lowering, types_of
+from lite_opencl.lowering.equation import Contraction, Equation, Labels
+from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.products import Matrices, emit_product
+from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.vectors import Defines, sum_type
+from lite_opencl.tensors import Tensor, collapse
+
+__all__ = ["einsum"]
+
+_LOCAL = (64, 1, 1)
+
+
+@lowers("Einsum", epilogue=True)
+def einsum(lowering: Lowering, group: Group) -> None:
+    """A batched matrix product, or the definition."""
+    values = [group.input(i) for i in range(len(group.head.inputs))]
+    equation = Equation.parse(group.attributes["equation"], [len(v.shape) for v in values])
+    sizes = equation.sizes([v.shape for v in values])
+    contraction = equation.contraction()
+    if contraction is None:
+        _by_definition(lowering, group, equation, sizes, values)
+    else:
+        _as_product(lowering, group, contraction, sizes, values)
+
+
+# **** one product of two matrices ****
+
+
+def _as_product(
+    lowering: Lowering, group: Group, axes: Contraction, sizes: Mapping[str, int], values: Sequence[Value]
+) -> None:
+    left = _arranged(lowering, values[0], axes.left, (axes.batch, axes.rows, axes.depth), sizes)
+    right = _arranged(lowering, values[1], axes.right, (axes.batch, axes.depth, axes.columns), sizes)
+    made = group.head.outputs[0]
+    assert made is not None
+    order = (*axes.batch, *axes.rows, *axes.columns)
+    target = lowering.target(group.output)
+    if order == axes.output:
+        epilogue = lowering.epilogue(group, split=len(axes.batch) + len(axes.rows))
+        emit_product(lowering, left, right, target, epilogue, label="einsum")
+        return
+    # What follows is done while the result is put in order.
+    product = lowering.allocate([sizes[n] for n in order], made.dtype)
+    plain, _ = lowering.chain(made, [])
+    emit_product(lowering, left, right, product, lowering.epilogue_of(plain, [], product.shape, 0), label="einsum")
+    chain, operands = lowering.chain(made, group.tail)
+    lowering.elementwise(chain, product.permute([order.index(n) for n in axes.output]), operands, target)
+
+
+def _arranged(
+    lowering: Lowering, value: Value, labels: Labels, kinds: Sequence[Labels], sizes: Mapping[str, int]
+) -> Matrices:
+    """[*batch, rows, columns], each of the last two kinds of labels one dimension."""
+    order = [label for kind in kinds for label in kind]
+    permutation = [labels.index(label) for label in order]
+    tensor = lowering.tensor(value).permute(permutation).expand([sizes[n] for n in order])
+    batch = [sizes[n] for n in kinds[0]]
+    shape = [*batch, *(prod(sizes[n] for n in kind) for kind in kinds[1:])]
+    strides = _merged(tensor, len(batch), len(kinds[1]))
+    if strides is None:
+        dense = lowering.dense(tensor).reshape(shape)
+        assert dense is not None
+        return Matrices(dense)
+    array = lowering.known(value)
+    matrices = tensor.view(shape, strides)
+    if array is None or list(value.shape) != [sizes[n] for n in labels] or any(len(kind) != 1 for kind in kinds[1:]):
+        return Matrices(matrices)
+    return Matrices(matrices, array.transpose(permutation), array)
+
+
+def _merged(tensor: Tensor, batch: int, rows: int) -> list[int] | None:
+    """Strides when the dimensions after the batch are merged into two; None where they do not lie so."""
+    strides = list(tensor.strides[:batch])
+    for part in (slice(batch, batch + rows), slice(batch + rows, tensor.rank)):
+        (merged,) = collapse([tensor.view(tensor.shape[part], tensor.strides[part])])
+        if merged.rank > 1:
+            return None
+        strides.append(merged.strides[0])
+    return strides
+
+
+# **** the definition ****
+
+
+def _by_definition(
+    lowering: Lowering, group: Group, equation: Equation, sizes: Mapping[str, int], values: Sequence[Value]
+) -> None:
+    made = group.head.outputs[0]
+    assert made is not None
+    summed = equation.summed
+    order = (*equation.output, *summed)
+    y = lowering.target(group.output)
+    tensors: dict[str, Tensor] = {}
+    parameters: list[str] = []
+    arguments: list[Argument] = []
+    factors: list[str] = []
+    for number, (value, labels) in enumerate(zip(values, equation.operands)):
+        tensor = lowering.tensor(value)
+        strides = dict.fromkeys(order, 0)
+        for label, size, stride in zip(labels, tensor.shape, tensor.strides):
+            # A label that occurs twice walks along the diagonal.
+            strides[label] += stride if size != 1 else 0
+        walked = tensor.view([sizes[n] for n in order], [strides[n] for n in order])
+        addressing, more = address(walked, len(equation.output))
+        name = f"x{number}"
+        tensors[name.upper()] = tensor
+        parameters += [f"INPUT({name.upper()}_TYPE, {name})", *addressing.parameters(name)]
+        arguments += [walked, *more]
+        factors.append(f"(SUM)LOAD_{name.upper()}(POINTER({name}), {addressing.index(name)})")
+    defines: Defines = [
+        ("SUM", sum_type(made.dtype)),
+        ("OPERANDS", "".join(f", {p}" for p in parameters)),
+        ("FACTORS", " * ".join(factors)),
+    ]
+    epilogue = lowering.epilogue(group, split=len(equation.output))
+    kernel = KernelSource("einsum", "einsum", _LOCAL, tuple(defines), types_of(Y=y, **tensors), epilogue.chain)
+    terms = prod(sizes[n] for n in summed)
+    lowering.step(
+        kernel,
+        [y, np.int32(y.size), np.int32(terms), *arguments, *epilogue.arguments],
+        (y.size,),
+        flops=(len(values) * terms + epilogue.chain.cost) * y.size,
+    )

@@ -1,0 +1,136 @@
+"""Operators that read elements at indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.context import Lowering, types_of
+from lite_opencl.lowering.copying import same_bits
+from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.indices import at_index_zero, check_indices, row_items
+from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.tables import upload_table
+from lite_opencl.tensors import Tensor
+
+__all__ = ["gather", "gather_elements", "gather_nd", "reverse_sequence"]
+
+Array = np.ndarray[Any, Any]
+
+_LOCAL = (64, 1, 1)
+
+
+@lowers("Gather")
+def gather(lowering: Lowering, group: Group) -> None:
+    """A view where the indices are known and evenly spaced, else rows copied one by one."""
+    indices, source = group.input(1), lowering.tensor(group.input(0))
+    axis = group.attributes["axis"] % source.rank
+    size, stride = source.shape[axis], source.strides[axis]
+    check_indices(lowering, group.head, indices, (size,))
+    known = lowering.known(indices)
+    spaced = None if known is None else _evenly_spaced(known, size)
+    if spaced is not None:
+        first, step = spaced
+        spread = [step * stride * prod(indices.shape[i + 1 :]) for i in range(len(indices.shape))]
+        strides = (*source.strides[:axis], *spread, *source.strides[axis + 1 :])
+        view = source.view(tuple(group.output.shape), strides, source.offset + first * stride)
+        lowering.bind(group.output, view)
+        return
+    outer, row = prod(source.shape[:axis]), prod(source.shape[axis + 1 :])
+    _gather_rows(lowering, group, source, outer, prod(indices.shape), 0, [size], [row])
+
+
+def _evenly_spaced(indices: Array, size: int) -> tuple[int, int] | None:
+    """First index and step, where the indices of an axis of ``size`` can be written so."""
+    if not indices.size:
+        return None
+    flat = indices.reshape(-1).astype(np.int64)
+    flat = np.where(flat < 0, flat + size, flat)
+    steps = np.diff(flat)
+    if steps.size and (steps != steps[0]).any():
+        return None
+    return int(flat[0]), int(steps[0]) if steps.size else 1
+
+
+@lowers("GatherND")
+def gather_nd(lowering: Lowering, group: Group) -> None:
+    """Rows at index tuples, one batch entry after another."""
+    indices, source = group.input(1), lowering.tensor(group.input(0))
+    batch, depth = group.attributes["batch_dims"], indices.shape[-1]
+    sizes = source.shape[batch : batch + depth]
+    check_indices(lowering, group.head, indices, sizes)
+    strides = [prod(source.shape[d + 1 :]) for d in range(batch, batch + depth)]
+    tuples, index_outer = prod(indices.shape[batch:-1]), prod(indices.shape[batch:])
+    _gather_rows(lowering, group, source, prod(source.shape[:batch]), tuples, index_outer, sizes, strides)
+
+
+def _gather_rows(
+    lowering: Lowering,
+    group: Group,
+    source: Tensor,
+    outer: int,
+    tuples: int,
+    index_outer: int,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+) -> None:
+    """Rows of a tensor at index tuples; see ``gather_rows`` in ``gather.cl``."""
+    source, result = same_bits(lowering.dense(source), lowering.target(group.output))
+    if result.size == 0:
+        return
+    indices = lowering.dense(lowering.tensor(group.input(1)))
+    source_outer = source.size // outer
+    rows, columns = outer * tuples, source_outer // prod(sizes)
+    flat, items = row_items(rows, columns)
+    kernel = KernelSource(
+        "gather",
+        "gather_rows",
+        _LOCAL,
+        (("GATHER_ROWS", 1), ("DEPTH", len(sizes)), *flat),
+        types_of(X=source, I=indices, Y=result),
+    )
+    geometry = upload_table(lowering, np.array([*sizes, *strides], np.int32))
+    numbers = map(np.int32, (rows, columns, tuples, source_outer, index_outer))
+    lowering.step(kernel, [result, source, indices, geometry, *numbers], items)
+
+
+@lowers("GatherElements")
+def gather_elements(lowering: Lowering, group: Group) -> None:
+    """One element for each index, from its own line along the axis."""
+    axis_of = group.attributes["axis"]
+    source, result = same_bits(lowering.tensor(group.input(0)), lowering.target(group.output))
+    axis = axis_of % source.rank
+    check_indices(lowering, group.head, group.input(1), (source.shape[axis],))
+    indices = lowering.dense(lowering.tensor(group.input(1)))
+    split = max(result.rank - 1, 0)
+    rows, columns = prod(result.shape[:split]), prod(result.shape[split:])
+    flat, items = row_items(rows, columns)
+    places, arguments = at_index_zero("X", source, indices.shape, axis, split)
+    kernel = KernelSource(
+        "gather",
+        "gather_elements",
+        _LOCAL,
+        (("GATHER_ELEMENTS", 1), *flat, *places),
+        types_of(X=source, I=indices, Y=result),
+    )
+    numbers = map(np.int32, (rows, columns, source.shape[axis], source.strides[axis]))
+    lowering.step(kernel, [result, source, indices, *numbers, *arguments], items)
+
+
+@lowers("ReverseSequence")
+def reverse_sequence(lowering: Lowering, group: Group) -> None:
+    """The first time steps of each batch entry in reverse order, the rest unchanged."""
+    source, result = same_bits(lowering.dense(lowering.tensor(group.input(0))), lowering.target(group.output))
+    lengths = lowering.dense(lowering.tensor(group.input(1)))
+    rows, columns = prod(source.shape[:2]), prod(source.shape[2:])
+    flat, items = row_items(rows, columns)
+    first = [("TIME_FIRST", 1)] if group.attributes["time_axis"] == 0 else []
+    kernel = KernelSource(
+        "gather", "reverse_sequence", _LOCAL, (("REVERSE", 1), *first, *flat), types_of(X=source, Y=result)
+    )
+    numbers = map(np.int32, (rows, columns, source.shape[1]))
+    lowering.step(kernel, [result, source, lengths, *numbers], items)

@@ -1,0 +1,89 @@
+"""Tensors made from sizes, scalars and places: element-wise, once the place of an element is an operand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lite_core.ir import DType
+from lite_core.ops.evaluate import evaluate_node
+from lite_opencl.chains import Apply, Chain, Operand
+from lite_opencl.element_types import scalar
+from lite_opencl.lowering.context import Lowering
+from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.known import evaluate_known
+from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.tables import upload_table
+from lite_opencl.tensors import Tensor
+
+__all__ = ["eye_like", "from_known", "one_hot", "trilu"]
+
+_INT64 = DType.INT64
+
+
+@lowers("ConstantOfShape", known=(0,))
+@lowers("Range", known=(0, 1, 2))
+def from_known(lowering: Lowering, group: Group) -> None:
+    """Nothing runs: its size is known only where its elements are."""
+    (array,) = evaluate_known(group.head, lowering.elements)
+    assert array is not None
+    lowering.know(group.output, array)
+
+
+@lowers("EyeLike")
+def eye_like(lowering: Lowering, group: Group) -> None:
+    """Nothing runs: the elements follow from the shape."""
+    x = group.input(0)
+    stand_in = np.broadcast_to(np.zeros((), x.dtype.numpy), tuple(x.shape))
+    lowering.know(group.output, evaluate_node(group.head, [stand_in])[0])
+
+
+@lowers("Trilu")
+def trilu(lowering: Lowering, group: Group) -> None:
+    """Elements where ``column - row`` is at least (upper) or at most (lower) ``k``, zeros elsewhere."""
+    x, k = group.input(0), group.optional(1)
+    source = lowering.tensor(x)
+    rows, columns = source.shape[-2:]
+    column, row = upload_table(lowering, np.arange(columns)), upload_table(lowering, np.arange(rows)[:, np.newaxis])
+    diagonal: Tensor | np.generic = np.int64(0) if k is None else lowering.tensor(k).view((), ())
+    keep = "GreaterOrEqual" if group.attributes["upper"] else "LessOrEqual"
+    index, element = Operand(_INT64, None), Operand(source.dtype, None)
+    chain = Chain(
+        _INT64,
+        (index, index, element, element),
+        (
+            Apply("Sub", (0, 1), _INT64),
+            Apply(keep, (5, 2), DType.BOOL),
+            Apply("Where", (6, 3, 4), source.dtype),
+        ),
+    )
+    operands = [row, diagonal, source, scalar(0, source.dtype)]
+    lowering.elementwise(chain, column, operands, lowering.target(group.output))
+
+
+@lowers("OneHot", known=(1,))
+def one_hot(lowering: Lowering, group: Group) -> None:
+    """``on`` where the place along the new axis is the index (counted from the end if negative), else ``off``."""
+    indices, shape = lowering.dense(lowering.tensor(group.input(0))), tuple(group.output.shape)
+    axis = group.attributes["axis"] % len(shape)
+    depth = shape[axis]
+    spread = (*indices.shape[:axis], 1, *indices.shape[axis:])
+    wide = indices.reshape(spread)
+    assert wide is not None, "a dense tensor has a view of any shape"
+    along = (-1,) + (1,) * (len(shape) - 1 - axis)
+    place = upload_table(lowering, np.arange(depth).reshape(along))
+    negative = upload_table(lowering, np.arange(-depth, 0).reshape(along))
+    choice = lowering.tensor(group.input(2))
+    off, on = (choice.slice(0, i, 1) for i in range(2))
+    index, element = Operand(_INT64, None), Operand(choice.dtype, None)
+    chain = Chain(
+        wide.dtype,
+        (index, index, element, element),
+        (
+            Apply("Cast", (0,), _INT64, (("to", _INT64),)),
+            Apply("Equal", (5, 1), DType.BOOL),
+            Apply("Equal", (5, 2), DType.BOOL),
+            Apply("Or", (6, 7), DType.BOOL),
+            Apply("Where", (8, 4, 3), choice.dtype),
+        ),
+    )
+    lowering.elementwise(chain, wide, [place, negative, off, on], lowering.target(group.output))

@@ -1,0 +1,61 @@
+"""MatMul and Gemm."""
+
+from __future__ import annotations
+
+from lite_core.ir import Node
+from lite_opencl.lowering.chain_building import ChainBuilder
+from lite_opencl.lowering.context import Epilogue, Lowering
+from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.products import emit_product, matrices_of
+from lite_opencl.lowering.registry import lowers
+
+__all__ = ["gemm", "matmul"]
+
+
+@lowers("MatMul", epilogue=True)
+def matmul(lowering: Lowering, group: Group) -> None:
+    """A vector is a matrix of one row, or of one column, that the result does not have."""
+    a, b = (matrices_of(lowering, group.input(i)) for i in (0, 1))
+    is_matrix = b.tensor.rank > 1
+    if a.tensor.rank == 1:
+        a = a.add_axis(0)
+    if not is_matrix:
+        b = b.add_axis(1)
+    made = group.head.outputs[0]
+    assert made is not None
+    rank = len(made.shape)
+    epilogue = lowering.epilogue(group, split=rank - 1 if is_matrix else rank)
+    emit_product(lowering, a, b, lowering.target(group.output), epilogue)
+
+
+def _refuse_gemm(node: Node) -> str | None:
+    whole = all(float(node.attributes.get(name, 1.0)).is_integer() for name in ("alpha", "beta"))  # type: ignore[arg-type]
+    floating = all(v is None or v.dtype.is_floating for v in node.inputs)
+    return None if whole or floating else "integers times a fractional alpha or beta"
+
+
+@lowers("Gemm", refuse=_refuse_gemm, epilogue=True)
+def gemm(lowering: Lowering, group: Group) -> None:
+    """Transposed operands are read where they lie; the addend is part of the epilogue."""
+    a, b = (matrices_of(lowering, group.input(i)) for i in (0, 1))
+    attributes = group.attributes
+    a = a.swap() if attributes["transA"] else a
+    b = b.swap() if attributes["transB"] else b
+    emit_product(lowering, a, b, lowering.target(group.output), _gemm_epilogue(lowering, group), label="gemm")
+
+
+def _gemm_epilogue(lowering: Lowering, group: Group) -> Epilogue:
+    """``alpha * sum + beta * C``, then what follows the node."""
+    product, addend = group.head.outputs[0], group.optional(2)
+    assert product is not None
+    alpha, beta = group.attributes["alpha"], group.attributes["beta"]
+    chain = ChainBuilder(product.dtype)
+    if alpha != 1:
+        chain.apply("Mul", [chain.last, chain.number(alpha, product.dtype)])
+    if addend is not None and beta != 0:
+        term, scaled = chain.operand(lowering.tensor(addend), addend.dtype), chain.last
+        if beta != 1:
+            term = chain.apply("Mul", [term, chain.number(beta, product.dtype)])
+        chain.apply("Add", [scaled, term])
+    chain.follow(*lowering.chain(product, group.tail))
+    return lowering.epilogue_of(*chain.built(), tuple(product.shape), split=1)

@@ -1,0 +1,268 @@
+"""Normalisations: by given statistics, by those of the input, by a norm, and by neighbouring channels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import prod
+
+import numpy as np
+
+from lite_core.ir import DType
+from lite_opencl.chains import Apply, Chain, Operand
+from lite_opencl.element_types import c_type, literal, scalar
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.context import Argument, Lowering, types_of
+from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.rows import (
+    choose_plan,
+    fold,
+    rows_first,
+    rows_items,
+    rows_kernel,
+    sizes_of,
+    strides_of,
+    unfold,
+)
+from lite_opencl.tensors import Tensor
+
+__all__ = ["normalize"]
+
+#: What MeanVarianceNormalization adds to the deviation, by ONNX's definition.
+_MEAN_VARIANCE_EPSILON = 1e-9
+
+_LOCAL = (64, 1, 1)
+
+
+# **** by given statistics ****
+
+
+@lowers("BatchNormalization", epilogue=True)
+def batch_normalization(lowering: Lowering, group: Group) -> None:
+    """``(x - mean) * factor + bias``, element by element with all that follows."""
+    x = lowering.tensor(group.input(0))
+    scale, bias, mean, variance = (group.input(i) for i in range(1, 5))
+    epsilon = float(group.attributes["epsilon"])
+    wide = DType.FLOAT64 if any(v.dtype is DType.FLOAT64 for v in (group.input(0), scale, variance)) else DType.FLOAT32
+    normalized = group.head.outputs[0]
+    assert normalized is not None
+    scales, variances = lowering.known(scale), lowering.known(variance)
+
+    def vector(tensor: Tensor) -> Tensor:
+        return _per_channel(tensor, x.rank)
+
+    reads: list[Tensor | np.generic] = [vector(lowering.tensor(mean)), vector(lowering.tensor(bias))]
+    # numbers of values: 0 is x, 1 the mean, 2 the bias, then what the factor is made of
+    if scales is not None and variances is not None:
+        known_scales, known_variances = scales, variances
+
+        def factors() -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+            exact = known_scales.astype(np.float64) / np.sqrt(known_variances.astype(np.float64) + epsilon)
+            return exact.astype(wide.numpy)
+
+        key = ("batch normalization", epsilon, wide)
+        reads.append(vector(lowering.constant(key, [scales, variances], factors)))
+        steps = [Apply("Sub", (0, 1), wide), Apply("Mul", (4, 3), wide)]
+    else:
+        tensors = [vector(lowering.tensor(scale)), vector(lowering.tensor(variance))]
+        reads += [*tensors, scalar(epsilon, wide)]
+        deviation = [Apply("Add", (4, 5), wide), Apply("Sqrt", (6,), wide), Apply("Div", (3, 7), wide)]
+        steps = [*deviation, Apply("Sub", (0, 1), wide), Apply("Mul", (9, 8), wide)]
+    made = len(reads) + len(steps)
+    steps += [Apply("Add", (made, 2), wide), Apply("Cast", (made + 1,), normalized.dtype)]
+    operands = tuple(Operand(r.dtype if isinstance(r, Tensor) else wide, None) for r in reads)
+    tail, more = lowering.chain(normalized, group.tail)
+    chain = _then(Chain(x.dtype, operands, tuple(steps)), tail)
+    lowering.elementwise(chain, x, [*reads, *more], lowering.target(group.output))
+
+
+def _then(first: Chain, second: Chain) -> Chain:
+    """One chain for two, the second of which starts from the result of the first."""
+    mine, added = len(first.operands), len(second.operands)
+
+    def in_first(number: int) -> int:
+        return number if number <= mine else number + added
+
+    def in_second(number: int) -> int:
+        if number == 0:
+            return mine + added + len(first.steps)
+        return number + mine if number <= added else number + mine + len(first.steps)
+
+    def renumbered(step: Apply, places: dict[int, int]) -> Apply:
+        return step._replace(inputs=tuple(None if n is None else places[n] for n in step.inputs))
+
+    ours = {n: in_first(n) for n in range(1 + mine + len(first.steps))}
+    theirs = {n: in_second(n) for n in range(1 + added + len(second.steps))}
+    steps = (*(renumbered(s, ours) for s in first.steps), *(renumbered(s, theirs) for s in second.steps))
+    return Chain(first.start, (*first.operands, *second.operands), steps)
+
+
+def _per_channel(vector: Tensor, rank: int) -> Tensor:
+    """[channels] as [channels, 1, ...], which is broadcast to a tensor of a rank."""
+    ones = max(rank - 2, 0)
+    return vector.view((vector.shape[0], *(1,) * ones), (vector.strides[0], *(0,) * ones))
+
+
+# **** by the statistics of the input ****
+
+
+@lowers("LayerNormalization")
+def layer_normalization(lowering: Lowering, group: Group) -> None:
+    """Over an axis and all that follow it, with the statistics where they are asked for."""
+    x, bias = lowering.tensor(group.input(0)), group.optional(2)
+    axes = range(group.attributes["axis"] % x.rank, x.rank)
+    y, mean, factor = (*group.head.outputs, None, None)[:3]
+    target = lowering.allocate(x.shape, x.dtype) if y is None else lowering.target(y)
+    statistics = None
+    if mean is not None or factor is not None:
+        rows = (*x.shape[: axes.start], *(1 for _ in axes))
+        unused = [lowering.allocate(rows, DType.FLOAT32) if v is None else lowering.target(v) for v in (mean, factor)]
+        statistics = (unused[0], unused[1])
+    normalize(
+        lowering,
+        "Standardize",
+        x,
+        target,
+        axes,
+        epsilon=float(group.attributes["epsilon"]),
+        scale=lowering.tensor(group.input(1)).expand(x.shape),
+        bias=None if bias is None else lowering.tensor(bias).expand(x.shape),
+        statistics=statistics,
+    )
+
+
+@lowers("InstanceNormalization")
+def instance_normalization(lowering: Lowering, group: Group) -> None:
+    """Over the spatial axes of every channel of every sample."""
+    x, scale, bias = (lowering.tensor(group.input(i)) for i in range(3))
+    normalize(
+        lowering,
+        "Standardize",
+        x,
+        lowering.target(group.output),
+        range(2, x.rank),
+        epsilon=float(group.attributes["epsilon"]),
+        scale=_per_channel(scale, x.rank).expand(x.shape),
+        bias=_per_channel(bias, x.rank).expand(x.shape),
+    )
+
+
+@lowers("GroupNormalization")
+def group_normalization(lowering: Lowering, group: Group) -> None:
+    """Over each group of channels, which becomes an axis, and the spatial axes."""
+    x, scale, bias = (lowering.tensor(group.input(i)) for i in range(3))
+    groups = int(group.attributes["num_groups"])
+
+    def grouped(tensor: Tensor) -> Tensor:
+        """[batch, channels, ...] as [batch, groups, channels of a group, ...]; splitting needs no copy."""
+        stride, inner = tensor.strides[1], tensor.shape[1] // groups
+        shape = (tensor.shape[0], groups, inner, *tensor.shape[2:])
+        return tensor.view(shape, (tensor.strides[0], inner * stride, stride, *tensor.strides[2:]))
+
+    normalize(
+        lowering,
+        "Standardize",
+        grouped(x),
+        grouped(lowering.target(group.output)),
+        range(2, x.rank + 1),
+        epsilon=float(group.attributes["epsilon"]),
+        scale=grouped(_per_channel(scale, x.rank).expand(x.shape)),
+        bias=grouped(_per_channel(bias, x.rank).expand(x.shape)),
+    )
+
+
+@lowers("MeanVarianceNormalization")
+def mean_variance_normalization(lowering: Lowering, group: Group) -> None:
+    """Over the axes that it names."""
+    x = lowering.tensor(group.input(0))
+    axes = {a % x.rank for a in group.attributes["axes"]}
+    normalize(lowering, "MeanVariance", x, lowering.target(group.output), axes, epsilon=_MEAN_VARIANCE_EPSILON)
+
+
+@lowers("LpNormalization")
+def norm_normalization(lowering: Lowering, group: Group) -> None:
+    """Elements divided by the norm of their row."""
+    x = lowering.tensor(group.input(0))
+    axes = [group.attributes["axis"] % x.rank]
+    normalize(lowering, f"ByNorm{group.attributes['p']}", x, lowering.target(group.output), axes)
+
+
+def normalize(
+    lowering: Lowering,
+    op: str,
+    x: Tensor,
+    y: Tensor,
+    axes: Collection[int],
+    *,
+    epsilon: float = 0.0,
+    scale: Tensor | None = None,
+    bias: Tensor | None = None,
+    statistics: tuple[Tensor, Tensor] | None = None,
+    cost: int = 8,
+) -> None:
+    """Emit a normalisation of the rows along ``axes``.
+
+    Args:
+        lowering: to emit it.
+        op: of ``kernels/rows.cl``: what rows are reduced to, and what elements become by it.
+        x: the input.
+        y: the result, of its shape, as ``scale`` and ``bias`` are.
+        axes: not negative.
+        epsilon: what the formula adds to a divisor.
+        scale: what results are multiplied by.
+        bias: what is then added.
+        statistics: where the mean and the factor of each row go.
+        cost: floating-point operations for an element.
+    """
+    if not x.size:
+        return
+    kept = x.rank - len(axes)
+    named = {"Y": y, "X": x, **({} if scale is None else {"SCALE": scale}), **({} if bias is None else {"BIAS": bias})}
+    views = [rows_first(t, axes) for t in named.values()]
+    folded = dict(zip(named, fold(lowering, views, kept, results=1)))
+    acc = c_type(x.dtype).compute
+    defines: dict[str, int | str] = {"START": literal(-np.inf, acc) if "oftmax" in op else "0", "FLOATING": 1}
+    defines |= {f"HAS_{name}": 1 for name in ("SCALE", "BIAS") if name in folded}
+    plan = choose_plan(lowering.device, folded["X"], 8 if acc == "double" else 4)
+    if c_type(y.dtype).suffix == "plain":
+        defines["Y_IS_PLAIN"] = 1
+    kernel = rows_kernel("rows", "normalize_rows", op, plan, folded, acc, defines)
+    arguments: list[Argument] = [*folded.values()]
+    results = [0]
+    if statistics is not None:
+        means, factors = statistics
+        more = types_of(MEANS=means, FACTORS=factors)
+        kernel = kernel._replace(defines=(*kernel.defines, ("HAS_MEANS", 1)), types=(*kernel.types, *more))
+        results += [len(arguments), len(arguments) + 1]
+        arguments += statistics
+    arguments += [*sizes_of(folded["X"]), scalar(epsilon, DType.FLOAT64 if acc == "double" else DType.FLOAT32)]
+    for tensor in folded.values():
+        arguments += strides_of(tensor)
+    lowering.step(kernel, arguments, rows_items(plan, folded["X"]), results=results, flops=cost * x.size, label=op)
+    unfold(lowering, folded["Y"], views[0])
+
+
+# **** by neighbouring channels ****
+
+
+@lowers("LRN")
+def response_normalization(lowering: Lowering, group: Group) -> None:
+    """Elements divided by a power of the sum of squares over neighbouring channels."""
+    x, y = lowering.dense(lowering.tensor(group.input(0))), lowering.target(group.output)
+    attributes, acc = group.attributes, c_type(x.dtype).compute
+    dtype = DType.FLOAT64 if acc == "double" else DType.FLOAT32
+    size = int(attributes["size"])
+    batch, channels = x.shape[:2]
+    pixels = prod(x.shape[2:])
+    defines: list[tuple[str, int | str]] = [("ACC", acc), ("SIZE", size)]
+    if attributes["beta"] == 0.75:
+        defines.append(("THREE_QUARTERS", 1))
+    kernel = KernelSource("response", "response_normalization", _LOCAL, tuple(defines), types_of(X=x, Y=y))
+    factors = (attributes["alpha"] / size, attributes["beta"], attributes["bias"])
+    lowering.step(
+        kernel,
+        [y, x, np.int32(channels), np.int32(pixels), *(scalar(n, dtype) for n in factors)],
+        (pixels, channels, batch),
+        flops=(2 * size + 60) * x.size,
+        label="LRN",
+    )

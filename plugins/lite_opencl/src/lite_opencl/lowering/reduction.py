@@ -1,0 +1,132 @@
+"""Reductions over axes, and the pools that take everything."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from lite_core.ir import DType, Node, Value
+from lite_opencl.element_types import c_type, literal
+from lite_opencl.lowering.context import Lowering
+from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.rows import (
+    choose_plan,
+    fold,
+    rows_first,
+    rows_items,
+    rows_kernel,
+    sizes_of,
+    strides_of,
+    sum_type,
+)
+from lite_opencl.tensors import Tensor
+
+__all__ = ["reduce_to"]
+
+#: Defined by means of real numbers.
+_OF_REALS = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+_EXTREMES = ("ReduceMax", "ReduceMin")
+_REDUCTIONS = (*_OF_REALS, *_EXTREMES, "ReduceL1", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare")
+
+#: Floating-point operations for an element, roughly, for profiles.
+_COSTS = {"ReduceLogSumExp": 22, "ReduceLp": 60, "ReduceL2": 2, "ReduceSumSquare": 2}
+
+
+def refuse_reduction(node: Node) -> str | None:
+    """Why a reduction cannot be run, or None."""
+    x = node.inputs[0]
+    if node.op in _OF_REALS and x is not None and x.dtype.is_integer:
+        return f"of integers it is defined by float64, which not every device has; this one is {x.dtype}"
+    return None
+
+
+@lowers(*_REDUCTIONS, refuse=refuse_reduction, known=(1,))
+def reduction(lowering: Lowering, group: Group) -> None:
+    """A reduction over some axes."""
+    x, given = group.input(0), group.optional(1)
+    rank = len(x.shape)
+    axes = {int(a) % rank for a in lowering.number(given).reshape(-1)} if given is not None else set()
+    if not axes and group.attributes["noop_with_empty_axes"]:
+        lowering.bind(group.output, lowering.tensor(x))
+        return
+    reduce_to(lowering, group.head.op, x, group.output, axes or range(rank))
+
+
+def reduce_to(lowering: Lowering, op: str, x: Value, y: Value, axes: Collection[int], power: int = 0) -> None:
+    """Emit a reduction of ``x`` over ``axes``; ``y`` has these with size 1, or not at all.
+
+    Args:
+        lowering: to emit it.
+        op: a reduction of the opset, or ``ReduceLp``.
+        x: what is reduced.
+        y: the result.
+        axes: not negative.
+        power: of ``ReduceLp``.
+    """
+    source, target = lowering.tensor(x), lowering.target(y)
+    if not target.size:
+        return
+    (folded,) = fold(lowering, [rows_first(source, axes)], source.rank - len(axes))
+    dtype = source.dtype
+    acc = c_type(dtype).compute if op in _EXTREMES else sum_type(dtype)
+    wide = acc
+    if op == "ReduceMean" and not dtype.is_floating:
+        acc, wide = "ulong", "long" if dtype.is_signed else "ulong"
+    defines: dict[str, int | str] = {"START": _start(op, dtype, acc), "WIDE": wide}
+    if dtype.is_floating:
+        defines["FLOATING"] = 1
+    if op == "ReduceLp":
+        defines["POWER"] = literal(power, acc)
+    plan = choose_plan(lowering.device, folded, 8 if acc in ("double", "long", "ulong") else 4)
+    kernel = rows_kernel("rows", "reduce_rows", op, plan, {"X": folded, "Y": _as_row(target)}, acc, defines)
+    lowering.step(
+        kernel,
+        [target, folded, *sizes_of(folded), *strides_of(folded)],
+        rows_items(plan, folded),
+        flops=_COSTS.get(op, 1) * source.size,
+        label=op,
+    )
+
+
+def _as_row(target: Tensor) -> Tensor:
+    """A dense result, folded."""
+    return target.view((1, target.size, 1, 1), (target.size, 1, 0, 0))
+
+
+def _start(op: str, dtype: DType, acc: str) -> str:
+    """What a reduction of no elements gives, as C."""
+    if op == "ReduceProd":
+        return "1"
+    lowest = op in ("ReduceMax", "ReduceLogSumExp")
+    if not lowest and op != "ReduceMin":
+        return "0"
+    if dtype.is_floating:
+        return literal(-np.inf if lowest else np.inf, acc)
+    if dtype is DType.BOOL:
+        return "0" if lowest else "1"
+    limits = np.iinfo(dtype.numpy)
+    # NOTE: the lowest number of a type with a sign is no literal of C: it would be the negation of one too large.
+    if lowest:
+        return f"({limits.min + 1} - 1)" if limits.min else "0"
+    return f"{limits.max}{'u' if not dtype.is_signed else ''}"
+
+
+#: The reductions that global pools are.
+_GLOBAL_POOLS = {"GlobalAveragePool": "ReduceMean", "GlobalMaxPool": "ReduceMax"}
+_GLOBAL_NORMS = {1: "ReduceL1", 2: "ReduceL2"}
+
+
+@lowers(*_GLOBAL_POOLS)
+def global_pool(lowering: Lowering, group: Group) -> None:
+    """The mean or the maximum over all spatial axes."""
+    x = group.input(0)
+    reduce_to(lowering, _GLOBAL_POOLS[group.head.op], x, group.output, range(2, len(x.shape)))
+
+
+@lowers("GlobalLpPool")
+def global_norm(lowering: Lowering, group: Group) -> None:
+    """The norm over all spatial axes."""
+    x, power = group.input(0), int(group.attributes["p"])
+    reduce_to(lowering, _GLOBAL_NORMS.get(power, "ReduceLp"), x, group.output, range(2, len(x.shape)), power)

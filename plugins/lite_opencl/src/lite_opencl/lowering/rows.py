@@ -1,0 +1,196 @@
+"""Rows: how tensors are walked by what is done to all elements along some axes. See ``kernels/rows.cl``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from lite_core.ir import DType
+from lite_opencl.devices import FoundDevice
+from lite_opencl.element_types import c_type
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.context import Lowering, types_of
+from lite_opencl.tensors import Tensor, collapse, dense_strides
+
+__all__ = [
+    "RowPlan",
+    "choose_plan",
+    "fold",
+    "rows_first",
+    "rows_items",
+    "rows_kernel",
+    "single_plan",
+    "sizes_of",
+    "strides_of",
+    "sum_type",
+    "unfold",
+]
+
+#: Bytes of a vector on processors. NOTE: PoCL's compiler is known to hang on vectors of 64 bytes.
+_VECTOR_BYTES = 32
+
+#: Rows shorter than this are not worth vectors along them, if so many of them lie side by side.
+_SHORT_ROW, _MANY_ROWS = 8, 32
+
+#: Work items of a work group on a GPU: where slices of rows share it, and where each has a row of its own.
+_GPU_SHARED, _GPU_GROUP = 256, 64
+
+#: With fewer rows than this, a GPU has several work items for each, if they are long enough.
+_GPU_FEW_ROWS, _GPU_LONG_ROW, _GPU_SLICES = 16384, 64, 8
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """How work items share rows: the macros of ``kernels/rows.cl`` of the same names."""
+
+    along: bool
+    lanes: int
+    slices: int
+    group_rows: int
+
+    @property
+    def local(self) -> int:
+        return self.slices * self.group_rows
+
+
+def rows_first(tensor: Tensor, axes: Collection[int]) -> Tensor:
+    """The tensor with the axes that are reduced after all others."""
+    kept = [a for a in range(tensor.rank) if a not in axes]
+    return tensor.permute([*kept, *sorted(axes)])
+
+
+def fold(lowering: Lowering, tensors: Sequence[Tensor], kept: int, results: int = 0) -> list[Tensor]:
+    """Tensors of one shape as [outer rows, rows, outer columns, columns].
+
+    Where their dimensions cannot be folded so, which takes many of them that are not neighbours, inputs are copied
+    first, and results are made elsewhere: :func:`unfold` then puts them in their place.
+
+    Args:
+        lowering: to copy with.
+        tensors: rows first, see :func:`rows_first`.
+        kept: how many dimensions are rows.
+        results: so many of the first tensors are results.
+    """
+    shape = tensors[0].shape
+    if not prod(shape):
+        sizes = (1, prod(shape[:kept]), 1, prod(shape[kept:]))
+        return [t.view(sizes, (0, 0, 0, 0)) for t in tensors]
+    rows = collapse([t.view(shape[:kept], t.strides[:kept]) for t in tensors])
+    columns = collapse([t.view(shape[kept:], t.strides[kept:]) for t in tensors])
+    if max(rows[0].rank, columns[0].rank) > 2:
+        sizes = (1, prod(shape[:kept]), 1, prod(shape[kept:]))
+        made = [lowering.allocate(shape, t.dtype) for t in tensors[:results]]
+        dense = [*made, *(lowering.dense(t) for t in tensors[results:])]
+        return [t.view(sizes, (0, sizes[3], 0, 1)) for t in dense]
+    return [
+        t.view(
+            (*(1 for _ in range(2 - r.rank)), *r.shape, *(1 for _ in range(2 - c.rank)), *c.shape),
+            (*(0 for _ in range(2 - r.rank)), *r.strides, *(0 for _ in range(2 - c.rank)), *c.strides),
+        )
+        for t, r, c in zip(tensors, rows, columns)
+    ]
+
+
+def unfold(lowering: Lowering, folded: Tensor, result: Tensor) -> None:
+    """Copy a result to its place if :func:`fold` had it made elsewhere. ``result`` is what was folded."""
+    if folded.storage is not result.storage:
+        lowering.copy(folded.view(result.shape, dense_strides(result.shape)), result)
+
+
+def single_plan(device: FoundDevice, x: Tensor) -> RowPlan:
+    """As :func:`choose_plan`, for kernels that take one element at a time."""
+    plan = choose_plan(device, x, _VECTOR_BYTES)
+    return replace(plan, group_rows=1 if plan.along else _GPU_GROUP) if device.kind == "CPU" else plan
+
+
+def choose_plan(device: FoundDevice, x: Tensor, element_bytes: int) -> RowPlan:
+    """How work items of a kind of device share the rows of a tensor.
+
+    Args:
+        device: processors take vectors, GPUs single elements and several work items for a row.
+        x: folded, see :func:`fold`.
+        element_bytes: of what is computed with.
+    """
+    outer_rows, rows, outer_columns, columns = x.shape
+    row_length = outer_columns * columns
+    along = columns > 1 and not (x.strides[1] == 1 and rows > 1 and x.strides[3] != 1)
+    if along and row_length < _SHORT_ROW and rows >= _MANY_ROWS:
+        along = False
+    if device.kind == "CPU":
+        lanes = min(_VECTOR_BYTES // max(element_bytes, 4), _power_of_two(columns if along else rows))
+        return RowPlan(along, max(lanes, 1), 1, 1)
+    if along:
+        slices = min(_power_of_two(columns), _GPU_SHARED, _power_of_two(device.largest_group))
+        return RowPlan(True, 1, slices, max(1, min(_GPU_GROUP, device.largest_group) // slices))
+    is_shared = outer_rows * rows < _GPU_FEW_ROWS and row_length >= _GPU_LONG_ROW
+    slices = _GPU_SLICES if is_shared and device.largest_group >= _GPU_SHARED else 1
+    return RowPlan(False, 1, slices, min(_GPU_SHARED // slices if slices > 1 else _GPU_GROUP, device.largest_group))
+
+
+def _power_of_two(number: int) -> int:
+    """The largest one up to a number."""
+    return 1 << (max(number, 1).bit_length() - 1)
+
+
+def rows_kernel(
+    file: str,
+    name: str,
+    op: str,
+    plan: RowPlan,
+    folded: Mapping[str, Tensor],
+    acc: str,
+    defines: Mapping[str, int | str],
+) -> KernelSource:
+    """A kernel of ``rows.cl``, or of another file that has its macros for places.
+
+    Args:
+        file: where it is.
+        name: of the kernel.
+        op: what is computed, a macro of the file.
+        plan: from :func:`choose_plan`.
+        folded: tensors by the kernel's names for their types, ``X`` among them.
+        acc: the type that is computed in.
+        defines: further macros.
+    """
+    given: dict[str, int | str] = {
+        op: 1,
+        **({"ALONG": 1} if plan.along else {}),
+        "LANES": plan.lanes,
+        "SLICES": plan.slices,
+        "GROUP_ROWS": plan.group_rows,
+        "ACC": acc,
+        **({"SINGLE": 1} if acc == "float" else {}),
+        **defines,
+    }
+    for letters, tensor in folded.items():
+        given[f"{letters}_KIND"] = c_type(tensor.dtype).suffix
+        for direction, stride in (("ROW", tensor.strides[1]), ("COLUMN", tensor.strides[3])):
+            low = letters.lower()
+            given[f"{direction}_{low}"] = stride if stride in (0, 1) else f"{low}_{direction.lower()}"
+    return KernelSource(file, name, (plan.local, 1, 1), tuple(given.items()), types_of(**folded))
+
+
+def rows_items(plan: RowPlan, x: Tensor) -> tuple[int, int]:
+    """Work items for the rows of a folded tensor."""
+    vectors = -(-x.shape[1] // (1 if plan.along else plan.lanes))
+    return -(-vectors // plan.group_rows) * plan.local, x.shape[0]
+
+
+def sum_type(dtype: DType) -> str:
+    """The type in which elements are added up: integers wrap around, which only those without a sign may."""
+    if dtype.is_floating:
+        return c_type(dtype).compute
+    return "ulong" if dtype.itemsize == 8 else "uint"
+
+
+def sizes_of(x: Tensor) -> list[np.int32]:
+    """The arguments for rows, outer columns and columns of a folded tensor."""
+    return [np.int32(n) for n in x.shape[1:]]
+
+
+def strides_of(tensor: Tensor) -> list[np.int32]:
+    """The arguments for the strides of a folded tensor."""
+    return [np.int32(s) for s in tensor.strides]

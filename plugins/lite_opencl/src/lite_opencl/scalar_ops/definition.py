@@ -1,0 +1,80 @@
+"""What an element-wise operator is: an expression, what it costs, where it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lite_core.ir import DType
+from lite_opencl.element_types import c_type, literal
+
+__all__ = ["Call", "Emit", "Operator", "Refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator with its arguments.
+
+    Attributes:
+        arguments: for each input the name of a variable that holds it, and its element type; None where left out.
+        attributes: all that the operator has, defaults included.
+        output: element type of the result.
+    """
+
+    arguments: Sequence[tuple[str, DType] | None]
+    attributes: Mapping[str, Any]
+    output: DType
+
+    def __getitem__(self, index: int) -> str:
+        """The variable of an input that must be there."""
+        argument = self.arguments[index]
+        if argument is None:
+            raise ValueError(f"input {index} is required and was left out")
+        return argument[0]
+
+    @property
+    def given(self) -> list[str]:
+        """The variables of all inputs that are there."""
+        return [a[0] for a in self.arguments if a is not None]
+
+    def optional(self, index: int) -> str | None:
+        argument = self.arguments[index] if index < len(self.arguments) else None
+        return None if argument is None else argument[0]
+
+    def dtype(self, index: int = 0) -> DType:
+        argument = self.arguments[index]
+        assert argument is not None
+        return argument[1]
+
+    @property
+    def compute(self) -> str:
+        """The type in registers of the first input: ends the names of helper functions."""
+        return c_type(self.dtype()).compute
+
+    def number(self, attribute: str) -> str:
+        """A floating attribute as a literal of the first input's type."""
+        return self.literal(float(self.attributes[attribute]))
+
+    def literal(self, number: float) -> str:
+        """A number as a literal of the first input's type."""
+        return literal(number, self.compute)
+
+
+Emit = Callable[[Call], str]
+Refuse = Callable[[Mapping[str, Any], Sequence["DType | None"]], "str | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An entry of the table.
+
+    Attributes:
+        emit: the expression for a call.
+        cost: floating-point operations for one element, roughly.
+        refuse: says why attributes or input types cannot be, if so.
+    """
+
+    emit: Emit
+    cost: int = 1
+    refuse: Refuse = lambda attributes, inputs: None

@@ -1,0 +1,65 @@
+"""From an entry of the table to an expression, and the helper functions that expressions call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from lite_core import ops
+from lite_core.ir import DType
+from lite_opencl.element_types import c_type
+from lite_opencl.scalar_ops.definition import Call
+from lite_opencl.scalar_ops.table import OPERATORS
+from lite_opencl.sources import kernel_text
+
+__all__ = ["cost", "emit_operator", "helper_functions", "supports"]
+
+
+def emit_operator(
+    op: str, arguments: Sequence[tuple[str, DType] | None], attributes: Mapping[str, Any], output: DType
+) -> str:
+    """One operator as an expression.
+
+    Args:
+        op: its qualified name, a key of :data:`OPERATORS`.
+        arguments: its inputs: variable and element type, None for one left out.
+        attributes: those that the node has; the rest take their defaults.
+        output: element type of its output.
+    """
+    return OPERATORS[op].emit(Call(arguments, {**_defaults(op), **attributes}, output))
+
+
+def supports(op: str, inputs: Sequence[DType | None], attributes: Mapping[str, Any]) -> str | None:
+    """Why this operator cannot be emitted, a sentence; None when it can. Types fit its signature in the opset."""
+    entry = OPERATORS.get(op)
+    if entry is None:
+        return f"{op} is not an element-wise operator"
+    return entry.refuse({**_defaults(op), **attributes}, inputs)
+
+
+def cost(op: str) -> int:
+    """Floating-point operations for one element, roughly."""
+    return OPERATORS[op].cost
+
+
+def helper_functions(steps: Sequence[object], dtypes: Iterable[DType]) -> str:
+    """The functions that expressions on these element types call; nothing for a chain without steps."""
+    if not steps:
+        return ""
+    kinds = {c_type(d).compute: d for d in dtypes}
+    lines = [kernel_text("scalar_functions")]
+    for name, dtype in sorted(kinds.items()):
+        kind = "FLOATING" if dtype.is_floating else "SIGNED" if dtype.is_signed else "UNSIGNED"
+        lines.append(f"SCALAR_FUNCTIONS({name})\n{kind}_FUNCTIONS({name})\n")
+    return "".join(lines)
+
+
+@cache
+def _defaults(op: str) -> Mapping[str, Any]:
+    """The attributes that have a default, with it."""
+    domain, _, name = op.rpartition(".")
+    definition = ops.find(name, domain)
+    if definition is None:
+        raise KeyError(f"the opset has no operator {op!r}")
+    return {name: spec.default for name, spec in definition.attributes.items() if not spec.required}

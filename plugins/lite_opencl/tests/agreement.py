@@ -1,0 +1,88 @@
+"""One operator on the first device, in the form that processors take or the one that GPUs do, against the reference."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from opencl_device import first_runtime, run_executable
+
+from lite_core.backend import Options
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Graph
+from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.lowering.compile import compile_graph, lower_graph
+from lite_opencl.runtime import DeviceRuntime
+
+__all__ = ["KINDS", "agree", "normal", "single_node", "steps_of"]
+
+Array = np.ndarray[Any, Any]
+
+#: Kernels are chosen by the kind of device; every device can run both.
+KINDS = pytest.mark.parametrize("kind", ["CPU", "GPU"])
+
+
+def normal(*shape: int, seed: int = 0) -> Array:
+    """Standard normal numbers, float32."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def single_node(
+    op: str, arrays: Sequence[Array], attributes: dict[str, Any], *, constants: int = 0, outputs: int = 1
+) -> Graph:
+    """A graph of one node; so many of the last inputs are constants."""
+    builder = GraphBuilder(op)
+    first_constant = len(arrays) - constants
+    values = [
+        builder.constant(a) if i >= first_constant else builder.input(f"x{i}", str(a.dtype), a.shape)
+        for i, a in enumerate(arrays)
+    ]
+    for i, value in enumerate(builder.add_node(op, values, attributes, outputs=outputs)):
+        builder.output(value, f"y{i}")
+    return builder.build()
+
+
+def agree(
+    kind: str,
+    op: str,
+    arrays: Sequence[Array],
+    attributes: dict[str, Any] | None = None,
+    *,
+    constants: int = 0,
+    outputs: int = 1,
+    tolerance: float = 0.0,
+) -> None:
+    """Fail unless results differ from the reference in float64 by at most ``tolerance`` of the largest number."""
+    graph = single_node(op, arrays, attributes or {}, constants=constants, outputs=outputs)
+    wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
+    truth = single_node(op, wide, attributes or {}, constants=constants, outputs=outputs)
+    inputs = list(arrays[: len(graph.inputs)])
+    actual = run_executable(compile_graph(graph, Options(), _runtime(kind)), graph, inputs)
+    for number, expected in enumerate(evaluate_graph(truth, wide[: len(graph.inputs)])):
+        finite = np.abs(expected[np.isfinite(expected)], dtype=np.float64)
+        assert actual[number].shape == expected.shape
+        np.testing.assert_allclose(
+            actual[number].astype(np.float64),
+            expected.astype(np.float64),
+            rtol=0,
+            atol=tolerance * finite.max(initial=0.0),
+            err_msg=f"{op} {attributes} of {[a.shape for a in arrays]} for a {kind}, output {number}",
+        )
+
+
+def steps_of(kind: str, graph: Graph) -> list[str]:
+    """The kernels that a graph becomes for a kind of device."""
+    return [step.kernel.name for step in lower_graph(graph, Options(), _runtime(kind)).steps]
+
+
+@cache
+def _runtime(kind: str) -> DeviceRuntime:
+    """The first device's, told that it is of a kind."""
+    runtime = copy.copy(first_runtime())
+    runtime.found = replace(runtime.found, kind=kind)
+    return runtime

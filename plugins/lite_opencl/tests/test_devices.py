@@ -1,0 +1,47 @@
+"""Which devices are found, which are chosen, and what is said where there is none."""
+
+from __future__ import annotations
+
+import pytest
+from opencl_device import first_device
+
+from lite_core.backend import Unavailable
+from lite_opencl import devices
+from lite_opencl.backend import OpenClBackend
+
+cl = pytest.importorskip("pyopencl")
+
+
+def test_a_device_tells_what_it_has() -> None:
+    _, device = first_device()
+    assert {"platform", "version", "driver", "memory", "fp16", "images", "sub-groups"} <= device.details.keys()
+    assert device.flops > 0
+    assert device.bandwidth > 0
+    assert device.launch_seconds > 0
+
+
+def test_no_platform_is_unavailable_and_says_where_it_looked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_platforms() -> list[object]:
+        raise cl.LogicError("clGetPlatformIDs", -1001, "no platform")
+
+    monkeypatch.setattr(cl, "get_platforms", no_platforms)
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/nowhere/vendors")
+    answer = OpenClBackend().probe()
+    assert isinstance(answer, Unavailable)
+    assert "/nowhere/vendors (nothing)" in answer.reason
+    assert "lite-opencl[pocl]" in answer.remedy
+
+
+def test_a_device_is_chosen_by_number_or_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, device = first_device()
+    for wanted in ("0", device.name[:6].upper()):
+        monkeypatch.setenv("LITE_OPENCL_DEVICE", wanted)
+        assert device in OpenClBackend().probe()
+
+
+def test_a_choice_that_fits_no_device_names_those_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, device = first_device()
+    monkeypatch.setenv("LITE_OPENCL_DEVICE", "no such device")
+    answer = devices.find_devices()
+    assert isinstance(answer, Unavailable)
+    assert device.name in answer.reason

@@ -1,0 +1,161 @@
+"""What goes wrong on a device is a LiteError with the status; where nobody named the device, another takes over."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from opencl_device import first_device, first_runtime
+
+import lite_core as lite
+from lite_core.backend import Options, Partition
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Graph
+from lite_opencl.errors import OpenClError
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.programs import ProgramLibrary
+
+cl = pytest.importorskip("pyopencl")
+
+X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
+
+
+def graph(op: str = "Relu") -> Graph:
+    builder = GraphBuilder("failing")
+    y = builder.add(op, [builder.input("x", "float32", X.shape)])
+    builder.output(builder.add("Concat", [y, y], {"axis": 0}), "y")
+    return builder.build()
+
+
+def error(kind: type[Exception], status: str) -> Exception:
+    """What pyopencl raises: its argument is a record of the call."""
+    record = SimpleNamespace(
+        routine=lambda: "clEnqueueNDRangeKernel",
+        code=lambda: getattr(cl.status_code, status),
+        what=lambda: "",
+        is_out_of_memory=lambda: False,
+        _program=lambda: None,
+    )
+    return kind(record)
+
+
+@pytest.fixture
+def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are built anew."""
+    monkeypatch.setenv("LITE_CACHE_DIR", "off")
+    runtime = first_runtime()
+    monkeypatch.setattr(runtime, "programs", ProgramLibrary(runtime.context, runtime.found))
+
+
+@pytest.fixture
+def broken_compiler(no_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's compiler refuses every kernel."""
+    monkeypatch.setattr(KernelSource, "text", lambda source: "__kernel void broken() { no_such_name; }")
+
+
+def loaded(backend: str, monkeypatch: pytest.MonkeyPatch) -> lite.Session:
+    """A session that has OpenCL and the references only."""
+    monkeypatch.setenv("LITE_BACKENDS", "opencl,host")
+    return lite.load(graph(), backend)
+
+
+def assert_recorded_fallback(session: lite.Session, reason: str) -> None:
+    """The result is right, computed by host, and it is said why."""
+    np.testing.assert_array_equal(session.run({"x": X})["y"], np.concatenate([np.maximum(X, 0)] * 2))
+    assert session.devices == ("host",)
+    (line,) = [line for line in session.selection_log if "failed to compile" in line]
+    assert reason in line
+    assert all("failed to compile" in why for a in session.assignment() for _, why in a.refusals)
+
+
+@pytest.mark.usefixtures("broken_compiler")
+def test_a_kernel_that_does_not_build_falls_back_with_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = loaded("auto", monkeypatch)
+    assert_recorded_fallback(session, "CL_BUILD_PROGRAM_FAILURE")
+    assert "no_such_name" in "\n".join(session.selection_log)
+
+
+@pytest.mark.usefixtures("broken_compiler")
+def test_a_kernel_that_does_not_build_on_a_named_device_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = loaded("opencl", monkeypatch)
+    with pytest.raises(lite.LiteError, match="CL_BUILD_PROGRAM_FAILURE") as caught:
+        session.run({"x": X})
+    assert "no_such_name" in str(caught.value)
+    assert str(caught.value).count("clBuildProgram failed") <= 1
+
+
+def test_a_partition_beyond_the_largest_buffer_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = first_runtime()
+    monkeypatch.setattr(runtime, "found", replace(runtime.found, largest_buffer_bytes=64))
+    assert_recorded_fallback(loaded("auto", monkeypatch), "CL_INVALID_BUFFER_SIZE")
+    with pytest.raises(lite.LiteError, match=r"the largest buffer of .* has 64"):
+        loaded("opencl", monkeypatch).run({"x": X})
+
+
+def test_more_memory_than_a_buffer_can_have_is_refused_by_the_driver_itself() -> None:
+    runtime = first_runtime()
+    with pytest.raises(OpenClError, match=r"allocating \d+ bytes on .* failed with CL_") as caught:
+        runtime.memory.allocate_bytes(runtime.found.largest_buffer_bytes + 4096)
+    assert caught.value.status in ("INVALID_BUFFER_SIZE", "MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES")
+    assert isinstance(caught.value, lite.LiteError)
+
+
+def test_memory_that_ends_in_the_first_launch_falls_back(no_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drivers allocate late: what fails in the rehearsal counts as not compiled."""
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise error(cl.MemoryError, "MEM_OBJECT_ALLOCATION_FAILURE")
+
+    monkeypatch.setattr(cl, "enqueue_nd_range_kernel", full)
+    assert_recorded_fallback(loaded("auto", monkeypatch), "CL_MEM_OBJECT_ALLOCATION_FAILURE")
+
+
+@pytest.mark.parametrize("status", ["DEVICE_NOT_AVAILABLE", "INVALID_COMMAND_QUEUE", "OUT_OF_RESOURCES"])
+def test_a_lost_device_is_named_with_what_to_do(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = loaded("opencl", monkeypatch)
+    right = session.run({"x": X})["y"]
+
+    def lost(*_: Any, **__: Any) -> Any:
+        raise error(cl.LogicError, status)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cl, "enqueue_nd_range_kernel", lost)
+        with pytest.raises(lite.LiteError, match=f"CL_{status}\n.*lost.*another backend"):
+            session.run({"x": X})
+    np.testing.assert_array_equal(session.run({"x": X})["y"], right)  # after a failure nothing is left behind
+
+
+def test_a_driver_that_dies_in_one_platform_leaves_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from lite_opencl import devices
+
+    class Broken:
+        name = "broken driver"
+
+        def get_devices(self) -> list[Any]:
+            raise error(cl.RuntimeError, "DEVICE_NOT_FOUND")
+
+    platforms = cl.get_platforms()
+    first_device()
+    monkeypatch.setattr(cl, "get_platforms", lambda: [Broken(), *platforms])
+    with caplog.at_level(logging.WARNING, "lite.opencl.devices"):
+        found = devices.find_devices()
+    assert isinstance(found, list)
+    assert "broken driver" in caplog.text
+    monkeypatch.setattr(cl, "get_platforms", lambda: [Broken()])
+    answer = devices.find_devices()
+    assert "broken driver" in answer.reason
+
+
+def test_a_cache_folder_that_is_a_file_does_not_stop_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "opencl").write_text("in the way")
+    runtime = first_runtime()
+    monkeypatch.setattr(runtime, "programs", ProgramLibrary(runtime.context, runtime.found, tmp_path / "opencl"))
+    backend, device = first_device()
+    backend.compile(Partition("test", graph("Tanh")), device, Options())

@@ -1,0 +1,131 @@
+"""What conformance does not ask: fusion, constants that are shared, views, threads."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from opencl_device import first_device, run
+
+import lite_core as lite
+from lite_core.backend import Options
+from lite_core.builder import GraphBuilder
+from lite_core.ir import DType, Graph
+from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.lowering.compile import lower_graph
+from lite_opencl.lowering.context import Lowering
+from lite_opencl.lowering.convolution import convolution
+from lite_opencl.lowering.fusion import count_uses, group_nodes
+from lite_opencl.lowering.left_out import LEFT_OUT
+from lite_opencl.lowering.registry import native_operators, takes_epilogue
+from lite_opencl.runtime import runtime_of
+
+RANDOM = np.random.default_rng(0)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def residual_block() -> tuple[Graph, list[np.ndarray]]:
+    """A convolution, an activation with a number, a residual and a factor for each channel."""
+    builder = GraphBuilder("block")
+    x = builder.input("x", "float32", (2, 4, 9, 7))
+    y = builder.add("Conv", [x, builder.constant(normal(4, 4, 3, 3))], {"pads": (1, 1, 1, 1)})
+    y = builder.add("Clip", [y, builder.constant(np.float32(0)), builder.constant(np.float32(6))])
+    y = builder.add("Add", [y, x])
+    builder.output(builder.add("Mul", [y, builder.constant(normal(4, 1, 1))]), "y")
+    return builder.build(), [normal(2, 4, 9, 7)]
+
+
+def lowered(graph: Graph) -> list[str]:
+    backend, device = first_device()
+    runtime = runtime_of(backend._device(device), device.label)
+    return [step.label for step in lower_graph(graph, Options(), runtime).steps]
+
+
+def test_element_wise_operators_run_in_the_convolution_before_them() -> None:
+    graph, inputs = residual_block()
+    assert lowered(graph) == ["convolution_phases", "convolution_gemm"]
+    np.testing.assert_allclose(run(graph, inputs)[0], evaluate_graph(graph, inputs)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_a_reshape_runs_no_kernel() -> None:
+    builder = GraphBuilder("views")
+    x = builder.input("x", "float32", (2, 3, 4))
+    y = builder.add("Reshape", [x, builder.constant(np.array([6, 4]))])
+    builder.output(builder.add("Relu", [y]), "y")
+    graph = builder.build()
+    assert lowered(graph) == ["elementwise"]
+
+
+@pytest.mark.parametrize("shapes", [((5, 1, 7), (1, 6, 1)), ((3, 2, 40), (2, 1)), ((1,), (2, 2, 2)), ((), ())])
+def test_broadcasting(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    builder = GraphBuilder("broadcast")
+    inputs = [np.asarray(normal(*shape)) for shape in shapes]
+    a, b = (builder.input(name, "float32", shape) for name, shape in zip("ab", shapes))
+    builder.output(builder.add("Sub", [a, b]), "y")
+    np.testing.assert_array_equal(run(builder.build(), inputs)[0], inputs[0] - inputs[1])
+
+
+def test_weights_are_uploaded_once_and_freed_with_their_users() -> None:
+    backend, device = first_device()
+    pool = runtime_of(backend._device(device), device.label).constants
+    graph, _ = residual_block()
+    before = len(pool._entries)
+    one = lite.load(graph, "opencl")
+    one.prepare({"x": (2, 4, 9, 7)})
+    count = len(pool._entries)
+    other = lite.load(graph, "opencl")
+    other.prepare({"x": (2, 4, 9, 7)})
+    assert before < count == len(pool._entries)
+    del one, other, graph
+    gc.collect()
+    assert len(pool._entries) == before
+
+
+def test_a_session_is_used_by_many_threads() -> None:
+    graph, _ = residual_block()
+    session = lite.load(graph, first_device()[1].label, fallback="never")
+    inputs = [normal(2, 4, 9, 7) for _ in range(16)]
+    expected = [evaluate_graph(graph, [x])[0] for x in inputs]
+    with ThreadPoolExecutor(16) as pool:
+        results = list(pool.map(lambda x: session.run({"x": x})["y"], inputs * 4))
+    for result, right in zip(results, expected * 4):
+        np.testing.assert_allclose(result, right, rtol=1e-5, atol=1e-5)
+
+
+def test_no_operator_is_both_run_and_left_out() -> None:
+    assert not native_operators() & LEFT_OUT.keys()
+
+
+def test_floats_inside_a_partition_are_halves_where_session_and_device_allow_it() -> None:
+    backend, device = first_device()
+    runtime = runtime_of(backend._device(device), device.label)
+    builder = GraphBuilder("halves")
+    x = builder.input("x", "float32", (1, 1, 4, 4))
+    w = builder.constant(np.ones((1, 1, 1, 1), np.float32))
+    builder.output(builder.add("Conv", [builder.add("Conv", [x, w]), w]), "y")
+    graph = builder.build()
+    for extensions, precision, inside in [
+        ({"cl_khr_fp16"}, "float16", DType.FLOAT16),
+        ({"cl_khr_fp16"}, "float32", DType.FLOAT32),
+        (set(), "float16", DType.FLOAT32),
+    ]:
+        found = replace(runtime.found, extensions=frozenset(extensions))
+        lowering = Lowering(graph, found, Options(precision=precision), runtime.constants)
+        for group in group_nodes(graph, count_uses(graph), set(), takes_epilogue):
+            lowering.lower(group, convolution)
+        assert [step.tensors[0].dtype for step in lowering.steps] == [inside, DType.FLOAT32]
+
+
+def test_a_group_of_kernels_on_halves_is_right_to_their_precision() -> None:
+    x = normal(2, 3, 8).astype(np.float16)
+    builder = GraphBuilder("halves")
+    y = builder.add("Mul", [builder.input("x", "float16", x.shape), builder.constant(np.float16(3))])
+    builder.output(builder.add("Tanh", [y]), "y")
+    graph = builder.build()
+    np.testing.assert_allclose(run(graph, [x])[0], evaluate_graph(graph, [x])[0], rtol=2e-3)

@@ -1,0 +1,121 @@
+"""Compiled programs are kept, and damaged ones built again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from opencl_device import first_device, first_runtime
+
+from lite_core.ir import DType
+from lite_opencl.chains import Chain
+from lite_opencl.errors import OpenClError
+from lite_opencl.kernel_source import KernelSource
+from lite_opencl.programs import ProgramLibrary
+
+COPY = KernelSource(
+    "elementwise",
+    "elementwise",
+    (64, 1, 1),
+    (("Y_PARAMETERS", ""), ("X_PARAMETERS", ""), ("Y_INDEX", "column"), ("X_INDEX", "column")),
+    (("X", DType.FLOAT32), ("Y", DType.FLOAT32)),
+    Chain(DType.FLOAT32),
+)
+BROKEN = COPY._replace(defines=(("Y_INDEX", "no_such_name"), *COPY.defines[:2], COPY.defines[3]))
+
+
+def library(folder: Path) -> ProgramLibrary:
+    runtime = first_runtime()
+    return ProgramLibrary(runtime.context, runtime.found, folder)
+
+
+def filled(folder: Path) -> Path:
+    """The entry of one program in an empty folder."""
+    programs = library(folder)
+    programs.keep(programs.load([COPY]).unfinished)
+    (entry,) = folder.iterdir()
+    return entry
+
+
+def counts(programs: ProgramLibrary) -> tuple[int, int, int]:
+    statistics = programs.statistics
+    return statistics.hits, statistics.misses, statistics.rebuilt
+
+
+def test_a_second_process_builds_nothing(tmp_path: Path) -> None:
+    first, second = library(tmp_path), library(tmp_path)
+    unfinished = first.load([COPY]).unfinished
+    assert unfinished == [first.key(COPY)]
+    first.keep(unfinished)
+    assert (second.load([COPY, COPY]).found, second.load([COPY]).in_memory) == (1, 1)
+    assert (counts(first), counts(second)) == ((0, 1, 0), (1, 0, 0))
+
+
+def test_a_program_that_has_not_run_is_not_kept(tmp_path: Path) -> None:
+    first = library(tmp_path)
+    first.load([COPY])
+    assert list(tmp_path.iterdir()) == []
+    assert first.load([COPY]).unfinished == [first.key(COPY)]
+
+
+@pytest.mark.parametrize("damage", [lambda entry: entry[:-9], lambda entry: b"", lambda entry: b"x" * 99])
+def test_a_damaged_entry_is_built_again(
+    tmp_path: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    entry = filled(tmp_path)
+    whole = entry.read_bytes()
+    entry.write_bytes(damage(whole))
+    programs = library(tmp_path)
+    with caplog.at_level(logging.WARNING, "lite.opencl.cache"):
+        programs.keep(programs.load([COPY]).unfinished)
+    assert counts(programs) == (0, 1, 1)
+    assert "is damaged" in caplog.text
+    assert entry.read_bytes()[:8] == whole[:8]
+
+
+def test_a_binary_that_the_driver_refuses_is_built_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path)
+    programs = library(tmp_path)
+    programs.cache.write(programs.key(COPY), b"made by another driver")
+    with caplog.at_level(logging.WARNING, "lite.opencl.cache"):
+        programs.load([COPY])
+    assert counts(programs) == (0, 1, 1)
+    assert "the driver refuses its binary with CL_" in caplog.text
+
+
+def test_a_folder_that_cannot_be_used_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("no folder")
+    programs = library(tmp_path / "file" / "opencl")
+    other = COPY._replace(local=(32, 1, 1))
+    with caplog.at_level(logging.WARNING, "lite.opencl.cache"):
+        programs.keep(programs.load([COPY, other]).unfinished)
+    assert counts(programs) == (0, 2, 0)
+    assert caplog.text.count("cannot be used") == 1
+
+
+def test_threads_that_need_one_program_build_it_once(tmp_path: Path) -> None:
+    programs = library(tmp_path)
+    others = [COPY._replace(local=(size, 1, 1)) for size in (16, 32)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: programs.load([COPY, *others]), range(8)))
+    assert counts(programs) == (0, 3, 0)
+
+
+def test_numbers_that_are_equal_but_written_differently_are_different_programs(tmp_path: Path) -> None:
+    programs = library(tmp_path)
+    written = [COPY._replace(defines=(*COPY.defines, ("NUMBER", number))) for number in ("0.0f", "-0.0f")]
+    same = [COPY._replace(defines=(*COPY.defines, ("NUMBER", number))) for number in (1, True)]
+    assert len({programs.key(source) for source in written}) == 2
+    assert same[0] == same[1]
+    assert len({programs.key(source) for source in same}) == 2
+
+
+def test_a_build_failure_has_the_status_and_the_log(tmp_path: Path) -> None:
+    with pytest.raises(OpenClError, match="CL_BUILD_PROGRAM_FAILURE") as caught:
+        library(tmp_path).load([BROKEN])
+    assert caught.value.status == "BUILD_PROGRAM_FAILURE"
+    assert "no_such_name" in str(caught.value)
+    assert first_device()[1].name in str(caught.value)

@@ -1,0 +1,115 @@
+"""What a partition saves is enough to run it: nothing is lowered, packed or built. Nothing else is taken for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from opencl_device import first_device, first_runtime, run_executable
+
+from lite_core.backend import Executable, Options, Partition, Stale
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Graph
+from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.lowering import compile as compiler
+from lite_opencl.programs import ProgramLibrary
+
+RANDOM = np.random.default_rng(0)
+
+
+def partition(name: str = "Relu") -> Graph:
+    """An element-wise operator, a convolution, and a product with a matrix that is packed for it."""
+    builder = GraphBuilder("saved")
+    x = builder.add(name, [builder.input("x", "float32", (2, 2, 5, 5))])
+    y = builder.add("Conv", [x, builder.constant(RANDOM.standard_normal((2, 2, 3, 3)).astype(np.float32))])
+    y = builder.add("Flatten", [y])
+    y = builder.add("MatMul", [y, builder.constant(RANDOM.standard_normal((18, 40)).astype(np.float32))])
+    builder.output(builder.add("Mul", [y, builder.constant(RANDOM.random(40).astype(np.float32))]), "y")
+    return builder.build()
+
+
+def compiled(graph: Graph) -> Executable:
+    backend, device = first_device()
+    return backend.compile(Partition("test", graph), device, Options())
+
+
+def saved(graph: Graph) -> list[bytes]:
+    return list(compiled(graph).save())
+
+
+def restored(pieces: list[bytes], graph: Graph) -> Executable | Stale:
+    backend, device = first_device()
+    return backend.restore([memoryview(p) for p in pieces], Partition("test", graph), device, Options())
+
+
+def test_a_restored_partition_is_neither_lowered_nor_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = partition()
+    executable = compiled(graph)
+    pieces = list(executable.save())
+    runtime = first_runtime()
+    monkeypatch.setenv("LITE_CACHE_DIR", "off")
+    programs = ProgramLibrary(runtime.context, runtime.found)
+    monkeypatch.setattr(runtime, "programs", programs)
+    monkeypatch.delattr(compiler, "lower_graph")
+    again = restored(pieces, graph)
+    assert not isinstance(again, Stale)
+    assert programs.statistics.misses == 0
+    assert programs.statistics.hits > 1
+    assert again.memory_use() == executable.memory_use()
+    x = RANDOM.standard_normal((2, 2, 5, 5)).astype(np.float32)
+    (y,) = run_executable(again, graph, [x])
+    np.testing.assert_allclose(y, evaluate_graph(graph, [x])[0], rtol=1e-5, atol=1e-5)
+
+
+def test_constants_that_are_read_as_they_are_are_not_saved_again() -> None:
+    graph = partition()
+    executable = compiled(graph)
+    names = {value.name for value in graph.constants}
+    assert set(executable.constants_read()) < names
+    again = restored(list(executable.save()), graph)
+    assert not isinstance(again, Stale)
+    assert set(again.constants_read()) == set(executable.constants_read())
+
+
+def test_two_that_restore_the_same_pieces_share_their_memory() -> None:
+    graph = partition()
+    mapped = [np.frombuffer(piece, np.uint8).copy() for piece in saved(graph)]
+    backend, device = first_device()
+    pool = first_runtime().constants
+    made = []
+    counts = []
+    for _ in range(2):
+        made.append(backend.restore([memoryview(m) for m in mapped], Partition("test", graph), device, Options()))
+        counts.append(len(pool._entries))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda pieces: [],
+        lambda pieces: pieces[:-1],
+        lambda pieces: [*pieces, pieces[-1]],
+        lambda pieces: [pieces[0], *reversed(pieces[1:])],
+        lambda pieces: [*reversed(pieces)],
+        lambda pieces: [pieces[0][:-1], *pieces[1:]],
+        lambda pieces: [pieces[0][:20], *pieces[1:]],
+        lambda pieces: [pieces[0][:-1] + b"x", *pieces[1:]],
+        lambda pieces: [*pieces[:-1], pieces[-1][:-1]],
+        lambda pieces: [b"x" * 99, *pieces[1:]],
+        lambda pieces: saved(partition("Neg")),
+    ],
+)
+def test_other_pieces_are_stale(spoil: Callable[[list[bytes]], list[bytes]]) -> None:
+    graph = partition()
+    assert isinstance(restored(spoil(saved(graph)), graph), Stale)
+
+
+def test_a_program_that_the_driver_refuses_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = partition()
+    pieces = saved(graph)
+    monkeypatch.setattr(ProgramLibrary, "restore", lambda *_: False)
+    stale = restored(pieces, graph)
+    assert isinstance(stale, Stale)
+    assert "the driver refuses" in stale.reason

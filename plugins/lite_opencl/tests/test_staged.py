@@ -1,0 +1,100 @@
+"""Partitions whose shapes depend on data: never a wrong result, whatever the data."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from opencl_device import first_device, run_executable
+
+import lite_core as lite
+from lite_core.backend import Options, Partition
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Graph
+from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.staged import StagedExecutable
+
+Array = np.ndarray[Any, Any]
+
+RANDOM = np.random.default_rng(0)
+
+
+def chosen_rows() -> Graph:
+    """Scores pick rows, which are scaled and summed: how many there are, the data decides."""
+    builder = GraphBuilder("chosen_rows")
+    x = builder.input("x", "float32", (6, 5))
+    scores = builder.add("ReduceSum", [x, builder.ints(1)], {"keepdims": 0})
+    above = builder.add("Greater", [scores, builder.constant(np.float32(0))])
+    places = builder.add("Squeeze", [builder.add("NonZero", [above]), builder.ints(0)])
+    rows = builder.add("Mul", [builder.add("Gather", [x, places]), builder.constant(np.float32(3))])
+    builder.output(builder.add("Exp", [builder.add("Neg", [rows])]), "rows")
+    builder.output(builder.add("ReduceSum", [rows, builder.ints(0)], {"keepdims": 0}), "sum")
+    builder.output(builder.add("Shape", [rows]), "shape")
+    return builder.build()
+
+
+def computed_shape() -> Graph:
+    """The new shape is an input of the partition: it is cut where its elements must be known."""
+    builder = GraphBuilder("computed_shape")
+    x = builder.input("x", "float32", (4, 6))
+    shape = builder.input("shape", "int64", (2,))
+    y = builder.add("Reshape", [builder.add("Relu", [x]), shape])
+    y = builder.add("Transpose", [builder.add("Neg", [y])], {"perm": (1, 0)})
+    builder.output(builder.add("Softmax", [y]), "y")
+    return builder.build()
+
+
+def rows_for(count: int) -> Array:
+    """Data of which so many rows are chosen."""
+    x = np.abs(RANDOM.standard_normal((6, 5))).astype(np.float32)
+    x[count:] *= -1
+    return RANDOM.permutation(x)
+
+
+def check(session: lite.Session, x: Array) -> None:
+    results = session.run({"x": x})
+    for name, right in zip(session.outputs, evaluate_graph(session.graph, [x])):
+        assert results[name].dtype == right.dtype
+        np.testing.assert_allclose(results[name], right, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def session() -> lite.Session:
+    return lite.load(chosen_rows(), first_device()[1].label)
+
+
+def test_every_number_of_rows_that_data_can_choose() -> None:
+    one = session()
+    for count in (3, 0, 6, 1, 3, 0):
+        check(one, rows_for(count))
+    on_device = {a.op for a in one.assignment() if a.device != "host"}
+    assert {"Gather", "Mul", "Exp"} <= on_device
+
+
+def test_threads_with_data_of_their_own() -> None:
+    one = session()
+    inputs = [rows_for(i % 7) for i in range(48)]
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(lambda x: check(one, x), inputs))
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (24, 1), (2, 12), (-1, 3)])
+def test_a_partition_is_cut_where_elements_must_be_known(shape: tuple[int, int]) -> None:
+    graph = computed_shape()
+    backend, device = first_device()
+    executable = backend.compile(Partition("test", graph), device, Options())
+    assert isinstance(executable, StagedExecutable)
+    inputs = [RANDOM.standard_normal((4, 6)).astype(np.float32), np.array(shape)]
+    (y,) = run_executable(executable, graph, inputs)
+    np.testing.assert_allclose(y, evaluate_graph(graph, inputs)[0], rtol=1e-5)
+
+
+def test_a_shape_that_does_not_fit_is_an_error_that_says_so() -> None:
+    graph = computed_shape()
+    one = lite.load(graph, first_device()[1].label)
+    with pytest.raises(lite.LiteError, match="(?i)reshape"):
+        one.run({"x": np.zeros((4, 6), np.float32), "shape": np.array([5, 5])})
+    x = RANDOM.standard_normal((4, 6)).astype(np.float32)
+    y = one.run({"x": x, "shape": np.array([3, 8])})["y"]
+    np.testing.assert_allclose(y, evaluate_graph(graph, [x, np.array([3, 8])])[0], rtol=1e-5)

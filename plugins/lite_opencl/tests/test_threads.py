@@ -1,0 +1,123 @@
+"""One session, many threads; sessions that compile at once; two devices at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from opencl_device import first_device
+
+import lite_core as lite
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Graph
+from lite_core.ops.evaluate import evaluate_graph
+
+Array = np.ndarray[Any, Any]
+
+THREADS = 16
+
+
+def network(seed: int = 0, layers: int = 6) -> Graph:
+    """Convolutions with residual connections, a pooled head and a softmax."""
+    random = np.random.default_rng(seed)
+
+    def weights(*shape: int) -> Array:
+        return (random.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+
+    builder = GraphBuilder(f"network{seed}")
+    x = builder.input("x", "float32", ["n", 8, 14, 14])
+    for _ in range(layers):
+        y = builder.add("Conv", [x, builder.constant(weights(8, 8, 3, 3))], {"pads": (1, 1, 1, 1)})
+        x = builder.add("Add", [builder.add("Relu", [y]), x])
+    y = builder.add("Reshape", [x, builder.constant(np.array([0, -1]))])
+    y = builder.add("Gemm", [y, builder.constant(weights(10, 8 * 14 * 14))], {"transB": 1})
+    builder.output(builder.add("Sigmoid", [y]), "y")
+    return builder.build()
+
+
+def pictures(count: int) -> list[Array]:
+    """Inputs of three sizes, so that threads use different plans."""
+    random = np.random.default_rng(1)
+    return [random.standard_normal((1 + i % 3, 8, 14, 14)).astype(np.float32) for i in range(count)]
+
+
+def session(graph: Graph) -> lite.Session:
+    return lite.load(graph, first_device()[1].label, fallback="never")
+
+
+def at_once(run: Callable[[Array], Array], inputs: list[Array]) -> list[Array]:
+    """Results of threads that start together, each with every 16th input."""
+    start = threading.Barrier(THREADS)
+
+    def some(first: int) -> list[Array]:
+        start.wait()
+        return [run(x) for x in inputs[first::THREADS]]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        parts = list(pool.map(some, range(THREADS)))
+    return [parts[i % THREADS][i // THREADS] for i in range(len(inputs))]
+
+
+def check(results: list[Array], graph: Graph, inputs: list[Array]) -> None:
+    for result, x in zip(results, inputs):
+        np.testing.assert_allclose(result, evaluate_graph(graph, [x])[0], rtol=1e-4, atol=1e-5)
+
+
+def test_sixteen_threads_on_one_session() -> None:
+    graph, inputs = network(), pictures(4 * THREADS)
+    one = session(graph)
+    check(at_once(lambda x: one.run({"x": x})["y"], inputs), graph, inputs)
+
+
+def test_profiled_runs_beside_each_other() -> None:
+    graph, inputs = network(), pictures(2 * THREADS)
+    one = session(graph)
+
+    def profiled(x: Array) -> Array:
+        profile = lite.RunProfile()
+        result = one.run({"x": x}, profile=profile)["y"]
+        assert profile.kernels
+        assert all(kernel.seconds >= 0 for kernel in profile.kernels)
+        return result
+
+    check(at_once(profiled, inputs), graph, inputs)
+
+
+def test_threads_that_load_the_same_model_at_once() -> None:
+    graph, inputs = network(2), pictures(THREADS)
+    check(at_once(lambda x: session(graph).run({"x": x})["y"], inputs), graph, inputs)
+
+
+def test_two_sessions_do_not_disturb_each_other() -> None:
+    graphs = [network(3), network(4, layers=3)]
+    sessions = [session(graph) for graph in graphs]
+    inputs = pictures(2 * THREADS)
+    turns = {id(x): i % 2 for i, x in enumerate(inputs)}
+    results = at_once(lambda x: sessions[turns[id(x)]].run({"x": x})["y"], inputs)
+    for turn in (0, 1):
+        check(results[turn::2], graphs[turn], inputs[turn::2])
+
+
+def test_two_devices_at_once_and_copies_between_them() -> None:
+    """PoCL shows the processor as two devices where it is told to."""
+    if "Portable Computing Language" not in first_device()[1].details["platform"]:
+        pytest.skip("only PoCL can be told to show two devices")
+    script = Path(__file__).with_name("two_devices.py")
+    environment = {**os.environ, "POCL_DEVICES": "pthread basic"}
+    environment.pop("LITE_OPENCL_DEVICE", None)
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["worst"] < 1e-5
+    assert found["devices"][:2] == [["opencl"], ["opencl:1"]]
+    assert set(found["devices"][2]) == {"opencl", "opencl:1"}
+    assert ["opencl:1", "opencl"] in found["copies"]

@@ -120,7 +120,7 @@ def test_run_with_random_inputs_needs_shapes() -> None:
         (("run", TINY, "--input", "x.npy"), 2, "there is no file 'x.npy'"),
         (("run", TINY, "--shape", "3x3"), 2, "3x3 does not fit"),
         (("run", TINY, "--shape", "axb"), 2, "a shape reads like"),
-        (("run", TINY, "--backend", "opencl"), 3, "backend 'opencl' is not installed"),
+        (("run", TINY, "--backend", "arm"), 3, "backend 'arm' is not installed"),
         (("run", TINY, "--shape=-1x3x32x32"), 2, "a dimension cannot be negative"),
         (("run", TINY, "--shape", "999999999999x3x32x32"), 1, "(11,444,091.8 GiB) are more than fit into memory"),
         (("run", TINY, "--shape", "999999999999999999x3x32x32"), 1, "are more than fit into memory"),

@@ -59,7 +59,7 @@ def test_example_runs_by_itself(tmp_path: Path) -> None:
         (("--output", "."), 2, "'.' is a folder"),
         (("--models", "nowhere"), 2, "Directory 'nowhere' does not exist"),
         (("--models", "."), 3, "expected exactly one file *det*/*.pdmodel, found none"),
-        (("--backend", "opencl"), 3, "backend 'opencl' is not installed"),
+        (("--backend", "arm"), 3, "backend 'arm' is not installed"),
     ],
 )
 def test_demo_errors_come_before_the_work(tmp_path: Path, arguments: tuple[str, ...], code: int, message: str) -> None:

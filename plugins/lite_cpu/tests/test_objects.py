@@ -336,7 +336,7 @@ def test_an_entry_outside_the_code_is_an_error():
 
 def test_many_images_share_a_mapping_each_at_its_alignment(host):
     small = compile_ir(SUM_OF_TABLE, host)
-    image_of_page = dataclasses.replace(small, alignment=4096)
+    image_of_page = small._replace(alignment=4096)
     code = load([small, image_of_page, small])
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
     entry = small.entries["sum_two"]
@@ -357,7 +357,7 @@ def test_code_for_another_processor_is_refused(host):
 
 def test_code_with_an_alignment_beyond_a_page_is_refused(host):
     with pytest.raises(CodeLoadError, match="alignment of 1048576 bytes"):
-        load([dataclasses.replace(compile_ir(SCALE, host), alignment=1 << 20)])
+        load([compile_ir(SCALE, host)._replace(alignment=1 << 20)])
 
 
 def _protection(address: int) -> str | None:

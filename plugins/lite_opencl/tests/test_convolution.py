@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from convolution_case import ConvolutionCase as Case
-from convolution_case import difference, labels
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opencl_convolution_case import ConvolutionCase as Case
+from opencl_convolution_case import difference, labels
 
 from lite_opencl.devices import FoundDevice
 

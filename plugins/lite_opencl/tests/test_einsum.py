@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from agreement import KINDS, agree, normal, single_node, steps_of
+from opencl_agreement import KINDS, agree, normal, single_node, steps_of
 
 Shape = tuple[int, ...]
 

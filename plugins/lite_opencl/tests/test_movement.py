@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import agreement
 import numpy as np
+import opencl_agreement
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,13 +30,13 @@ from lite_core.ops.evaluate import evaluate_graph
 def test_transposed_copies_have_the_same_bits(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     agree("Transpose", [drawn(shape, dtype)], {"perm": order})
     numbers = np.random.default_rng(0).integers(0, 99, shape).astype(dtype)
-    agreement.agree("GPU", "Transpose", [numbers], {"perm": order})
+    opencl_agreement.agree("GPU", "Transpose", [numbers], {"perm": order})
 
 
 def test_a_change_of_layout_goes_through_tiles_on_a_gpu() -> None:
     graph = single_node("Transpose", [drawn((1, 32, 20, 20))], {"perm": (0, 2, 3, 1)})
-    assert agreement.steps_of("GPU", graph) == ["transpose"]
-    assert agreement.steps_of("CPU", graph) == ["elementwise"]
+    assert opencl_agreement.steps_of("GPU", graph) == ["transpose"]
+    assert opencl_agreement.steps_of("CPU", graph) == ["elementwise"]
 
 
 @settings(max_examples=25, deadline=None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import KINDS, agree, normal, single_node, steps_of
+from opencl_agreement import KINDS, agree, normal, single_node, steps_of
 
 from lite_opencl.lowering.pooling import refuse_pool
 

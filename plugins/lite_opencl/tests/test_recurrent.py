@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import KINDS, agree, normal
+from opencl_agreement import KINDS, agree, normal
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 OPERATORS = pytest.mark.parametrize("op", GATES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import KINDS, agree, normal, single_node, steps_of
+from opencl_agreement import KINDS, agree, normal, single_node, steps_of
 from opencl_device import run
 
 from lite_core.builder import GraphBuilder

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from convolution_case import ConvolutionCase as Case
-from convolution_case import difference, labels
+from opencl_convolution_case import ConvolutionCase as Case
+from opencl_convolution_case import difference, labels
 
 TWICE = Case(8, 16, (7, 5), (2, 2), {"strides": (2, 2)}, op="ConvTranspose")
 

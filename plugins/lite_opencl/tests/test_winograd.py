@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from convolution_case import ConvolutionCase as Case
-from convolution_case import difference, labels
+from opencl_convolution_case import ConvolutionCase as Case
+from opencl_convolution_case import difference, labels
 
 from lite_opencl.lowering import convolution
 from lite_opencl.lowering.convolution_choice import winograd_tile

@@ -6,7 +6,6 @@ import threading
 import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from lite_core.arena import Interval
 from lite_core.backend import Buffer, KernelTime, MemoryUse
 from lite_core.ir import DType, Graph, TensorType
 from lite_opencl.errors import opencl_call
-from lite_opencl.faults import RECORD_SHAPE, Faults
+from lite_opencl.faults import RECORD, Faults
 from lite_opencl.launches import Launch, Location, Space
 from lite_opencl.memory import Allocation, DeviceArray
 from lite_opencl.runtime import DeviceRuntime
@@ -138,8 +137,7 @@ class OpenClExecutable:
         """Raise for a fault that a run has recorded in its arena."""
         faults, memory = self.compiled.faults, self._runtime.memory
         if faults is not None:
-            record = memory.view(memories[-1], faults.offset, TensorType(DType.INT32, RECORD_SHAPE))
-            faults.check(memory.download(record))
+            faults.check(memory.download(memory.view(memories[-1], faults.offset, RECORD)))
 
     def run_profiled(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
@@ -193,9 +191,8 @@ class OpenClExecutable:
                 slot.bind(memory)
             faults = self.compiled.faults
             if faults is not None:
-                arena, size = memories[-1], np.int32().itemsize * prod(RECORD_SHAPE)
-                offset = arena.offset + faults.offset
-                cl.enqueue_fill_buffer(queue, arena.allocation.buffer, np.int32(0), offset, size)
+                record = self._runtime.memory.view(memories[-1], faults.offset, RECORD)
+                cl.enqueue_fill_buffer(queue, record.allocation.buffer, np.int32(0), record.offset, record.bytes)
             for launch, kernel in self._steps:
                 events.append(cl.enqueue_nd_range_kernel(queue, kernel, launch.global_size, launch.local_size))
             queue.flush()

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_core.errors import ExecutionError
+from lite_core.ir import DType, TensorType
 
-__all__ = ["RECORD_SHAPE", "Faults"]
+__all__ = ["RECORD", "RECORD_WORDS", "Faults"]
 
-#: Words of the record.
-RECORD_SHAPE = (4,)
+#: The record in the arena.
+RECORD_WORDS = 4
+RECORD = TensorType(DType.INT32, (RECORD_WORDS,))
 
 
 class Faults(NamedTuple):

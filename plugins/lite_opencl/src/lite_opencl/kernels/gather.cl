@@ -1,7 +1,8 @@
 // Reading elements at indices that are data: Gather, GatherND, GatherElements; and ReverseSequence.
 //
 // One work item moves one element: dimension 0 counts columns, dimension 1 rows; where rows are short (FLAT) dimension 0
-// counts elements. An index out of range takes the nearest valid one, so nothing outside of the tensors is touched.
+// counts elements. An index out of range, which indices.cl reports, takes the nearest valid one here, so nothing outside
+// of the tensors is touched.
 
 #ifdef FLAT
 #define LOCATE(row, column, columns)                  \

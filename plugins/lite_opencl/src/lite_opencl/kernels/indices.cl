@@ -1,4 +1,4 @@
-// Looking for indices that are out of range: kernels that use them clamp them and go on.
+// Looking for indices that are out of range: kernels that use them clamp or skip them, and go on.
 //
 // One work item looks at one index. `limits` holds the lowest index of each of DEPTH dimensions, which the indices of a
 // tuple address, then the highest ones. `first` is the number of the fault of the first dimension; faults.py says what

@@ -7,7 +7,8 @@
 // - With a reduction, updates that can meet are made by one work item, in order: `reduce_rows` has one for each column
 //   of all rows, `reduce_lines` one for each line along the axis.
 
-// From 0 to size - 1; a negative index counts from the end. One out of range takes the nearest valid one.
+// From 0 to size - 1; a negative index counts from the end. One out of range, which indices.cl reports, takes
+// the nearest valid one.
 static inline int wrapped(const long index, const int size) {
     const long positive = index < 0 ? index + size : index;
     return (int)(positive < 0 ? 0 : positive >= size ? size - 1 : positive);

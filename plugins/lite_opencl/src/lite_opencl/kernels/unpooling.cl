@@ -2,7 +2,7 @@
 //
 // Of several elements with one index the last one stays, in whatever order work items run: every place of the natural
 // result first learns the number of its element (-1 for none), then the result is read by these numbers. Indices that
-// are out of range go nowhere. Dimension 0 counts elements.
+// are out of range go nowhere; indices.cl reports them. Dimension 0 counts elements.
 
 KERNEL void claim_nothing(__global int* restrict winners_base, const ulong winners_offset, const int count) {
     const int place = get_global_id(0);

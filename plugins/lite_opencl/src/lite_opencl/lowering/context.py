@@ -17,7 +17,7 @@ from lite_opencl.chains import Apply, Chain, Operand
 from lite_opencl.constants import ConstantPool
 from lite_opencl.devices import FoundDevice
 from lite_opencl.element_types import scalar
-from lite_opencl.faults import RECORD_SHAPE
+from lite_opencl.faults import RECORD, RECORD_WORDS
 from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.copying import copy_elements
 from lite_opencl.lowering.fusion import Group
@@ -111,7 +111,7 @@ class Lowering:
         first = len(self.graph.inputs)
         self.outputs = {v: self._argument(v, first + i) for i, v in enumerate(self.graph.outputs)}
         self.elements.update(self.graph.constants)
-        self.record = self.allocate(RECORD_SHAPE, DType.INT32)
+        self.record = self.allocate((RECORD_WORDS,), RECORD.dtype)
 
     def _argument(self, value: Value, number: int) -> Tensor:
         shape = tuple(value.shape)
@@ -179,14 +179,14 @@ class Lowering:
         self.copy(tensor, copy)
         return copy
 
-    def fault(self, messages: Sequence[str]) -> np.int32:
+    def fault(self, messages: Sequence[str]) -> int:
         """The number that a kernel writes into the record when the first of some things is wrong, the rest follow.
 
         Args:
             messages: what a run that meets it raises; ``{}`` takes the number that was found.
         """
         self.faults += messages
-        return np.int32(len(self.faults) - len(messages) + 1)
+        return len(self.faults) - len(messages) + 1
 
     # **** steps ****
 

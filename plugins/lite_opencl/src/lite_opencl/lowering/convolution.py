@@ -23,7 +23,7 @@ from lite_opencl.lowering.spatial_axes import Axis, convolution_axes
 from lite_opencl.lowering.winograd import TAPS, winograd
 from lite_opencl.tensors import Tensor
 
-__all__ = ["bias_of", "convolution", "refuse_convolution"]
+__all__ = ["bias_of", "convolution", "refuse_convolution", "window_images"]
 
 #: More taps are no part of a depthwise kernel's code.
 _MOST_UNROLLED = 49
@@ -60,10 +60,7 @@ def _by_taps(lowering: Lowering, group: Group, axes: tuple[Axis, Axis, Axis], pl
     if m is not None:
         winograd(lowering, m, filters, source, places.tensor, axes, bias, epilogue)
         return
-    if all(axis.is_plain for axis in axes):
-        images, distances = as_images(lowering, source), None
-    else:
-        images, distances = _prepare(lowering, source, axes)
+    images, distances = window_images(lowering, source, axes)
     if channels == 1 and axes[0].is_plain and distances is not None and len(distances) <= _MOST_UNROLLED:
         weights = lowering.dense(lowering.tensor(group.input(1)))
         depthwise(lowering, weights, images, places.tensor, distances, bias, epilogue)
@@ -94,8 +91,10 @@ def _winograd_tile(lowering: Lowering, filters: Filters, source: Tensor, axes: t
     return winograd_tile(inputs, outputs, source.shape[0], height.outputs, width.outputs)
 
 
-def _prepare(lowering: Lowering, source: Tensor, axes: tuple[Axis, Axis, Axis]) -> tuple[Images, list[int]]:
-    """Images that no tap leaves, and how far each tap lies from its output's place."""
+def window_images(lowering: Lowering, source: Tensor, axes: tuple[Axis, Axis, Axis]) -> tuple[Images, list[int] | None]:
+    """Images that no tap leaves, and how far each tap lies from its output's place; see :func:`emit_gemm`."""
+    if all(axis.is_plain for axis in axes):
+        return as_images(lowering, source), None
     depth, height, width = axes
     # For each tap of an axis, how far it is and the phase it is in; then the elements of a phase that are met.
     rows, columns = ([divmod(k * a.dilation, a.stride) for k in range(a.kernel)] for a in (height, width))

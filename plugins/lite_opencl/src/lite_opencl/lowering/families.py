@@ -19,6 +19,7 @@ FAMILIES: Mapping[str, str] = {
     "generate": "ConstantOfShape EyeLike OneHot Range Trilu",
     "einsum": "Einsum",
     "grid_sample": "AffineGrid GridSample",
+    "integer_convolution": "ConvInteger QLinearConv",
     "integer_matmul": "MatMulInteger QLinearMatMul",
     "matmul": "Gemm MatMul",
     "quantization": "DequantizeLinear DynamicQuantizeLinear QuantizeLinear",

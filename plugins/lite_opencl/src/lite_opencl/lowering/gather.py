@@ -12,7 +12,7 @@ from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Lowering, types_of
 from lite_opencl.lowering.copying import same_bits
 from lite_opencl.lowering.fusion import Group
-from lite_opencl.lowering.indices import at_index_zero, check_indices, row_items
+from lite_opencl.lowering.indices import at_index_zero, check_indices, check_ranges, row_items
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.tensors import Tensor
@@ -125,6 +125,8 @@ def gather_elements(lowering: Lowering, group: Group) -> None:
 def reverse_sequence(lowering: Lowering, group: Group) -> None:
     """The first time steps of each batch entry in reverse order, the rest unchanged."""
     source, result = same_bits(lowering.dense(lowering.tensor(group.input(0))), lowering.target(group.output))
+    longest = source.shape[group.attributes["time_axis"]]
+    check_ranges(lowering, group.head, group.input(1), "sequence length", [range(longest + 1)])
     lengths = lowering.dense(lowering.tensor(group.input(1)))
     rows, columns = prod(source.shape[:2]), prod(source.shape[2:])
     flat, items = row_items(rows, columns)

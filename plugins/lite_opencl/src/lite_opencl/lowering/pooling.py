@@ -14,6 +14,7 @@ from lite_opencl.element_types import c_type, literal
 from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Argument, Lowering, types_of
 from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.indices import check_ranges
 from lite_opencl.lowering.registry import lowers
 
 __all__ = ["pool"]
@@ -100,8 +101,7 @@ def _volume(axes: Sequence[WindowAxis]) -> list[WindowAxis]:
 @lowers("MaxUnpool", refuse=refuse_pool, known=(2,))
 def unpool(lowering: Lowering, group: Group) -> None:
     """Elements put where indices say, in three steps; see ``kernels/unpooling.cl``."""
-    x, indices = (lowering.dense(lowering.tensor(group.input(i))) for i in (0, 1))
-    kernel = group.attributes["kernel_shape"]
+    x, kernel = lowering.dense(lowering.tensor(group.input(0))), group.attributes["kernel_shape"]
     window = WindowAttributes.read(group.attributes, len(kernel))
     sizes = [
         (size - 1) * stride + taps - begin - end
@@ -109,6 +109,8 @@ def unpool(lowering: Lowering, group: Group) -> None:
     ]
     y = lowering.target(group.output)
     count = prod(x.shape[:2]) * prod(sizes)
+    check_ranges(lowering, group.head, group.input(1), "index", [range(count)])
+    indices = lowering.dense(lowering.tensor(group.input(1)))
     winners = lowering.allocate((max(count, 1),), DType.INT32)
     number = np.int32(count)
     lowering.step(KernelSource("unpooling", "claim_nothing", _LOCAL), [winners, number], (count,))

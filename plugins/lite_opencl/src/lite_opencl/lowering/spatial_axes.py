@@ -72,9 +72,9 @@ def axes_of(sizes: Sequence[Axis]) -> tuple[Axis, Axis, Axis]:
     return depth, height, width
 
 
-def convolution_axes(node: Node) -> tuple[Axis, Axis, Axis]:
-    """The dimensions of a ``Conv`` or ``DeformConv`` whose shapes are known."""
-    sizes, outputs, kernel, window = _read(node)
+def convolution_axes(node: Node, weights: int = 1) -> tuple[Axis, Axis, Axis]:
+    """The dimensions of a convolution whose shapes are known; ``weights`` is their position among its inputs."""
+    sizes, outputs, kernel, window = _read(node, weights)
     axes = []
     for i, (size, count, taps) in enumerate(zip(sizes, outputs, kernel)):
         axis = Axis(size, count, taps, window.strides[i], window.dilations[i], window.pads[i][0])
@@ -125,9 +125,9 @@ def output_phases(axis: Axis) -> list[OutputPhase]:
     return phases
 
 
-def _read(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], WindowAttributes]:
+def _read(node: Node, weights: int = 1) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], WindowAttributes]:
     """Sizes of the input, the output and the filter, and the window."""
-    x, w, y = node.inputs[0], node.inputs[1], node.outputs[0]
+    x, w, y = node.inputs[0], node.inputs[weights], node.outputs[0]
     assert x is not None
     assert w is not None
     assert y is not None

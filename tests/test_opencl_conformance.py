@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from conformance_command import assert_every_letter, assert_green
 
 from lite_conformance.case import Settings
 from lite_conformance.catalogue import all_cases
-from lite_conformance.record import Record, Report, Status, read_report
 from lite_conformance.tensors import short_name
 from lite_core.backend import Unavailable
 from lite_core.ir import DType
@@ -25,8 +22,6 @@ PARTS = ["A-B", "C-C", "D-F", "G-K", "L-M", "N-Q", "R-R", "S-Z"]
 TYPES = {"f32", "i64", "bool"}
 OTHER_TYPES = {short_name(dtype) for dtype in DType} - TYPES
 ALL_TYPES = os.environ.get("LITE_TEST_ALL_TYPES") == "1"
-#: Failures that are shown in full.
-SHOWN = 20
 
 
 @pytest.fixture(autouse=True)
@@ -53,43 +48,15 @@ def cases_of(first_level: int, last_level: int, letters: str = "A-Z") -> list[st
     return [level, *(f"--case={start.rstrip(']')}*" for start in sorted(chosen))]
 
 
-def run_suite(options: list[str], folder: Path) -> Report:
-    """The report of one process: pytest's own workers are what runs at the same time."""
-    written = folder / "report.json"
-    command = [sys.executable, "-m", "lite_conformance", "--backend", "opencl", "--jobs", "1", *options]
-    done = subprocess.run([*command, "--quiet", "--json", str(written)], capture_output=True, text=True)
-    report = read_report(written) if written.exists() else None
-    bad = [record for record in report.records if record.status.is_bad] if report else []
-    if report is None or bad or done.returncode:
-        said = f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-        shown = "\n".join(map(explain, bad[:SHOWN])) or said
-        pytest.fail(
-            f"exit code {done.returncode}, {len(bad)} bad cases\n{shown}\nall: {shlex.join(command)}", pytrace=False
-        )
-    return report
-
-
-def explain(record: Record) -> str:
-    return f"{record.status}: {record.case}: {record.reason}\n    repeat: {record.repro}"
-
-
-def check(report: Report) -> None:
-    statuses = {record.status for record in report.records}
-    assert Status.PASSED in statuses
-    assert Status.XFAIL not in statuses, "the package announces a failure"
-    assert not [record.case for record in report.records if record.status is not Status.PASSED and not record.reason]
-
-
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (3, 3), (4, 5)])
 def test_a_level(first: int, last: int, tmp_path: Path) -> None:
-    check(run_suite(cases_of(first, last), tmp_path))
+    assert_green("opencl", cases_of(first, last), tmp_path)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_operators(part: str, tmp_path: Path) -> None:
-    check(run_suite(cases_of(2, 2, part), tmp_path))
+    assert_green("opencl", cases_of(2, 2, part), tmp_path)
 
 
 def test_no_operator_is_left_out() -> None:
-    letters = [chr(n) for part in PARTS for n in range(ord(part[0]), ord(part[-1]) + 1)]
-    assert sorted(letters) == [chr(n) for n in range(ord("A"), ord("Z") + 1)]
+    assert_every_letter(PARTS)

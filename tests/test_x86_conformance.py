@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import platform
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from conformance_command import assert_every_letter, assert_green
 
 from lite_conformance.case import Settings
 from lite_conformance.catalogue import all_cases
-from lite_conformance.record import Record, Report, Status, read_report
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="the backend x86 needs an x86-64 processor"
@@ -20,8 +17,6 @@ pytestmark = pytest.mark.skipif(
 
 #: First letters of the operators of level 2, in parts that take about the same time.
 PARTS = ["A-C", "D-L", "M-Q", "R-Z"]
-#: Failures that are shown in full.
-SHOWN = 20
 
 
 def of_operators(part: str) -> list[str]:
@@ -32,43 +27,15 @@ def of_operators(part: str) -> list[str]:
     return [f"--case={operator}[*" for operator in sorted(operators)]
 
 
-def run_suite(options: list[str], folder: Path) -> Report:
-    """The report of one process: pytest's own workers are what runs at the same time."""
-    written = folder / "report.json"
-    command = [sys.executable, "-m", "lite_conformance", "--backend", "x86", "--jobs", "1", *options]
-    done = subprocess.run([*command, "--quiet", "--json", str(written)], capture_output=True, text=True)
-    report = read_report(written) if written.exists() else None
-    bad = [record for record in report.records if record.status.is_bad] if report else []
-    if report is None or bad or done.returncode:
-        said = f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-        shown = "\n".join(map(explain, bad[:SHOWN])) or said
-        pytest.fail(
-            f"exit code {done.returncode}, {len(bad)} bad cases\n{shown}\nall: {shlex.join(command)}", pytrace=False
-        )
-    return report
-
-
-def explain(record: Record) -> str:
-    return f"{record.status}: {record.case}: {record.reason}\n    repeat: {record.repro}"
-
-
-def check(report: Report) -> None:
-    statuses = {record.status for record in report.records}
-    assert Status.PASSED in statuses
-    assert Status.XFAIL not in statuses, "the package announces a failure"
-    assert not [record.case for record in report.records if record.status is not Status.PASSED and not record.reason]
-
-
 @pytest.mark.parametrize("levels", ["L0-L1", "L3-L3", "L4-L5"])
 def test_a_level(levels: str, tmp_path: Path) -> None:
-    check(run_suite(["--level", levels], tmp_path))
+    assert_green("x86", ["--level", levels], tmp_path)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_operators(part: str, tmp_path: Path) -> None:
-    check(run_suite(of_operators(part), tmp_path))
+    assert_green("x86", of_operators(part), tmp_path)
 
 
 def test_no_operator_is_left_out() -> None:
-    letters = [chr(n) for part in PARTS for n in range(ord(part[0]), ord(part[-1]) + 1)]
-    assert sorted(letters) == [chr(n) for n in range(ord("A"), ord("Z") + 1)]
+    assert_every_letter(PARTS)

@@ -19,18 +19,12 @@ from lite_core.ops.evaluate import evaluate_graph
 from lite_opencl.lowering.compile import compile_graph, lower_graph
 from lite_opencl.runtime import DeviceRuntime
 
-__all__ = ["KINDS", "ROW_KINDS", "agree", "normal", "single_node", "steps_of"]
+__all__ = ["KINDS", "agree", "normal", "single_node", "steps_of"]
 
 Array = np.ndarray[Any, Any]
 
 #: Kernels are chosen by the kind of device; every device can run both.
 KINDS = pytest.mark.parametrize("kind", ["CPU", "GPU"])
-#: For kernels/rows.cl, whose form for GPUs joins parts of rows in local memory.
-#: NOTE: that form gives a wrong row once in some hundred runs on PoCL 3.0, where nothing but these tests asks for it.
-#: Why is not known; until it is, a failure is shown as expected, and no GPU's result of these kernels is to be trusted.
-ROW_KINDS = pytest.mark.parametrize(
-    "kind", ["CPU", pytest.param("GPU", marks=pytest.mark.xfail(strict=False, reason="local memory on PoCL 3.0"))]
-)
 
 
 def normal(*shape: int, seed: int = 0) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opencl_agreement import ROW_KINDS, agree, normal, single_node, steps_of
+from opencl_agreement import KINDS, agree, normal, single_node, steps_of
 from opencl_device import run
 
 from lite_core.builder import GraphBuilder
@@ -15,7 +15,7 @@ from lite_core.ops.evaluate import evaluate_graph
 TOLERANCE = 32 * 2.0**-23
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize(
     ("shape", "axis"), [((5, 7), 1), ((3, 384), -1), ((2, 3, 4, 5), 2), ((2, 3, 4), 0), ((3, 1), 1), ((70, 3), 1)]
 )
@@ -25,19 +25,19 @@ def test_layer_normalization(kind: str, shape: tuple[int, ...], axis: int) -> No
     agree(kind, "LayerNormalization", [x, scale], {"axis": axis, "epsilon": 0.5}, tolerance=TOLERANCE)
 
 
-@ROW_KINDS
+@KINDS
 def test_layer_normalization_gives_its_statistics(kind: str) -> None:
     arrays = [normal(2, 3, 40) + 1, normal(40, seed=1), normal(40, seed=2)]
     agree(kind, "LayerNormalization", arrays, constants=2, outputs=3, tolerance=TOLERANCE)
 
 
-@ROW_KINDS
+@KINDS
 def test_scales_that_repeat(kind: str) -> None:
     arrays = [normal(2, 3, 4, 5, 6), normal(3, 1, 5, 1, seed=1), normal(4, 1, 6, seed=2)]
     agree(kind, "LayerNormalization", arrays, {"axis": 1}, tolerance=TOLERANCE)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize(
     ("op", "attributes"), [("InstanceNormalization", {}), ("GroupNormalization", {"num_groups": 4})]
 )
@@ -47,13 +47,13 @@ def test_by_channels(kind: str, op: str, attributes: dict[str, Any], spatial: tu
     agree(kind, op, arrays, attributes, constants=2, tolerance=TOLERANCE)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize("axes", [(0, 2, 3), (1,), (-1, 0), (0, 1, 2, 3)])
 def test_mean_variance_normalization(kind: str, axes: tuple[int, ...]) -> None:
     agree(kind, "MeanVarianceNormalization", [normal(3, 19, 4, 5)], {"axes": axes}, tolerance=TOLERANCE)
 
 
-@ROW_KINDS
+@KINDS
 def test_axes_that_are_no_neighbours_are_copied_together(kind: str) -> None:
     x = normal(3, 2, 4, 3, 5, 2)
     graph = single_node("MeanVarianceNormalization", [x], {"axes": (0, 2, 4)})
@@ -61,7 +61,7 @@ def test_axes_that_are_no_neighbours_are_copied_together(kind: str) -> None:
     agree(kind, "MeanVarianceNormalization", [x], {"axes": (0, 2, 4)}, tolerance=TOLERANCE)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize("p", [1, 2])
 def test_norm(kind: str, p: int) -> None:
     x = normal(2, 19, 4, 5)
@@ -69,14 +69,14 @@ def test_norm(kind: str, p: int) -> None:
     agree(kind, "LpNormalization", [x], {"axis": 1, "p": p}, tolerance=TOLERANCE)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize("beta", [0.75, 0.6])
 @pytest.mark.parametrize("size", [1, 4, 5, 40])
 def test_response_normalization(kind: str, size: int, beta: float) -> None:
     agree(kind, "LRN", [normal(2, 19, 4, 5)], {"size": size, "alpha": 2.0, "beta": beta}, tolerance=TOLERANCE)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize("constants", [0, 2, 4])
 @pytest.mark.parametrize("shape", [(2, 19, 4, 5), (3, 19)])
 def test_batch_normalization(kind: str, constants: int, shape: tuple[int, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from opencl_agreement import ROW_KINDS, agree, normal, single_node, steps_of
+from opencl_agreement import KINDS, agree, normal, single_node, steps_of
 from opencl_device import run
 
 from lite_core.builder import GraphBuilder
@@ -20,7 +20,7 @@ def _axes(*axes: int) -> np.ndarray:
     return np.array(axes, np.int64)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize("op", REDUCTIONS)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_every_reduction(kind: str, op: str, axis: int) -> None:
@@ -28,19 +28,19 @@ def test_every_reduction(kind: str, op: str, axis: int) -> None:
     agree(kind, op, [x, _axes(axis)], {"keepdims": 0}, constants=1, tolerance=16 * EPSILON)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize(("shape", "axes"), [((2, 3, 4, 5), (0, 2)), ((3, 2, 4, 3, 5), (0, 2, 4)), ((40, 5), (1,))])
 def test_axes_that_are_no_neighbours_and_short_rows(kind: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     agree(kind, "ReduceSum", [normal(*shape), _axes(*axes)], {"keepdims": 0}, constants=1, tolerance=16 * EPSILON)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize(("shape", "axis"), [((3, 40_001), 1), ((40_001, 3), 0), ((1, 100_000), 1)])
 def test_long_sums_stay_accurate(kind: str, shape: tuple[int, ...], axis: int) -> None:
     agree(kind, "ReduceSum", [np.abs(normal(*shape)), _axes(axis)], constants=1, tolerance=4 * EPSILON)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin", "ReduceSum"])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_nan_wins(kind: str, op: str, axis: int) -> None:
@@ -50,7 +50,7 @@ def test_nan_wins(kind: str, op: str, axis: int) -> None:
     agree(kind, op, [x, _axes(axis)], constants=1, tolerance=8 * EPSILON)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize(
     ("op", "dtype"),
     [
@@ -77,7 +77,7 @@ def test_norms_and_logarithms_of_integers_are_left_to_others() -> None:
     assert "float64" in str(refuse_reduction(node))
 
 
-@ROW_KINDS
+@KINDS
 def test_reductions_of_nothing(kind: str) -> None:
     empty = np.zeros((2, 0), np.float32)
     for op in ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "ReduceMean"):
@@ -87,7 +87,7 @@ def test_reductions_of_nothing(kind: str) -> None:
     agree(kind, "ReduceMean", [empty.astype(np.int64), _axes(1)], constants=1)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
 @pytest.mark.parametrize(
     ("shape", "axis"), [((7, 129), 1), ((130, 9), 0), ((2, 21, 5, 7), 1), ((40, 3), 1), ((9, 1), 1)]
@@ -96,7 +96,7 @@ def test_softmax(kind: str, op: str, shape: tuple[int, ...], axis: int) -> None:
     agree(kind, op, [8 * normal(*shape)], {"axis": axis}, tolerance=16 * EPSILON)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize("axis", [0, 1])
 def test_softmax_of_masked_and_of_extreme_numbers(kind: str, axis: int) -> None:
     x = normal(24, 25)
@@ -107,7 +107,7 @@ def test_softmax_of_masked_and_of_extreme_numbers(kind: str, axis: int) -> None:
     agree(kind, "Softmax", [x], {"axis": axis}, tolerance=16 * EPSILON)
 
 
-@ROW_KINDS
+@KINDS
 @pytest.mark.parametrize(("shape", "axis"), [((5, 83), 1), ((2, 33, 7, 5), 1), ((3, 2000), 1)])
 @pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (0, 1), (1, 1)])
 def test_running_sums(kind: str, shape: tuple[int, ...], axis: int, exclusive: int, reverse: int) -> None:
@@ -126,7 +126,15 @@ def test_a_transposed_input_is_read_where_it_is() -> None:
     np.testing.assert_allclose(run(graph, [array])[0], evaluate_graph(graph, [array])[0], rtol=1e-5, atol=1e-6)
 
 
-@ROW_KINDS
+@KINDS
 def test_one_kernel_does_it(kind: str) -> None:
     assert steps_of(kind, single_node("Softmax", [normal(3, 5, 7)], {"axis": 1})) == ["normalize_rows"]
     assert steps_of(kind, single_node("GlobalAveragePool", [normal(1, 3, 5, 7)], {})) == ["reduce_rows"]
+
+
+@KINDS
+@pytest.mark.parametrize("shape", [(2000, 300), (64, 300, 7)])
+def test_many_work_groups_at_once(kind: str, shape: tuple[int, ...]) -> None:
+    """Two passes, each joining parts of rows in local memory: every group has that to itself."""
+    for seed in range(10):
+        agree(kind, "Softmax", [normal(*shape, seed=seed)], {"axis": 1}, tolerance=1e-5)

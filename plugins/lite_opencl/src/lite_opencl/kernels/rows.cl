@@ -250,9 +250,12 @@ static inline numbers part_of(const int pass, numbers part, const numbers first,
 #define BLOCK (128 * ADVANCE * SLICES)
 
 // One pass over a row, or over as many of LANES rows as are there. All work items of a group are here together.
-static inline numbers reduced(const int pass, const numbers first, __global const X_TYPE* x, const int outer_columns,
-                              const int columns, const int x_outer_column, const int x_column, const int x_row,
-                              const int rows_used, const int slice, __local ACC* partials) {
+// NOTE: inlined always: PoCL 3.0 gives each of its threads a local array of its own only where the kernel itself uses it.
+// In a function that is called twice, and so was not inlined, all threads wrote to one array.
+static inline __attribute__((always_inline)) numbers
+reduced(const int pass, const numbers first, __global const X_TYPE* x, const int outer_columns, const int columns,
+        const int x_outer_column, const int x_column, const int x_row, const int rows_used, const int slice,
+        __local ACC* partials) {
     const ACC start = pass == FIRST_PASS ? (ACC)START : (ACC)0;
     numbers total = (numbers)start;
     for (int outer = 0; outer < outer_columns; ++outer) {

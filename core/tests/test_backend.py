@@ -232,9 +232,9 @@ def test_options_reach_the_backend() -> None:
 
     backend = Curious("curious")
     backend.kernel("Relu")(lambda x: np.maximum(x, 0))
-    options = {"threads": 3, "precision": "float16", "exact": True}
+    options = {"threads": 3, "precision": "float16", "exact": True, "tune": True}
     load(relu_exp_relu(), backend="curious", plugins=host_with(backend), **options).run(x=X)
-    assert seen[0] == Options(3, "float16", exact=True)
+    assert seen[0] == Options(3, "float16", exact=True, tune=True)
 
 
 # **** built-in ****

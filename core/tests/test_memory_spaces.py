@@ -6,41 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_memory import Memory
 
 from lite_core.backend import Buffer, Device, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
-from lite_core.ir import Graph, Node, TensorType
+from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import host_with
 from lite_core.session import load
 
 Array = np.ndarray[Any, Any]
-
-
-class Storage:
-    """Device memory: not an array, so whoever takes it for one fails."""
-
-    def __init__(self, content: Array) -> None:
-        self.content = content
-
-
-class Memory:
-    """Counts what crosses it."""
-
-    def __init__(self, space: str) -> None:
-        self.space = space
-        self.uploads = self.downloads = 0
-
-    def allocate(self, type: TensorType) -> Storage:
-        return Storage(np.empty([int(d) for d in type.shape or ()], type.dtype.numpy))  # type: ignore[arg-type]
-
-    def upload(self, array: Array, data: Storage) -> None:
-        self.uploads += 1
-        np.copyto(data.content, array)
-
-    def download(self, data: Storage) -> Array:
-        self.downloads += 1
-        return data.content.copy()
 
 
 class Elsewhere:

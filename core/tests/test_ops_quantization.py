@@ -46,7 +46,7 @@ def test_quantize_output_dtype():
     assert infer_op("QuantizeLinear", [typed("n"), typed()], output_dtype=DType.UINT16) == ["uint16[n]"]
     with pytest.raises(GraphError, match="output_dtype is int8, but y_zero_point is uint8"):
         infer_op("QuantizeLinear", [typed("n"), typed(), typed(dtype="uint8")], output_dtype=DType.INT8)
-    with pytest.raises(GraphError, match="output_dtype must be one of int8, uint8, int16, uint16, is float32"):
+    with pytest.raises(GraphError, match="output_dtype must be one of int8, uint8, int16, uint16, .*, is float32"):
         infer_op("QuantizeLinear", [typed("n"), typed()], output_dtype=DType.FLOAT32)
 
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from lite_core.arena import Interval
 from lite_core.errors import ExecutionError
-from lite_core.ir import Graph, Node, TensorType, evaluate_shape
+from lite_core.host_memory import HostMemory
+from lite_core.ir import Graph, Node, TensorType
 
 __all__ = [
     "API_VERSION",
@@ -150,12 +151,15 @@ class Options:
         precision: ``"float32"`` computes as the model says; ``"float16"`` and ``"bfloat16"`` allow a
             backend to compute and store floats in that type.
         exact: forbid algorithms that trade accuracy for speed (Winograd).
+        tune: while a partition is compiled, measure which of the backend's ways to compute it are fastest here, and
+            keep that. A backend whose choices need no measuring ignores it.
         extra: settings for one backend, by name.
     """
 
     threads: int = 1
     precision: str = "float32"
     exact: bool = False
+    tune: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
@@ -179,30 +183,14 @@ class Memory(Protocol):
 
     # def view(self, data: Any, offset: int, type: TensorType) -> Any: (optional) storage of a tensor that lies
     #     ``offset`` bytes, a multiple of 64, into storage of uint8 elements; conformance puts guard zones round it
-
-
-class HostMemory:
-    """Main memory; storage is a NumPy array."""
-
-    space = "host"
-
-    def allocate(self, type: TensorType) -> Array:
-        try:
-            return np.empty(type.shape or (), type.dtype.numpy)
-        except (MemoryError, ValueError) as error:  # ValueError: more than any machine can address
-            raise ExecutionError(f"there is no memory for a tensor {type}: {error}") from error
-
-    def upload(self, array: Array, data: Array) -> None:
-        np.copyto(data, array)
-
-    def download(self, data: Array) -> Array:
-        copy: Array = data.copy()
-        return copy
-
-    def view(self, data: Array, offset: int, type: TensorType) -> Array:
-        shape = evaluate_shape(type.shape or (), {})
-        view: Array = np.ndarray(shape, type.dtype.numpy, buffer=data.data, offset=offset)
-        return view
+    # def wrap(self, array: Array) -> Any: (optional) storage that is a host array itself, for a device that works in
+    #     main memory: what would be copied is shared instead. The array is contiguous, not empty, begins at a multiple
+    #     of ``wrap_alignment`` bytes, and is only read where it is read-only. Storage is made for one run: it keeps the
+    #     array alive, and nothing may use the array when the storage is gone. An array may be wrapped several times at
+    #     once, by other devices, too, and is then only read
+    # def synchronize(self, data: Any) -> None: (with wrap) when it returns, the host sees in a wrapped array what runs
+    #     that are over have written there; later ones may still read it
+    # wrap_alignment: int (with wrap) at least that of the widest element
 
 
 class Buffer:

@@ -51,6 +51,7 @@ def load(
     precision: str = "float32",
     *,
     exact: bool = False,
+    tune: bool = False,
     fallback: str = "host",
     placement: Mapping[str, str] | None = None,
     optimize: bool = True,
@@ -62,13 +63,16 @@ def load(
 
     Args:
         model: a .lite file, a file or folder that an installed plugin reads, or a graph.
-        backend: ``"auto"`` takes the best device for each node, of those that a .lite file was made for; a name such
-            as ``"x86"`` or ``"opencl:1"``, or several in order of preference, uses these only (and ``host`` for what
-            they cannot run). From outside, ``LITE_BACKEND`` overrides it, and ``LITE_BACKENDS`` names
-            the backends that may be used at all.
+        backend: ``"auto"`` takes the best device for each node, or those that a .lite file was made for, in its order;
+            a name such as ``"x86"`` or ``"opencl:1"``, or several in order of preference, uses these only (and
+            ``host`` for what they cannot run). From outside, ``LITE_BACKEND`` overrides it, and ``LITE_BACKENDS``
+            names the backends that may be used at all.
         threads: how many threads the backends may use; all processors when omitted.
         precision: ``"float32"``, or ``"float16"`` / ``"bfloat16"`` to let backends compute in that type.
         exact: forbid algorithms that trade accuracy for speed, such as Winograd's convolution.
+        tune: let backends measure which of their kernels are fastest on this machine, the first time that they meet a
+            layer, and keep that for later sessions. ``opencl`` does; it takes seconds to minutes. ``x86`` and ``host``
+            have nothing to measure and ignore it.
         fallback: ``"never"`` forbids ``host`` to run what the named backends cannot.
         placement: node name pattern to backend, for nodes that must run there.
         optimize: run the graph passes first; those of a .lite file were run when it was made.
@@ -102,6 +106,7 @@ def load(
             threads=threads,
             precision=precision,
             exact=exact,
+            tune=tune,
             fallback=fallback,
             placement=placement,
             run_passes=optimize and not (file is not None and file.optimized),
@@ -125,6 +130,7 @@ class Session:
         threads: int | None = None,
         precision: str = "float32",
         exact: bool = False,
+        tune: bool = False,
         fallback: str = "host",
         placement: Mapping[str, str] | None = None,
         run_passes: bool = True,
@@ -138,7 +144,7 @@ class Session:
             if number is not None and (not isinstance(number, int) or number < 1):
                 raise InputError(f"{name} must be a whole number, at least 1, is {number!r}")
         host = plugins or default_host()
-        self._options = Options(threads or os.cpu_count() or 1, precision, exact)
+        self._options = Options(threads or os.cpu_count() or 1, precision, exact, tune)
         self._selection = select_devices(
             backend,
             available_backends(host),
@@ -398,7 +404,7 @@ class Session:
     def _new_plan(self, signature: _Signature) -> Plan:
         graph = self.graph.copy()
         self._infer(graph, signature)
-        return self._planner.plan(graph, self._placement)
+        return self._planner.plan_decided(graph) or self._planner.plan(graph, self._placement)
 
     def _infer(self, graph: Graph, signature: _Signature) -> None:
         from lite_core.ops.infer import infer_graph

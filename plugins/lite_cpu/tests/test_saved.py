@@ -37,10 +37,10 @@ from lite_core import GraphBuilder
 from lite_core.backend import Options, Partition, Stale
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph
+from lite_core.staging import StagedExecutable
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
-from lite_cpu.staged import StagedExecutable
 
 Array = np.ndarray[Any, Any]
 

@@ -28,9 +28,9 @@ __all__ = [
     "without_nan",
 ]
 
-ALL = tuple(DType)
-FLOATS = tuple(d for d in DType if d.is_floating)
-INTEGERS = tuple(d for d in DType if d.is_integer)
+ALL = tuple(d for d in DType if not d.is_narrow)
+FLOATS = tuple(d for d in ALL if d.is_floating)
+INTEGERS = tuple(d for d in ALL if d.is_integer)
 NUMERIC = INTEGERS + FLOATS
 #: Element types of every size, and bool: enough for the drawn cases of operators that only move elements.
 EACH_SIZE = (DType.FLOAT32, DType.INT64, DType.FLOAT16, DType.UINT8, DType.BOOL)

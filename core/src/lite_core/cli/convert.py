@@ -74,6 +74,7 @@ _MOST_WEIGHTS = 8
     help="What backends may compute in; load the file with the same precision=.",
 )
 @click.option("--exact", is_flag=True, help="Forbid algorithms that trade accuracy for speed.")
+@click.option("--tune", is_flag=True, help="Measure which kernels are fastest here, and store these (opencl).")
 @click.option("--params", type=click.Path(), help="The model's file of parameters, where it lies elsewhere.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
 @click.option(

@@ -92,6 +92,7 @@ _TOP = 5
     help="With --require-backend: the share of nodes that may run elsewhere.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
+@click.option("--tune", is_flag=True, help="Measure which kernels are fastest here, and keep that (opencl).")
 @backend_option
 @threads_option
 @json_option
@@ -110,6 +111,7 @@ def command(
     require_backend: str | None,
     max_fallback: float,
     seed: int,
+    tune: bool,
     backend: str,
     threads: int | None,
     as_json: bool,
@@ -123,7 +125,7 @@ def command(
         check_writable(save, "--save")
     image = ImageOptions.parse(mean, std, bgr)
     start = time.perf_counter()
-    make_session = partial(load, model, backend=backends_of(backend), threads=threads)
+    make_session = partial(load, model, backend=backends_of(backend), threads=threads, tune=tune)
     session = make_session()
     loading = time.perf_counter() - start
     given = parse_shapes(session.inputs, shapes)

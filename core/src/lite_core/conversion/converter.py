@@ -47,6 +47,7 @@ def convert(
     *,
     compute: str = "float32",
     exact: bool = False,
+    tune: bool = False,
     threads: int | Sequence[int] | None = None,
     allow_fallback: bool = False,
     prepare: bool | None = None,
@@ -69,8 +70,8 @@ def convert(
     Args:
         model: a file or folder that an installed plugin reads, or a graph.
         output: the file to write, usually ``*.lite``.
-        targets: names of backends, in order; ``"auto"`` stands for every backend that has a device on this machine.
-            One without a device is compiled for where its plugin can do that without one.
+        targets: names of backends, the preferred first, as ``["opencl", "x86"]`` or ``"opencl,x86"``; ``"auto"``
+            stands for every backend that has a device on this machine. One without a device is compiled for where its plugin can do that without one.
         precision: how weights are stored: ``"float32"`` leaves them as they are, ``"fp16"`` halves them, ``"int8w"``
             stores a byte and a scale for each channel. Arithmetic stays what it was.
         shapes: shapes of the inputs that a plan is prepared for, or several such mappings, a plan for each. A model
@@ -79,6 +80,8 @@ def convert(
             uses what is prepared only where it allows the same.
         exact: forbid algorithms that trade accuracy for speed; a session uses what is prepared only where it
             does, too.
+        tune: let backends measure which of their kernels are fastest on this machine, and store these; as ``tune`` of
+            :func:`lite_core.session.load`.
         threads: how many threads sessions are expected to use, or several such numbers, a plan for each; one thread and
             all processors when omitted. Plans have their packed weights in common.
         allow_fallback: let other targets, and then host, run the nodes that a target cannot.
@@ -110,7 +113,7 @@ def convert(
         raise InputError(f"a graph takes no reader options, given: {', '.join(options)}")
     settings = _Settings(
         host=plugins or default_host(),
-        options=[Options(count, compute, exact) for count in _thread_counts(threads)],
+        options=[Options(count, compute, exact, tune) for count in _thread_counts(threads)],
         allow_fallback=allow_fallback,
         store=precision == "float32" if prepare is None else prepare,
         limit=LIMITS[compute] if limit is None else limit,

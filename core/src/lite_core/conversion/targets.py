@@ -80,14 +80,14 @@ def find_targets(requested: str | Sequence[str], host: PluginHost) -> tuple[list
     """The targets asked for, and a sentence for each that cannot be one.
 
     Args:
-        requested: names of backends; ``"auto"`` stands for every backend that has a device on this machine, the best
+        requested: names of backends, in a list or with commas between them; ``"auto"`` stands for every backend that has a device on this machine, the best
             first, or ``host`` where there is none.
         host: the plugins.
 
     Raises:
         InputError: it is not a list of names.
     """
-    names = [requested] if isinstance(requested, str) else list(requested)
+    names = [name.strip() for name in requested.split(",")] if isinstance(requested, str) else list(requested)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InputError(f"targets must be 'auto' or names of backends, such as ['x86', 'opencl'], is {requested!r}")
     backends = available_backends(host)

@@ -31,6 +31,13 @@ class DType(str, Enum):
     BFLOAT16 = "bfloat16"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
+    # Of 8 and 4 bits: models store such numbers, and convert them to others before they compute.
+    FLOAT8E4M3FN = "float8e4m3fn"
+    FLOAT8E4M3FNUZ = "float8e4m3fnuz"
+    FLOAT8E5M2 = "float8e5m2"
+    FLOAT8E5M2FNUZ = "float8e5m2fnuz"
+    INT4 = "int4"
+    UINT4 = "uint4"
 
     # NOTE: what compares equal to its name must hash as its name does; Enum's own hash is another one, and slow.
     __hash__ = str.__hash__
@@ -44,17 +51,19 @@ class DType(str, Enum):
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype (bfloat16 comes from ml_dtypes)."""
-        if self is not DType.BFLOAT16:
+        """The NumPy dtype. bfloat16 and the narrow ones come from ml_dtypes, 4-bit integers with a byte for each."""
+        if self is not DType.BFLOAT16 and not self.is_narrow:
             return np.dtype(str(self.value))
         import ml_dtypes  # heavy enough to wait until a model needs it
 
-        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.value.replace("float8", "float8_")))
         return found
 
     @cached_property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element in memory."""
+        if self.is_narrow:
+            return 1
         return 2 if self is DType.BFLOAT16 else np.dtype(self.value).itemsize
 
     @property
@@ -65,6 +74,11 @@ class DType(str, Enum):
     def is_half(self) -> bool:
         """A 16-bit floating type: computed in float32 by the references."""
         return self is DType.FLOAT16 or self is DType.BFLOAT16
+
+    @property
+    def is_narrow(self) -> bool:
+        """A type of 8-bit floats or 4-bit integers: Cast, QuantizeLinear and DequantizeLinear know it, no others."""
+        return "float8" in self.value or self.value.endswith("int4")
 
     @property
     def is_integer(self) -> bool:
@@ -89,7 +103,7 @@ def _dtype_named(name: str) -> DType:
 @cache
 def _dtype_of(numpy_type: np.dtype[Any]) -> DType:
     # Remembered, because NumPy works out a type's name anew each time.
-    return _dtype_named(numpy_type.name)
+    return _dtype_named(numpy_type.name.replace("_", ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lite_core.errors import GraphError
 from lite_core.ir import Dim, DType, Graph, SymbolicDim, TensorType, Value, fresh_dim
 from lite_core.ops.dtypes import ALL
 from lite_core.ops.inference import Inference, fail, normalize_axis
@@ -73,8 +74,28 @@ def _infer_if(inference: Inference) -> list[TensorType]:
     if taken is not None:
         # NOTE: the other branch is not inferred. It may guard against these very shapes and not fit them.
         return inference.infer_graph(branches[0 if taken else 1], [])
-    then_types, else_types = (inference.infer_graph(graph, []) for graph in branches)
-    return [_merge_branches(a, b, index) for index, (a, b) in enumerate(zip(then_types, else_types))]
+    fitting = _infer_branches(inference, branches)
+    if len(fitting) == 1:
+        return fitting[0]
+    return [_merge_branches(a, b, index) for index, (a, b) in enumerate(zip(*fitting))]
+
+
+def _infer_branches(inference: Inference, branches: Sequence[Graph]) -> list[list[TensorType]]:
+    """The outputs' types of both branches; of one where the other may not fit and does not.
+
+    NOTE: a model with a branch for each sampling rate takes inputs of other sizes for each. Should the branch that does
+    not fit be taken after all, making its plan fails with the same message.
+    """
+    found: list[list[TensorType]] = []
+    failure: GraphError | None = None
+    for graph in branches:
+        try:
+            found.append(inference.infer_graph(graph, []))
+        except GraphError as error:
+            if failure is not None or not inference.branches_may_not_fit:
+                raise
+            failure = error
+    return found
 
 
 @op(

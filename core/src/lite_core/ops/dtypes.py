@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from lite_core.ir import DType
 
-__all__ = ["ALL", "FLOATS", "INDICES", "INTEGERS", "NUMERIC", "SIGNED", "SIGNED_INTEGERS", "UNSIGNED"]
+__all__ = ["ALL", "FLOATS", "INDICES", "INTEGERS", "NARROW", "NUMERIC", "SIGNED", "SIGNED_INTEGERS", "UNSIGNED"]
 
-ALL = tuple(DType)
-FLOATS = tuple(d for d in DType if d.is_floating)
-INTEGERS = tuple(d for d in DType if d.is_integer)
+#: What most operators take: every type but those that are only stored.
+ALL = tuple(d for d in DType if not d.is_narrow)
+NARROW = tuple(d for d in DType if d.is_narrow)
+FLOATS = tuple(d for d in ALL if d.is_floating)
+INTEGERS = tuple(d for d in ALL if d.is_integer)
 UNSIGNED = tuple(d for d in INTEGERS if not d.is_signed)
 SIGNED_INTEGERS = tuple(d for d in INTEGERS if d.is_signed)
 SIGNED = SIGNED_INTEGERS + FLOATS

@@ -25,10 +25,15 @@ class GraphInference:
     """Infers nodes one after another and remembers which elements of which tensors are known.
 
     Builders feed it node by node; :func:`infer_graph` runs it over a graph.
+
+    Args:
+        outer: what is known of the enclosing graph.
+        branches_may_not_fit: see :class:`Inference`; ``outer`` decides where there is one.
     """
 
-    def __init__(self, outer: GraphInference | None = None) -> None:
+    def __init__(self, outer: GraphInference | None = None, *, branches_may_not_fit: bool = False) -> None:
         self._outer = outer
+        self._branches_may_not_fit: bool = outer._branches_may_not_fit if outer else branches_may_not_fit
         self._values: dict[Value, Array] = {}
         self._types: dict[Value, TensorType] = {}
 
@@ -76,7 +81,12 @@ class GraphInference:
                 types_in.append(known_types.get(value) or self.type_of(value))
                 values_in.append(known_values.get(value) if outer is None else self.value_of(value))
         inference = Inference(
-            types_in, definition.attributes_of(node), len(node.outputs), values_in, self._infer_subgraph
+            types_in,
+            definition.attributes_of(node),
+            len(node.outputs),
+            values_in,
+            self._infer_subgraph,
+            self._branches_may_not_fit,
         )
         if not node.outputs:
             raise GraphError(f"{node.describe()} writes nothing, every node must have at least one output")
@@ -136,9 +146,10 @@ def infer_graph(graph: Graph, input_types: Mapping[str, TensorType] | None = Non
 
     Args:
         graph: edited in place.
-        input_types: types that replace those the inputs declare, by name.
+        input_types: types that replace those the inputs declare, by name. A branch of If that does not fit them keeps
+            the types that it has.
     """
-    inference = GraphInference()
+    inference = GraphInference(branches_may_not_fit=input_types is not None)
     for value in graph.inputs:
         inference.set_type(value, (input_types or {}).get(value.name, value.type))
     inference.run(graph)

@@ -34,9 +34,11 @@ class Inference:
         types: type of each input, None for an optional one that is left out.
         attributes: defaults filled in.
         n_outputs: how many outputs the node has.
+        branches_may_not_fit: the sizes of the model's inputs are known, so a branch that does not fit them is one that
+            is not taken for them.
     """
 
-    __slots__ = ("_infer_graph", "attributes", "n_outputs", "types", "values")
+    __slots__ = ("_infer_graph", "attributes", "branches_may_not_fit", "n_outputs", "types", "values")
 
     def __init__(
         self,
@@ -45,12 +47,14 @@ class Inference:
         n_outputs: int = 1,
         values: Sequence[Array | None] = (),
         infer_graph: Callable[[Graph, Sequence[TensorType], Sequence[Array | None]], list[TensorType]] | None = None,
+        branches_may_not_fit: bool = False,
     ) -> None:
         self.types = tuple(types)
         self.attributes = attributes
         self.n_outputs = n_outputs
         self.values = tuple(values)
         self._infer_graph = infer_graph
+        self.branches_may_not_fit = branches_may_not_fit
 
     def has(self, index: int) -> bool:
         """Whether the optional input is there."""

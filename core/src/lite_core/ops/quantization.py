@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, DType, Shape, TensorType
+from lite_core.ops.dtypes import NARROW
 from lite_core.ops.inference import Inference, fail, normalize_axis
+from lite_core.ops.narrow_types import to_narrow
 from lite_core.ops.registry import op, optional
 from lite_core.ops.rounding import round_to
 from lite_core.ops.shape_checks import differ, format_shape
@@ -15,7 +17,7 @@ from lite_core.ops.spatial import after
 
 Array = np.ndarray[Any, Any]
 
-_QUANTIZED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+_QUANTIZED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, *NARROW)
 _REAL = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 
 
@@ -126,7 +128,11 @@ def quantize_linear(
         zero_point = np.zeros((), dtype=dtype)
     else:
         zero_point = _spread(zero_point, x, axis, block_size)
-    return round_to(x / _spread(scale, x, axis, block_size), zero_point, dtype)
+    scaled = x / _spread(scale, x, axis, block_size)
+    kind = DType.of(dtype)
+    if kind.is_narrow and kind.is_floating:  # their zero points are 0
+        return to_narrow(scaled, kind, bool(saturate))
+    return round_to(scaled, zero_point, dtype)
 
 
 # **** DequantizeLinear ****
@@ -146,7 +152,10 @@ def _infer_dequantize(inference: Inference) -> list[TensorType]:
 )
 def dequantize_linear(x: Array, scale: Array, zero_point: Array | None, *, axis: int, block_size: int) -> Array:
     """``(x - x_zero_point) * x_scale``, with the granularities of QuantizeLinear."""
-    difference = x if zero_point is None else x.astype(np.int64) - _spread(zero_point, x, axis, block_size)
+    if DType.of(x.dtype).is_floating:  # of 8 bits: their zero points are 0
+        zero_point = None
+    wide = x.astype(np.int64) if zero_point is not None else x
+    difference = wide if zero_point is None else wide - _spread(zero_point, x, axis, block_size).astype(np.int64)
     return difference.astype(scale.dtype) * _spread(scale, x, axis, block_size)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from lite_core.ops.narrow_types import integer_limits
+
 __all__ = ["round_to", "wrap_to_int32"]
 
 Array = np.ndarray[Any, Any]
@@ -19,12 +21,12 @@ def round_to(scaled: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:
         zero_point: broadcasts against ``scaled``.
         dtype: an integer type of at most 16 bits.
     """
-    limits = np.iinfo(dtype)
+    low, high = integer_limits(dtype)
     rounded = np.rint(scaled)
     # NOTE: what a cast makes of NaN differs between machines.
     rounded = np.where(np.isnan(rounded), 0, rounded) + zero_point.astype(rounded.dtype)
-    saturated: Array = np.clip(rounded, limits.min, limits.max)
-    return saturated.astype(dtype)
+    saturated: Array = np.clip(rounded, low, high)
+    return saturated.astype(np.int64).astype(dtype)
 
 
 def wrap_to_int32(sums: Array) -> Array:

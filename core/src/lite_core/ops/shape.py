@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, product, quotient
-from lite_core.ops.dtypes import ALL
+from lite_core.ops.dtypes import ALL, FLOATS, NARROW
 from lite_core.ops.inference import (
     Inference,
     broadcast_shapes,
@@ -18,6 +18,7 @@ from lite_core.ops.inference import (
     same_as_first,
     unknown_shape,
 )
+from lite_core.ops.narrow_types import to_narrow
 from lite_core.ops.registry import op, optional, required
 
 Array = np.ndarray[Any, Any]
@@ -307,12 +308,19 @@ def _propagate_cast(inference: Inference) -> Array | None:
     if value is None:
         return None
     if value.dtype != object:
-        return cast_array(value, to)
-    return value if to.is_integer else None
+        return cast_array(value, to, bool(inference.attributes["saturate"]))
+    return value if to.is_integer and not to.is_narrow else None
 
 
-def cast_array(x: Array, to: DType) -> Array:
-    """Elements converted to ``to``: to bool is ``x != 0``, float to integer truncates towards zero."""
+def cast_array(x: Array, to: DType, saturate: bool = True) -> Array:
+    """Elements converted to ``to``: to bool is ``x != 0``, float to integer truncates towards zero.
+
+    To narrow types see :func:`to_narrow`.
+    """
+    if to.is_narrow:
+        return to_narrow(x, to, saturate)
+    if DType.of(x.dtype).is_narrow:
+        x = x.astype(np.float32)
     if to is DType.BOOL:
         nonzero: Array = x != 0
         return nonzero
@@ -326,32 +334,32 @@ def cast_array(x: Array, to: DType) -> Array:
 @op(
     "Cast",
     "input: T1 -> output: T2",
-    types={"T1": ALL, "T2": ALL},
+    types={"T1": ALL + NARROW, "T2": ALL + NARROW},
     attributes={"to": required("dtype"), "saturate": 1},
     infer=_infer_cast,
     propagate=_propagate_cast,
 )
 def cast(x: Array, *, to: DType, saturate: int) -> Array:
     """Elements converted to the element type ``to``. ``saturate`` matters for float8 only."""
-    return cast_array(x, to)
+    return cast_array(x, to, bool(saturate))
 
 
 @op(
     "CastLike",
     "input: T1, target_type: T2 -> output: T2",
-    types={"T1": ALL, "T2": ALL},
+    types={"T1": ALL + NARROW, "T2": ALL + NARROW},
     attributes={"saturate": 1},
     infer=lambda inference: [inference.type(0).with_dtype(inference.dtype(1))],
 )
 def cast_like(x: Array, target: Array, *, saturate: int) -> Array:
     """Elements converted to the element type of the second input."""
-    return cast_array(x, DType.of(target.dtype))
+    return cast_array(x, DType.of(target.dtype), bool(saturate))
 
 
 @op(
     "Dropout",
     "data: T, ratio: R?, training_mode: bool? -> output: T, mask: bool",
-    types={"T": tuple(d for d in DType if d.is_floating), "R": tuple(d for d in DType if d.is_floating)},
+    types={"T": FLOATS, "R": FLOATS},
     attributes={"seed": optional("int")},
     infer=same_as_first,
 )

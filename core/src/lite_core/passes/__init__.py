@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from lite_core.ir import Graph
 from lite_core.passes.base import Pass, PassRecord, PassResult, run_passes
 from lite_core.passes.batch_norm_folding import BatchNormFolding
+from lite_core.passes.branch_inlining import BranchInlining
 from lite_core.passes.check import compare_graphs
 from lite_core.passes.common_subexpression import CommonSubexpression
 from lite_core.passes.constant_folding import ConstantFolding
@@ -21,6 +22,7 @@ from lite_core.passes.transpose_reshape_cleaning import TransposeReshapeCleaning
 
 __all__ = [
     "BatchNormFolding",
+    "BranchInlining",
     "CommonSubexpression",
     "ConstantFolding",
     "DeadNodeElimination",
@@ -51,6 +53,7 @@ def default_passes() -> list[Pass]:
         DeadNodeElimination(),
         ShapeFolding(),
         ConstantFolding(),
+        BranchInlining(),
         IdentityElimination(),
         CommonSubexpression(),
         TransposeReshapeCleaning(),

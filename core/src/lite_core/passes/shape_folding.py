@@ -10,7 +10,7 @@ from lite_core.passes.base import PassResult
 from lite_core.passes.identity_elimination import passed_through
 from lite_core.passes.rewriting import IMPURE_OPS, Scope
 
-__all__ = ["ShapeFolding"]
+__all__ = ["ShapeFolding", "fold_to_constant"]
 
 _SHAPE_NO_OPS = frozenset({"Expand", "Reshape", "Slice"})
 
@@ -46,7 +46,7 @@ def _fold_scope(graph: Graph, outer: Scope | None, outer_inference: GraphInferen
         types = inference.infer(node)
         if outer is None:
             _keep_declared(node, types, inference)
-        if _fold_to_constant(scope, node, inference):
+        if fold_to_constant(scope, node, inference):
             continue
         if node.qualified_op in _SHAPE_NO_OPS:
             source = passed_through(scope, node, inference.type_of)
@@ -90,7 +90,8 @@ def _knows_more(declared: TensorType, inferred: TensorType) -> bool:
     return len(declared.shape) == len(inferred.shape) and known > found
 
 
-def _fold_to_constant(scope: Scope, node: Node, inference: GraphInference) -> bool:
+def fold_to_constant(scope: Scope, node: Node, inference: GraphInference) -> bool:
+    """Make a constant of a node's output where inference knows all elements; whether it did."""
     output = node.outputs[0]
     if output is None or len(node.outputs) > 1 or node.qualified_op in IMPURE_OPS or any(node.subgraphs):
         return False

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from lite_core.builtin import HostBackend
 from lite_core.ir import Node, TensorType, Value
 from lite_core.schedule.compile import memory_of
 from lite_core.schedule.devices import Candidate
+from lite_core.schedule.sharing import can_share, new_array
 
 __all__ = ["Costs", "Link", "Work", "bytes_of", "measure_link", "work_of"]
 
@@ -166,17 +168,22 @@ def measure_link(memory: Memory) -> Link:
 
 
 def _copy_seconds(memory: Memory, elements: int) -> tuple[float, float]:
-    """The median times of an upload and of a download of so many float32."""
+    """The median times of an upload and of a download of so many float32, or of what stands in for them."""
     array = np.zeros(elements, np.float32)
     data = memory.allocate(TensorType.of_array(array))
-    memory.upload(array, data)  # the first one may have to prepare things
+    upload: Callable[[], Any] = partial(memory.upload, array, data)
+    download: Callable[[], Any] = partial(memory.download, data)
+    if can_share(memory):
+        array = new_array(TensorType.of_array(array), memory)
+        upload, download = partial(memory.wrap, array), partial(memory.synchronize, memory.wrap(array))
+    upload()  # the first one may have to prepare things
     uploads: list[float] = []
     downloads: list[float] = []
     while len(uploads) < _MOST_REPETITIONS and sum(uploads + downloads) < _SECONDS_PER_SIZE:
         start = time.perf_counter()
-        memory.upload(array, data)
+        upload()
         between = time.perf_counter()
-        memory.download(data)
+        download()
         uploads.append(between - start)
         downloads.append(time.perf_counter() - between)
     return _median(uploads), _median(downloads)

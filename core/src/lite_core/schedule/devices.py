@@ -50,8 +50,8 @@ def select_devices(
         backends: every usable backend by name.
         fallback: ``"host"`` lets the host backend run what the named ones cannot; ``"never"`` does not.
         left_out: backends that are installed and may not be used, with the reason.
-        targets: the backends that the model's file was made for: ``"auto"`` takes the best of those that are here, and
-            any other only where none of them is.
+        targets: the backends that the model's file was made for, the preferred first: ``"auto"`` takes those that are
+            here, and any other only where none of them is.
 
     Raises:
         BackendUnavailableError: a backend asked for by name is not installed or has no device; the
@@ -105,6 +105,9 @@ def _for_targets(
     listed = ", ".join(targets)
     others = {name: backend for name, backend in backends.items() if name not in (*targets, "host", "null")}
     found = _automatic({name: backend for name, backend in backends.items() if name in targets}, log)
+    if len({c.device.backend for c in found}) > 1:
+        found.sort(key=lambda c: targets.index(c.device.backend))
+        log.append(f"taken in the order of the model's targets: {listed}")
     if found or [*targets] == ["host"]:
         log += [f"{name}: not a target of the model ({listed}); name it as backend to use it" for name in others]
         return found

@@ -144,6 +144,7 @@ class Plan:
 def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Step], dict[Value, Value]]:
     """The steps, with a copy wherever a value is needed in another memory space, and where each output is found."""
     steps: list[Step] = []
+    leaving: set[Value] = set()
     #: For each value what stands for it in each memory space, and that memory.
     homes: dict[Value, dict[str, tuple[Value, Memory]]] = {v: {_HOST.space: (v, _HOST)} for v in graph.inputs}
 
@@ -152,7 +153,8 @@ def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Ste
         if memory.space not in known:
             source, origin = known.get(_HOST.space) or next(iter(known.values()))
             copy = Value(f"{value.name}@{memory.space}", value.type)
-            steps.append(CopyStep(source, copy, origin.space, memory))
+            steps.append(CopyStep(source, copy, origin, memory))
+            leaving.add(source)
             known[memory.space] = (copy, memory)
         return known[memory.space][0]
 
@@ -162,12 +164,16 @@ def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Ste
         is_control = isinstance(partition.executable, ControlExecutable)
         steps.append((ControlStep if is_control else PartitionStep)(partition, reads))
         homes.update((value, {memory.space: (value, memory)}) for value in partition.part.graph.outputs)
-    return steps, {value: in_memory(value, _HOST) for value in graph.outputs if value in homes}
+    found = {value: in_memory(value, _HOST) for value in graph.outputs if value in homes}
+    for step in steps:
+        if isinstance(step, PartitionStep):
+            step.leave(leaving)
+    return steps, found
 
 
 def _place(steps: Sequence[Step], outputs: set[Value]) -> list[tuple[Memory, int]]:
     """Give everything that only lives in a run a place in an arena; returns the arenas: memory and size in bytes."""
-    last_reads = {value: number for number, step in enumerate(steps) for value in step.reads}
+    last_reads = _last_reads(steps)
     wanted: dict[str, list[tuple[Step, Value | None, Interval]]] = {}
     arenas: list[tuple[Memory, int]] = []
     for number, step in enumerate(steps):
@@ -181,7 +187,7 @@ def _place(steps: Sequence[Step], outputs: set[Value]) -> list[tuple[Memory, int
         if step.scratch_bytes:
             here.append((step, None, Interval(step.scratch_bytes, number, number)))
         for value in step.writes:
-            if value not in outputs and value.type.is_static and not _is_download(step):
+            if value not in outputs and value.type.is_static and not step.has_storage_for(value):
                 size = int(value.type.size or 0) * value.dtype.itemsize  # type: ignore[arg-type]
                 here.append((step, value, Interval(size, number, last_reads.get(value, number))))
     for entries in wanted.values():
@@ -197,9 +203,14 @@ def _place(steps: Sequence[Step], outputs: set[Value]) -> list[tuple[Memory, int
     return arenas
 
 
-def _is_download(step: Step) -> bool:
-    """Whether the step's result has storage of its own in any case."""
-    return isinstance(step, CopyStep) and step.memory.space == _HOST.space
+def _last_reads(steps: Sequence[Step]) -> dict[Value, int]:
+    """For each value the number of the last step that reads it, or what may share its storage."""
+    last = {value: number for number, step in enumerate(steps) for value in step.reads}
+    for step in steps:
+        if isinstance(step, CopyStep) and step.may_share:
+            source, result = step.reads[0], step.writes[0]
+            last[source] = max(last[source], last.get(result, 0))
+    return last
 
 
 def copy_into(target: Array, array: Array, name: str) -> Array:

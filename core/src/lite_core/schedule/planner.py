@@ -65,9 +65,22 @@ class Planner:
                 placement = placement_without(graph, placement, error)
                 self._log.append(str(error))
 
+    def plan_decided(self, graph: Graph, prefix: str = "") -> Plan | None:
+        """As :meth:`plan`, where the shapes decide which branch of an If is taken; None where they decide none."""
+        if not any(node.op == "If" for node in graph.nodes):
+            return None
+        from lite_core.passes.branch_inlining import with_branches_decided  # not at the top: few models need it
+
+        decided = with_branches_decided(graph)
+        if decided is None:
+            return None
+        return self.plan(decided, place_nodes(decided, self._selection.candidates, self._pins), prefix)
+
     def plan_body(self, graph: Graph, prefix: str) -> Plan:
         """The plan of a sub-graph, as a graph of its own: as :meth:`plan`, and finds the devices, too."""
-        return self.plan(graph, place_nodes(graph, self._selection.candidates, self._pins), prefix)
+        return self.plan_decided(graph, prefix) or self.plan(
+            graph, place_nodes(graph, self._selection.candidates, self._pins), prefix
+        )
 
     def compile(self, placed: PlacedPartition) -> CompiledPartition:
         """One partition, ready to run.

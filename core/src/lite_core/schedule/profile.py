@@ -21,7 +21,10 @@ class PartitionTime(NamedTuple):
 
 
 class CopyTime(NamedTuple):
-    """How long one copy between memory spaces (IoCopy) took in one run, in seconds."""
+    """How long one copy between memory spaces (IoCopy) took in one run, in seconds.
+
+    ``bytes`` is 0 where the device used the array in main memory itself.
+    """
 
     value: str
     source: str
@@ -178,7 +181,7 @@ class RunProfile:
                 copy.value,
                 copy.source,
                 copy.target,
-                f"{copy.bytes / 1024:.1f}",
+                f"{copy.bytes / 1024:.1f}" if copy.bytes else "zero copy",
                 _milliseconds(copy.seconds),
                 _rate(copy.bytes, copy.seconds),
             )

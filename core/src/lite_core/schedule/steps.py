@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lite_core.backend import Buffer, HostMemory, KernelTime, Memory
+from lite_core.backend import Buffer, HostMemory, KernelTime, Memory, read_only
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import TensorType, Value
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.control import ControlExecutable
 from lite_core.schedule.profile import CopyTime, RunProfile
 from lite_core.schedule.scratch import ScratchBlock
+from lite_core.schedule.sharing import can_share, is_shareable, new_array
 
 __all__ = ["ControlStep", "CopyStep", "PartitionStep", "Place", "Run", "Step"]
 
@@ -31,12 +32,14 @@ class Run:
         blocks: the memory of each of the plan's arenas.
         out: arrays that the caller gave for outputs, by name.
         profile: told what each step took, where somebody wants to know.
+        shared: the array in main memory that a device's storage is, for values where it is one.
     """
 
     buffers: dict[Value, Buffer]
     blocks: Sequence[ScratchBlock]
     out: Mapping[str, Array] | None
     profile: RunProfile | None
+    shared: dict[Value, Array] = field(default_factory=dict)
 
 
 class Place(NamedTuple):
@@ -65,6 +68,10 @@ class Step(Protocol):
 
     scratch: Place | None
 
+    def has_storage_for(self, value: Value) -> bool:
+        """Whether a result has storage of its own in every run, so that it needs no place in an arena."""
+        ...
+
     def run(self, run: Run) -> None:
         """Take what it reads from the run's buffers, and put there what it writes."""
         ...
@@ -91,6 +98,7 @@ class PartitionStep:
         self.writes: Sequence[Value] = list(compiled.part.graph.outputs)
         self.places: dict[Value, Place] = {}
         self.scratch: Place | None = None
+        self._leaving: frozenset[Value] = frozenset()
         self._executable = compiled.executable
         # A type whose shape depends on data has no storage before the run.
         self._results = [(value, value.type, value.type.is_static) for value in self.writes]
@@ -98,6 +106,13 @@ class PartitionStep:
     @property
     def scratch_bytes(self) -> int:
         return self._executable.scratch_bytes
+
+    def leave(self, values: Set[Value]) -> None:
+        """Say which values are copied to other memory: where they can, they are computed in main memory at once."""
+        self._leaving = frozenset(values).intersection(self.writes) if can_share(self.memory) else frozenset()
+
+    def has_storage_for(self, value: Value) -> bool:
+        return value in self._leaving
 
     def run(self, run: Run) -> None:
         arguments = [run.buffers[value] for value in self.reads]
@@ -123,10 +138,16 @@ class PartitionStep:
             place = self.places[value]
             return run.blocks[place.arena].tensor(place.offset, type)
         memory = self.memory
-        if run.out and value.name in run.out and memory.space == HostMemory.space:
-            given = run.out[value.name]
-            if type == TensorType.of_array(given):
-                return Buffer(type, memory, given)
+        given = run.out.get(value.name) if run.out else None
+        if given is not None and type != TensorType.of_array(given):
+            given = None
+        if given is not None and memory.space == HostMemory.space:
+            return Buffer(type, memory, given)
+        if is_static and value in self._leaving and can_share(memory):
+            array = given if given is not None and is_shareable(given, memory) else new_array(type, memory)
+            if is_shareable(array, memory):  # an empty one is not
+                run.shared[value] = array
+                return Buffer(type, memory, memory.wrap(array))
         return Buffer(type, memory, memory.allocate(type) if is_static else None)
 
     def _execute(
@@ -177,14 +198,16 @@ class ControlStep(PartitionStep):
 class CopyStep:
     """IoCopy: copies a tensor from one memory space to another, through main memory where neither is that.
 
+    Nothing is copied from or to a device that works in main memory, as far as it takes the array that is there.
+
     Args:
         source: the value that is copied.
         result: what stands for it in the other space.
-        origin: the space it is in.
+        origin: the memory it is in.
         memory: the memory it is copied to.
     """
 
-    def __init__(self, source: Value, result: Value, origin: str, memory: Memory) -> None:
+    def __init__(self, source: Value, result: Value, origin: Memory, memory: Memory) -> None:
         self.reads: Sequence[Value] = [source]
         self.writes: Sequence[Value] = [result]
         self.memory = memory
@@ -193,36 +216,61 @@ class CopyStep:
         self.scratch_bytes = 0
         self._origin = origin
 
+    @property
+    def may_share(self) -> bool:
+        """Whether the result may be the storage of what is copied."""
+        return can_share(self.memory)
+
+    def has_storage_for(self, value: Value) -> bool:
+        return self.memory.space == HostMemory.space
+
     def run(self, run: Run) -> None:
         source, result = self.reads[0], self.writes[0]
-        buffer = run.buffers[source]
+        origin, target = self._origin.space, self.memory.space
         start = time.perf_counter()
         try:
-            array = buffer.memory.download(buffer.data) if self._origin != HostMemory.space else buffer.data
-            run.buffers[result] = self._store(array, run.blocks)
+            array, is_copied = self._fetch(run)
+            run.buffers[result], is_stored = self._store(array, run)
         except Exception as error:
             raise ExecutionError(
-                f"copying {source.name!r} from {self._origin} to {self.memory.space} memory failed with "
-                f"{type(error).__name__}: {error}"
+                f"copying {source.name!r} from {origin} to {target} memory failed with {type(error).__name__}: {error}"
             ) from error
         if run.profile is not None:
             seconds = time.perf_counter() - start
-            run.profile.copies.append(
-                CopyTime(source.name, self._origin, self.memory.space, int(array.nbytes), seconds)
-            )
+            size = int(array.nbytes) if is_copied or is_stored else 0
+            run.profile.copies.append(CopyTime(source.name, origin, target, size, seconds))
 
-    def _store(self, array: Array, blocks: Sequence[ScratchBlock]) -> Buffer:
-        if self.memory.space == HostMemory.space:  # a download is a copy already
-            return Buffer(TensorType.of_array(array), self.memory, array)
+    def _fetch(self, run: Run) -> tuple[Array, bool]:
+        """What is copied, in main memory, and whether it had to be copied there."""
+        source = self.reads[0]
+        buffer = run.buffers[source]
+        memory = buffer.memory
+        if memory.space == HostMemory.space:
+            return buffer.data, False
+        if source in run.shared and buffer.holds_its_own and can_share(memory):
+            memory.synchronize(buffer.data)
+            return run.shared[source], False
+        return memory.download(buffer.data), True
+
+    def _store(self, array: Array, run: Run) -> tuple[Buffer, bool]:
+        """The result, and whether the array was copied into it."""
+        if self.memory.space == HostMemory.space:
+            return Buffer(TensorType.of_array(array), self.memory, array), False
+        # Storage that a backend put in the place of the buffer's own may be gone when the result is read.
+        is_safe = run.buffers[self.reads[0]].holds_its_own
+        if is_safe and can_share(self.memory) and is_shareable(array, self.memory):
+            return Buffer(TensorType.of_array(array), self.memory, self.memory.wrap(read_only(array))), False
         place = self.places.get(self.writes[0])
         if place is None:
             target = Buffer(TensorType.of_array(array), self.memory)
             target.allocate(array.shape)
         else:
-            target = blocks[place.arena].tensor(place.offset, self.writes[0].type)
+            target = run.blocks[place.arena].tensor(place.offset, self.writes[0].type)
         self.memory.upload(array, target.data)
-        return target
+        return target, True
 
     def describe(self) -> str:
         value = self.reads[0]
-        return f"IoCopy %{value.name}: {value.type} from {self._origin} to {self.memory.space}"
+        is_shared = all(can_share(m) or m.space == HostMemory.space for m in (self._origin, self.memory))
+        how = ", zero copy" if is_shared else ""
+        return f"IoCopy %{value.name}: {value.type} from {self._origin.space} to {self.memory.space}{how}"

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from lite_core.backend import Device, Executable, Family, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.backend import Device, Executable, Family, HostMemory, No, Options, Partition, Stale, Unavailable, Yes
 from lite_core.ir import DType, Graph, Node
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
@@ -43,14 +43,17 @@ class CpuBackend(ABC):
     def supports(self, node: Node, device: Device) -> Yes | No:
         from lite_cpu.lowering.registry import refusal
 
-        values = (v for v in (*node.used(), *node.outputs) if v is not None)
+        values = [v for v in (*node.used(), *node.outputs) if v is not None]
+        narrow = next((v.dtype for v in values if v.dtype.is_narrow), None)
+        if narrow is not None:
+            return No(f"it has no kernels for {narrow}")
         if not self.machine().half and any(v.dtype is DType.FLOAT16 for v in values):
             return No("the processor has no instruction that converts float16")
         reason = refusal(node)
         return Yes() if reason is None else No(reason)
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        from lite_cpu.staged import StagedExecutable, is_static
+        from lite_core.staging import StagedExecutable, is_static
 
         def compile_static(graph: Graph) -> CpuExecutable:
             return shared.compile(graph, options)
@@ -58,7 +61,7 @@ class CpuBackend(ABC):
         shared = self._share()
         if is_static(part.graph):
             return shared.compile(part.graph, options, part.family)
-        return StagedExecutable(part.graph, compile_static)
+        return StagedExecutable(part.graph, HostMemory(), compile_static)
 
     def compatibility(self, device: Device, options: Options) -> str:
         """What must be the same for saved programs to be used: the machine, this package's code, and the precision."""

@@ -1,12 +1,11 @@
 """Compiled kernels, kept in memory and on disk so that no kernel is compiled twice on a machine.
 
 The cache never fails a run: what cannot be read is compiled again, what cannot be written stays in memory, and the
-log (``lite.cpu.cache``) says so.
+log (``lite.cpu.cache``) says so. Where entries lie, and how they stay few, is :mod:`lite_core.disk_cache`'s.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import logging
@@ -19,6 +18,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from lite_core.disk_cache import DiskCache, cache_folder
 from lite_cpu.file_lock import file_lock
 from lite_cpu.image import CodeImage, CodeImageError
 from lite_cpu.sources import sources_version
@@ -51,17 +51,8 @@ class CacheStatistics:
 
 
 def default_folder() -> Path | None:
-    """The folder that kernels are kept in, or None for memory only.
-
-    It is below ``LITE_CACHE_DIR`` where that is set, else below the user's cache folder. ``LITE_CACHE_DIR`` set to
-    nothing or to ``off`` keeps kernels in memory only.
-    """
-    chosen = os.environ.get("LITE_CACHE_DIR")
-    if chosen is None:
-        import platformdirs
-
-        chosen = platformdirs.user_cache_dir("lite", appauthor=False)
-    return Path(chosen) / "kernels" if chosen not in ("", "off") else None
+    """The folder that kernels are kept in, or None for memory only."""
+    return cache_folder("kernels")
 
 
 class KernelCache:
@@ -80,7 +71,7 @@ class KernelCache:
         self._turns: dict[str, threading.Lock] = {}  # for each key, held by the thread that reads or builds it
         self._guard = threading.Lock()  # of the tables and counts; never held while reading or building
         self._statistics = CacheStatistics()
-        self._complained = False
+        self._files = DiskCache(folder, ".kernel", logger)
 
     @property
     def statistics(self) -> CacheStatistics:
@@ -121,14 +112,14 @@ class KernelCache:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            self._complain(error)
+            self._files.complain(error)
         with file_lock(path.with_suffix(".lock"), _PATIENCE_SECONDS) as waited:
             image = self._read(key) if waited else None
             if image is not None:
                 self._keep(key, image, hits=1)
                 return image
             image = self._build(key, build)
-            self._write(path, key, image)
+            self._files.write(_name(key), _pack(image, _full_key(key)))
         return image
 
     def _build(self, key: str, build: Callable[[], CodeImage]) -> CodeImage:
@@ -151,48 +142,28 @@ class KernelCache:
             )
 
     def _path(self, key: str) -> Path:
-        assert self.folder is not None
-        return self.folder / (hashlib.sha256(_full_key(key)).hexdigest() + ".kernel")
+        return self._files.path(_name(key))
 
     def _is_stored(self, key: str) -> bool:
         return self.folder is not None and os.path.exists(self._path(key))
 
     def _read(self, key: str) -> CodeImage | None:
         """The entry on disk; None, with a line in the log, where it is damaged."""
-        if self.folder is None:
+        entry = self._files.read(_name(key))
+        if entry is None:
             return None
-        path = self._path(key)
         try:
-            return _unpack(path.read_bytes(), _full_key(key))
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._complain(error)
+            return _unpack(entry, _full_key(key))
         except CodeImageError as error:
-            logger.warning("kernel cache: %s (%s) is compiled again: %s", path, key, error)
+            logger.warning("kernel cache: %s (%s) is compiled again: %s", self._path(key), key, error)
             with self._guard:
                 self._statistics = replace(self._statistics, rebuilt=self._statistics.rebuilt + 1)
         return None
 
-    def _write(self, path: Path, key: str, image: CodeImage) -> None:
-        temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
-        try:
-            temporary.write_bytes(_pack(image, _full_key(key)))
-            os.replace(temporary, path)
-        except OSError as error:
-            self._complain(error)
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
 
-    def _complain(self, error: OSError) -> None:
-        """Say once that the folder is of no use; kernels are then compiled by every process that needs them."""
-        if not self._complained:
-            self._complained = True
-            logger.warning(
-                "kernel cache: %s cannot be used (%s); kernels stay in memory. Set LITE_CACHE_DIR to another folder",
-                self.folder,
-                error,
-            )
+def _name(key: str) -> str:
+    """Of a kernel's entry."""
+    return hashlib.sha256(_full_key(key)).hexdigest()
 
 
 def _pack(image: CodeImage, full_key: bytes) -> bytes:

@@ -241,11 +241,10 @@ class BlockEmitter:
         sums = [[k.variable(starts[v]) for v in range(vectors)] for _ in range(rows)]
         zero = k.constant(0.0, F32, lanes)
         # A single row is multiplied in several chains, so that no multiply-add waits for the one before. More rows
-        # would gain less than the code costs to compile.
-        chains = [sums, *(
-            [[k.variable(zero) for _ in range(vectors)] for _ in range(rows)]
-            for _ in range(_INDEPENDENT // vectors - 1 if rows == 1 else 0)
-        )]  # fmt: skip
+        # would gain less than the code costs to compile. Narrow panels have as many chains as wide ones, so that
+        # every column is summed in the same order: equal columns of B give equal columns of C, to the last bit.
+        others = _INDEPENDENT // gemm_tile(k.machine)[1] - 1 if rows == 1 else 0
+        chains = [sums, *([[k.variable(zero) for _ in range(vectors)] for _ in range(rows)] for _ in range(others))]
         with k.loop(0, window.segments) as segment, k.loop(0, window.taps) as tap:
             a = place.a.start[segment * window.a_segment + tap * window.a_tap]
             panel = b[(segment * window.taps + tap) * window.depth * width]
@@ -269,8 +268,8 @@ class BlockEmitter:
             if len(chains) > 1:
                 with k.loop(whole, window.depth) as d:
                     multiply(d, sums)
-        for others in chains[1:]:
+        for chain in chains[1:]:
             for row in range(rows):
                 for v in range(vectors):
-                    sums[row][v].set(sums[row][v].get() + others[row][v].get())
+                    sums[row][v].set(sums[row][v].get() + chain[row][v].get())
         store_tile(k, self.epilogue, place, sums, valid)

@@ -1,0 +1,46 @@
+"""Conversions to types of 8-bit floats and 4-bit integers, as ONNX's operator Cast tells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import DType
+
+__all__ = ["integer_limits", "to_narrow"]
+
+Array = np.ndarray[Any, Any]
+
+
+def to_narrow(x: Array, to: DType, saturate: bool) -> Array:
+    """Elements converted to a narrow type: to the nearest number, halves to the even neighbour.
+
+    Args:
+        x: of any element type.
+        to: a narrow type. Integers of 4 bits are always saturated.
+        saturate: whether a float beyond the largest one of 8 bits, and infinity, becomes that. Otherwise it becomes
+            what the type has for it: infinity (E5M2) or NaN. NaN stays NaN in any case.
+    """
+    import ml_dtypes
+
+    real = x.astype(np.float32)
+    if to.is_integer:
+        low, high = integer_limits(to.numpy)
+        return np.clip(np.rint(np.nan_to_num(real, nan=0.0)), low, high).astype(np.int8).astype(to.numpy)
+    if saturate:
+        most = float(ml_dtypes.finfo(to.numpy).max)
+        real = np.clip(real, -most, most)  # leaves NaN as it is
+    with np.errstate(all="ignore"):
+        narrow: Array = real.astype(to.numpy)
+    if to is DType.FLOAT8E5M2:  # which has several patterns for NaN; this is the one that ONNX's data has
+        narrow = np.where(np.isnan(real), np.uint8(0x7F), narrow.view(np.uint8)).view(to.numpy)
+    return narrow
+
+
+def integer_limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The least and the largest number of an integer type, those of 4 bits included."""
+    if dtype.kind in "iu":
+        found = np.iinfo(dtype)
+        return int(found.min), int(found.max)
+    return (0, 15) if DType.of(dtype) is DType.UINT4 else (-8, 7)

@@ -1,0 +1,60 @@
+"""One file for OpenCL and x86: it runs on OpenCL where there is a device, on x86 where there is none, and says so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from line_recogniser import line_recogniser, lines
+
+import lite_core as lite
+from lite_core.backend import Unavailable
+from lite_core.plugins import available_backends, default_host
+
+_SHOW = (
+    "import sys, lite_core, numpy as np\n"
+    "session = lite_core.load(sys.argv[1])\n"
+    "outputs = session.run(dict(np.load(sys.argv[2])))\n"
+    "np.savez(sys.argv[3], **outputs)\n"
+    "print({node.device for node in session.assignment()})\n"
+    "print(*session.selection_log, *session.notes, sep='\\n')\n"
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = available_backends(default_host())["opencl"].probe()
+    if isinstance(found, Unavailable):
+        pytest.skip(f"{found.reason}. {found.remedy}")
+    folder = tmp_path_factory.mktemp("file")
+    inputs = lines()
+    np_file, model = folder / "x.npz", folder / "model.lite"
+    np.savez(np_file, **inputs)
+    shapes = {name: array.shape for name, array in inputs.items()}
+    lite.convert(line_recogniser(), model, targets="opencl,x86", shapes=shapes, threads=2)
+    return model
+
+
+def shown(model: Path, **environment: str) -> str:
+    """What a process with a file says of where it ran."""
+    command = [sys.executable, "-c", _SHOW, str(model), str(model.with_name("x.npz")), str(model.with_name("y.npz"))]
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_opencl_is_chosen_where_it_is(file: Path) -> None:
+    said = shown(file)
+    assert said.startswith("{'opencl'}")
+    assert "taken in the order of the model's targets: opencl, x86" in said
+
+
+def test_x86_is_chosen_where_there_is_no_opencl(file: Path, tmp_path: Path) -> None:
+    said = shown(file, OCL_ICD_VENDORS=str(tmp_path / "none"))  # the loader finds no driver there
+    assert said.startswith("{'x86'}")
+    assert "opencl: not available: the loader finds no platform" in said
+    assert "compiled anew" not in said

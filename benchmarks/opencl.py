@@ -1,11 +1,13 @@
 """The OpenCL backend against the processor's own backend, and against the limits of the device it runs on.
 
     python benchmarks/opencl.py [--device opencl:1] [--threads N] [--only TEXT] [--seconds S] [--model NAME ...]
+                                [--tune]
 
 Kernels are the cases of benchmarks/kernels.py, by the device's own clock: their rates as shares of the device's
 multiply-add peak and of its memory bandwidth, both measured just after. Models are those of tests/models/catalog.py,
 or files: whole runs, copies of inputs and outputs included. Both backends run in turns in one process, because only
-ratios within one run count. PoCL takes as many threads as the processor has; POCL_MAX_PTHREAD_COUNT and --threads
+ratios within one run count. With --tune a tuned session takes turns with them; what was tuned before is not used, and
+what is tuned now is not kept. PoCL takes as many threads as the processor has; POCL_MAX_PTHREAD_COUNT and --threads
 together change that.
 """
 
@@ -25,15 +27,20 @@ import numpy as np
 import pyopencl as cl
 
 import lite_core as lite
+from lite_core.backend import Unavailable
 from lite_core.ir import Graph
 from lite_core.schedule.profile import RunProfile
+from lite_opencl.devices import find_devices
 from lite_opencl.programs import BUILD_OPTIONS
-from lite_opencl.runtime import DeviceRuntime, started_runtimes
+from lite_opencl.runtime import DeviceRuntime, runtime_of
+from lite_opencl.tuning import TuningTable
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests" / "models")]
 
 Array = np.ndarray[Any, Any]
+
+Inputs = Callable[[lite.Session], Mapping[str, Array]]
 
 MODELS = ("mobilenet_v1-legacy", "resnet18-legacy")
 RANDOM = np.random.default_rng(0)
@@ -74,6 +81,8 @@ class Finding:
     kernels: list[str]
     opencl: float
     x86: float
+    tuned: float = 0.0
+    tuning_seconds: float = 0.0
     gflops: float = 0.0
     of_peak: float = 0.0
     of_bandwidth: float = 0.0
@@ -104,9 +113,34 @@ def limits(runtime: DeviceRuntime) -> Limits:
     return Limits(2 * WIDTH * CHAINS * ROUNDS * items / computing / 1e9, 2 * size / copying / 1e9)
 
 
-def sessions(model: Graph | Path, device: str, threads: int, **options: Any) -> dict[str, lite.Session]:
-    """The model on the device and on x86."""
-    return {label: lite.load(model, backend=label, threads=threads, **options) for label in (device, "x86")}
+def runtime_for(device: str) -> DeviceRuntime:
+    """What the process has for a device, ``opencl`` or ``opencl:1``."""
+    found = find_devices()
+    if isinstance(found, Unavailable):
+        raise SystemExit(f"opencl.py: {found.reason}. {found.remedy}")
+    return runtime_of(found[int(device.partition(":")[2] or 0)], device)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A model on the device, on x86 and, where that is wanted, tuned on the device."""
+
+    sessions: Mapping[str, lite.Session]
+    tuning_seconds: float
+
+    @staticmethod
+    def of(model: Graph | Path, device: str, threads: int, inputs: Inputs, *, tune: bool, **options: Any) -> Contest:
+        """Loaded and run once; ``inputs`` says what with."""
+        runtime_for(device).tuning = TuningTable(runtime_for(device).found, None)
+        both = {label: lite.load(model, backend=label, threads=threads, **options) for label in (device, "x86")}
+        arrays = inputs(both[device])
+        for session in both.values():
+            session.run(arrays)
+        start = time.perf_counter()
+        if tune:
+            both["tuned"] = lite.load(model, backend=device, threads=threads, tune=True, **options)
+            both["tuned"].run(arrays)
+        return Contest(both, time.perf_counter() - start if tune else 0.0)
 
 
 def profiled(session: lite.Session, inputs: Mapping[str, Array]) -> RunProfile:
@@ -128,69 +162,93 @@ def in_turns(runs: Mapping[str, Callable[[], float]], seconds: float) -> dict[st
     return taken
 
 
-def measure_kernel(name: str, graph: Graph, flops: int, device: str, seconds: float, threads: int) -> Finding:
-    """One node on both; the times are those of kernels alone."""
-    both = sessions(graph, device, threads, fallback="never")
-    ((input_name, type_),) = both[device].inputs.items()
-    x = {input_name: RANDOM.random(type_.shape, np.float32)}
+def measure_kernel(case: Any, options: argparse.Namespace) -> Finding:
+    """One node on both; the times are those of kernels alone. ``case`` is one of benchmarks/kernels.py."""
+
+    def inputs(session: lite.Session) -> dict[str, Array]:
+        return {name: RANDOM.random(type_.shape, np.float32) for name, type_ in session.inputs.items()}
+
+    contest = Contest.of(case.graph, options.device, options.threads, inputs, tune=options.tune, fallback="never")
+    x = inputs(contest.sessions[options.device])
     seen: dict[str, RunProfile] = {}
 
     def run(label: str) -> float:
-        seen[label] = profiled(both[label], x)
+        seen[label] = profiled(contest.sessions[label], x)
         return sum(kernel.seconds for kernel in seen[label].kernels)
 
-    taken = in_turns({label: lambda label=label: run(label) for label in both}, seconds)
-    runtime = next(r for r in started_runtimes() if r.memory.space == device)
-    most = limits(runtime)
-    median = statistics.median(taken[device])
-    moved = sum(kernel.bytes for kernel in seen[device].kernels)
+    taken = in_turns({label: lambda label=label: run(label) for label in contest.sessions}, options.seconds)
+    most = limits(runtime_for(options.device))
+    median = statistics.median(taken[options.device])
+    moved = sum(kernel.bytes for kernel in seen[options.device].kernels)
     return Finding(
-        name,
-        [kernel.kernel for kernel in seen[device].kernels],
+        f"{case.family}: {case.name}",
+        [kernel.kernel for kernel in seen[options.device].kernels],
         1e3 * median,
         1e3 * statistics.median(taken["x86"]),
-        flops / median / 1e9,
-        flops / median / 1e9 / most.gflops,
+        1e3 * statistics.median(taken.get("tuned", [0])),
+        contest.tuning_seconds,
+        case.flops / median / 1e9,
+        case.flops / median / 1e9 / most.gflops,
         moved / median / 1e9 / most.gigabytes_per_second,
     )
 
 
-def measure_model(name: str, device: str, seconds: float, threads: int) -> Finding:
+def measure_model(name: str, options: argparse.Namespace) -> Finding:
     """Whole runs of a model of the catalog, or of a file with an input of known size."""
+    given: dict[str, Any] = {}
     if Path(name).exists():
-        both = sessions(Path(name), device, threads)
-        inputs = {
-            key: RANDOM.random([n if isinstance(n, int) else 1 for n in type_.shape or ()]).astype(type_.dtype.numpy)
-            for key, type_ in both[device].inputs.items()
-        }
+        model = Path(name)
+
+        def inputs(session: lite.Session) -> Mapping[str, Array]:
+            return {
+                key: RANDOM.random([n if isinstance(n, int) else 1 for n in type_.shape or ()]).astype(
+                    type_.dtype.numpy
+                )
+                for key, type_ in session.inputs.items()
+            }
     else:
         import catalog
 
         files = catalog.ensure(name)
-        both = sessions(files.model, device, threads, params=files.params)
-        inputs = catalog.example_input(name)
+        model, given["params"] = files.model, files.params
+
+        def inputs(session: lite.Session) -> Mapping[str, Array]:
+            return catalog.example_input(name)
+
+    contest = Contest.of(model, options.device, options.threads, inputs, tune=options.tune, **given)
+    device = contest.sessions[options.device]
+    arrays = inputs(device)
 
     def run(label: str) -> float:
         start = time.perf_counter()
-        both[label].run(inputs)
+        contest.sessions[label].run(arrays)
         return time.perf_counter() - start
 
-    taken = in_turns({label: lambda label=label: run(label) for label in both}, seconds)
-    profile = profiled(both[device], inputs)
+    taken = in_turns({label: lambda label=label: run(label) for label in contest.sessions}, 5 * options.seconds)
+    profile = profiled(device, arrays)
     slowest = [f"{op} {share / profile.seconds:.0%}" for op, share in list(profile.by_op().items())[:3]]
-    return Finding(name, slowest, *(1e3 * statistics.median(taken[label]) for label in both))
+    medians = {label: 1e3 * statistics.median(times) for label, times in taken.items()}
+    return Finding(
+        name, slowest, medians[options.device], medians["x86"], medians.get("tuned", 0.0), contest.tuning_seconds
+    )
 
 
 def table(findings: Sequence[Finding], head: str) -> str:
     """The findings as Markdown."""
     columns = ["case", "kernels, or slowest operators", "OpenCL, ms", "x86, ms", "OpenCL / x86"]
-    columns += ["GFLOP/s", "of peak", "of memory"]
+    columns += ["tuned, ms", "tuned / OpenCL", "tuning, s", "GFLOP/s", "of peak", "of memory"]
     rows = [columns, ["---"] * len(columns)]
     for f in findings:
+        tuned = [f"{f.tuned:.3f}", f"{f.tuned / f.opencl:.2f}", f"{f.tuning_seconds:.1f}"] if f.tuned else [""] * 3
         rates = [f"{f.gflops:.1f}", f"{f.of_peak:.0%}", f"{f.of_bandwidth:.0%}"] if f.gflops else ["", "", ""]
         kernels = ", ".join(dict.fromkeys(f.kernels))
-        rows.append([f.case, kernels, f"{f.opencl:.3f}", f"{f.x86:.3f}", f"{f.ratio:.2f}", *rates])
+        rows.append([f.case, kernels, f"{f.opencl:.3f}", f"{f.x86:.3f}", f"{f.ratio:.2f}", *tuned, *rates])
     return "\n".join([head, "", *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def said(found: Finding) -> str:
+    """What tuning gained, where that was measured."""
+    return f"  tuned {found.tuned / found.opencl:.2f} in {found.tuning_seconds:.0f} s" if found.tuned else ""
 
 
 def main() -> None:
@@ -201,26 +259,35 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="kernels whose family or name contains this")
     parser.add_argument("--seconds", type=float, default=1.0, help="how long each case runs; default: 1")
     parser.add_argument("--model", nargs="*", default=MODELS, metavar="NAME", help=f"default: {' '.join(MODELS)}")
+    parser.add_argument("--tune", action="store_true", help="measure a tuned session, too, and how long tuning takes")
+    parser.add_argument(
+        "--startup", type=int, metavar="N", help="only this: start processes with the models, N times each way"
+    )
     default = ROOT / "out" / "opencl"
     parser.add_argument("--out", type=Path, default=default, metavar="FOLDER", help="default: out/opencl")
     options = parser.parse_args()
+    if options.startup:
+        import opencl_startup
+
+        for name in options.model:
+            starts = opencl_startup.measure_startup(name, options.device, options.threads, options.startup)
+            print(opencl_startup.report(starts), flush=True)
+        return
     import kernels  # of this folder: imported here because it needs the CPU backends' own measurements
 
     findings = []
     for case in kernels.cases():
         if options.only in f"{case.family} {case.name}":
-            name = f"{case.family}: {case.name}"
-            findings.append(
-                measure_kernel(name, case.graph, case.flops, options.device, options.seconds, options.threads)
-            )
-            print(f"{name:70} {findings[-1].ratio:6.2f} x86  {findings[-1].of_peak:4.0%} of peak", flush=True)
+            found = measure_kernel(case, options)
+            findings.append(found)
+            print(f"{found.case:70} {found.ratio:6.2f} x86  {found.of_peak:4.0%} of peak{said(found)}", flush=True)
     for name in options.model:
-        findings.append(measure_model(name, options.device, 5 * options.seconds, options.threads))
-        found = findings[-1]
-        print(f"{name:70} {found.ratio:6.2f} x86  {found.opencl:.1f} ms, {found.x86:.1f} ms", flush=True)
+        found = measure_model(name, options)
+        findings.append(found)
+        print(f"{name:70} {found.ratio:6.2f} x86  {found.opencl:.1f} ms, {found.x86:.1f} ms{said(found)}", flush=True)
     if not findings:
         raise SystemExit(f"opencl.py: no case contains {options.only!r}, and there is no model")
-    runtime = next(r for r in started_runtimes() if r.memory.space == options.device)
+    runtime = runtime_for(options.device)
     most = limits(runtime)
     head = (
         f"{runtime.found.name} ({runtime.found.platform}); x86 with {options.threads} thread(s). Measured limits of "

@@ -19,7 +19,7 @@ from lite_core.ops.evaluate import evaluate_graph
 from lite_opencl.lowering.compile import compile_graph, lower_graph
 from lite_opencl.runtime import DeviceRuntime
 
-__all__ = ["KINDS", "agree", "normal", "single_node", "steps_of"]
+__all__ = ["KINDS", "agree", "labels_of", "normal", "run_for", "runtime_of_kind", "single_node", "steps_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +62,7 @@ def agree(
     wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
     truth = single_node(op, wide, attributes or {}, constants=constants, outputs=outputs)
     inputs = list(arrays[: len(graph.inputs)])
-    actual = run_executable(compile_graph(graph, Options(), _runtime(kind)), graph, inputs)
+    actual = run_for(kind, graph, inputs)
     for number, expected in enumerate(evaluate_graph(truth, wide[: len(graph.inputs)])):
         finite = np.abs(expected[np.isfinite(expected)], dtype=np.float64)
         assert actual[number].shape == expected.shape
@@ -75,13 +75,23 @@ def agree(
         )
 
 
+def run_for(kind: str, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
+    """The results of a graph, as compiled for a kind of device."""
+    return run_executable(compile_graph(graph, Options(), runtime_of_kind(kind)), graph, list(inputs))
+
+
+def labels_of(kind: str, graph: Graph) -> list[str]:
+    """What profiles call the kernels that a graph becomes for a kind of device."""
+    return [step.label for step in lower_graph(graph, Options(), runtime_of_kind(kind)).steps]
+
+
 def steps_of(kind: str, graph: Graph) -> list[str]:
     """The kernels that a graph becomes for a kind of device."""
-    return [step.kernel.name for step in lower_graph(graph, Options(), _runtime(kind)).steps]
+    return [step.kernel.name for step in lower_graph(graph, Options(), runtime_of_kind(kind)).steps]
 
 
 @cache
-def _runtime(kind: str) -> DeviceRuntime:
+def runtime_of_kind(kind: str) -> DeviceRuntime:
     """The first device's, told that it is of a kind."""
     runtime = copy.copy(first_runtime())
     runtime.found = replace(runtime.found, kind=kind)

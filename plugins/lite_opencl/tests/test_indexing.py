@@ -17,8 +17,8 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
+from lite_core.staging import StagedExecutable
 from lite_opencl.executable import OpenClExecutable
-from lite_opencl.staged import StagedExecutable
 
 Array = np.ndarray[Any, Any]
 

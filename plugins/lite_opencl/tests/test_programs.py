@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import pyopencl as cl
 import pytest
 from opencl_device import first_device, first_runtime
 
@@ -104,6 +107,22 @@ def test_threads_that_need_one_program_build_it_once(tmp_path: Path) -> None:
     assert counts(programs) == (0, 3, 0)
 
 
+def test_what_a_compiler_says_of_sound_programs_is_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = cl.Program.build
+
+    def talkative(*arguments: Any, **more: Any) -> cl.Program:
+        cl.compiler_output("Kernel was vectorized. Done.")
+        return build(*arguments, **more)
+
+    monkeypatch.setattr(cl.Program, "build", talkative)
+    several = [COPY, *(COPY._replace(local=(size, 1, 1)) for size in (16, 32))]
+    with warnings.catch_warnings(record=True) as said:
+        programs = library(tmp_path)
+        programs.keep(programs.load(several).unfinished)
+        assert library(tmp_path).load(several).found == 3
+    assert [str(w.message) for w in said] == []
+
+
 def test_numbers_that_are_equal_but_written_differently_are_different_programs(tmp_path: Path) -> None:
     programs = library(tmp_path)
     written = [COPY._replace(defines=(*COPY.defines, ("NUMBER", number))) for number in ("0.0f", "-0.0f")]
@@ -111,6 +130,14 @@ def test_numbers_that_are_equal_but_written_differently_are_different_programs(t
     assert len({programs.key(source) for source in written}) == 2
     assert same[0] == same[1]
     assert len({programs.key(source) for source in same}) == 2
+
+
+def test_other_settings_of_the_compiler_make_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = library(tmp_path).key(COPY)
+    monkeypatch.setenv("POCL_WORK_GROUP_METHOD", "loops")
+    assert library(tmp_path).key(COPY) != usual
+    monkeypatch.delenv("POCL_WORK_GROUP_METHOD")
+    assert library(tmp_path).key(COPY) == usual
 
 
 def test_a_build_failure_has_the_status_and_the_log(tmp_path: Path) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opencl_device import first_device, run_executable
+from opencl_device import first_device, run, run_executable
 
 import lite_core as lite
 from lite_core.backend import Options, Partition
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
-from lite_opencl.staged import StagedExecutable
+from lite_core.staging import StagedExecutable
 
 Array = np.ndarray[Any, Any]
 
@@ -70,6 +70,24 @@ def test_every_number_of_rows_that_data_can_choose() -> None:
         check(one, rows_for(count))
     on_device = {a.op for a in one.assignment() if a.device != "host"}
     assert {"Gather", "Mul", "Exp"} <= on_device
+
+
+def test_a_profile_has_the_kernels_of_every_stage() -> None:
+    profile = lite.RunProfile()
+    inputs = {"x": RANDOM.standard_normal((4, 6)).astype(np.float32), "shape": np.array([2, 12])}
+    lite.load(computed_shape(), first_device()[1].label).run(inputs, profile=profile)
+    assert {op for kernel in profile.kernels for op in kernel.op.split("+")} >= {"Relu", "Reshape", "Neg", "Softmax"}
+    assert [kernel.op for kernel in profile.kernels if kernel.kernel == "host reference"] == ["Reshape"]
+    assert any("programs" in note for part in profile.partitions for note in part.notes)
+
+
+def test_tensors_between_kernels_may_all_be_empty() -> None:
+    builder = GraphBuilder("empty")
+    x = builder.input("x", "float32", (0, 5))
+    y = builder.add("MatMul", [builder.add("Softmax", [x]), builder.constant(np.ones((5, 4), np.float32))])
+    builder.output(builder.add("ReduceSum", [y, builder.ints(0)], {"keepdims": 0}), "y")
+    (y,) = run(builder.build(), [np.zeros((0, 5), np.float32)])
+    np.testing.assert_array_equal(y, np.zeros(4, np.float32))
 
 
 def test_threads_with_data_of_their_own() -> None:

@@ -10,7 +10,7 @@ from opencl_convolution_case import ConvolutionCase as Case
 from opencl_convolution_case import difference, labels
 
 from lite_opencl.lowering import convolution
-from lite_opencl.lowering.convolution_choice import winograd_tile
+from lite_opencl.lowering.convolution_choice import Algorithm, winograd_algorithms
 from lite_opencl.lowering.winograd import transform_weights
 
 SAME = {"pads": (1, 1, 1, 1)}
@@ -31,7 +31,7 @@ STEPS = ["convolution_phases", "winograd_input", "winograd_product", "winograd_o
 @pytest.mark.parametrize("m", [2, 4])
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_the_reference(name: str, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution, "winograd_tile", lambda *_: m)
+    monkeypatch.setattr(convolution, "winograd_algorithms", lambda *_: [Algorithm("winograd", m)])
     assert labels(CASES[name]) == STEPS
     assert difference(CASES[name]) < 2e-5
 
@@ -63,7 +63,7 @@ def test_it_is_left_where_it_saves_nothing(case: Case) -> None:
 
 @pytest.mark.parametrize(("size", "m"), [(28, 4), (7, 2)])
 def test_small_images_have_small_tiles(size: int, m: int) -> None:
-    assert winograd_tile(512, 512, 1, size, size) == m
+    assert winograd_algorithms(512, 512, 1, size, size)[0] == Algorithm("winograd", m)
 
 
 def test_exact_sessions_do_without() -> None:

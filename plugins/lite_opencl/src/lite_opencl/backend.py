@@ -40,6 +40,9 @@ class OpenClBackend:
         values = [v for v in (*node.used(), *node.outputs) if v is not None]
         if any(v.dtype is DType.FLOAT64 for v in values) and not self._device(device).double:
             return No(f"{device.name} has no float64")
+        narrow = next((v.dtype for v in values if v.dtype.is_narrow), None)
+        if narrow is not None:
+            return No(f"it has no kernels for {narrow}")
         function, reason = find_lowering(node)
         return No(reason) if function is None else Yes()
 
@@ -47,17 +50,18 @@ class OpenClBackend:
         return self._runtime(device).memory
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        from lite_core.staging import StagedExecutable, is_static
         from lite_opencl.lowering.compile import compile_graph
-        from lite_opencl.staged import StagedExecutable, is_static
+        from lite_opencl.lowering.registry import undecided
 
         runtime = self._runtime(device)
 
         def compile_static(graph: Graph) -> OpenClExecutable:
             return compile_graph(graph, options, runtime)
 
-        if is_static(part.graph):
+        if is_static(part.graph, undecided):
             return compile_static(part.graph)
-        return StagedExecutable(part.graph, runtime.memory, compile_static)
+        return StagedExecutable(part.graph, runtime.memory, compile_static, undecided)
 
     def compatibility(self, device: Device, options: Options) -> str:
         """What must be the same for saved programs to be used: device, driver and this package's code."""
@@ -71,12 +75,13 @@ class OpenClBackend:
         """An executable from what one saved: nothing is lowered, packed or built from source."""
         from lite_opencl.saved import restore
 
-        return restore(pieces, part.graph, self._runtime(device))
+        return restore(pieces, part.graph, self._runtime(device), tune=options.tune)
 
     def report(self) -> Sequence[str]:
         """Lines for ``lite doctor``: every device and what it has, and the programs that are kept."""
         from lite_opencl.binary_cache import BinaryCache, cache_folder
         from lite_opencl.runtime import started_runtimes
+        from lite_opencl.tuning import TuningTable
 
         devices = self.probe()
         if isinstance(devices, Unavailable):
@@ -84,6 +89,7 @@ class OpenClBackend:
         return [
             *(f"{d.label}: {d.name}: " + "; ".join(f"{k} {v}" for k, v in d.details.items()) for d in devices),
             f"compiled programs: {BinaryCache(cache_folder()).describe()}",
+            *(f"{d.label}, measured: {TuningTable(self._device(d), cache_folder()).describe()}" for d in devices),
             *(f"this process, {r.memory.space}: {r.programs.statistics}" for r in started_runtimes()),
         ]
 

@@ -29,6 +29,9 @@ _GPU_LANES, _CPU_LANES = 32, 8
 _GPU_BANDWIDTH, _UNIFIED_BANDWIDTH = 100e9, 10e9
 _GPU_LAUNCH_SECONDS, _CPU_LAUNCH_SECONDS = 8e-6, 20e-6
 
+#: Of devices that say 0: Intel's runtime for processors of other makers, for one.
+_UNKNOWN_CLOCK_HERTZ = 1e9
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundDevice:
@@ -42,8 +45,10 @@ class FoundDevice:
         extensions: their names.
         unified_memory: it works in main memory.
         memory_bytes, largest_buffer_bytes: of its global memory.
-        compute_units, clock_hertz: as reported.
+        compute_units: as reported.
+        clock_hertz: as reported, or an assumption where the device does not know.
         images, sub_groups: whether it has them.
+        image_texels: of the largest image over a buffer; 0 where it has no such images.
         largest_group: work items of a work group at most.
         local_memory_bytes: that a work group shares.
     """
@@ -61,6 +66,7 @@ class FoundDevice:
     compute_units: int
     clock_hertz: float
     images: bool
+    image_texels: int
     sub_groups: bool
     largest_group: int
     local_memory_bytes: int
@@ -165,12 +171,21 @@ def _examine(cl: Any, platform: Any, device: Any) -> FoundDevice:
         memory_bytes=int(device.global_mem_size),
         largest_buffer_bytes=int(device.max_mem_alloc_size),
         compute_units=int(device.max_compute_units),
-        clock_hertz=1e6 * float(device.max_clock_frequency),
+        clock_hertz=1e6 * float(device.max_clock_frequency) or _UNKNOWN_CLOCK_HERTZ,
         images=bool(device.image_support),
+        image_texels=_image_texels(cl, device),
         largest_group=int(device.max_work_group_size),
         local_memory_bytes=int(device.local_mem_size),
         sub_groups=bool(extensions & {"cl_khr_subgroups", "cl_intel_subgroups"}),
     )
+
+
+def _image_texels(cl: Any, device: Any) -> int:
+    """The device's limit; before OpenCL 1.2 it has no images over buffers, and does not know the question."""
+    try:
+        return int(device.image_max_buffer_size) if device.image_support else 0
+    except cl.Error:
+        return 0
 
 
 def _chosen(found: list[FoundDevice], wanted: str) -> list[FoundDevice] | Unavailable:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +17,10 @@ from lite_core.backend import Buffer, KernelTime, MemoryUse
 from lite_core.ir import DType, Graph, TensorType
 from lite_opencl.errors import opencl_call
 from lite_opencl.faults import RECORD, Faults
-from lite_opencl.launches import Launch, Location, Space
+from lite_opencl.launches import ImageLocation, Launch, Location, Space
 from lite_opencl.memory import Allocation, DeviceArray
 from lite_opencl.runtime import DeviceRuntime
+from lite_opencl.tuning import Choice
 
 __all__ = ["CompiledGraph", "OpenClExecutable"]
 
@@ -35,6 +37,8 @@ class CompiledGraph:
         arena_bytes: size of the memory that tensors between kernels share.
         lives: what lies there, from which launch to which.
         faults: what data may turn out to be wrong, if there is such data.
+        choices: what was known to be fastest, by problem.
+        is_tuned: whether what was not known was measured.
     """
 
     graph: Graph
@@ -44,6 +48,8 @@ class CompiledGraph:
     arena_bytes: int
     lives: Sequence[Interval]
     faults: Faults | None = None
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+    is_tuned: bool = False
 
 
 class _Place(NamedTuple):
@@ -103,7 +109,7 @@ class OpenClExecutable:
         position = 0
         for argument in launch.arguments:
             if not isinstance(argument, Location):
-                kernel.set_arg(position, argument)
+                kernel.set_arg(position, self._image(argument) if isinstance(argument, ImageLocation) else argument)
                 position += 1
                 continue
             place = _Place(kernel, position, argument)
@@ -113,6 +119,9 @@ class OpenClExecutable:
                 self._slots[-1 if argument.space is Space.ARENA else argument.number].places.append(place)
             position += 2
         return kernel
+
+    def _image(self, location: ImageLocation) -> cl.Image:
+        return self._runtime.images.get(self.compiled.constants[location.number].allocation, DType(location.dtype))
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
         memories = [b.data for b in (*inputs, *outputs, *([scratch] if scratch else []))]
@@ -124,14 +133,23 @@ class OpenClExecutable:
         Raises:
             ExecutionError: data was not what its operator allows, such as an index out of range.
         """
-        self._run(memories)
+        with self._runtime.queues.take() as queue:
+            self._run(memories, queue)
         self._check(memories)
 
-    def _run(self, memories: Sequence[DeviceArray]) -> None:
-        events = self._enqueue(memories, self._runtime.queue)
-        with opencl_call(self._runtime.name, "waiting for a partition"):
-            for event in events[-1:]:
-                event.wait()
+    def _run(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue) -> list[cl.Event]:
+        """Run all kernels; the events of their ends, in order."""
+        try:
+            events = self._enqueue(memories, queue)
+            with opencl_call(self._runtime.name, "waiting for a partition"):
+                for event in events[-1:]:
+                    event.wait()
+            return events
+        except BaseException:
+            # What has been enqueued works in arrays of the caller, who may let go of them now.
+            with suppress(cl.Error):  # the error that is under way says what happened
+                queue.finish()
+            raise
 
     def _check(self, memories: Sequence[DeviceArray]) -> None:
         """Raise for a fault that a run has recorded in its arena."""
@@ -144,10 +162,9 @@ class OpenClExecutable:
     ) -> Sequence[KernelTime]:
         """As :meth:`run`, and says how long each kernel took by the device's own clock."""
         memories = [b.data for b in (*inputs, *outputs, *([scratch] if scratch else []))]
-        events = self._enqueue(memories, self._runtime.profiling_queue)
+        events = self._run(memories, self._runtime.profiling_queue)
         times = []
-        with opencl_call(self._runtime.name, "waiting for a partition"):
-            cl.wait_for_events(events)
+        with opencl_call(self._runtime.name, "reading how long kernels took"):
             for (launch, _), event in zip(self._steps, events):
                 seconds = 1e-9 * (event.profile.end - event.profile.start)
                 times.append(KernelTime(launch.label, launch.nodes, seconds, launch.flops, launch.bytes))
@@ -165,7 +182,8 @@ class OpenClExecutable:
         memories = [memory.allocate(type) for type in types]
         for zeroed in memories[: len(graph.inputs)]:
             memory.upload(np.zeros(zeroed.shape, zeroed.type.dtype.numpy), zeroed)
-        self._run(memories)
+        with self._runtime.queues.take() as queue:
+            self._run(memories, queue)
 
     def memory_use(self) -> MemoryUse:
         """Sizes of the arena and what lies in it, and of the constants."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Launch", "Location", "Space", "launch_from_json", "launch_to_json"]
+__all__ = ["ImageLocation", "Launch", "Location", "Space", "launch_from_json", "launch_to_json"]
 
 Size = tuple[int, int, int]
 
@@ -40,6 +40,18 @@ class Location(NamedTuple):
     itemsize: int
 
 
+class ImageLocation(NamedTuple):
+    """A constant that a kernel reads as an image.
+
+    Attributes:
+        number: of the constant.
+        dtype: name of the type of all its elements.
+    """
+
+    number: int
+    dtype: str
+
+
 class Launch(NamedTuple):
     """A call of a kernel.
 
@@ -47,7 +59,7 @@ class Launch(NamedTuple):
         program: key of the program.
         kernel: its function.
         local_size, global_size: work items of a work group, and of all.
-        arguments: in the kernel's order; a location becomes two, buffer and offset.
+        arguments: in the kernel's order; a location becomes two, buffer and offset, an image one.
         label: what profiles call it.
         nodes: names of the nodes that it computes.
         flops, bytes: that it does and moves.
@@ -57,7 +69,7 @@ class Launch(NamedTuple):
     kernel: str
     local_size: Size
     global_size: Size
-    arguments: tuple[Location | np.generic, ...]
+    arguments: tuple[Location | ImageLocation | np.generic, ...]
     label: str
     nodes: tuple[str, ...]
     flops: int
@@ -66,17 +78,31 @@ class Launch(NamedTuple):
 
 def launch_to_json(launch: Launch) -> list[Any]:
     """A launch as JSON takes it; numbers as their bytes, so that nothing is rounded."""
-    arguments = [list(a) if isinstance(a, Location) else [a.dtype.str, a.tobytes().hex()] for a in launch.arguments]
-    return [*launch._replace(arguments=()), arguments]
+    return [*launch._replace(arguments=()), [_argument_to_json(a) for a in launch.arguments]]
 
 
 def launch_from_json(item: Sequence[Any]) -> Launch:
     """The launch that :func:`launch_to_json` was given."""
     program, kernel, local_size, global_size, _, label, nodes, flops, moved, listed = item
-    arguments = tuple(
-        Location(Space(a[0]), *a[1:])
-        if len(a) == len(Location._fields)
-        else np.frombuffer(bytes.fromhex(a[1]), a[0])[0]
-        for a in listed
-    )
+    arguments = tuple(map(_argument_from_json, listed))
     return Launch(program, kernel, tuple(local_size), tuple(global_size), arguments, label, tuple(nodes), flops, moved)
+
+
+def _argument_to_json(argument: Location | ImageLocation | np.generic) -> dict[str, Any]:
+    if isinstance(argument, Location):
+        return {"location": [*argument]}
+    if isinstance(argument, ImageLocation):
+        return {"image": [*argument]}
+    return {"number": [argument.dtype.str, argument.tobytes().hex()]}
+
+
+def _argument_from_json(item: dict[str, Any]) -> Location | ImageLocation | np.generic:
+    ((kind, fields),) = item.items()
+    if kind == "location":
+        space, *others = fields
+        return Location(Space(space), *others)
+    if kind == "image":
+        return ImageLocation(*fields)
+    dtype, content = fields
+    number: np.generic = np.frombuffer(bytes.fromhex(content), dtype)[0]
+    return number

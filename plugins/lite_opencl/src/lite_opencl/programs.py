@@ -36,6 +36,9 @@ _NO_CACHE: Any = False
 #: A product and a sum may be fused, which is no less exact; no other fast-math option. They are part of every key.
 BUILD_OPTIONS: tuple[str, ...] = ("-cl-mad-enable",)
 
+#: What changes the code that PoCL makes of the same source, from outside. Those that are set are part of every key.
+_COMPILER_VARIABLES = ("POCL_EXTRA_BUILD_FLAGS", "POCL_WORK_GROUP_METHOD", "POCL_WORK_GROUP_SPECIALIZATION")
+
 #: Programs that are built at the same time. PoCL and some drivers have a lock of their own, and gain nothing.
 _MOST_BUILDERS = 8
 
@@ -108,10 +111,14 @@ class ProgramLibrary:
         self._context = context
         self._found = found
         self.cache = BinaryCache(folder or cache_folder())
+        self._compiler_settings = [f"{n}={os.environ[n]}" for n in _COMPILER_VARIABLES if n in os.environ]
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         self._keys: dict[str, str] = {}
         self.statistics = CacheStatistics()
+        # Some compilers say "Done." of every program. NOTE: not warnings.catch_warnings() round each build: what it
+        # changes and puts back is the whole process's, and programs are built by several threads.
+        warnings.filterwarnings("ignore", category=cl.CompilerWarning)
 
     def key(self, source: KernelSource) -> str:
         """What a program is kept under: a checksum of everything that it depends on."""
@@ -119,7 +126,7 @@ class ProgramLibrary:
         shown = repr(source)
         key = self._keys.get(shown)
         if key is None:
-            text = "\0".join((source.text(), *BUILD_OPTIONS, self._found.identity))
+            text = "\0".join((source.text(), *BUILD_OPTIONS, *self._compiler_settings, self._found.identity))
             key = self._keys[shown] = hashlib.sha256(text.encode()).hexdigest()
         return key
 
@@ -222,8 +229,7 @@ class ProgramLibrary:
             if entry.program is not None:
                 return
             start = time.perf_counter()
-            with opencl_call(self._found.name, f"building kernel {source.name!r}"), warnings.catch_warnings():
-                warnings.simplefilter("ignore", cl.CompilerWarning)
+            with opencl_call(self._found.name, f"building kernel {source.name!r}"):
                 program: cl.Program = cl.Program(self._context, source.text()).build(
                     list(BUILD_OPTIONS), cache_dir=_NO_CACHE
                 )

@@ -6,11 +6,15 @@ import threading
 
 import pyopencl as cl
 
+from lite_opencl.binary_cache import cache_folder
 from lite_opencl.constants import ConstantPool
 from lite_opencl.devices import FoundDevice
 from lite_opencl.errors import opencl_call
-from lite_opencl.memory import DeviceMemory
+from lite_opencl.images import ImagePool
+from lite_opencl.memory import memory_for
 from lite_opencl.programs import ProgramLibrary
+from lite_opencl.queues import QueuePool
+from lite_opencl.tuning import TuningTable
 
 __all__ = ["DeviceRuntime", "runtime_of", "started_runtimes"]
 
@@ -20,11 +24,14 @@ class DeviceRuntime:
 
     Attributes:
         name: the device's, for messages.
-        context, queue: of OpenCL. The queue runs commands in the order in which they were enqueued.
-        profiling_queue: another one, whose commands record when they began and ended.
+        context: of OpenCL.
+        queues: what runs take their command queues from.
+        profiling_queue: another queue, whose commands record when they began and ended.
         memory: where tensors live.
         constants: weights on the device.
+        images: those of the constants that kernels read as images.
         programs: compiled kernels.
+        tuning: which kernels and tiles were measured to be fastest.
     """
 
     def __init__(self, found: FoundDevice, space: str) -> None:
@@ -33,13 +40,15 @@ class DeviceRuntime:
         self.unified_memory = found.unified_memory
         with opencl_call(self.name, "creating a context"):
             self.context = cl.Context([found.device])
-            self.queue = cl.CommandQueue(self.context)
             self.profiling_queue = cl.CommandQueue(
                 self.context, properties=cl.command_queue_properties.PROFILING_ENABLE
             )
-        self.memory = DeviceMemory(self, space)
+        self.queues = QueuePool(self.context, self.name)
+        self.memory = memory_for(self, space)
         self.constants = ConstantPool(self.memory)
+        self.images = ImagePool(self)
         self.programs = ProgramLibrary(self.context, found)
+        self.tuning = TuningTable(found, cache_folder())
 
 
 _lock = threading.Lock()

@@ -1,8 +1,9 @@
-"""What a model file keeps of a partition: its launches, its compiled programs and its packed constants.
+"""What a model file keeps of a partition: its launches, its compiled programs, its packed constants, and choices.
 
 Every piece begins with a frame: a magic number, the size of what follows and its SHA-256. The first piece is JSON: what
 is enqueued, and the checksums of the others. A restored partition is therefore neither lowered nor packed nor built.
-Pieces that partitions or shapes share, programs and packed weights, are stored once.
+Pieces that partitions or shapes share, programs and packed weights, are stored once. What was measured to be fastest
+serves other shapes, too, that the same device meets.
 
 A piece's content is not read to be compared: that was done by who gives it. Its frame tells whose piece it is.
 """
@@ -25,10 +26,11 @@ from lite_opencl.faults import Faults
 from lite_opencl.launches import launch_from_json, launch_to_json
 from lite_opencl.memory import DeviceArray
 from lite_opencl.runtime import DeviceRuntime
+from lite_opencl.tuning import Choice
 
 __all__ = ["fingerprint", "restore", "save"]
 
-_MAGIC = b"LITEOCS2"
+_MAGIC = b"LITEOCS3"
 
 #: Magic, size and SHA-256 of the content, which begins at a multiple of 64 as the piece does.
 _FRAME = struct.Struct("<8sQ32s16x")
@@ -54,12 +56,19 @@ def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
         "arena": compiled.arena_bytes,
         "lives": compiled.lives,
         "faults": compiled.faults,
+        "choices": {problem: choice._asdict() for problem, choice in compiled.choices.items()},
+        "tuned": compiled.is_tuned,
     }
     return [_framed(json.dumps(header).encode()), *programs, *packed]
 
 
-def restore(pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime) -> OpenClExecutable | Stale:
-    """The executable that :func:`save` was given, or why the pieces are not those that this partition saved."""
+def restore(
+    pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, *, tune: bool = False
+) -> OpenClExecutable | Stale:
+    """The executable that :func:`save` was given, or why the pieces are not those that this partition saved.
+
+    With ``tune`` they must be of one whose kernels were chosen by measuring.
+    """
     for number, piece in enumerate(pieces):
         fault = _fault(piece)
         if fault:
@@ -78,6 +87,8 @@ def restore(pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime) -> Op
     listed = [*(checksum for _, checksum in header["programs"]), *header["packed"]]
     if [_checksum(piece) for piece in pieces[1:]] != listed:
         return Stale(f"the other {len(pieces) - 1} pieces are not the {len(listed)} that were saved, in their order")
+    if tune and not header["tuned"]:
+        return Stale("it was saved without measuring which kernels are fastest")
     return _assembled(header, pieces[1:], graph, runtime)
 
 
@@ -94,6 +105,8 @@ def _assembled(
         for name in header["names"]
     ]
     faults = header["faults"]
+    choices = {problem: Choice.of_json(item) for problem, item in header["choices"].items()}
+    runtime.tuning.offer(choices)
     compiled = CompiledGraph(
         graph,
         [launch_from_json(item) for item in header["launches"]],
@@ -102,6 +115,8 @@ def _assembled(
         header["arena"],
         [Interval(*life) for life in header["lives"]],
         None if faults is None else Faults(faults[0], tuple(faults[1])),
+        choices,
+        header["tuned"],
     )
     return OpenClExecutable(compiled, runtime, [f"programs: {len(programs)} from the model's file"])
 

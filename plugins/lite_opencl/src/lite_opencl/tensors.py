@@ -13,7 +13,7 @@ from math import prod
 from lite_core.ir import DType
 from lite_opencl.memory import Allocation
 
-__all__ = ["Storage", "Tensor", "collapse", "dense_strides"]
+__all__ = ["Storage", "Tensor", "anywhere", "collapse", "dense_strides"]
 
 
 @dataclass(eq=False, slots=True)
@@ -83,8 +83,35 @@ class Tensor:
         return self.view(shape, [0] * lead + own)
 
     def reshape(self, shape: Sequence[int]) -> Tensor | None:
-        """The same elements under another shape; None where they do not lie densely, and need a copy first."""
-        return self.view(shape, dense_strides(shape)) if self.is_dense else None
+        """The same elements under another shape; None where no strides can say it, and they need a copy first."""
+        if self.is_dense or not self.size:
+            return self.view(shape, dense_strides(shape))
+        (merged,) = collapse([self])
+        sizes, steps = list(merged.shape), list(merged.strides)
+        strides = []
+        for count in reversed(shape):
+            if len(sizes) > 1 and sizes[-1] == 1:
+                sizes.pop()
+                steps.pop()
+            if sizes[-1] % count:
+                return None
+            strides.append(steps[-1])
+            sizes[-1] //= count
+            steps[-1] *= count
+        return self.view(shape, strides[::-1])
+
+    def is_same_place(self, other: Tensor) -> bool:
+        """Whether each element is the very one that the other tensor has there."""
+        mine, its = (
+            (t.storage, t.dtype, t.shape, t.offset, [s for s, n in zip(t.strides, t.shape) if n != 1])
+            for t in (self, other)
+        )
+        return mine == its
+
+
+def anywhere(place: Tensor) -> bool:
+    """Whether a step that takes strides can write to a tensor: it can; see ``Lowering.target``."""
+    return True
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:

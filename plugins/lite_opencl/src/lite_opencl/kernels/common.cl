@@ -11,9 +11,10 @@
 #define LOAD_plain(pointer, index) ((pointer)[index])
 #define STORE_plain(pointer, index, x) ((pointer)[index] = (x))
 
-// 16-bit floats: every device can load and store them, even where it cannot compute with them.
+// 16-bit floats: every device can load and store them, even where it cannot compute with them. NOTE: by these only:
+// *to = *from is an error of strict compilers where from is a half*, as is storing an int, which could become two types.
 #define LOAD_half(pointer, index) vload_half(index, pointer)
-#define STORE_half(pointer, index, x) vstore_half_rte(x, index, pointer)
+#define STORE_half(pointer, index, x) vstore_half_rte((float)(x), index, pointer)
 
 #define LOAD_bfloat16(pointer, index) as_float((uint)(pointer)[index] << 16)
 #define STORE_bfloat16(pointer, index, x) ((pointer)[index] = bfloat16_of(x))

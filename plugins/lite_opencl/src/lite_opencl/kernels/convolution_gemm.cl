@@ -13,9 +13,24 @@
 // a block's weights stay in the cache while it meets all positions. Dimension 2 counts planes: images and, in each, the
 // depths of the result; with W_PLANE each has weights of its own.
 //
+// WEIGHTS_IMAGE: the weights are read as an image over their buffer, four at a time; ROWS is then a multiple of 4.
+//
 // A vector that does not fit behind the last but one begins where it still fits, and computes again what that one does.
 
-KERNEL void convolution_gemm(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(W_TYPE, w),
+#ifdef WEIGHTS_IMAGE
+#define TEXEL 4
+#define WEIGHT(i) (column[i])
+#else
+#define TEXEL 1
+#define WEIGHT(i) LOAD_W(weights, i)
+#endif
+
+KERNEL void convolution_gemm(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x),
+#ifdef WEIGHTS_IMAGE
+                             __read_only image1d_buffer_t w,
+#else
+                             INPUT(W_TYPE, w),
+#endif
 #ifdef HAS_BIAS
                              INPUT(B_TYPE, bias),
 #endif
@@ -59,29 +74,41 @@ KERNEL void convolution_gemm(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(W_TYPE, 
     }
 
     __global const X_TYPE* from = POINTER(x) + image * x_image + depth * x_depth + group * channels * x_channel;
+#ifdef WEIGHTS_IMAGE
+    int weights = 0;
+#else
     __global const W_TYPE* weights = POINTER(w);
+#endif
 #ifdef W_PLANE
-    weights += plane * w_plane;
+    weights += plane * (w_plane / TEXEL);
 #endif
 #ifdef DISTANCES
-    weights += panel * channels * taps * ROWS;
+    weights += panel * channels * taps * (ROWS / TEXEL);
 #else
-    weights += panel * channels * ROWS;
+    weights += panel * channels * (ROWS / TEXEL);
 #endif
     for (int channel = 0; channel < channels; ++channel, from += x_channel) {
 #ifdef DISTANCES
-        for (int tap = 0; tap < taps; ++tap, weights += ROWS) {
+        for (int tap = 0; tap < taps; ++tap, weights += ROWS / TEXEL) {
             __global const X_TYPE* under = from + POINTER(distances)[tap];
 #else
-        for (int tap = 0; tap < 1; ++tap, weights += ROWS) {
+        for (int tap = 0; tap < 1; ++tap, weights += ROWS / TEXEL) {
             __global const X_TYPE* under = from;
 #endif
             SUM_VECTOR neighbours[VECTORS];
 #pragma unroll
             for (int j = 0; j < VECTORS; ++j) neighbours[j] = LOAD_X_VECTOR(under, at[j]);
+#ifdef WEIGHTS_IMAGE
+            SUM column[ROWS];
+#pragma unroll
+            for (int i = 0; i < ROWS; i += TEXEL) {
+                const float4 texel = read_imagef(w, weights + i / TEXEL);
+                column[i] = texel.x, column[i + 1] = texel.y, column[i + 2] = texel.z, column[i + 3] = texel.w;
+            }
+#endif
 #pragma unroll
             for (int i = 0; i < ROWS; ++i) {
-                const SUM weight = LOAD_W(weights, i);
+                const SUM weight = WEIGHT(i);
 #pragma unroll
                 for (int j = 0; j < VECTORS; ++j) sums[i][j] += neighbours[j] * weight;
             }

@@ -27,7 +27,7 @@ static inline int wrapped(const long index, const int size) {
 // dimensions that the DEPTH indices of a tuple address, then their strides. `tuples` are those of one entry, `x_outer`
 // and `i_outer` lead from one entry to the next; i_outer is 0 where all entries share the tuples.
 KERNEL void gather_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(I_TYPE, i), INPUT(int, geometry), const int rows,
-                        const int columns, const int tuples, const int x_outer, const int i_outer) {
+                        const int columns, const int tuples, const int x_outer, const int i_outer EPILOGUE_PARAMETERS) {
     LOCATE(row, column, columns)
     if (row >= rows || column >= columns) return;
     const int outer = row / tuples;
@@ -37,7 +37,7 @@ KERNEL void gather_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(I_TYPE, i), I
     for (int d = 0; d < DEPTH; ++d) {
         from += wrapped(tuple[d], POINTER(geometry)[d]) * POINTER(geometry)[DEPTH + d];
     }
-    STORE_Y(POINTER(y), row * columns + column, LOAD_X(POINTER(x), from));
+    STORE_Y(POINTER(y), row * columns + column, EPILOGUE(LOAD_X(POINTER(x), from), row, column));
 }
 
 #endif
@@ -45,11 +45,12 @@ KERNEL void gather_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(I_TYPE, i), I
 
 // y[.., j, ..] = x[.., i[.., j, ..], ..]: X_INDEX is the place of the element with index 0 along the axis.
 KERNEL void gather_elements(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(I_TYPE, i), const int rows, const int columns,
-                            const int axis_size, const int axis_stride X_PARAMETERS) {
+                            const int axis_size, const int axis_stride X_PARAMETERS EPILOGUE_PARAMETERS) {
     LOCATE(row, column, columns)
     if (row >= rows || column >= columns) return;
     const int index = wrapped(POINTER(i)[row * columns + column], axis_size);
-    STORE_Y(POINTER(y), row * columns + column, LOAD_X(POINTER(x), X_INDEX + index * axis_stride));
+    const X_COMPUTE value = LOAD_X(POINTER(x), X_INDEX + index * axis_stride);
+    STORE_Y(POINTER(y), row * columns + column, EPILOGUE(value, row, column));
 }
 
 #endif

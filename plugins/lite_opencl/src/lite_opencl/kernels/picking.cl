@@ -1,7 +1,7 @@
 // Each element of the result is an element of the source or a filler: Pad, CenterCropPad, Resize by the nearest element.
 //
 // Which one follows from tables, separately for rows and columns: the element's place is the sum of their entries, and
-// where one of them is OUTSIDE there is none. So one kernel without a division serves every mode of every operator.
+// where one of them is OUTSIDE there is none; ALL_INSIDE if there is no such entry. So one kernel without a division serves every mode of every operator.
 // One work item makes one element: dimension 0 counts columns, dimension 1 rows; where rows are short (FLAT) dimension 0
 // counts elements.
 
@@ -20,8 +20,12 @@ KERNEL void pick(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(F_TYPE, filler), INP
     if (row >= rows || column >= columns) return;
     const int from_row = POINTER(row_table)[row];
     const int from_column = POINTER(column_table)[column];
+#ifdef ALL_INSIDE
+    const X_COMPUTE value = LOAD_X(POINTER(x), from_row + from_column);
+#else
     const bool inside = from_row != OUTSIDE && from_column != OUTSIDE;
     const X_COMPUTE value =
         inside ? (X_COMPUTE)LOAD_X(POINTER(x), from_row + from_column) : (X_COMPUTE)LOAD_F(POINTER(filler), 0);
+#endif
     STORE_Y(POINTER(y), row * columns + column, EPILOGUE(value, row, column));
 }

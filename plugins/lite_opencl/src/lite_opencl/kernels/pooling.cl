@@ -42,7 +42,7 @@ KERNEL void pool(OUTPUT(Y_TYPE, y),
                  const int y_depth, const int y_height, const int y_width, const int front, const int top,
                  const int left, const int back, const int bottom, const int right, const int kernel_z,
                  const int kernel_y, const int kernel_x, const int stride_z, const int stride_y, const int stride_x,
-                 const int dilation_z, const int dilation_y, const int dilation_x) {
+                 const int dilation_z, const int dilation_y, const int dilation_x EPILOGUE_PARAMETERS) {
     const int pixel = get_global_id(0), plane = get_global_id(1);
     if (pixel >= y_depth * y_height * y_width) return;
     const int start_z = pixel / (y_height * y_width) * stride_z - front;
@@ -89,7 +89,7 @@ KERNEL void pool(OUTPUT(Y_TYPE, y),
     result = ROOT(result);
 #endif
     const int place = plane * y_depth * y_height * y_width + pixel;
-    STORE_Y(POINTER(y), place, result);
+    STORE_Y(POINTER(y), place, EPILOGUE(result, plane, pixel));
 #ifdef INDICES
 #ifdef COLUMN_MAJOR
     const int z = found / (height * width), row = found / width % height, column = found % width;

@@ -1,8 +1,9 @@
 // Pools over windows as in pooling.cl, for processors: one work item computes a line of the result, 8 neighbouring
 // elements at once as a vector. Dimension 0 counts lines, of one plane after another.
 //
-// A tap of all 8 windows is one load, or two where windows are 2 apart; where that would leave the line, elements are
-// loaded one by one, and count as START outside of it.
+// A tap of all 8 windows is one load, or two where windows are 2 apart. The lines under such windows are joined first,
+// as they lie, and then taken apart into taps, unless there are many. Where loads would leave the line, elements are loaded one by one, and count as START
+// outside of it. What does not fill a vector at the end of a line is computed together with some before it, again.
 
 #define LINE 8
 #define PASTE_(a, b) a##b
@@ -12,15 +13,21 @@ typedef numbers unaligned_numbers __attribute__((aligned(sizeof(ACC))));
 #define WHOLE(pointer) (*(__global const unaligned_numbers*)(pointer))
 #define LANES_OF(vector) ((ACC*)&(vector))
 
-#define TAPS(first, end, start, low, high, axis)                                         \
-    const int first = max(0, ((low) - (start) + DILATION_##axis - 1) / DILATION_##axis); \
-    const int end = clamp(((high) - (start) + DILATION_##axis - 1) / DILATION_##axis, first, KERNEL_##axis)
+// NOTE: not max and min, which PoCL calls as functions.
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define TAP(place, start, axis) (((place) - (start) + DILATION_##axis - 1) / DILATION_##axis)
+#define TAPS(first, end, start, low, high, axis)        \
+    const int first = MOST(0, TAP(low, start, axis));   \
+    const int end = MOST(first, LEAST(TAP(high, start, axis), KERNEL_##axis))
 
 #if defined(MAXIMUM)
 #define START LOWEST
 #define ADDED(result, x) ((((result) != (result)) | ((result) >= (x))) ? (result) : (x))
+#define JOINED ADDED
 #else
 #define START 0
+#define JOINED(a, b) ((a) + (b))
 #if defined(AVERAGE)
 #define ADDED(sum, x) ((sum) + (x))
 #elif POWER == 1
@@ -32,6 +39,11 @@ typedef numbers unaligned_numbers __attribute__((aligned(sizeof(ACC))));
 #define ADDED(sum, x) ((sum) + pow(fabs(x), (numbers)(ACC)POWER))
 #define ROOT(sum) pow(sum, (numbers)((ACC)1 / (ACC)POWER))
 #endif
+#endif
+
+// Windows that are 2 apart: pairs of taps.
+#if STRIDE_W == 2 && DILATION_W == 1 && KERNEL_W <= 4
+#define PAIRS ((KERNEL_W + 1) / 2)
 #endif
 
 // Elements of a line from COLUMN on, STRIDE_W apart.
@@ -51,7 +63,8 @@ static inline numbers taken(__global const ACC* line, const int column, const in
 
 KERNEL void pool_lines(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int planes, const int depth, const int height,
                        const int width, const int y_depth, const int y_height, const int y_width, const int front,
-                       const int top, const int left, const int back, const int bottom, const int right) {
+                       const int top, const int left, const int back, const int bottom, const int right
+                       EPILOGUE_PARAMETERS) {
     const int line = get_global_id(0);
     const int plane = line / (y_depth * y_height);
     const int start_z = line / y_height % y_depth * STRIDE_D - front;
@@ -69,9 +82,41 @@ KERNEL void pool_lines(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int planes, co
     const int lines = (end_z - first_z) * (end_y - first_y), low = 0, high = width;
 #endif
 #endif
-    for (int column = 0; column < y_width; column += LINE) {
+#ifdef PAIRS
+    // Elements from the beginning of the last line under the windows to the end of the tensor.
+    const int last_row = (start_z + (end_z - 1) * DILATION_D) * height + start_y + (end_y - 1) * DILATION_H;
+    const int left_over = (planes - plane) * depth * height * width - last_row * width;
+#endif
+    for (int next = 0; next < y_width; next += LINE) {
+        const int column = next + LINE <= y_width ? next : y_width - LINE;
         const int start_x = column * STRIDE_W - left;
         numbers result = (numbers)(ACC)START;
+#ifdef PAIRS
+        const int last = start_x + (LINE - 1) * STRIDE_W + KERNEL_W - 1;
+        if (start_x >= 0 && last < width && start_x + 2 * (PAIRS - 1 + LINE) <= left_over) {
+            numbers low[PAIRS], high[PAIRS];
+#pragma unroll
+            for (int p = 0; p < PAIRS; ++p) low[p] = high[p] = (numbers)(ACC)START;
+            for (int i = first_z; i < end_z; ++i) {
+                for (int j = first_y; j < end_y; ++j) {
+                    const int row = (start_z + i * DILATION_D) * height + start_y + j * DILATION_H;
+                    __global const X_TYPE* from = image + row * width + start_x;
+#pragma unroll
+                    for (int p = 0; p < PAIRS; ++p) {
+                        const numbers before = WHOLE(from + 2 * p), behind = WHOLE(from + 2 * p + LINE);
+                        low[p] = ADDED(low[p], before);
+                        high[p] = ADDED(high[p], behind);
+                    }
+                }
+            }
+#pragma unroll
+            for (int p = 0; p < PAIRS; ++p) {
+                const numbers even = (numbers)(low[p].even, high[p].even), odd = (numbers)(low[p].odd, high[p].odd);
+                result = JOINED(result, even);
+                if (2 * p + 1 < KERNEL_W) result = JOINED(result, odd);
+            }
+        } else
+#endif
         for (int i = first_z; i < end_z; ++i) {
             for (int j = first_y; j < end_y; ++j) {
                 const int row = (start_z + i * DILATION_D) * height + start_y + j * DILATION_H;
@@ -95,11 +140,8 @@ KERNEL void pool_lines(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int planes, co
             }
         }
 #endif
+        const int pixel = line % (y_depth * y_height) * y_width + column;
         __global Y_TYPE* to = POINTER(y) + line * y_width + column;
-        if (column + LINE <= y_width) {
-            for (int u = 0; u < LINE; ++u) STORE_Y(to, u, LANES_OF(result)[u]);
-        } else {
-            for (int u = 0; u < y_width - column; ++u) STORE_Y(to, u, LANES_OF(result)[u]);
-        }
+        for (int u = 0; u < LINE; ++u) STORE_Y(to, u, EPILOGUE(LANES_OF(result)[u], plane, pixel + u));
     }
 }

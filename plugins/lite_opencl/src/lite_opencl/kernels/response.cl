@@ -12,7 +12,7 @@
 #endif
 
 KERNEL void response_normalization(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int channels, const int pixels,
-                                   const ACC alpha, const ACC beta, const ACC bias) {
+                                   const ACC alpha, const ACC beta, const ACC bias EPILOGUE_PARAMETERS) {
     const int pixel = get_global_id(0), channel = get_global_id(1), image = get_global_id(2);
     if (pixel >= pixels) return;
     const int before = (SIZE - 1) / 2;
@@ -23,5 +23,6 @@ KERNEL void response_normalization(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const in
         sum += value * value;
     }
     const ACC own = LOAD_X(from, channel * pixels);
-    STORE_Y(POINTER(y), (image * channels + channel) * pixels + pixel, own / POWER(bias + alpha * sum));
+    const int row = image * channels + channel;
+    STORE_Y(POINTER(y), row * pixels + pixel, EPILOGUE(own / POWER(bias + alpha * sum), row, pixel));
 }

@@ -363,7 +363,7 @@ reduced(const int pass, const numbers first, __global const X_TYPE* x, const int
 static inline WIDE result_of(const ACC first, const ACC second, const int count) { return REDUCED; }
 
 KERNEL void reduce_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, const int outer_columns,
-                        const int columns, STRIDES(x)) {
+                        const int columns, STRIDES(x) EPILOGUE_PARAMETERS) {
     FIRST_SUM;
     BEFORE_SECOND;
 #ifdef SECOND
@@ -374,7 +374,8 @@ KERNEL void reduce_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, con
     if (is_row && slice == 0) {
         for (int u = 0; u < rows_used; ++u) {
             const WIDE result = result_of(LANES_OF(ACC, first)[u], LANES_OF(ACC, second)[u], count);
-            STORE_Y(POINTER(y), outer_row * rows + row + u, result);
+            const int place = outer_row * rows + row + u;
+            STORE_Y(POINTER(y), place, EPILOGUE(result, place, 0));
         }
     }
 }
@@ -383,6 +384,14 @@ KERNEL void reduce_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, con
 // **** normalisations ****
 
 #ifdef MAPPED
+#ifdef ALONG
+#define ROW_OF(lane) (outer_row * rows + row)
+#define COLUMN_OF(lane) (outer * columns + column + (lane))
+#else
+#define ROW_OF(lane) (outer_row * rows + row + (lane))
+#define COLUMN_OF(lane) (outer * columns + column)
+#endif
+
 // COUNT elements, a LANE apart.
 static inline void store_y(__global Y_TYPE* y, const int lane, const int count, numbers result) {
 #if LANES > 1 && defined(Y_IS_PLAIN)
@@ -419,7 +428,7 @@ KERNEL void normalize_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x),
 #ifdef HAS_BIAS
                            , STRIDES(bias)
 #endif
-) {
+                           EPILOGUE_PARAMETERS) {
     FIRST_SUM;
     BEFORE_SECOND;
     SECOND_SUM;
@@ -449,7 +458,14 @@ KERNEL void normalize_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x),
 #ifdef HAS_BIAS
             result += CONVERT(ACC, load_BIAS(AT(bias), LANE(bias), used));
 #endif
+#ifdef HAS_TAIL
+            __global Y_TYPE* to = AT(y);
+            for (int u = 0; u < used; ++u) {
+                STORE_Y(to, u * LANE(y), EPILOGUE(LANES_OF(ACC, result)[u], ROW_OF(u), COLUMN_OF(u)));
+            }
+#else
             store_y(AT(y), LANE(y), used, result);
+#endif
         }
     }
 }

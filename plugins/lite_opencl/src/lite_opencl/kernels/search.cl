@@ -90,7 +90,7 @@ KERNEL void top_k_by_rank(OUTPUT(X_TYPE, values), OUTPUT(long, indices), INPUT(X
     int rank = 0;
     for (int i = 0; i < columns; ++i) rank += beats(LOAD_X(from, i * COLUMN_x), i, own, column) ? 1 : 0;
     if (rank < count) {
-        AT_ROW(values)[rank * COLUMN_values] = from[column * COLUMN_x];
+        STORE_X(AT_ROW(values), rank * COLUMN_values, own);
         AT_ROW(indices)[rank * COLUMN_indices] = column;
     }
 }
@@ -105,7 +105,7 @@ static inline void sift(__global X_TYPE* values, __global long* indices, const i
     for (int child = 1; child < size; child = 2 * place + 1) {
         if (child + 1 < size && beats(VALUE(child), INDEX(child), VALUE(child + 1), INDEX(child + 1))) ++child;
         if (!beats(own, own_index, VALUE(child), INDEX(child))) break;
-        values[place * values_column] = values[child * values_column];
+        STORE_X(values, place * values_column, VALUE(child));
         indices[place * indices_column] = indices[child * indices_column];
         place = child;
     }
@@ -129,7 +129,7 @@ KERNEL void top_k_by_heap(OUTPUT(X_TYPE, values_of), OUTPUT(long, indices_of), I
         while (place > 0) {
             const int above = (place - 1) / 2;
             if (beats(own, i, VALUE(above), INDEX(above))) break;
-            values[place * values_column] = values[above * values_column];
+            STORE_X(values, place * values_column, VALUE(above));
             indices[place * indices_column] = indices[above * indices_column];
             place = above;
         }
@@ -143,7 +143,7 @@ KERNEL void top_k_by_heap(OUTPUT(X_TYPE, values_of), OUTPUT(long, indices_of), I
     for (int size = count - 1; size > 0; --size) {
         const X_COMPUTE last = VALUE(size);
         const int last_index = INDEX(size);
-        values[size * values_column] = values[0];
+        STORE_X(values, size * values_column, VALUE(0));
         indices[size * indices_column] = indices[0];
         sift(values, indices, values_column, indices_column, size, last, last_index);
     }

@@ -17,14 +17,18 @@ from lite_core.ir import DType, Graph, Node, TensorType, Value
 from lite_opencl.errors import buffer_too_large
 from lite_opencl.executable import CompiledGraph, OpenClExecutable
 from lite_opencl.faults import Faults
-from lite_opencl.launches import Launch, Location, Space
+from lite_opencl.images import ConstantImage
+from lite_opencl.launches import ImageLocation, Launch, Location, Space
+from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.context import Argument, Lowering
 from lite_opencl.lowering.elementwise import is_elementwise
 from lite_opencl.lowering.fusion import count_uses, group_nodes
 from lite_opencl.lowering.known import evaluate_known, is_known_when
+from lite_opencl.lowering.places import reserve_places
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
 from lite_opencl.memory import Allocation, DeviceArray
 from lite_opencl.runtime import DeviceRuntime
+from lite_opencl.stopwatch import Stopwatch
 from lite_opencl.tensors import Storage, Tensor
 
 __all__ = ["compile_graph", "lower_graph"]
@@ -45,7 +49,8 @@ def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Ope
     _check_sizes(graph, arena_bytes, runtime)
     loaded = runtime.programs.load(step.kernel for step in lowering.steps)
     logger.debug("%s on %s: %s", graph.name, runtime.name, loaded)
-    executable = OpenClExecutable(_described(lowering, lives, arena_bytes, runtime), runtime, [str(loaded)])
+    notes = [str(loaded), *lowering.chooser.describe()]
+    executable = OpenClExecutable(_described(lowering, lives, arena_bytes, runtime), runtime, notes)
     if loaded.unfinished:
         executable.rehearse()
         runtime.programs.keep(loaded.unfinished)
@@ -54,9 +59,12 @@ def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Ope
 
 def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lowering:
     """The steps of a graph, memory not yet planned."""
-    lowering = Lowering(graph, runtime.found, options, runtime.constants)
+    chooser = Chooser(runtime.tuning, Stopwatch(runtime) if options.tune else None)
+    lowering = Lowering(graph, runtime.found, options, runtime.constants, chooser)
     elementwise = {node for node in graph.nodes if is_elementwise(node)}
-    for group in group_nodes(graph, count_uses(graph), elementwise, takes_epilogue):
+    uses = count_uses(graph)
+    reserve_places(lowering, uses)
+    for group in group_nodes(graph, uses, elementwise, takes_epilogue):
         if _evaluate(lowering, group.nodes):
             continue
         function, reason = find_lowering(group.head)
@@ -65,7 +73,7 @@ def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lower
         lowering.lower(group, function)
     for value, output in lowering.outputs.items():
         tensor = lowering.tensor(value)
-        if tensor.storage is not output.storage:
+        if not tensor.is_same_place(output):
             lowering.copy(tensor, output)
     return lowering
 
@@ -97,7 +105,7 @@ def _plan_memory(lowering: Lowering) -> tuple[list[Interval], int]:
     plan = plan_arena(intervals)
     for storage, offset in zip(lives, plan.offsets):
         storage.offset = offset
-    return intervals, plan.size
+    return intervals, max(plan.size, 1) if intervals else 0  # kernels are given empty tensors, too, that lie in it
 
 
 def _check_sizes(graph: Graph, arena_bytes: int, runtime: DeviceRuntime) -> None:
@@ -117,7 +125,10 @@ def _described(lowering: Lowering, lives: list[Interval], arena_bytes: int, runt
     numbers: dict[Allocation, int] = {}
     names = {runtime.constants.find_plain(array): v.name for v, array in lowering.graph.constants.items()}
 
-    def located(argument: Argument) -> Location | np.generic:
+    def located(argument: Argument) -> Location | ImageLocation | np.generic:
+        if isinstance(argument, ConstantImage):
+            number = numbers.setdefault(argument.constant, len(numbers))
+            return ImageLocation(number, argument.tensor.dtype.value)
         if not isinstance(argument, Tensor):
             return argument
         place, size = argument.storage.place, argument.dtype.itemsize
@@ -145,4 +156,7 @@ def _described(lowering: Lowering, lives: list[Interval], arena_bytes: int, runt
     constants = [DeviceArray(a, 0, TensorType(DType.UINT8, (a.bytes,))) for a in numbers]
     faults = Faults(lowering.record.storage.offset, tuple(lowering.faults)) if lowering.faults else None
     named = [names.get(a) for a in numbers]
-    return CompiledGraph(lowering.graph, launches, constants, named, arena_bytes, lives, faults)
+    chooser = lowering.chooser
+    return CompiledGraph(
+        lowering.graph, launches, constants, named, arena_bytes, lives, faults, chooser.used, chooser.is_tuning
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,7 +19,9 @@ from lite_opencl.constants import ConstantPool
 from lite_opencl.devices import FoundDevice
 from lite_opencl.element_types import scalar
 from lite_opencl.faults import RECORD, RECORD_WORDS
+from lite_opencl.images import ConstantImage
 from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.copying import copy_elements
 from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.half import stored_type
@@ -28,9 +31,10 @@ from lite_opencl.tensors import Storage, Tensor, collapse, dense_strides
 __all__ = ["Argument", "Epilogue", "Lowering", "PlannedStep", "types_of"]
 
 Array = np.ndarray[Any, Any]
+C = TypeVar("C")
 
-#: What a kernel is given: a tensor becomes its buffer and the offset of its first element, a NumPy scalar itself.
-Argument = Tensor | np.generic
+#: What a kernel is given: a tensor becomes its buffer and the offset of its first element, others become one argument.
+Argument = Tensor | ConstantImage | np.generic
 
 #: Rows shorter than this are not worth a work group of their own.
 _SHORT_ROW = 32
@@ -64,7 +68,8 @@ class PlannedStep:
 
     @property
     def tensors(self) -> list[Tensor]:
-        return [a for a in self.arguments if isinstance(a, Tensor)]
+        arguments = (a.tensor if isinstance(a, ConstantImage) else a for a in self.arguments)
+        return [a for a in arguments if isinstance(a, Tensor)]
 
     @property
     def bytes(self) -> int:
@@ -88,9 +93,11 @@ class Lowering:
         device: to run on.
         options: what the session allows.
         constants: uploads, shared by all plans of the process.
+        chooser: of what computes the same.
         steps: the steps so far.
         elements: of the values that are known before the run.
         faults: what may turn out wrong in a run, as messages; see :meth:`fault`.
+        places: where values are to lie if the steps that make them can write there; see :mod:`.places`.
         record: where kernels write which of them did, in the arena.
     """
 
@@ -98,10 +105,13 @@ class Lowering:
     device: FoundDevice
     options: Options
     constants: ConstantPool
+    chooser: Chooser = field(default_factory=Chooser)
     steps: list[PlannedStep] = field(default_factory=list)
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    places: dict[Value, Tensor] = field(default_factory=dict)
+    _copies: dict[Tensor, Tensor] = field(default_factory=dict)
     _names: tuple[str, ...] = ()
     _maker: Node | None = None
 
@@ -111,6 +121,7 @@ class Lowering:
         first = len(self.graph.inputs)
         self.outputs = {v: self._argument(v, first + i) for i, v in enumerate(self.graph.outputs)}
         self.elements.update(self.graph.constants)
+        self._read_inside = {value for node in self.graph.nodes for value in node.used()}
         self.record = self.allocate((RECORD_WORDS,), RECORD.dtype)
 
     def _argument(self, value: Value, number: int) -> Tensor:
@@ -150,13 +161,23 @@ class Lowering:
         """
         return _uploaded(self.constants.get(key, sources, make))
 
-    def target(self, value: Value) -> Tensor:
-        """A dense place for a value, which a step is about to make; the partition's output if it is one.
+    def target(self, value: Value, fits: Callable[[Tensor], bool] = lambda place: place.is_dense) -> Tensor:
+        """A place for a value that a step is about to make: the partition's output, a reserved place, or a new one.
 
         Its elements may be narrower than the value's: see :func:`stored_type`.
+
+        Args:
+            value: which is made.
+            fits: whether the step can write to a reserved place; the others are dense.
         """
         dtype = stored_type(value, self._maker, self.options, self.device)
-        found = self.outputs.get(value) or self.allocate(tuple(value.shape), dtype)
+        place = self.places.get(value)
+        if place is not None and not (place.dtype is dtype and fits(place)):
+            place = None
+        output = self.outputs.get(value)
+        if output is not None and output.dtype is not dtype and value in self._read_inside:
+            output = None  # what is read here is as narrow as it would be were it no output: being seen changes nothing
+        found = output or place or self.allocate(tuple(value.shape), dtype)
         self._tensors[value] = found
         return found
 
@@ -172,11 +193,13 @@ class Lowering:
         return Tensor(Storage(size * dtype.itemsize), dtype, tuple(shape), dense_strides(shape))
 
     def dense(self, tensor: Tensor) -> Tensor:
-        """The tensor in the order of its dimensions without gaps, copied if need be."""
+        """The tensor in the order of its dimensions without gaps, copied if need be, and then once for all readers."""
         if tensor.is_dense:
             return tensor
-        copy = self.allocate(tensor.shape, tensor.dtype)
-        self.copy(tensor, copy)
+        copy = self._copies.get(tensor)
+        if copy is None:
+            copy = self._copies[tensor] = self.allocate(tensor.shape, tensor.dtype)
+            self.copy(tensor, copy)
         return copy
 
     def fault(self, messages: Sequence[str]) -> int:
@@ -217,6 +240,24 @@ class Lowering:
         self.steps.append(
             PlannedStep(kernel, list(arguments), (x, y, z), tuple(results), flops, label or kernel.name, self._names)
         )
+
+    def choose(self, problem: str, candidates: Sequence[C], emit: Callable[[Lowering, C], None]) -> None:
+        """Emit the steps of the candidate that is known to be fastest, of several that compute the same.
+
+        Args:
+            problem: see :func:`lite_opencl.lowering.choosing.problem`.
+            candidates: the first is taken where nothing was measured.
+            emit: emits a candidate into the lowering that it is given: this one, or one that is only measured.
+        """
+
+        def steps(candidate: C) -> list[PlannedStep]:
+            trial = copy.copy(self)
+            trial.steps, trial.faults = [], [*self.faults]
+            trial._tensors, trial.elements, trial._copies = {**self._tensors}, {**self.elements}, {**self._copies}
+            emit(trial, candidate)
+            return trial.steps
+
+        emit(self, self.chooser.choose(problem, candidates, steps))
 
     def copy(self, source: Tensor, destination: Tensor) -> None:
         """Copy elements between tensors of one shape, strided or not; see :func:`copy_elements`."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 
 from lite_core.ir import DType, Node
-from lite_opencl.lowering.context import Lowering
-from lite_opencl.lowering.convolution_choice import winograd_tile
+from lite_opencl.lowering.choosing import problem
+from lite_opencl.lowering.context import Epilogue, Lowering
+from lite_opencl.lowering.convolution_choice import Algorithm, winograd_algorithms
 from lite_opencl.lowering.convolution_gemm import (
     Images,
     Places,
@@ -45,50 +47,81 @@ def bias_of(lowering: Lowering, group: Group, position: int = 2) -> Tensor | Non
 def convolution(lowering: Lowering, group: Group) -> None:
     """Choose an algorithm and emit it."""
     axes = convolution_axes(group.head)
-    places = Places.all_of(lowering.target(group.output))
-    if places.tensor.size:
-        _by_taps(lowering, group, axes, places)
-
-
-def _by_taps(lowering: Lowering, group: Group, axes: tuple[Axis, Axis, Axis], places: Places) -> None:
-    """Depthwise, or a product whose depth is input channels times taps."""
-    filters = filters_of(lowering, group)
-    groups, outputs, channels = filters.shape[:3]
-    source = lowering.tensor(group.input(0))
+    is_pointwise = all(axis.is_plain for axis in axes)  # which is computed as a product
+    target = lowering.target(group.output, Places.fits) if is_pointwise else lowering.target(group.output)
+    places = Places.all_of(target)
+    if not places.tensor.size:
+        return
+    filters, source = filters_of(lowering, group), lowering.tensor(group.input(0))
     bias, epilogue = bias_of(lowering, group), lowering.epilogue(group, split=2)
-    m = _winograd_tile(lowering, filters, source, axes)
-    if m is not None:
-        winograd(lowering, m, filters, source, places.tensor, axes, bias, epilogue)
-        return
-    images, distances = window_images(lowering, source, axes)
-    if channels == 1 and axes[0].is_plain and distances is not None and len(distances) <= _MOST_UNROLLED:
-        weights = lowering.dense(lowering.tensor(group.input(1)))
-        depthwise(lowering, weights, images, places.tensor, distances, bias, epilogue)
-        return
-    dtype = packed_type(lowering, source.dtype, group.input(1).dtype)
+
+    def emit(own: Lowering, algorithm: Algorithm) -> None:
+        if algorithm.name == "winograd":
+            winograd(own, algorithm.m, filters, source, places.tensor, axes, bias, epilogue)
+            return
+        images, distances = window_images(own, source, axes)
+        if algorithm.name == "depthwise" and distances is not None:
+            weights = own.dense(own.tensor(group.input(1)))
+            depthwise(own, weights, images, places.tensor, distances, bias, epilogue)
+            return
+        _product(own, group, filters, images, distances, places, axes[0].stride, bias, epilogue)
+
+    groups, outputs, channels = filters.shape[:3]
+    lowering.choose(
+        problem(
+            "convolution",
+            [source, places.tensor],
+            images=source.shape[0],
+            groups=groups,
+            channels=f"{channels}>{outputs}",
+            **{name: "x".join(str(getattr(axis, name)) for axis in axes) for name in Axis._fields},
+        ),
+        _algorithms(lowering, filters, source, axes),
+        emit,
+    )
+
+
+def _product(
+    lowering: Lowering,
+    group: Group,
+    filters: Filters,
+    images: Images,
+    distances: list[int] | None,
+    places: Places,
+    depth_stride: int,
+    bias: Tensor | None,
+    epilogue: Epilogue,
+) -> None:
+    """A product whose depth is input channels times taps."""
+    groups, outputs, channels = filters.shape[:3]
+    dtype = packed_type(lowering, images.tensor.dtype, group.input(1).dtype)
     emit_gemm(
         lowering,
-        partial(filters.panels, lowering, dtype=dtype),
+        partial(filters.panels, dtype=dtype),
         images,
         places,
         distances,
         groups=groups,
         channels=channels,
         outputs=outputs,
+        constant=None if filters.array is None else dtype,
         bias=bias,
         epilogue=epilogue,
-        depth_stride=axes[0].stride,
+        depth_stride=depth_stride,
     )
 
 
-def _winograd_tile(lowering: Lowering, filters: Filters, source: Tensor, axes: tuple[Axis, Axis, Axis]) -> int | None:
-    """The m of Winograd's filtering where it is allowed and pays; see :func:`winograd_tile`."""
+def _algorithms(lowering: Lowering, filters: Filters, source: Tensor, axes: tuple[Axis, Axis, Axis]) -> list[Algorithm]:
+    """Those that fit; the one that is estimated to be fastest first."""
     depth, height, width = axes
-    is_fit = depth.is_plain and all((a.kernel, a.stride, a.dilation) == (TAPS, 1, 1) for a in (height, width))
     groups, outputs, inputs = filters.shape[:3]
+    taps, is_pointwise = prod(axis.kernel for axis in axes), all(axis.is_plain for axis in axes)
+    if inputs == 1 and depth.is_plain and not is_pointwise and taps <= _MOST_UNROLLED:
+        return [Algorithm("depthwise"), Algorithm("product")]
+    is_fit = depth.is_plain and all((a.kernel, a.stride, a.dilation) == (TAPS, 1, 1) for a in (height, width))
     if lowering.options.exact or not is_fit or groups != 1 or filters.array is None or source.dtype is DType.FLOAT64:
-        return None
-    return winograd_tile(inputs, outputs, source.shape[0], height.outputs, width.outputs)
+        return [Algorithm("product")]
+    return winograd_algorithms(inputs, outputs, source.shape[0], height.outputs, width.outputs)
 
 
 def window_images(lowering: Lowering, source: Tensor, axes: tuple[Axis, Axis, Axis]) -> tuple[Images, list[int] | None]:

@@ -1,13 +1,28 @@
-"""How a convolution is computed, and in tiles of what size: the one place to change with measurements."""
+"""How a convolution may be computed, and in tiles of what size: estimates, and what measuring may find faster.
+
+Each function lists candidates, all of which are right. The first is what is estimated to be fastest; the others are
+what :meth:`Lowering.choose` tries where a session tunes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 from lite_core.ir import DType
 from lite_opencl.devices import FoundDevice
+from lite_opencl.images import TEXEL, fits_image
 
-__all__ = ["Tile", "choose_tile", "depthwise_tile", "winograd_tile", "winograd_width"]
+__all__ = [
+    "Algorithm",
+    "Tile",
+    "depthwise_tiles",
+    "gemm_tiles",
+    "image_tiles",
+    "transform_tiles",
+    "winograd_algorithms",
+]
 
 #: Bytes of a vector. NOTE: some compilers fail on wider ones.
 _VECTOR_BYTES = 32
@@ -15,10 +30,26 @@ _VECTOR_BYTES = 32
 #: (rows, vectors): sums, vectors of inputs and a weight fit into the 16 registers of a processor. The first are better
 #: by their ratio of multiplications to loads; the last, for few output channels, keep enough sums in flight.
 _PROCESSOR_TILES = ((6, 2), (4, 3), (3, 3), (2, 5), (1, 6))
+#: What else may be fastest: tiles that waste less at the edges, and the last ones where there are 32 registers.
+_MORE_PROCESSOR_TILES = ((5, 2), (4, 2), (8, 1), (8, 3))
+#: Blocks of output channels that a work group computes: it then meets the same inputs again while they are near.
+_PROCESSOR_GROUPS = (3, 8)
 _MULTIPLY, _LOAD = 1.0, 0.5
 
 #: On a GPU a register holds one number, and neighbouring work items are the vector.
 _GPU_ROWS, _GPU_VECTORS, _GPU_LOCAL = (8, 4, 2, 1), 4, (64, 1, 1)
+#: (rows, vectors, width, work group): more and fewer sums; vectors, for GPUs that have them; other work groups.
+_MORE_GPU_TILES = (
+    (8, 2, 1, (64, 1, 1)),
+    (8, 8, 1, (64, 1, 1)),
+    (4, 4, 1, (64, 1, 1)),
+    (4, 2, 1, (64, 1, 1)),
+    (16, 2, 1, (64, 1, 1)),
+    (8, 1, 4, (32, 1, 1)),
+    (4, 2, 4, (32, 1, 1)),
+    (8, 4, 1, (32, 1, 1)),
+    (8, 4, 1, (32, 4, 1)),
+)
 
 #: Time of a number that Winograd's transforms make, in multiplications of a product at full speed.
 _TRANSFORM = 32
@@ -27,24 +58,46 @@ _WEIGHT = 13
 #: Smaller gains than this are not worth the rounding errors and the larger weights.
 _WORTHWHILE = 0.8
 
-#: Rows of an image that a work group of a depthwise convolution computes.
-_BAND = 16
+#: Rows of an image that a work group of a depthwise convolution computes, the usual number first.
+_BANDS = (16, 8, 4, 32, 64)
+_GPU_DEPTHWISE_LOCALS: tuple[int, ...] = (32, 16, 64, 128)
+
+#: Work items of a group that transform tiles for Winograd's filtering on a GPU.
+_GPU_TRANSFORM_LOCALS = (32, 64, 128)
 
 
 class Tile(NamedTuple):
-    """What a work item computes: ``rows`` output channels of ``vectors`` vectors of ``width`` pixels."""
+    """What a work item computes: ``rows`` output channels of ``vectors`` vectors of ``width`` pixels.
+
+    ``image``: its weights are read as an image.
+    """
 
     rows: int
     vectors: int
     width: int
     local: tuple[int, int, int] = (1, 1, 1)
+    image: bool = False
 
 
-def choose_tile(device: FoundDevice, dtype: DType, outputs: int, positions: int) -> Tile:
-    """The tile for a product of ``outputs`` channels (of one group) and ``positions`` pixels."""
+class Algorithm(NamedTuple):
+    """How a convolution is computed.
+
+    Attributes:
+        name: ``product`` over all taps, ``depthwise``, or ``winograd``.
+        m: of Winograd's F(m x m, 3 x 3).
+    """
+
+    name: str
+    m: int = 0
+
+
+def gemm_tiles(device: FoundDevice, dtype: DType, outputs: int, positions: int) -> list[Tile]:
+    """Tiles for a product of ``outputs`` channels (of one group) and ``positions`` pixels."""
     if device.is_gpu:
         rows = next(n for n in _GPU_ROWS if n <= max(outputs, 1))
-        return Tile(rows, _GPU_VECTORS, 1, _GPU_LOCAL)
+        others = [Tile(*tile) for tile in _MORE_GPU_TILES]
+        fitting = [t for t in others if t.rows <= 2 * outputs and _fits(t, device) and _covers(t, positions)]
+        return _unique([Tile(rows, _GPU_VECTORS, 1, _GPU_LOCAL), *fitting])
     width = _vector_width(dtype, positions)
 
     def cost(tile: tuple[int, int]) -> float:
@@ -52,24 +105,57 @@ def choose_tile(device: FoundDevice, dtype: DType, outputs: int, positions: int)
         tiles = -(-outputs // rows) * -(-positions // (vectors * width))
         return tiles * (_MULTIPLY * rows * vectors + _LOAD * (rows + vectors))
 
-    rows, vectors = min(_PROCESSOR_TILES, key=cost)
-    return Tile(rows, vectors, width)
+    tiles = [Tile(*tile, width) for tile in sorted(_PROCESSOR_TILES, key=cost)]
+    tiles += [Tile(*tile, width) for tile in _MORE_PROCESSOR_TILES]
+    usual = tiles[0]
+    fitting = [t for t in tiles[1:] if t.rows < 2 * outputs and _covers(t, positions)]
+    groups = [usual._replace(local=(1, n, 1)) for n in _PROCESSOR_GROUPS if n * usual.rows < 2 * outputs]
+    return [usual, *fitting, *groups]
 
 
-def depthwise_tile(device: FoundDevice, dtype: DType, columns: int) -> Tile:
-    """What a work group of a depthwise convolution computes of images with so many columns: rows, in one vector."""
+def image_tiles(device: FoundDevice, tiles: Sequence[Tile], weights: DType, outputs: int, depth: int) -> list[Tile]:
+    """Some of the tiles with weights in images: faster on GPUs with a texture cache that buffers do not go through.
+
+    They are the default nowhere: only measuring tells. One tile of each number of rows will do to find out, of those
+    whose weights for one step along the depth are whole texels.
+
+    Args:
+        device: to run on.
+        tiles: those with weights in buffers.
+        weights: the type of the packed weights, which are known before the run.
+        outputs: output channels of one group.
+        depth: weights of an output channel, times the groups and planes that have weights of their own.
+    """
+    by_rows = {tile.rows: tile for tile in reversed(tiles) if tile.rows % TEXEL == 0}
+    fitting = [t for t in by_rows.values() if fits_image(device, weights, -(-outputs // t.rows) * t.rows * depth)]
+    return [tile._replace(image=True) for tile in reversed(fitting)]
+
+
+def depthwise_tiles(device: FoundDevice, dtype: DType, rows: int, columns: int) -> list[Tile]:
+    """Bands of rows that a work group of a depthwise convolution computes, of so many rows and columns."""
     if device.is_gpu:
-        return Tile(_BAND, 1, 1, (32, 1, 1))
-    return Tile(_BAND, 1, _vector_width(dtype, columns))
+        widths, groups = [1, _vector_width(dtype, min(columns, 4))], _GPU_DEPTHWISE_LOCALS
+    else:
+        width = _vector_width(dtype, columns)
+        widths, groups = [width, max(width // 2, 1)], (1,)
+    usual = _BANDS[0]
+    bands = [usual, *(n for n in _BANDS[1:] if n < rows)]
+    tiles = [Tile(band, 1, width, (n, 1, 1)) for band in bands for width in widths for n in groups]
+    # One thing at a time: all combinations would take long to measure.
+    return _unique([tiles[0], *(t for t in tiles if _differences(t, tiles[0]) == 1 and _fits(t, device))])
 
 
-def winograd_width(device: FoundDevice, columns: int) -> int:
-    """Neighbouring tiles of Winograd's filtering that a work item transforms, of so many in a row."""
-    return 1 if device.is_gpu else _vector_width(DType.FLOAT32, columns)
+def transform_tiles(device: FoundDevice, columns: int) -> list[Tile]:
+    """Neighbouring tiles of Winograd's filtering that a work item transforms, of so many in a row, as a width."""
+    if device.is_gpu:
+        tiles = [Tile(1, 1, 1, (n, 1, 1)) for n in _GPU_TRANSFORM_LOCALS]
+        return [tiles[0], *(t for t in tiles[1:] if _fits(t, device))]
+    width = _vector_width(DType.FLOAT32, columns)
+    return [Tile(1, 1, n) for n in (width, width // 2, width // 4) if n]
 
 
-def winograd_tile(inputs: int, outputs: int, images: int, height: int, width: int) -> int | None:
-    """The m of F(m x m, 3 x 3) that is estimated to be fastest; None where a product over all taps is.
+def winograd_algorithms(inputs: int, outputs: int, images: int, height: int, width: int) -> list[Algorithm]:
+    """Winograd's filtering and a product over all taps, the one that is estimated to be fastest first.
 
     Args:
         inputs: input channels.
@@ -86,8 +172,10 @@ def winograd_tile(inputs: int, outputs: int, images: int, height: int, width: in
         points, tiles = (m + 2) ** 2, images * -(-height // m) * -(-width // m)
         return products(points, tiles) + _TRANSFORM * points * tiles * (inputs + outputs)
 
-    best = min((4, 2), key=cost)
-    return best if cost(best) < _WORTHWHILE * products(9, images * height * (width + 2)) else None
+    product = Algorithm("product")
+    filtering = [Algorithm("winograd", m) for m in sorted((4, 2), key=cost)]
+    pays = cost(filtering[0].m) < _WORTHWHILE * products(9, images * height * (width + 2))
+    return [*filtering, product] if pays else [product, *filtering]
 
 
 def _vector_width(dtype: DType, elements: int) -> int:
@@ -96,3 +184,20 @@ def _vector_width(dtype: DType, elements: int) -> int:
     while width > elements:
         width //= 2
     return width
+
+
+def _fits(tile: Tile, device: FoundDevice) -> bool:
+    return prod(tile.local) <= device.largest_group
+
+
+def _covers(tile: Tile, positions: int) -> bool:
+    """Whether a work group has not many more positions than there are; at least a vector."""
+    return tile.width <= positions and tile.vectors * tile.width * tile.local[0] < 2 * positions
+
+
+def _differences(tile: Tile, other: Tile) -> int:
+    return sum(a != b for a, b in zip(tile, other))
+
+
+def _unique(tiles: list[Tile]) -> list[Tile]:
+    return list(dict.fromkeys(tiles))

@@ -11,9 +11,11 @@ import numpy as np
 
 from lite_core.ir import DType
 from lite_opencl.chains import Chain
+from lite_opencl.images import ConstantImage
 from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Argument, Epilogue, Lowering, types_of
-from lite_opencl.lowering.convolution_choice import choose_tile
+from lite_opencl.lowering.convolution_choice import Tile, gemm_tiles, image_tiles
 from lite_opencl.lowering.copying import as_bits
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
@@ -41,10 +43,10 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a convolution's results go: every so many-th element of a dense tensor [images, channels, ...].
+    """Where a convolution's results go: every so many-th element of a tensor [images, channels, ...].
 
     Attributes:
-        tensor: dense.
+        tensor: dense, or one image whose planes are.
         counts: depths, rows and columns.
         steps: elements from one depth, row and column to the next.
         first: the first element of a channel that is written.
@@ -54,6 +56,16 @@ class Places:
     counts: tuple[int, int, int]
     steps: tuple[int, int, int]
     first: int = 0
+
+    @property
+    def channel(self) -> int:
+        """Elements from one channel to the next, of all images."""
+        return self.tensor.strides[1] if self.tensor.shape[1] > 1 else prod(self.tensor.shape[2:])
+
+    @staticmethod
+    def fits(tensor: Tensor) -> bool:
+        """Whether a product can be written to a tensor: see :attr:`tensor`."""
+        return tensor.is_dense or (tensor.shape[0] == 1 and tensor.view(tensor.shape[2:], tensor.strides[2:]).is_dense)
 
     @staticmethod
     def all_of(tensor: Tensor) -> Places:
@@ -124,7 +136,7 @@ def packed_type(lowering: Lowering, x: DType, w: DType) -> DType:
 
 def emit_gemm(
     lowering: Lowering,
-    pack: Callable[[int], Tensor],
+    pack: Callable[[Lowering, int], Tensor],
     images: Images,
     places: Places,
     distances: Sequence[int] | None,
@@ -132,6 +144,7 @@ def emit_gemm(
     groups: int = 1,
     channels: int,
     outputs: int,
+    constant: DType | None = None,
     bias: Tensor | None = None,
     epilogue: Epilogue | None = None,
     depth_stride: int = 1,
@@ -150,6 +163,7 @@ def emit_gemm(
         groups: of the convolution.
         channels: input channels of one group.
         outputs: output channels of one group.
+        constant: the type of the packed weights where they are known before the run, and may be read as an image.
         bias: for each output channel of all groups.
         epilogue: of the group of nodes, if there is one.
         depth_stride: depths of the input between two of the output.
@@ -161,41 +175,67 @@ def emit_gemm(
     positions = (rows - 1) * images.row + columns
     if not x.shape[0] * groups * outputs * depths * rows * columns:
         return
-    tile = choose_tile(lowering.device, x.dtype, outputs, positions)
-    weights = pack(tile.rows)
     chain, operands = epilogue or Epilogue(Chain(x.dtype), [])
-    tensors: list[Argument] = [x, weights]
-    types = {"X": x, "W": weights, "Y": y}
-    defines: Defines = [("ROWS", tile.rows), ("VECTORS", tile.vectors)]
-    if bias is not None:
-        tensors.append(bias)
-        types["B"] = bias
-        defines.append(("HAS_BIAS", 1))
-    if distances is not None:
-        tensors += [upload_table(lowering, np.array(distances, np.int32)), np.int32(len(distances))]
-        defines.append(("DISTANCES", 1))
-    if has_plane_weights:
-        tensors.append(np.int32(weights.size // x.shape[0]))
-        defines.append(("W_PLANE", 1))
-    if (rows > 1 and images.row != columns) or places.steps[1:] != (columns, 1):
-        defines.append(("WIDE", 1))
-    defines += sum_defines(x.dtype, tile.width) + vector_defines(x.dtype, tile.width, [("X", x.dtype)])
-    kernel = KernelSource("convolution_gemm", "convolution_gemm", tile.local, tuple(defines), types_of(**types), chain)
-    numbers = [
-        positions, channels, groups, outputs,
-        images.channel, images.image, images.depth * depth_stride, depths, images.row,
-        columns, prod(y.shape[2:]), *places.steps, places.first,
-    ]  # fmt: skip
+    is_wide = (rows > 1 and images.row != columns) or places.steps[1:] != (columns, 1)
     taps = 1 if distances is None else len(distances)
-    results = x.shape[0] * groups * outputs * depths * rows * columns
-    lowering.step(
-        kernel,
-        [y, *tensors, *map(np.int32, numbers), *operands],
-        (
-            -(-positions // (tile.vectors * tile.width)),
-            groups * -(-outputs // tile.rows),
-            x.shape[0] * depths,
+    table = None if distances is None else upload_table(lowering, np.array(distances, np.int32))
+
+    def emit(own: Lowering, tile: Tile) -> None:
+        weights = pack(own, tile.rows)
+        tensors: list[Argument] = [x, ConstantImage(weights) if tile.image else weights]
+        types = {"X": x, "W": weights, "Y": y}
+        defines: Defines = [("ROWS", tile.rows), ("VECTORS", tile.vectors)]
+        if bias is not None:
+            tensors.append(bias)
+            types["B"] = bias
+            defines.append(("HAS_BIAS", 1))
+        if table is not None:
+            tensors += [table, np.int32(taps)]
+            defines.append(("DISTANCES", 1))
+        if tile.image:
+            defines.append(("WEIGHTS_IMAGE", 1))
+        if has_plane_weights:
+            tensors.append(np.int32(weights.size // x.shape[0]))
+            defines.append(("W_PLANE", 1))
+        if is_wide:
+            defines.append(("WIDE", 1))
+        defines += sum_defines(x.dtype, tile.width) + vector_defines(x.dtype, tile.width, [("X", x.dtype)])
+        kernel = KernelSource(
+            "convolution_gemm", "convolution_gemm", tile.local, tuple(defines), types_of(**types), chain
+        )
+        numbers = [
+            positions, channels, groups, outputs,
+            images.channel, images.image, images.depth * depth_stride, depths, images.row,
+            columns, places.channel, *places.steps, places.first,
+        ]  # fmt: skip
+        own.step(
+            kernel,
+            [y, *tensors, *map(np.int32, numbers), *operands],
+            (
+                -(-positions // (tile.vectors * tile.width)),
+                groups * -(-outputs // tile.rows),
+                x.shape[0] * depths,
+            ),
+            flops=(2 * channels * taps + chain.cost) * x.shape[0] * groups * outputs * depths * rows * columns,
+            label=label,
+        )
+
+    tiles = gemm_tiles(lowering.device, x.dtype, outputs, positions)
+    if constant is not None:
+        depth = channels * taps * groups * (x.shape[0] if has_plane_weights else 1)
+        tiles += image_tiles(lowering.device, tiles, constant, outputs, depth)
+    lowering.choose(
+        problem(
+            label,
+            [x, y],
+            planes=x.shape[0] * depths,
+            groups=groups,
+            outputs=outputs,
+            channels=channels,
+            taps=taps,
+            positions=positions,
+            wide=is_wide,
         ),
-        flops=(2 * channels * taps + chain.cost) * results,
-        label=label,
+        tiles,
+        emit,
     )

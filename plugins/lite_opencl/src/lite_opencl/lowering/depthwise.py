@@ -8,8 +8,9 @@ from math import prod
 import numpy as np
 
 from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Epilogue, Lowering, types_of
-from lite_opencl.lowering.convolution_choice import depthwise_tile
+from lite_opencl.lowering.convolution_choice import Tile, depthwise_tiles
 from lite_opencl.lowering.convolution_gemm import Images
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
@@ -40,7 +41,6 @@ def depthwise(
     """
     x, channels = images.tensor, target.shape[1]
     height, width = (1, *target.shape[2:])[-2:]
-    tile = depthwise_tile(lowering.device, x.dtype, width)
     types = {"X": x, "W": weights, "Y": target}
     defines: Defines = [("TAPS", len(distances))]
     tensors = [x, weights]
@@ -48,21 +48,37 @@ def depthwise(
         tensors.append(bias)
         types["B"] = bias
         defines.append(("HAS_BIAS", 1))
-    defines += sum_defines(x.dtype, tile.width) + vector_defines(x.dtype, tile.width, [("X", x.dtype)])
-    kernel = KernelSource(
-        "convolution_depthwise",
-        "convolution_depthwise",
-        tile.local,
-        tuple(defines),
-        types_of(**types),
-        epilogue.chain,
-    )
     table = upload_table(lowering, np.array(distances, np.int32))
-    sizes = [channels, channels // x.shape[1], images.image, images.channel, images.row, height, width, tile.rows]
-    lowering.step(
-        kernel,
-        [target, *tensors, table, *map(np.int32, sizes), *epilogue.arguments],
-        (-(-height // tile.rows) * tile.local[0], channels, x.shape[0]),
-        flops=(2 * len(distances) + epilogue.chain.cost) * prod(target.shape),
-        label="convolution_depthwise",
+
+    def emit(own: Lowering, tile: Tile) -> None:
+        vectors = sum_defines(x.dtype, tile.width) + vector_defines(x.dtype, tile.width, [("X", x.dtype)])
+        kernel = KernelSource(
+            "convolution_depthwise",
+            "convolution_depthwise",
+            tile.local,
+            (*defines, *vectors),
+            types_of(**types),
+            epilogue.chain,
+        )
+        sizes = [channels, channels // x.shape[1], images.image, images.channel, images.row, height, width, tile.rows]
+        own.step(
+            kernel,
+            [target, *tensors, table, *map(np.int32, sizes), *epilogue.arguments],
+            (-(-height // tile.rows) * tile.local[0], channels, x.shape[0]),
+            flops=(2 * len(distances) + epilogue.chain.cost) * prod(target.shape),
+            label="convolution_depthwise",
+        )
+
+    lowering.choose(
+        problem(
+            "convolution_depthwise",
+            types.values(),
+            images=x.shape[0],
+            channels=channels,
+            taps=len(distances),
+            rows=height,
+            columns=width,
+        ),
+        depthwise_tiles(lowering.device, x.dtype, height, width),
+        emit,
     )

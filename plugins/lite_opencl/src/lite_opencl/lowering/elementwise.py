@@ -9,8 +9,9 @@ from lite_opencl import scalar_ops
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.registry import lowers
+from lite_opencl.tensors import Tensor, anywhere
 
-__all__ = ["is_elementwise", "refuse_elementwise"]
+__all__ = ["is_elementwise", "pass_view", "refuse_elementwise"]
 
 #: Operators that change nothing; the second output of Dropout is a mask of ones.
 _SAME = ("Identity", "Dropout")
@@ -37,7 +38,18 @@ def elementwise(lowering: Lowering, group: Group) -> None:
         return
     first = next(v for v in group.head.inputs if v is not None)
     chain, operands = lowering.chain(first, group.nodes)
-    lowering.elementwise(chain, lowering.tensor(first), operands, lowering.target(group.output))
+    lowering.elementwise(chain, lowering.tensor(first), operands, lowering.target(group.output, fits=anywhere))
+
+
+def pass_view(lowering: Lowering, group: Group, view: Tensor) -> None:
+    """The result of a group's head is a view: the group's result is that, or one kernel's for the tail."""
+    if not group.tail:
+        lowering.bind(group.output, view)
+        return
+    start = group.head.outputs[0]
+    assert start is not None
+    chain, operands = lowering.chain(start, group.tail)
+    lowering.elementwise(chain, view, operands, lowering.target(group.output, fits=anywhere))
 
 
 def _pass_on(lowering: Lowering, group: Group) -> None:

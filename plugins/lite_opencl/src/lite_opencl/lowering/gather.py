@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lite_opencl.chains import Chain
 from lite_opencl.kernel_source import KernelSource
-from lite_opencl.lowering.context import Lowering, types_of
+from lite_opencl.lowering.context import Epilogue, Lowering, types_of
 from lite_opencl.lowering.copying import same_bits
+from lite_opencl.lowering.elementwise import pass_view
 from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.indices import at_index_zero, check_indices, check_ranges, row_items
 from lite_opencl.lowering.registry import lowers
@@ -24,7 +26,7 @@ Array = np.ndarray[Any, Any]
 _LOCAL = (64, 1, 1)
 
 
-@lowers("Gather")
+@lowers("Gather", epilogue=True)
 def gather(lowering: Lowering, group: Group) -> None:
     """A view where the indices are known and evenly spaced, else rows copied one by one."""
     indices, source = group.input(1), lowering.tensor(group.input(0))
@@ -37,11 +39,14 @@ def gather(lowering: Lowering, group: Group) -> None:
         first, step = spaced
         spread = [step * stride * prod(indices.shape[i + 1 :]) for i in range(len(indices.shape))]
         strides = (*source.strides[:axis], *spread, *source.strides[axis + 1 :])
-        view = source.view(tuple(group.output.shape), strides, source.offset + first * stride)
-        lowering.bind(group.output, view)
+        view = source.view(
+            (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :]), strides, source.offset + first * stride
+        )
+        pass_view(lowering, group, view)
         return
     outer, row = prod(source.shape[:axis]), prod(source.shape[axis + 1 :])
-    _gather_rows(lowering, group, source, outer, prod(indices.shape), 0, [size], [row])
+    places = _Places(outer, prod(indices.shape), 0, [size], [row], split=axis + len(indices.shape))
+    _gather_rows(lowering, group, source, places)
 
 
 def _evenly_spaced(indices: Array, size: int) -> tuple[int, int] | None:
@@ -56,7 +61,7 @@ def _evenly_spaced(indices: Array, size: int) -> tuple[int, int] | None:
     return int(flat[0]), int(steps[0]) if steps.size else 1
 
 
-@lowers("GatherND")
+@lowers("GatherND", epilogue=True)
 def gather_nd(lowering: Lowering, group: Group) -> None:
     """Rows at index tuples, one batch entry after another."""
     indices, source = group.input(1), lowering.tensor(group.input(0))
@@ -65,23 +70,37 @@ def gather_nd(lowering: Lowering, group: Group) -> None:
     check_indices(lowering, group.head, indices, sizes)
     strides = [prod(source.shape[d + 1 :]) for d in range(batch, batch + depth)]
     tuples, index_outer = prod(indices.shape[batch:-1]), prod(indices.shape[batch:])
-    _gather_rows(lowering, group, source, prod(source.shape[:batch]), tuples, index_outer, sizes, strides)
+    outer, split = prod(source.shape[:batch]), len(indices.shape) - 1
+    _gather_rows(lowering, group, source, _Places(outer, tuples, index_outer, sizes, strides, split))
 
 
-def _gather_rows(
-    lowering: Lowering,
-    group: Group,
-    source: Tensor,
-    outer: int,
-    tuples: int,
-    index_outer: int,
-    sizes: Sequence[int],
-    strides: Sequence[int],
-) -> None:
-    """Rows of a tensor at index tuples; see ``gather_rows`` in ``gather.cl``."""
-    source, result = same_bits(lowering.dense(source), lowering.target(group.output))
+class _Places(NamedTuple):
+    """Which rows are gathered; see ``gather_rows`` in ``gather.cl``.
+
+    Attributes:
+        outer: entries of the source.
+        tuples: of indices for each entry.
+        index_outer: indices from the tuples of one entry to those of the next; 0 where all have the same.
+        sizes, strides: of the dimensions that a tuple addresses.
+        split: dimensions of the result that count tuples of all entries.
+    """
+
+    outer: int
+    tuples: int
+    index_outer: int
+    sizes: Sequence[int]
+    strides: Sequence[int]
+    split: int
+
+
+def _gather_rows(lowering: Lowering, group: Group, source: Tensor, places: _Places) -> None:
+    """Rows of a tensor at index tuples."""
+    source, result, epilogue = _moved(
+        lowering, group, lowering.dense(source), lowering.target(group.output), places.split
+    )
     if result.size == 0:
         return
+    outer, tuples, index_outer, sizes, strides, _ = places
     indices = lowering.dense(lowering.tensor(group.input(1)))
     source_outer = source.size // outer
     rows, columns = outer * tuples, source_outer // prod(sizes)
@@ -92,21 +111,33 @@ def _gather_rows(
         _LOCAL,
         (("GATHER_ROWS", 1), ("DEPTH", len(sizes)), *flat),
         types_of(X=source, I=indices, Y=result),
+        epilogue.chain,
     )
     geometry = upload_table(lowering, np.array([*sizes, *strides], np.int32))
     numbers = map(np.int32, (rows, columns, tuples, source_outer, index_outer))
-    lowering.step(kernel, [result, source, indices, geometry, *numbers], items)
+    lowering.step(kernel, [result, source, indices, geometry, *numbers, *epilogue.arguments], items)
 
 
-@lowers("GatherElements")
+def _moved(
+    lowering: Lowering, group: Group, source: Tensor, result: Tensor, split: int
+) -> tuple[Tensor, Tensor, Epilogue]:
+    """Source and result as a kernel sees them, and what follows: elements are bits if nothing is computed of them."""
+    if group.tail:
+        return source, result, lowering.epilogue(group, split)
+    source, result = same_bits(source, result)
+    return source, result, Epilogue(Chain(source.dtype), [])
+
+
+@lowers("GatherElements", epilogue=True)
 def gather_elements(lowering: Lowering, group: Group) -> None:
     """One element for each index, from its own line along the axis."""
     axis_of = group.attributes["axis"]
-    source, result = same_bits(lowering.tensor(group.input(0)), lowering.target(group.output))
+    split = max(len(group.output.shape) - 1, 0)
+    source, target = lowering.tensor(group.input(0)), lowering.target(group.output)
+    source, result, epilogue = _moved(lowering, group, source, target, split)
     axis = axis_of % source.rank
     check_indices(lowering, group.head, group.input(1), (source.shape[axis],))
     indices = lowering.dense(lowering.tensor(group.input(1)))
-    split = max(result.rank - 1, 0)
     rows, columns = prod(result.shape[:split]), prod(result.shape[split:])
     flat, items = row_items(rows, columns)
     places, arguments = at_index_zero("X", source, indices.shape, axis, split)
@@ -116,9 +147,10 @@ def gather_elements(lowering: Lowering, group: Group) -> None:
         _LOCAL,
         (("GATHER_ELEMENTS", 1), *flat, *places),
         types_of(X=source, I=indices, Y=result),
+        epilogue.chain,
     )
     numbers = map(np.int32, (rows, columns, source.shape[axis], source.strides[axis]))
-    lowering.step(kernel, [result, source, indices, *numbers, *arguments], items)
+    lowering.step(kernel, [result, source, indices, *numbers, *arguments, *epilogue.arguments], items)
 
 
 @lowers("ReverseSequence")

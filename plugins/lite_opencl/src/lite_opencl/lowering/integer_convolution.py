@@ -85,23 +85,25 @@ def _emit(
     )
 
 
-def _panels(lowering: Lowering, w: Value, zero: Value | None, shape: tuple[int, ...]) -> Callable[[int], Tensor]:
+def _panels(
+    lowering: Lowering, w: Value, zero: Value | None, shape: tuple[int, ...]
+) -> Callable[[Lowering, int], Tensor]:
     """Gives the weights in blocks of so many output channels, packed before the run where all of them is known."""
     array, point = lowering.known(w), lowering.known(zero)
     if array is None or (zero is not None and point is None):
         tensor = lowering.dense(_without_zero_point(lowering, w, zero, len(w.shape) - 1))
         filters = Filters(shape, None, None, tensor.view(shape, dense_strides(shape)))
-        return lambda rows: filters.panels(lowering, rows, I32)
+        return lambda own, rows: filters.panels(own, rows, I32)
     known, offset = array, b"" if point is None else point.tobytes()
 
-    def pack(rows: int) -> Tensor:
+    def pack(own: Lowering, rows: int) -> Tensor:
         def make() -> Array:
             wide = known.astype(I32.numpy)
             if point is not None:
                 wide -= point.astype(I32.numpy).reshape(-1, *[1] * (wide.ndim - 1))
             return pack_panels(wide.reshape(shape), rows, I32)
 
-        return lowering.constant(("integer panels", rows, shape, offset), [known], make)
+        return own.constant(("integer panels", rows, shape, offset), [known], make)
 
     return pack
 

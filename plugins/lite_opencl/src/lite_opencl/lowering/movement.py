@@ -8,8 +8,9 @@ from math import prod
 from lite_core.ir import Value
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.fusion import Group
+from lite_opencl.lowering.places import part_of
 from lite_opencl.lowering.registry import lowers
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, anywhere
 
 __all__ = ["concat", "depth_to_space", "expand", "slice_", "space_to_depth", "split", "tile", "transpose"]
 
@@ -68,14 +69,15 @@ def integers(lowering: Lowering, value: Value) -> list[int]:
 
 @lowers("Concat")
 def concat(lowering: Lowering, group: Group) -> None:
-    """A copy of each input into its part of the result."""
-    result = lowering.target(group.output)
-    axis = group.attributes["axis"] % result.rank
+    """A copy of each input into its part of the result, unless it was made there; see :mod:`.places`."""
+    result = lowering.target(group.output, fits=anywhere)
+    axis = group.attributes["axis"] % len(group.output.shape)
     start = 0
     for value in group.head.used():
-        size = value.shape[axis]
-        lowering.copy(lowering.tensor(value), result.slice(axis, start, size))
-        start += size
+        made, part = lowering.tensor(value), part_of(result, tuple(value.shape), axis, start)
+        if not made.is_same_place(part):
+            lowering.copy(made, part)
+        start += value.shape[axis]
 
 
 @lowers("Tile", known=(1,))
@@ -85,7 +87,8 @@ def tile(lowering: Lowering, group: Group) -> None:
     repeats = integers(lowering, group.input(1))
     shape = [n for pair in zip(repeats, source.shape) for n in pair]
     strides = [s for stride in source.strides for s in (0, stride)]
-    result = split_dimensions(lowering.target(group.output), list(zip(repeats, source.shape)))
+    target = lowering.target(group.output, fits=anywhere)
+    result = split_dimensions(target, list(zip(repeats, source.shape)))
     lowering.copy(source.view(shape, strides), result)
 
 
@@ -100,7 +103,8 @@ def depth_to_space(lowering: Lowering, group: Group) -> None:
         parts, order = [(n,), (b, b, depth), (h,), (w,)], (0, 3, 4, 1, 5, 2)
     else:
         parts, order = [(n,), (depth, b, b), (h,), (w,)], (0, 1, 4, 2, 5, 3)
-    result = split_dimensions(lowering.target(group.output), [(n,), (depth,), (h, b), (w, b)])
+    target = lowering.target(group.output, fits=anywhere)
+    result = split_dimensions(target, [(n,), (depth,), (h, b), (w, b)])
     lowering.copy(split_dimensions(source, parts).permute(order), result)
 
 
@@ -112,7 +116,8 @@ def space_to_depth(lowering: Lowering, group: Group) -> None:
     b = group.attributes["blocksize"]
     h, w = height // b, width // b
     blocks = split_dimensions(source, [(n,), (c,), (h, b), (w, b)]).permute((0, 3, 5, 1, 2, 4))
-    lowering.copy(blocks, split_dimensions(lowering.target(group.output), [(n,), (b, b, c), (h,), (w,)]))
+    target = lowering.target(group.output, fits=anywhere)
+    lowering.copy(blocks, split_dimensions(target, [(n,), (b, b, c), (h,), (w,)]))
 
 
 def split_dimensions(tensor: Tensor, parts: Sequence[Sequence[int]]) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from math import prod
 
 import numpy as np
@@ -17,6 +17,8 @@ from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
     choose_plan,
     fold,
+    is_foldable,
+    row_epilogue,
     rows_first,
     rows_items,
     rows_kernel,
@@ -24,7 +26,7 @@ from lite_opencl.lowering.rows import (
     strides_of,
     unfold,
 )
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, anywhere
 
 __all__ = ["normalize"]
 
@@ -73,7 +75,7 @@ def batch_normalization(lowering: Lowering, group: Group) -> None:
     operands = tuple(Operand(r.dtype if isinstance(r, Tensor) else wide, None) for r in reads)
     tail, more = lowering.chain(normalized, group.tail)
     chain = _then(Chain(x.dtype, operands, tuple(steps)), tail)
-    lowering.elementwise(chain, x, [*reads, *more], lowering.target(group.output))
+    lowering.elementwise(chain, x, [*reads, *more], lowering.target(group.output, fits=anywhere))
 
 
 def _then(first: Chain, second: Chain) -> Chain:
@@ -106,13 +108,12 @@ def _per_channel(vector: Tensor, rank: int) -> Tensor:
 # **** by the statistics of the input ****
 
 
-@lowers("LayerNormalization")
+@lowers("LayerNormalization", epilogue=True)
 def layer_normalization(lowering: Lowering, group: Group) -> None:
     """Over an axis and all that follow it, with the statistics where they are asked for."""
     x, bias = lowering.tensor(group.input(0)), group.optional(2)
     axes = range(group.attributes["axis"] % x.rank, x.rank)
-    y, mean, factor = (*group.head.outputs, None, None)[:3]
-    target = lowering.allocate(x.shape, x.dtype) if y is None else lowering.target(y)
+    _, mean, factor = (*group.head.outputs, None, None)[:3]
     statistics = None
     if mean is not None or factor is not None:
         rows = (*x.shape[: axes.start], *(1 for _ in axes))
@@ -120,9 +121,8 @@ def layer_normalization(lowering: Lowering, group: Group) -> None:
         statistics = (unused[0], unused[1])
     normalize(
         lowering,
+        group,
         "Standardize",
-        x,
-        target,
         axes,
         epsilon=float(group.attributes["epsilon"]),
         scale=lowering.tensor(group.input(1)).expand(x.shape),
@@ -131,15 +131,14 @@ def layer_normalization(lowering: Lowering, group: Group) -> None:
     )
 
 
-@lowers("InstanceNormalization")
+@lowers("InstanceNormalization", epilogue=True)
 def instance_normalization(lowering: Lowering, group: Group) -> None:
     """Over the spatial axes of every channel of every sample."""
     x, scale, bias = (lowering.tensor(group.input(i)) for i in range(3))
     normalize(
         lowering,
+        group,
         "Standardize",
-        x,
-        lowering.target(group.output),
         range(2, x.rank),
         epsilon=float(group.attributes["epsilon"]),
         scale=_per_channel(scale, x.rank).expand(x.shape),
@@ -147,7 +146,7 @@ def instance_normalization(lowering: Lowering, group: Group) -> None:
     )
 
 
-@lowers("GroupNormalization")
+@lowers("GroupNormalization", epilogue=True)
 def group_normalization(lowering: Lowering, group: Group) -> None:
     """Over each group of channels, which becomes an axis, and the spatial axes."""
     x, scale, bias = (lowering.tensor(group.input(i)) for i in range(3))
@@ -161,61 +160,69 @@ def group_normalization(lowering: Lowering, group: Group) -> None:
 
     normalize(
         lowering,
+        group,
         "Standardize",
-        grouped(x),
-        grouped(lowering.target(group.output)),
         range(2, x.rank + 1),
         epsilon=float(group.attributes["epsilon"]),
-        scale=grouped(_per_channel(scale, x.rank).expand(x.shape)),
-        bias=grouped(_per_channel(bias, x.rank).expand(x.shape)),
+        scale=_per_channel(scale, x.rank).expand(x.shape),
+        bias=_per_channel(bias, x.rank).expand(x.shape),
+        seen=grouped,
     )
 
 
-@lowers("MeanVarianceNormalization")
+@lowers("MeanVarianceNormalization", epilogue=True)
 def mean_variance_normalization(lowering: Lowering, group: Group) -> None:
     """Over the axes that it names."""
-    x = lowering.tensor(group.input(0))
-    axes = {a % x.rank for a in group.attributes["axes"]}
-    normalize(lowering, "MeanVariance", x, lowering.target(group.output), axes, epsilon=_MEAN_VARIANCE_EPSILON)
+    axes = {a % len(group.output.shape) for a in group.attributes["axes"]}
+    normalize(lowering, group, "MeanVariance", axes, epsilon=_MEAN_VARIANCE_EPSILON)
 
 
-@lowers("LpNormalization")
+@lowers("LpNormalization", epilogue=True)
 def norm_normalization(lowering: Lowering, group: Group) -> None:
     """Elements divided by the norm of their row."""
-    x = lowering.tensor(group.input(0))
-    axes = [group.attributes["axis"] % x.rank]
-    normalize(lowering, f"ByNorm{group.attributes['p']}", x, lowering.target(group.output), axes)
+    axes = [group.attributes["axis"] % len(group.output.shape)]
+    normalize(lowering, group, f"ByNorm{group.attributes['p']}", axes)
 
 
 def normalize(
     lowering: Lowering,
+    group: Group,
     op: str,
-    x: Tensor,
-    y: Tensor,
     axes: Collection[int],
     *,
     epsilon: float = 0.0,
     scale: Tensor | None = None,
     bias: Tensor | None = None,
     statistics: tuple[Tensor, Tensor] | None = None,
+    seen: Callable[[Tensor], Tensor] = lambda tensor: tensor,
     cost: int = 8,
 ) -> None:
-    """Emit a normalisation of the rows along ``axes``.
+    """Emit a normalisation of the rows of a group's first input along ``axes``, and the group's tail.
 
     Args:
         lowering: to emit it.
+        group: its head keeps the shape of its first input; ``scale`` and ``bias`` have it, too.
         op: of ``kernels/rows.cl``: what rows are reduced to, and what elements become by it.
-        x: the input.
-        y: the result, of its shape, as ``scale`` and ``bias`` are.
         axes: not negative.
         epsilon: what the formula adds to a divisor.
         scale: what results are multiplied by.
         bias: what is then added.
         statistics: where the mean and the factor of each row go.
+        seen: the view of all tensors that has the axes.
         cost: floating-point operations for an element.
     """
+    x, start = lowering.tensor(group.input(0)), group.head.outputs[0]
+
+    def fits(place: Tensor) -> bool:
+        return is_foldable([rows_first(seen(t), axes) for t in (place, x)], seen(x).rank - len(axes))
+
+    y = lowering.allocate(x.shape, x.dtype) if start is None else lowering.target(group.output, fits)
+    chain, operands = (Chain(x.dtype), []) if start is None else lowering.chain(start, group.tail)
     if not x.size:
         return
+    operands = [seen(o.expand(x.shape)) if isinstance(o, Tensor) else o for o in operands]
+    x, y, scale, bias = seen(x), seen(y), scale and seen(scale), bias and seen(bias)
+    epilogue = row_epilogue(lowering, (chain, operands), x.shape, axes)
     kept = x.rank - len(axes)
     named = {"Y": y, "X": x, **({} if scale is None else {"SCALE": scale}), **({} if bias is None else {"BIAS": bias})}
     views = [rows_first(t, axes) for t in named.values()]
@@ -223,10 +230,12 @@ def normalize(
     acc = c_type(x.dtype).compute
     defines: dict[str, int | str] = {"START": literal(-np.inf, acc) if "oftmax" in op else "0", "FLOATING": 1}
     defines |= {f"HAS_{name}": 1 for name in ("SCALE", "BIAS") if name in folded}
+    if chain.steps:
+        defines["HAS_TAIL"] = 1
     plan = choose_plan(lowering.device, folded["X"], 8 if acc == "double" else 4)
     if c_type(y.dtype).suffix == "plain":
         defines["Y_IS_PLAIN"] = 1
-    kernel = rows_kernel("rows", "normalize_rows", op, plan, folded, acc, defines)
+    kernel = rows_kernel("rows", "normalize_rows", op, plan, folded, acc, defines, epilogue.chain)
     arguments: list[Argument] = [*folded.values()]
     results = [0]
     if statistics is not None:
@@ -238,14 +247,16 @@ def normalize(
     arguments += [*sizes_of(folded["X"]), scalar(epsilon, DType.FLOAT64 if acc == "double" else DType.FLOAT32)]
     for tensor in folded.values():
         arguments += strides_of(tensor)
-    lowering.step(kernel, arguments, rows_items(plan, folded["X"]), results=results, flops=cost * x.size, label=op)
+    arguments += epilogue.arguments
+    flops = (cost + chain.cost) * x.size
+    lowering.step(kernel, arguments, rows_items(plan, folded["X"]), results=results, flops=flops, label=op)
     unfold(lowering, folded["Y"], views[0])
 
 
 # **** by neighbouring channels ****
 
 
-@lowers("LRN")
+@lowers("LRN", epilogue=True)
 def response_normalization(lowering: Lowering, group: Group) -> None:
     """Elements divided by a power of the sum of squares over neighbouring channels."""
     x, y = lowering.dense(lowering.tensor(group.input(0))), lowering.target(group.output)
@@ -257,12 +268,13 @@ def response_normalization(lowering: Lowering, group: Group) -> None:
     defines: list[tuple[str, int | str]] = [("ACC", acc), ("SIZE", size)]
     if attributes["beta"] == 0.75:
         defines.append(("THREE_QUARTERS", 1))
-    kernel = KernelSource("response", "response_normalization", _LOCAL, tuple(defines), types_of(X=x, Y=y))
+    chain, operands = lowering.epilogue(group, split=2)
+    kernel = KernelSource("response", "response_normalization", _LOCAL, tuple(defines), types_of(X=x, Y=y), chain)
     factors = (attributes["alpha"] / size, attributes["beta"], attributes["bias"])
     lowering.step(
         kernel,
-        [y, x, np.int32(channels), np.int32(pixels), *(scalar(n, dtype) for n in factors)],
+        [y, x, np.int32(channels), np.int32(pixels), *(scalar(n, dtype) for n in factors), *operands],
         (pixels, channels, batch),
-        flops=(2 * size + 60) * x.size,
+        flops=(2 * size + 60 + chain.cost) * x.size,
         label="LRN",
     )

@@ -51,12 +51,13 @@ def pick(
     row_table, column_table = _joined(places[:split]), _joined(places[split:])
     rows, columns = row_table.size, column_table.size
     is_flat = columns < _SHORT_ROW and rows > 1
+    all_inside = not any((table == OUTSIDE).any() for table in (row_table, column_table))
     bound = Epilogue(Chain(source.dtype), []) if epilogue is None else epilogue(split)
     kernel = KernelSource(
         "picking",
         "pick",
         _LOCAL,
-        (("FLAT", 1),) if is_flat else (),
+        tuple((name, 1) for name, is_so in (("FLAT", is_flat), ("ALL_INSIDE", all_inside)) if is_so),
         types_of(X=source, F=filler, Y=destination),
         bound.chain,
     )

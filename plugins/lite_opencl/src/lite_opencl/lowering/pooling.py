@@ -9,10 +9,11 @@ import numpy as np
 
 from lite_core.ir import DType, Node
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows
+from lite_opencl.chains import Chain
 from lite_opencl.devices import FoundDevice
 from lite_opencl.element_types import c_type, literal
 from lite_opencl.kernel_source import KernelSource
-from lite_opencl.lowering.context import Argument, Lowering, types_of
+from lite_opencl.lowering.context import Argument, Epilogue, Lowering, types_of
 from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.indices import check_ranges
 from lite_opencl.lowering.registry import lowers
@@ -36,9 +37,9 @@ def refuse_pool(node: Node) -> str | None:
     return f"it has {spatial} spatial dimensions, more than {_SPATIAL}" if spatial > _SPATIAL else None
 
 
-@lowers("MaxPool", "AveragePool", "LpPool", refuse=refuse_pool)
+@lowers("MaxPool", "AveragePool", "LpPool", refuse=refuse_pool, epilogue=True)
 def pool(lowering: Lowering, group: Group) -> None:
-    """One step: every window of every image."""
+    """One step: every window of every image, and what follows."""
     attributes, op = group.attributes, group.head.op
     x, y = lowering.dense(lowering.tensor(group.input(0))), group.head.outputs[0]
     kernel = attributes["kernel_shape"]
@@ -46,7 +47,8 @@ def pool(lowering: Lowering, group: Group) -> None:
     axes = _volume(place_windows(window, kernel, x.shape[2:], bool(attributes["ceil_mode"])))
     indices = group.head.outputs[1] if len(group.head.outputs) > 1 else None
     shape = (*x.shape[:2], *(a.count for a in axes))
-    results = [lowering.allocate(shape, x.dtype) if y is None else lowering.target(y)]
+    results = [lowering.allocate(shape, x.dtype) if y is None else lowering.target(group.output)]
+    epilogue = Epilogue(Chain(x.dtype), []) if y is None else lowering.epilogue(group, split=2)
     acc = c_type(x.dtype).compute
     defines: dict[str, int | str] = {"ACC": acc}
     if op == "MaxPool":
@@ -70,18 +72,18 @@ def pool(lowering: Lowering, group: Group) -> None:
     if takes_lines(lowering.device, x.dtype, counts[-1]) and indices is None:
         for axis, name in zip(axes, "DHW"):
             defines |= {f"KERNEL_{name}": axis.kernel, f"STRIDE_{name}": axis.stride, f"DILATION_{name}": axis.dilation}
-        source = KernelSource("pooling_lines", "pool_lines", (1, 1, 1), tuple(defines.items()), types)
+        source = KernelSource("pooling_lines", "pool_lines", (1, 1, 1), tuple(defines.items()), types, epilogue.chain)
         items: tuple[int, ...] = (planes * prod(counts[:-1]),)
     else:
         numbers += [n for column in zip(*((a.kernel, a.stride, a.dilation) for a in axes)) for n in column]
-        source = KernelSource("pooling", "pool", _LOCAL, tuple(defines.items()), types)
+        source = KernelSource("pooling", "pool", _LOCAL, tuple(defines.items()), types, epilogue.chain)
         items = (prod(counts), planes)
     lowering.step(
         source,
-        [*results, x, *(np.int32(n) for n in numbers)],
+        [*results, x, *(np.int32(n) for n in numbers), *epilogue.arguments],
         items,
         results=range(len(results)),
-        flops=planes * prod(counts) * prod(a.kernel for a in axes),
+        flops=planes * prod(counts) * (prod(a.kernel for a in axes) + epilogue.chain.cost),
         label=op,
     )
 

@@ -12,8 +12,9 @@ import numpy as np
 from lite_core.ir import DType, Value
 from lite_opencl.addressing import address
 from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Epilogue, Lowering, types_of
-from lite_opencl.lowering.product_choice import ProductShape, choose_kernel, panel_tile, widest_vector
+from lite_opencl.lowering.product_choice import ProductForm, ProductShape, product_forms
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
 from lite_opencl.tensors import Tensor, collapse
 
@@ -21,10 +22,6 @@ __all__ = ["Matrices", "emit_product", "matrices_of"]
 
 Array = np.ndarray[Any, Any]
 
-#: The work group of ``matmul_split``.
-_SPLIT = (32, 8, 1)
-#: The work group of ``matmul_local``, rows and columns that one of its work items computes, and steps of the depth.
-_LOCAL, _LOCAL_TILE, _LOCAL_DEPTH = (16, 16, 1), 4, 16
 #: Sums that a work item of ``matmul_dot`` keeps.
 _CHAINS = 4
 
@@ -94,23 +91,41 @@ def emit_product(
     if not a.tensor.shape[-1]:
         # NOTE: an empty tensor may have no memory to pass; what stands in its place is not read.
         a, b = (Matrices(y.view(m.tensor.shape, m.tensor.strides)) for m in (a, b))
-    form = _form(lowering, a.tensor, b, epilogue.chain.start)
-    a_defines, a_strides = _place_in_batch("A", a.tensor, len(a.batch), batch)
-    b_defines, b_strides = _place_in_batch("B", form.b, len(b.batch), batch)
-    kernel = KernelSource(
-        form.kernel,
-        form.kernel,
-        form.local,
-        (*form.defines, *a_defines, *b_defines),
-        types_of(A=a.tensor, B=form.b, Y=y),
-        epilogue.chain,
-    )
-    lowering.step(
-        kernel,
-        [y, a.tensor, form.b, *map(np.int32, form.sizes), *a_strides, *b_strides, *epilogue.arguments],
-        (*form.items, prod(batch)),
-        flops=(2 * a.tensor.shape[-1] + epilogue.chain.cost) * y.size,
-        label=label,
+    shape, summed, is_constant = ProductShape.of(a.tensor, b.tensor), epilogue.chain.start, b.array is not None
+
+    def emit(own: Lowering, form: ProductForm) -> None:
+        call = _call(own, form, shape, a.tensor, b, summed)
+        a_defines, a_strides = _place_in_batch("A", a.tensor, len(a.batch), batch)
+        b_defines, b_strides = _place_in_batch("B", call.b, len(b.batch), batch)
+        kernel = KernelSource(
+            form.kernel,
+            form.kernel,
+            form.local,
+            (*call.defines, *a_defines, *b_defines),
+            types_of(A=a.tensor, B=call.b, Y=y),
+            epilogue.chain,
+        )
+        own.step(
+            kernel,
+            [y, a.tensor, call.b, *map(np.int32, call.sizes), *a_strides, *b_strides, *epilogue.arguments],
+            (*call.items, prod(batch)),
+            flops=(2 * shape.depth + epilogue.chain.cost) * y.size,
+            label=label,
+        )
+
+    lowering.choose(
+        problem(
+            "product",
+            [a.tensor, b.tensor, y],
+            batch=prod(batch),
+            rows=shape.rows,
+            columns=shape.columns,
+            depth=shape.depth,
+            layout="".join("1" if stride == 1 else "n" for stride in shape.strides),
+            constant=is_constant,
+        ),
+        product_forms(shape, summed, lowering.device, is_constant=is_constant),
+        emit,
     )
 
 
@@ -129,56 +144,50 @@ def _merged(a: Matrices, b: Matrices, batch: Sequence[int]) -> tuple[Matrices, M
 # **** what the kernels are given ****
 
 
-class _Form(NamedTuple):
-    """A kernel for a product: its name and file, work group and macros; sizes among its arguments, and work items.
+class _Call(NamedTuple):
+    """How a kernel is called: its macros, sizes among its arguments, and work items.
 
     ``b`` is the right operand as this kernel reads it.
     """
 
-    kernel: str
-    local: tuple[int, int, int]
     defines: Defines
     sizes: Sequence[int]
     items: tuple[int, int]
     b: Tensor
 
 
-def _form(lowering: Lowering, a: Tensor, b: Matrices, summed: DType) -> _Form:
-    shape = ProductShape.of(a, b.tensor)
-    kernel = choose_kernel(shape, lowering.device, is_constant=b.array is not None)
-    if kernel == "matmul_panels":
-        return _panels_form(lowering, shape, b, summed)
-    if kernel == "matmul_dot":
-        return _dot_form(shape, a, b.tensor, summed, (64, 1, 1) if lowering.device.is_gpu else (1, 1, 1))
+def _call(lowering: Lowering, form: ProductForm, shape: ProductShape, a: Tensor, b: Matrices, summed: DType) -> _Call:
+    if form.kernel == "matmul_panels":
+        return _panels_call(lowering, form, shape, b, summed)
     sizes = [shape.rows, shape.columns, shape.depth, *shape.strides]
-    defines = sum_defines(summed, 1)
-    if kernel == "matmul_split":
-        defines += [("ROWS", shape.rows)]
-        return _Form(kernel, _SPLIT, defines, sizes[1:], (shape.columns, _SPLIT[1]), b.tensor)
-    if kernel == "matmul_local":
-        defines += [("ROWS", _LOCAL_TILE), ("COLUMNS", _LOCAL_TILE), ("DEPTH", _LOCAL_DEPTH)]
+    defines = sum_defines(summed, form.width)
+    if form.kernel == "matmul_dot":
+        defines += [("CHAINS", _CHAINS), *vector_defines(summed, form.width, [("A", a.dtype), ("B", b.tensor.dtype)])]
+        return _Call(
+            defines, [*sizes[:3], shape.a_row, shape.b_column], (shape.columns * form.local[0], shape.rows), b.tensor
+        )
+    if form.kernel == "matmul_split":
+        return _Call([*defines, ("ROWS", form.rows)], sizes[1:], (shape.columns, form.local[1]), b.tensor)
+    if form.kernel == "matmul_local":
+        defines += [("ROWS", form.rows), ("COLUMNS", form.vectors), ("DEPTH", form.depth)]
         defines += [("A_ALONG_DEPTH", 1)] if shape.a_depth == 1 else []
         defines += [("B_ALONG_DEPTH", 1)] if shape.b_depth == 1 and shape.b_column != 1 else []
-        items = (-(-shape.columns // _LOCAL_TILE), -(-shape.rows // _LOCAL_TILE))
-        return _Form(kernel, _LOCAL, defines, sizes, items, b.tensor)
-    local = (min(64, 1 << (shape.columns - 1).bit_length()), 1, 1)
-    return _Form(kernel, local, defines, sizes, (shape.columns, shape.rows), b.tensor)
+        return _Call(defines, sizes, (-(-shape.columns // form.vectors), -(-shape.rows // form.rows)), b.tensor)
+    return _Call(defines, sizes, (shape.columns, shape.rows), b.tensor)
 
 
-def _panels_form(lowering: Lowering, shape: ProductShape, b: Matrices, summed: DType) -> _Form:
-    rows, vectors, width = panel_tile(shape, summed)
-    columns = vectors * width
+def _panels_call(lowering: Lowering, form: ProductForm, shape: ProductShape, b: Matrices, summed: DType) -> _Call:
+    columns = form.vectors * form.width
     if b.array is not None and b.source is not None:
         tensor, b_depth = _packed(lowering, b.array, b.source, columns), columns
     else:
         tensor = b.tensor if shape.b_column == 1 else lowering.dense(b.tensor)
         b_depth = tensor.strides[-2]
-    defines: Defines = [("ROWS", rows), ("COLUMNS", columns), ("VECTORS", vectors), *sum_defines(summed, width)]
-    defines += vector_defines(summed, width, [("B", tensor.dtype)])
+    defines: Defines = [("ROWS", form.rows), ("COLUMNS", columns), ("VECTORS", form.vectors)]
+    defines += sum_defines(summed, form.width) + vector_defines(summed, form.width, [("B", tensor.dtype)])
     defines += [("PACKED", 1)] if b.array is not None else []
     sizes = [shape.rows, shape.columns, shape.depth, shape.a_row, shape.a_depth, b_depth]
-    items = (-(-shape.rows // rows), -(-shape.columns // columns))
-    return _Form("matmul_panels", (1, 1, 1), defines, sizes, items, tensor)
+    return _Call(defines, sizes, (-(-shape.rows // form.rows), -(-shape.columns // columns)), tensor)
 
 
 def _packed(lowering: Lowering, array: Array, source: Array, columns: int) -> Tensor:
@@ -190,14 +199,6 @@ def _packed(lowering: Lowering, array: Array, source: Array, columns: int) -> Te
         return np.ascontiguousarray(np.moveaxis(panels, -2, -3))
 
     return lowering.constant(("matmul panels", columns, array.shape, array.strides), [source], pack)
-
-
-def _dot_form(shape: ProductShape, a: Tensor, b: Tensor, summed: DType, local: tuple[int, int, int]) -> _Form:
-    width = widest_vector(summed)
-    defines: Defines = [("CHAINS", _CHAINS), *sum_defines(summed, width)]
-    defines += vector_defines(summed, width, [("A", a.dtype), ("B", b.dtype)])
-    sizes = [shape.rows, shape.columns, shape.depth, shape.a_row, shape.b_column]
-    return _Form("matmul_dot", local, defines, sizes, (shape.columns * local[0], shape.rows), b)
 
 
 def _place_in_batch(name: str, tensor: Tensor, rank: int, batch: Sequence[int]) -> tuple[Defines, list[np.int32]]:

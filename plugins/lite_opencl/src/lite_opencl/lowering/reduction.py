@@ -6,9 +6,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from lite_core.ir import DType, Node, Value
+from lite_core.ir import DType, Node
 from lite_opencl.element_types import c_type, literal
 from lite_opencl.lowering.context import Lowering
+from lite_opencl.lowering.elementwise import pass_view
 from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
@@ -42,30 +43,29 @@ def refuse_reduction(node: Node) -> str | None:
     return None
 
 
-@lowers(*_REDUCTIONS, refuse=refuse_reduction, known=(1,))
+@lowers(*_REDUCTIONS, refuse=refuse_reduction, epilogue=True, known=(1,))
 def reduction(lowering: Lowering, group: Group) -> None:
     """A reduction over some axes."""
     x, given = group.input(0), group.optional(1)
     rank = len(x.shape)
     axes = {int(a) % rank for a in lowering.number(given).reshape(-1)} if given is not None else set()
     if not axes and group.attributes["noop_with_empty_axes"]:
-        lowering.bind(group.output, lowering.tensor(x))
+        pass_view(lowering, group, lowering.tensor(x))
         return
-    reduce_to(lowering, group.head.op, x, group.output, axes or range(rank))
+    reduce_to(lowering, group, group.head.op, axes or range(rank))
 
 
-def reduce_to(lowering: Lowering, op: str, x: Value, y: Value, axes: Collection[int], power: int = 0) -> None:
-    """Emit a reduction of ``x`` over ``axes``; ``y`` has these with size 1, or not at all.
+def reduce_to(lowering: Lowering, group: Group, op: str, axes: Collection[int], power: int = 0) -> None:
+    """Emit a reduction of a group's first input over ``axes``; its result has these with size 1, or not at all.
 
     Args:
         lowering: to emit it.
+        group: what follows the reduction is done, too.
         op: a reduction of the opset, or ``ReduceLp``.
-        x: what is reduced.
-        y: the result.
         axes: not negative.
         power: of ``ReduceLp``.
     """
-    source, target = lowering.tensor(x), lowering.target(y)
+    source, target = lowering.tensor(group.input(0)), lowering.target(group.output)
     if not target.size:
         return
     (folded,) = fold(lowering, [rows_first(source, axes)], source.rank - len(axes))
@@ -80,12 +80,13 @@ def reduce_to(lowering: Lowering, op: str, x: Value, y: Value, axes: Collection[
     if op == "ReduceLp":
         defines["POWER"] = literal(power, acc)
     plan = choose_plan(lowering.device, folded, 8 if acc in ("double", "long", "ulong") else 4)
-    kernel = rows_kernel("rows", "reduce_rows", op, plan, {"X": folded, "Y": _as_row(target)}, acc, defines)
+    epilogue, tensors = lowering.epilogue(group, target.rank), {"X": folded, "Y": _as_row(target)}
+    kernel = rows_kernel("rows", "reduce_rows", op, plan, tensors, acc, defines, epilogue.chain)
     lowering.step(
         kernel,
-        [target, folded, *sizes_of(folded), *strides_of(folded)],
+        [target, folded, *sizes_of(folded), *strides_of(folded), *epilogue.arguments],
         rows_items(plan, folded),
-        flops=_COSTS.get(op, 1) * source.size,
+        flops=_COSTS.get(op, 1) * source.size + epilogue.chain.cost * target.size,
         label=op,
     )
 
@@ -118,15 +119,14 @@ _GLOBAL_POOLS = {"GlobalAveragePool": "ReduceMean", "GlobalMaxPool": "ReduceMax"
 _GLOBAL_NORMS = {1: "ReduceL1", 2: "ReduceL2"}
 
 
-@lowers(*_GLOBAL_POOLS)
+@lowers(*_GLOBAL_POOLS, epilogue=True)
 def global_pool(lowering: Lowering, group: Group) -> None:
     """The mean or the maximum over all spatial axes."""
-    x = group.input(0)
-    reduce_to(lowering, _GLOBAL_POOLS[group.head.op], x, group.output, range(2, len(x.shape)))
+    reduce_to(lowering, group, _GLOBAL_POOLS[group.head.op], range(2, len(group.input(0).shape)))
 
 
-@lowers("GlobalLpPool")
+@lowers("GlobalLpPool", epilogue=True)
 def global_norm(lowering: Lowering, group: Group) -> None:
     """The norm over all spatial axes."""
-    x, power = group.input(0), int(group.attributes["p"])
-    reduce_to(lowering, _GLOBAL_NORMS.get(power, "ReduceLp"), x, group.output, range(2, len(x.shape)), power)
+    power, spatial = int(group.attributes["p"]), range(2, len(group.input(0).shape))
+    reduce_to(lowering, group, _GLOBAL_NORMS.get(power, "ReduceLp"), spatial, power)

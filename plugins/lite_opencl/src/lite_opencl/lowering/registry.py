@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lite_core.ir import Node, Value
+from lite_core.ir import Graph, Node, Value
 from lite_opencl.lowering.families import import_all_families, import_family
+from lite_opencl.lowering.known import known_values
 from lite_opencl.lowering.left_out import LEFT_OUT
 
 if TYPE_CHECKING:
     from lite_opencl.lowering.context import Lowering
     from lite_opencl.lowering.fusion import Group
 
-__all__ = ["Lower", "find_lowering", "lowers", "native_operators", "needs_known", "takes_epilogue"]
+__all__ = ["Lower", "find_lowering", "lowers", "native_operators", "takes_epilogue", "undecided"]
 
 #: Emits the steps of a group, whose head is of the operator it is registered for.
 Lower = Callable[["Lowering", "Group"], None]
@@ -81,7 +82,13 @@ def takes_epilogue(node: Node) -> bool:
     return entry is not None and entry.epilogue
 
 
-def needs_known(node: Node) -> list[Value]:
+def undecided(graph: Graph) -> list[Node]:
+    """Nodes that cannot be lowered whatever the shapes: elements that must be known depend on data."""
+    known = known_values(graph)
+    return [node for node in graph.nodes if not known.issuperset(_needs_known(node))]
+
+
+def _needs_known(node: Node) -> list[Value]:
     """Inputs whose elements must be known when the node is lowered."""
     import_family(node.qualified_op)
     entry = _TABLE.get(node.qualified_op)

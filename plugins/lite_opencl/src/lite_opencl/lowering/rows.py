@@ -9,16 +9,20 @@ from math import prod
 import numpy as np
 
 from lite_core.ir import DType
+from lite_opencl.chains import Chain
 from lite_opencl.devices import FoundDevice
 from lite_opencl.element_types import c_type
 from lite_opencl.kernel_source import KernelSource
-from lite_opencl.lowering.context import Lowering, types_of
+from lite_opencl.lowering.context import Epilogue, Lowering, types_of
 from lite_opencl.tensors import Tensor, collapse, dense_strides
 
 __all__ = [
     "RowPlan",
+    "Tail",
     "choose_plan",
     "fold",
+    "is_foldable",
+    "row_epilogue",
     "rows_first",
     "rows_items",
     "rows_kernel",
@@ -28,6 +32,9 @@ __all__ = [
     "sum_type",
     "unfold",
 ]
+
+#: What follows a group's head and what it reads beside the head's result: from :meth:`Lowering.chain`.
+Tail = tuple[Chain, list["Tensor | np.generic"]]
 
 #: Bytes of a vector on processors. NOTE: PoCL's compiler is known to hang on vectors of 64 bytes.
 _VECTOR_BYTES = 32
@@ -62,6 +69,25 @@ def rows_first(tensor: Tensor, axes: Collection[int]) -> Tensor:
     return tensor.permute([*kept, *sorted(axes)])
 
 
+def row_epilogue(lowering: Lowering, tail: Tail, shape: Sequence[int], axes: Collection[int]) -> Epilogue:
+    """What is done to a result of ``shape`` by a kernel that counts its rows and columns after :func:`rows_first`."""
+    chain, operands = tail
+    seen = [rows_first(o.expand(shape), axes) if isinstance(o, Tensor) else o for o in operands]
+    sizes = [*(n for a, n in enumerate(shape) if a not in axes), *(shape[a] for a in sorted(axes))]
+    return lowering.epilogue_of(chain, seen, sizes, len(shape) - len(axes))
+
+
+def is_foldable(tensors: Sequence[Tensor], kept: int) -> bool:
+    """Whether :func:`fold` copies nothing."""
+    return all(part[0].rank <= 2 for part in _collapsed(tensors, kept))
+
+
+def _collapsed(tensors: Sequence[Tensor], kept: int) -> tuple[list[Tensor], list[Tensor]]:
+    """Rows and columns of tensors, each in the fewest dimensions."""
+    rows = collapse([t.view(t.shape[:kept], t.strides[:kept]) for t in tensors])
+    return rows, collapse([t.view(t.shape[kept:], t.strides[kept:]) for t in tensors])
+
+
 def fold(lowering: Lowering, tensors: Sequence[Tensor], kept: int, results: int = 0) -> list[Tensor]:
     """Tensors of one shape as [outer rows, rows, outer columns, columns].
 
@@ -78,13 +104,12 @@ def fold(lowering: Lowering, tensors: Sequence[Tensor], kept: int, results: int 
     if not prod(shape):
         sizes = (1, prod(shape[:kept]), 1, prod(shape[kept:]))
         return [t.view(sizes, (0, 0, 0, 0)) for t in tensors]
-    rows = collapse([t.view(shape[:kept], t.strides[:kept]) for t in tensors])
-    columns = collapse([t.view(shape[kept:], t.strides[kept:]) for t in tensors])
-    if max(rows[0].rank, columns[0].rank) > 2:
+    if not is_foldable(tensors, kept):
         sizes = (1, prod(shape[:kept]), 1, prod(shape[kept:]))
         made = [lowering.allocate(shape, t.dtype) for t in tensors[:results]]
         dense = [*made, *(lowering.dense(t) for t in tensors[results:])]
         return [t.view(sizes, (0, sizes[3], 0, 1)) for t in dense]
+    rows, columns = _collapsed(tensors, kept)
     return [
         t.view(
             (*(1 for _ in range(2 - r.rank)), *r.shape, *(1 for _ in range(2 - c.rank)), *c.shape),
@@ -143,6 +168,7 @@ def rows_kernel(
     folded: Mapping[str, Tensor],
     acc: str,
     defines: Mapping[str, int | str],
+    chain: Chain | None = None,
 ) -> KernelSource:
     """A kernel of ``rows.cl``, or of another file that has its macros for places.
 
@@ -154,6 +180,7 @@ def rows_kernel(
         folded: tensors by the kernel's names for their types, ``X`` among them.
         acc: the type that is computed in.
         defines: further macros.
+        chain: what is done to each result, where the kernel has an epilogue.
     """
     given: dict[str, int | str] = {
         op: 1,
@@ -170,7 +197,7 @@ def rows_kernel(
         for direction, stride in (("ROW", tensor.strides[1]), ("COLUMN", tensor.strides[3])):
             low = letters.lower()
             given[f"{direction}_{low}"] = stride if stride in (0, 1) else f"{low}_{direction.lower()}"
-    return KernelSource(file, name, (plan.local, 1, 1), tuple(given.items()), types_of(**folded))
+    return KernelSource(file, name, (plan.local, 1, 1), tuple(given.items()), types_of(**folded), chain)
 
 
 def rows_items(plan: RowPlan, x: Tensor) -> tuple[int, int]:

@@ -13,9 +13,8 @@ __all__ = ["softmax"]
 _OPERATIONS = 45
 
 
-@lowers("Softmax", "LogSoftmax")
+@lowers("Softmax", "LogSoftmax", epilogue=True)
 def softmax(lowering: Lowering, group: Group) -> None:
     """Shares of one along an axis, or their logarithms."""
-    source, target = lowering.tensor(group.input(0)), lowering.target(group.output)
-    axes = [group.attributes["axis"] % source.rank]
-    normalize(lowering, group.head.op, source, target, axes, cost=_OPERATIONS)
+    axes = [group.attributes["axis"] % len(group.output.shape)]
+    normalize(lowering, group, group.head.op, axes, cost=_OPERATIONS)

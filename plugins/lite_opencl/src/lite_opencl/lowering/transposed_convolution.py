@@ -67,13 +67,14 @@ def transposed_convolution(lowering: Lowering, group: Group) -> None:
         )
         emit_gemm(
             lowering,
-            partial(part.panels, lowering, dtype=dtype),
+            partial(part.panels, dtype=dtype),
             images,
             places,
             None if distances == [0] else distances,
             groups=part.shape[0],
             channels=part.shape[2],
             outputs=part.shape[1],
+            constant=None if part.array is None else dtype,
             bias=bias,
             epilogue=epilogue,
             label="transposed_convolution",

@@ -15,8 +15,9 @@ import numpy as np
 
 from lite_core.ir import DType
 from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Epilogue, Lowering, types_of
-from lite_opencl.lowering.convolution_choice import winograd_width
+from lite_opencl.lowering.convolution_choice import Tile, transform_tiles
 from lite_opencl.lowering.convolution_gemm import Images, Places, emit_gemm, prepare_images
 from lite_opencl.lowering.filters import Filters, pack_panels
 from lite_opencl.lowering.spatial_axes import Axis
@@ -28,7 +29,6 @@ __all__ = ["TAPS", "transform_weights", "winograd"]
 Array = np.ndarray[Any, Any]
 
 TAPS = 3
-_LOCAL = (32, 1, 1)
 
 #: The transforms of filters, points 0, 1, -1, 2, -2 and infinity, for each m.
 _FILTERS = {
@@ -68,11 +68,11 @@ def winograd(
     products = lowering.allocate((points, outputs, tiles), DType.FLOAT32)
     _transform_input(lowering, m, images, transformed, (batch, rows, columns))
 
-    def pack(block: int) -> Tensor:
+    def pack(own: Lowering, block: int) -> Tensor:
         assert filters.array is not None
         array = filters.array
         return filters.prepared(
-            lowering, ("winograd", m, block), lambda: pack_panels(transform_weights(m, array), block, DType.FLOAT32)
+            own, ("winograd", m, block), lambda: pack_panels(transform_weights(m, array), block, DType.FLOAT32)
         )
 
     # Rows of a single point: all tiles are one row.
@@ -85,6 +85,7 @@ def winograd(
         None,
         channels=inputs,
         outputs=outputs,
+        constant=DType.FLOAT32,
         has_plane_weights=True,
         label="winograd_product",
     )
@@ -106,28 +107,34 @@ def _defines(m: int, width: int) -> Defines:
 
 def _transform_input(lowering: Lowering, m: int, images: Images, result: Tensor, counts: tuple[int, int, int]) -> None:
     batch, rows, columns = counts
-    x, width = images.tensor, winograd_width(lowering.device, columns)
-    lanes = ", ".join(f"LOAD_X(pointer, (index) + {lane * m})" for lane in range(width))
-    store = f"STORE_VECTOR(float, {width}, vector, pointer)" if width > 1 else "*(pointer) = (vector)"
-    kernel = KernelSource(
-        "winograd_input",
-        "winograd_input",
-        _LOCAL if lowering.device.is_gpu else (1, 1, 1),
-        (
-            *_defines(m, width),
-            ("LOAD_TILES(pointer, index)", f"((SUM_VECTOR)({lanes}))"),
-            ("STORE_TILES(vector, pointer)", store),
-        ),
-        types_of(X=x, Y=result),
-    )
     channels, tiles = result.shape[1:]
-    numbers = [channels, rows, columns, images.image, images.channel, images.row, tiles]
-    lowering.step(
-        kernel,
-        [result, x, *map(np.int32, numbers)],
-        (rows * -(-columns // width), channels, batch),
-        flops=4 * (m + 2) * result.size,
-    )
+    x = images.tensor
+
+    def emit(own: Lowering, tile: Tile) -> None:
+        width = tile.width
+        lanes = ", ".join(f"LOAD_X(pointer, (index) + {lane * m})" for lane in range(width))
+        store = f"STORE_VECTOR(float, {width}, vector, pointer)" if width > 1 else "*(pointer) = (vector)"
+        kernel = KernelSource(
+            "winograd_input",
+            "winograd_input",
+            tile.local,
+            (
+                *_defines(m, width),
+                ("LOAD_TILES(pointer, index)", f"((SUM_VECTOR)({lanes}))"),
+                ("STORE_TILES(vector, pointer)", store),
+            ),
+            types_of(X=x, Y=result),
+        )
+        numbers = [channels, rows, columns, images.image, images.channel, images.row, tiles]
+        own.step(
+            kernel,
+            [result, x, *map(np.int32, numbers)],
+            (rows * -(-columns // width), channels, batch),
+            flops=4 * (m + 2) * result.size,
+        )
+
+    sizes = {"m": m, "images": batch, "channels": channels, "rows": rows, "columns": columns}
+    lowering.choose(problem("winograd_input", [x, result], **sizes), transform_tiles(lowering.device, columns), emit)
 
 
 def _transform_output(
@@ -140,27 +147,34 @@ def _transform_output(
     epilogue: Epilogue,
 ) -> None:
     batch, rows, columns = counts
-    width = winograd_width(lowering.device, columns)
+    channels, tiles = products.shape[1:]
     types = {"X": products, "Y": target}
-    defines = [*_defines(m, width), *vector_defines(DType.FLOAT32, width, [("X", DType.FLOAT32)])]
     tensors = [products]
+    given: Defines = []
     if bias is not None:
         tensors.append(bias)
         types["B"] = bias
-        defines.append(("HAS_BIAS", 1))
-    kernel = KernelSource(
-        "winograd_output",
-        "winograd_output",
-        _LOCAL if lowering.device.is_gpu else (1, 1, 1),
-        tuple(defines),
-        types_of(**types),
-        epilogue.chain,
-    )
-    channels, tiles = products.shape[1:]
-    numbers = [channels, rows, columns, tiles, *target.shape[2:]]
-    lowering.step(
-        kernel,
-        [target, *tensors, *map(np.int32, numbers), *epilogue.arguments],
-        (rows * -(-columns // width), channels, batch),
-        flops=4 * (m + 2) * products.size + epilogue.chain.cost * target.size,
+        given.append(("HAS_BIAS", 1))
+
+    def emit(own: Lowering, tile: Tile) -> None:
+        vectors = vector_defines(DType.FLOAT32, tile.width, [("X", DType.FLOAT32)])
+        kernel = KernelSource(
+            "winograd_output",
+            "winograd_output",
+            tile.local,
+            (*_defines(m, tile.width), *vectors, *given),
+            types_of(**types),
+            epilogue.chain,
+        )
+        numbers = [channels, rows, columns, tiles, *target.shape[2:]]
+        own.step(
+            kernel,
+            [target, *tensors, *map(np.int32, numbers), *epilogue.arguments],
+            (rows * -(-columns // tile.width), channels, batch),
+            flops=4 * (m + 2) * products.size + epilogue.chain.cost * target.size,
+        )
+
+    sizes = {"m": m, "images": batch, "channels": channels, "rows": rows, "columns": columns}
+    lowering.choose(
+        problem("winograd_output", types.values(), **sizes), transform_tiles(lowering.device, columns), emit
     )

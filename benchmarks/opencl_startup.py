@@ -1,0 +1,147 @@
+"""From the start of a process to a model's first result, as ``opencl.py --startup`` measures it.
+
+Every start is a process of its own. The programs that a backend compiles are in its cache: a start before the first
+that counts puts them there. At its end a process opens the model once more, with all that was compiled in memory. What
+its first plan and run took longer than these is what it cost at most to find the programs, have the driver take them
+and make kernels of them; modules that are imported only then are in it, too. The whole time over the time without this
+is the price of compiling that is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Start", "measure_startup", "report"]
+
+
+@dataclass(frozen=True)
+class Start:
+    """The quickest of several starts of one way, in milliseconds.
+
+    Attributes:
+        model, way: what was started, and from what.
+        first_result: from the start of the process to its first result.
+        loading: importing, finding devices and reading the model, of that.
+        planning: the first plan and run.
+        planning_again: those of the second session, which finds all that was compiled in memory.
+    """
+
+    model: str
+    way: str
+    first_result: float
+    loading: float
+    planning: float
+    planning_again: float
+
+    @property
+    def ratio(self) -> float:
+        """The first result over what it would take without compiling."""
+        return self.first_result / (self.first_result - max(0.0, self.planning - self.planning_again))
+
+
+def measure_startup(name: str, device: str, threads: int, repeats: int) -> list[Start]:
+    """A model of the catalog, started in every way; the ways take turns."""
+    import catalog
+
+    files = catalog.ensure(name)
+    with tempfile.TemporaryDirectory() as folder:
+        inputs, converted = Path(folder) / "inputs.npz", Path(folder) / "model.lite"
+        _store(inputs, catalog.example_input(name))
+        _convert(files.model, files.params, inputs, device, converted)
+        ways: dict[str, list[str]] = {
+            f"{device}, Paddle model": [device, str(files.model), str(files.params)],
+            f"{device}, .lite file": [device, str(converted)],
+            "x86, Paddle model": ["x86", str(files.model), str(files.params)],
+        }
+        taken: dict[str, list[list[float]]] = {way: [] for way in ways}
+        for _ in range(repeats + 1):
+            for way, arguments in ways.items():
+                taken[way].append(_start([str(inputs), str(threads), *arguments]))
+    return [Start(name, way, *min(times[1:])) for way, times in taken.items()]
+
+
+def report(starts: Sequence[Start]) -> str:
+    """The starts as Markdown."""
+    rows = [["model", "start", "first result, ms", "loading", "plan and run", "again", "with / without compiling"]]
+    rows.append(["---"] * len(rows[0]))
+    for s in starts:
+        times = [f"{t:.0f}" for t in (s.first_result, s.loading, s.planning, s.planning_again)]
+        rows.append([s.model, s.way, *times, f"{s.ratio:.2f}"])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+
+
+def _store(path: Path, arrays: Any) -> None:
+    import numpy as np
+
+    np.savez(path, **arrays)
+
+
+def _convert(model: Path, params: Path, inputs: Path, device: str, target: Path) -> None:
+    """A file that holds what the device needs for inputs of this size."""
+    import numpy as np
+
+    with np.load(inputs) as arrays:
+        shapes = [f"--input-shape={name}={'x'.join(map(str, arrays[name].shape))}" for name in arrays.files]
+    command = [sys.executable, "-m", "lite_core", "convert", str(model), "--params", str(params), "-o", str(target)]
+    _run([*command, "--targets", device.partition(":")[0], *shapes])
+
+
+def _start(arguments: Sequence[str]) -> list[float]:
+    """Milliseconds of one process: to its first result, loading, planning, and planning again."""
+    times: list[float] = json.loads(_run([sys.executable, __file__, *arguments]))
+    return times
+
+
+def _run(command: Sequence[str]) -> str:
+    """What a command prints; it is told when it was started."""
+    environment = {**os.environ, "LITE_STARTED": repr(time.time())}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise SystemExit(f"opencl_startup.py: a process that was started failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def main() -> None:
+    """The process that is started: prints its four times."""
+    began = float(os.environ["LITE_STARTED"])
+    import numpy as np
+
+    import lite_core as lite
+
+    parser = argparse.ArgumentParser()
+    for name in ("inputs", "threads", "backend", "model"):
+        parser.add_argument(name)
+    parser.add_argument("params", nargs="?")
+    options = parser.parse_args()
+    with np.load(options.inputs) as stored:
+        inputs = {name: stored[name] for name in stored.files}
+    given = {"params": options.params} if options.params else {}
+
+    def load() -> lite.Session:
+        return lite.load(options.model, options.backend, threads=int(options.threads), **given)
+
+    def planned(session: lite.Session) -> float:
+        start = time.perf_counter()
+        session.run(inputs)
+        return time.perf_counter() - start
+
+    session = load()
+    loaded = time.time() - began
+    planning = planned(session)
+    first_result = time.time() - began
+    again = planned(load())
+    print(json.dumps([1e3 * seconds for seconds in (first_result, loaded, planning, again)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""Sessions with ``precision="float16"``: how exact they are, what stays float32, and how overflow is found.
+
+Kernels store 16-bit floats and compute in float32, which every device can, whether it has cl_khr_fp16 or not. So these
+tests tell every device that it has: what is stored, and where, is then the same as on one that computes in float16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from opencl_agreement import normal
+from opencl_device import first_device, first_runtime
+
+import lite_core as lite
+from lite_core.backend import Options
+from lite_core.builder import GraphBuilder
+from lite_core.diagnostics import check_finite
+from lite_core.ir import DType, Graph, Value
+from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.devices import FoundDevice
+from lite_opencl.lowering.compile import lower_graph
+
+Array = np.ndarray[Any, Any]
+Layer = Callable[[GraphBuilder, Value], Value]
+
+#: A float16 is off by at most this share of itself.
+ROUNDING = 2.0**-11
+#: Weights, inputs and results are rounded once each, in each of two layers; errors of sums of products of standard
+#: normal numbers, measured by the largest result, stay below twice that of one product.
+TOLERANCE = 2 * 2 * 3 * ROUNDING
+
+
+@pytest.fixture(autouse=True)
+def halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    first_device()
+    monkeypatch.setattr(FoundDevice, "half", property(lambda found: True))
+
+
+def weights(*shape: int) -> Array:
+    return normal(*shape, seed=sum(shape)) / np.float32(np.sqrt(np.prod(shape[1:])))
+
+
+def convolution(b: GraphBuilder, x: Value, **attributes: Any) -> Value:
+    channels = x.shape[1] // attributes.get("group", 1)
+    return b.add("Conv", [x, b.constant(weights(8, channels, 3, 3))], {"pads": [1, 1, 1, 1], **attributes})
+
+
+def product(b: GraphBuilder, x: Value) -> Value:
+    return b.add("MatMul", [x, b.constant(weights(12, 12))])
+
+
+def reduced(op: str) -> Layer:
+    """Over the last dimension."""
+    return lambda b, x: b.add(op, [x, b.constant(np.array([-1]))])
+
+
+def normalization(b: GraphBuilder, x: Value) -> Value:
+    return b.add("LayerNormalization", [x, b.constant(np.ones(12, np.float32))])
+
+
+#: Each is applied twice, so that what is between lies in memory as halves; but for the two that become one kernel.
+LAYERS: dict[str, Layer] = {
+    "convolution": convolution,
+    "grouped": partial(convolution, group=2),
+    "depthwise": partial(convolution, group=8),
+    "transposed": lambda b, x: b.add("ConvTranspose", [x, b.constant(weights(8, 8, 3, 3))], {"pads": [1, 1, 1, 1]}),
+    "product": product,
+    "attention": lambda b, x: b.add("MatMul", [b.add("Softmax", [b.add("MatMul", [x, transposed(b, x)])]), x]),
+    "mean": lambda b, x: b.add("Sub", [x, reduced("ReduceMean")(b, x)]),
+    "softmax": lambda b, x: b.add("Softmax", [x]),
+    "normalization": normalization,
+    "max pooling": lambda b, x: b.add("MaxPool", [x], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+    "average pooling": lambda b, x: b.add("AveragePool", [x], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+    "transposition": lambda b, x: b.add("Tanh", [transposed(b, x)]),
+    "element-wise": lambda b, x: b.add("Sigmoid", [b.add("Mul", [x, b.constant(np.float32(3))])]),
+    "resize": lambda b, x: b.add(
+        "Resize", [x, None, b.constant(np.array([1, 1, 2, 2], np.float32))], {"mode": "linear"}
+    ),
+}
+
+
+def transposed(b: GraphBuilder, x: Value) -> Value:
+    return b.add("Transpose", [x], {"perm": [0, 1, 3, 2]})
+
+
+def graph_of(layers: list[Layer], shape: tuple[int, ...], dtype: str = "float32") -> Graph:
+    """Layers, one after the other."""
+    b = GraphBuilder("halves")
+    x = b.input("x", dtype, shape)
+    for layer in layers:
+        x = layer(b, x)
+    b.output(x, "y")
+    return b.build()
+
+
+def run_halves(graph: Graph, x: Array) -> Array:
+    """What a session that may use float16 returns, all of it by the device."""
+    session = lite.load(graph, "opencl", precision="float16")
+    result = session.run({"x": x})["y"]
+    assert all(assignment.device.startswith("opencl") for assignment in session.assignment())
+    return result
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_results_are_right_to_float16(name: str) -> None:
+    graph = graph_of([LAYERS[name]] * 2, (1, 8, 12, 12))
+    x = normal(1, 8, 12, 12)
+    (expected,) = evaluate_graph(graph, [x])
+    actual = run_halves(graph, x)
+    assert actual.dtype == np.float32
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=TOLERANCE * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", [name for name in LAYERS if name not in ("element-wise", "transposition")])
+def test_what_lies_between_two_layers_lies_there_as_halves(name: str) -> None:
+    graph = graph_of([LAYERS[name]] * 2, (1, 8, 12, 12))
+    steps = lower_graph(graph, Options(precision="float16"), first_runtime()).steps
+    assert DType.FLOAT16 in {t.dtype for step in steps for t in step.tensors if t.storage.place is None}
+
+
+def big(value: float) -> Layer:
+    """The same numbers, so large; read by the next layer as halves."""
+    return lambda b, x: b.add("Relu", [b.add("MatMul", [x, b.constant(np.eye(x.shape[-1], dtype=np.float32) * value)])])
+
+
+#: What overflows float16 on the way to a result that does not, on 4096 numbers from 0.5 to 1, or those times 1000.
+ISLANDS: dict[str, list[Layer]] = {
+    "mean of many": [big(1000), reduced("ReduceMean")],
+    "norm": [big(1000), reduced("ReduceL2")],
+    "layer normalization": [big(1000), lambda b, x: b.add("LayerNormalization", [x, b.constant(np.ones(256, "f4"))])],
+    "instance normalization": [
+        big(1000),
+        lambda b, x: b.add("InstanceNormalization", [x, b.constant(np.ones(1, "f4")), b.constant(np.zeros(1, "f4"))]),
+    ],
+    "softmax": [big(1000), lambda b, x: b.add("Softmax", [x])],
+    "log-sum-exp": [big(1000), reduced("ReduceLogSumExp")],
+    "global average": [big(1000), lambda b, x: b.add("GlobalAveragePool", [x])],
+    "product": [big(1000), lambda b, x: b.add("MatMul", [x, b.constant(alternating(256))])],
+    "sum and its root": [big(1000), reduced("ReduceSum"), lambda b, x: b.add("Sqrt", [x])],
+    "exponential and its logarithm": [big(15), lambda b, x: b.add("Log", [b.add("Exp", [x])])],
+}
+
+
+def alternating(count: int) -> Array:
+    """A column whose partial sums are large and whose sum is small."""
+    column = np.repeat(np.array([1, -1], np.float32), count // 2)[:, None]
+    return np.ascontiguousarray(np.broadcast_to(column, (count, 4)))
+
+
+@pytest.mark.parametrize("name", ISLANDS)
+def test_what_overflows_on_the_way_is_computed_in_float32(name: str) -> None:
+    graph = graph_of(ISLANDS[name], (1, 1, 16, 256))
+    x = np.random.default_rng(1).uniform(0.5, 1, (1, 1, 16, 256)).astype(np.float16).astype(np.float32)
+    (expected,) = evaluate_graph(graph, [x])
+    actual = run_halves(graph, x)
+    assert np.isfinite(actual).all()
+    scale = 1000 * 256 * ROUNDING if name == "product" else np.abs(expected).max()
+    # A softmax of numbers near 1000 turns their rounding, a quarter at most, into a factor.
+    tolerance = {"softmax": np.expm1(0.5), "product": 1.0}.get(name, TOLERANCE)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * scale)
+
+
+def overflowing() -> Graph:
+    """The second layer makes numbers that float16 has not, the third makes them small again."""
+    b = GraphBuilder("overflow")
+    x = b.input("x", "float32", (4, 16))
+    for name, factor in (("first", 100.0), ("too large", 1000.0), ("small again", 1e-5)):
+        x = b.add("MatMul", [x, b.constant(np.eye(16, dtype=np.float32) * factor)], name=name)
+    b.output(b.add("Tanh", [x], name="last"), "y")
+    return b.build()
+
+
+def test_the_node_whose_results_float16_cannot_hold_is_named() -> None:
+    load = partial(lite.load, backend="opencl", precision="float16", optimize=False)
+    report = check_finite(overflowing(), load, {"x": np.ones((4, 16), np.float32)})
+    assert report.first is not None
+    assert (report.first.node, report.first.infinite) == ("too large", 64)
+    assert report.first.device.startswith("opencl")
+    assert report.first.inputs[0].largest == 100
+
+
+def test_nothing_overflows_in_float32() -> None:
+    load = partial(lite.load, backend="opencl", optimize=False)
+    assert check_finite(overflowing(), load, {"x": np.ones((4, 16), np.float32)}).ok
+
+
+def test_an_output_that_is_read_inside_is_what_is_read() -> None:
+    """Being an output changes no other result."""
+    b = GraphBuilder("seen")
+    x = b.input("x", "float32", (4, 16))
+    first = b.add("MatMul", [x, b.constant(np.eye(16, dtype=np.float32))], name="first")
+    b.output(first, "inside")
+    b.output(b.add("MatMul", [first, b.constant(np.eye(16, dtype=np.float32))], name="second"), "y")
+    inputs = {"x": normal(4, 16)}
+    results = lite.load(b.build(), "opencl", precision="float16", optimize=False).run(inputs)
+    rounded = inputs["x"].astype(np.float16).astype(np.float32)
+    np.testing.assert_array_equal(results["inside"], rounded)
+    np.testing.assert_array_equal(results["y"], rounded)

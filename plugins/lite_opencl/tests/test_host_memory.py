@@ -1,0 +1,196 @@
+"""Main memory and the device: arrays that are shared where it works there, and pinned memory where it does not."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from opencl_device import first_device, first_runtime
+from test_threads import check, network, pictures
+
+import lite_core as lite
+from lite_core.backend import Device
+from lite_core.builder import GraphBuilder
+from lite_core.ir import TensorType
+from lite_core.plugins import host_with
+from lite_opencl import executable, pinned
+from lite_opencl.backend import OpenClBackend
+from lite_opencl.memory import DeviceMemory, SharedMemory
+from lite_opencl.queues import QueuePool
+from lite_opencl.runtime import DeviceRuntime
+
+Array = np.ndarray[Any, Any]
+
+
+def shared_memory() -> SharedMemory:
+    memory = first_runtime().memory
+    if not isinstance(memory, SharedMemory):
+        pytest.skip("the device has a memory of its own")
+    return memory
+
+
+def session(graph: Any, backend: OpenClBackend | None = None) -> lite.Session:
+    given, device = first_device()
+    return lite.load(graph, device.label, fallback="never", plugins=host_with(backend or given))
+
+
+def displaced(array: Array, beyond: int) -> Array:
+    """A copy that begins so many bytes after a multiple of 4096."""
+    block = np.empty(array.nbytes + 4096 + beyond, np.uint8)
+    start = -block.ctypes.data % 4096 + beyond
+    copy: Array = block[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+# **** a device that works in main memory ****
+
+
+def test_a_wrapped_array_is_the_storage() -> None:
+    memory, array = shared_memory(), displaced(np.arange(1000, dtype=np.int32), 0)
+    storage = memory.wrap(array)
+    np.testing.assert_array_equal(memory.download(storage), array)
+    memory.upload(array[::-1].copy(), storage)
+    memory.synchronize(storage)
+    assert array.tolist() == list(range(999, -1, -1))
+
+
+@pytest.mark.parametrize("beyond", [0, 4, 8, 16, 64])
+def test_inputs_and_outputs_that_begin_anywhere(beyond: int) -> None:
+    memory, graph = shared_memory(), network()
+    one, x = session(graph), displaced(pictures(1)[0], beyond)
+    y, profile = displaced(np.zeros((1, 10), np.float32), beyond), lite.RunProfile()
+    assert one.run({"x": x}, out={"y": y}, profile=profile)["y"] is y
+    check([y], graph, [x])
+    copied = [c.bytes for c in profile.copies]
+    assert copied == [x.nbytes if beyond % memory.wrap_alignment else 0, 0]
+
+
+def test_the_plan_says_that_nothing_is_copied() -> None:
+    shared_memory()
+    assert str(session(network()).plan({"x": (1, 8, 14, 14)}).describe()).count(", zero copy") == 2
+
+
+def test_a_gpu_takes_whole_pages() -> None:
+    memory = shared_memory()
+    found = replace(memory._runtime.found, kind="GPU")
+    assert DeviceRuntime(found, "opencl-gpu").memory.wrap_alignment == 4096  # type: ignore[attr-defined]
+
+
+def test_the_device_lets_go_of_the_callers_arrays() -> None:
+    shared_memory()
+    one = session(network())
+    x, y = (displaced(a, 0) for a in (pictures(1)[0], np.zeros((1, 10), np.float32)))
+    one.run({"x": x}, out={"y": y})
+    owners = [weakref.ref(x.base), weakref.ref(y.base)]
+    del x, y
+    gc.collect()
+    assert [owner() for owner in owners] == [None, None]
+
+
+def test_outputs_do_not_change_with_later_runs() -> None:
+    graph, inputs = network(), pictures(6)
+    one = session(graph)
+    results = [one.run({"x": x})["y"] for x in inputs]
+    check(results, graph, inputs)
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(results) for b in results[:i])
+
+
+def test_threads_with_the_same_input_array() -> None:
+    graph, inputs = network(), pictures(3)
+    one = session(graph)
+    given = [inputs[i % 3] for i in range(64)]
+    with ThreadPoolExecutor(16) as pool:
+        check(list(pool.map(lambda x: one.run({"x": x})["y"], given)), graph, given)
+
+
+def test_one_array_for_two_inputs() -> None:
+    b = GraphBuilder("product")
+    b.output(b.add("Mul", [b.input("p", "float32", [1000]), b.input("q", "float32", [1000])]), "y")
+    x = np.linspace(-1, 1, 1000, dtype=np.float32)
+    np.testing.assert_allclose(session(b.build()).run({"p": x, "q": x})["y"], x * x)
+
+
+def test_a_run_that_fails_is_over_before_the_caller_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, x = session(network()), pictures(1)[0].repeat(2048, axis=0)
+    one.run({"x": x})
+    enqueue, events = cl.enqueue_nd_range_kernel, []
+
+    def enqueue_few(*arguments: Any) -> cl.Event:
+        if len(events) == 4:
+            raise RuntimeError("the queue is full")
+        events.append(enqueue(*arguments))
+        return events[-1]
+
+    monkeypatch.setattr(executable.cl, "enqueue_nd_range_kernel", enqueue_few)
+    with pytest.raises(lite.LiteError, match="the queue is full"):
+        one.run({"x": x})
+    assert [e.command_execution_status for e in events] == 4 * [cl.command_execution_status.COMPLETE]
+
+
+def test_runs_that_overlap_have_queues_of_their_own_and_those_that_fail_give_none_back() -> None:
+    queues = QueuePool(first_runtime().context, "device")
+    with queues.take() as first, queues.take() as second:
+        assert first is not second
+    with pytest.raises(RuntimeError, match="lost"), queues.take() as third:
+        raise RuntimeError("lost")
+    with queues.take() as fourth, queues.take() as fifth:
+        assert third in (first, second)
+        assert third not in (fourth, fifth)
+
+
+# **** a device with a memory of its own: PoCL as if it were one ****
+
+
+class Apart(OpenClBackend):
+    """The backend, whose first device does not say that it works in main memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runtime = DeviceRuntime(replace(first_runtime().found, unified_memory=False), "opencl-apart")
+
+    def _runtime(self, device: Device) -> DeviceRuntime:
+        return self.runtime
+
+
+@pytest.mark.parametrize("size", [1, 3, 4095, 4096, 4097, 3 * 4096, 5 * 4096 + 7])
+def test_transfers_of_all_sizes_in_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pinned, "_BLOCK_BYTES", 4096)
+    memory = Apart().runtime.memory
+    assert type(memory) is DeviceMemory
+    guarded = np.full(size + 256, 7, np.uint8)
+    storage = memory.uploaded(guarded)
+    part = memory.view(storage, 128, TensorType(lite.DType.UINT8, (size,)))
+    array = np.random.default_rng(size).integers(0, 255, size, np.uint8)
+    memory.upload(array, part)
+    np.testing.assert_array_equal(memory.download(part), array)
+    guarded[128 : 128 + size] = array
+    np.testing.assert_array_equal(memory.download(storage), guarded)
+
+
+def test_runs_and_copies_of_many_threads() -> None:
+    backend, graph, inputs = Apart(), network(), pictures(48)
+    one = session(graph, backend)
+    with ThreadPoolExecutor(16) as pool:
+        check(list(pool.map(lambda x: one.run({"x": x})["y"], inputs)), graph, inputs)
+    profile = lite.RunProfile()
+    one.run({"x": inputs[0]}, profile=profile)
+    assert [c.bytes for c in profile.copies] == [inputs[0].nbytes, 40]
+    assert "zero copy" not in one.plan({"x": inputs[0].shape}).describe()
+    assert 0 < len(backend.runtime.memory._pinned._free) <= pinned._MOST_KEPT
+
+
+def test_blocks_of_a_transfer_that_failed_are_not_used_again() -> None:
+    memory = Apart().runtime.memory
+    storage = memory.uploaded(np.zeros(100, np.uint8))
+    kept = len(memory._pinned._free)
+    with pytest.raises(lite.LiteError):
+        memory.upload(np.zeros(200, np.uint8), storage)
+    assert len(memory._pinned._free) == kept - 1
+    np.testing.assert_array_equal(memory.download(storage), np.zeros(100, np.uint8))

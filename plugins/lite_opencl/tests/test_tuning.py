@@ -1,0 +1,306 @@
+"""Tuning: what is measured is kept, every candidate is right, and nothing that goes wrong fails a run."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from opencl_agreement import normal, runtime_of_kind, single_node
+from opencl_convolution_case import ConvolutionCase as Case
+from opencl_device import first_device, first_runtime, run_executable
+
+import lite_core as lite
+from lite_core.backend import Options, Partition, Stale
+from lite_core.cli.convert import command as convert_command
+from lite_core.cli.run import command as run_command
+from lite_core.ir import DType, Graph
+from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.devices import FoundDevice
+from lite_opencl.lowering import choosing, convolution_gemm, products, winograd
+from lite_opencl.lowering.choosing import Chooser
+from lite_opencl.lowering.compile import compile_graph, lower_graph
+from lite_opencl.lowering.convolution_choice import Algorithm, gemm_tiles
+from lite_opencl.programs import ProgramLibrary
+from lite_opencl.runtime import DeviceRuntime
+from lite_opencl.stopwatch import Stopwatch
+from lite_opencl.tuning import Choice, TuningTable
+
+SAME = {"pads": (1, 1, 1, 1)}
+CHOICE = Choice("fast", 1e-6, "usual", 2e-6)
+
+#: What has candidates, large enough for all of them; small enough for the reference.
+GRAPHS: dict[str, Callable[[], Graph]] = {
+    "dense": lambda: Case(6, 20, (13, 19), (3, 3), SAME, batch=2).graph("float32"),
+    "winograd": lambda: Case(48, 40, (17, 34), (3, 3), SAME, tail="residual").graph("float32"),
+    "depthwise": lambda: Case(12, 12, (37, 21), (3, 3), SAME, groups=12).graph("float32"),
+    "weights of the run": lambda: Case(9, 20, (9, 12), (1, 1), weights="input").graph("float32"),
+    "product": lambda: single_node("MatMul", [normal(19, 33), normal(33, 70, seed=1)], {}, constants=1),
+    "product of inputs": lambda: single_node("MatMul", [normal(2, 19, 33), normal(2, 33, 70, seed=1)], {}),
+    "few rows": lambda: single_node("Gemm", [normal(3, 300), normal(70, 300, seed=1)], {"transB": 1}),
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TuningTable:
+    """The device's, in a folder of its own."""
+    table = TuningTable(first_runtime().found, tmp_path)
+    monkeypatch.setattr(first_runtime(), "tuning", table)
+    return table
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two candidates of each kind: building all of them takes long."""
+    for module, name in ((convolution_gemm, "gemm_tiles"), (winograd, "transform_tiles"), (products, "product_forms")):
+        every = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, every=every, **named: every(*given, **named)[:2])
+
+
+def agree(graph: Graph, runtime: DeviceRuntime, options: Options) -> None:
+    inputs = [normal(*v.shape, seed=i) for i, v in enumerate(graph.inputs)]
+    (expected,) = evaluate_graph(graph, inputs)
+    (found,) = run_executable(compile_graph(graph, options, runtime), graph, inputs)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+
+
+# **** candidates ****
+
+
+class Forced(Chooser):
+    """Takes one algorithm, and of all else the candidate with a number, or the last; remembers what there was."""
+
+    def __init__(self, number: int, algorithm: Algorithm | None = None) -> None:
+        super().__init__()
+        self._number = number
+        self._algorithm = algorithm
+        self.offered: set[str] = set()
+        self.taken: set[str] = set()
+
+    def choose(self, problem: str, candidates: Sequence[Any], steps: object) -> Any:
+        if self._algorithm in candidates:
+            return self._algorithm
+        taken = candidates[min(self._number, len(candidates) - 1)]
+        self.offered |= {f"{problem} {candidate}" for candidate in candidates}
+        self.taken.add(f"{problem} {taken}")
+        return taken
+
+
+def force(monkeypatch: pytest.MonkeyPatch, number: int, algorithm: Algorithm | None = None) -> Forced:
+    forced = Forced(number, algorithm)
+    monkeypatch.setattr("lite_opencl.lowering.compile.Chooser", lambda *_: forced)
+    return forced
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "algorithm"),
+    [
+        *((kind, "dense", Algorithm("product")) for kind in ("CPU", "GPU")),
+        *((kind, "winograd", Algorithm("winograd", 4)) for kind in ("CPU", "GPU")),
+        *((kind, "depthwise", Algorithm("depthwise")) for kind in ("CPU", "GPU")),
+        ("CPU", "depthwise", Algorithm("product")),
+        ("CPU", "weights of the run", None),
+        *((kind, "product", None) for kind in ("CPU", "GPU")),
+        ("CPU", "product of inputs", None),
+        *((kind, "few rows", None) for kind in ("CPU", "GPU")),
+    ],
+)
+def test_every_candidate_is_right(
+    kind: str, name: str, algorithm: Algorithm | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, runtime = GRAPHS[name](), runtime_of_kind(kind)
+    offered, taken, number = {"at first"}, {"at first"}, 0
+    while offered != taken or not number:
+        forced = force(monkeypatch, number, algorithm)
+        agree(graph, runtime, Options())
+        offered, taken, number = forced.offered, taken - {"at first"} | forced.taken, number + 1
+    assert number > 1 or algorithm == Algorithm("product")
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 5, 6, 64])
+@pytest.mark.parametrize("positions", [1, 3, 8, 49, 12544])
+@pytest.mark.parametrize("gpu", [True, False])
+def test_candidates_fit_and_differ(outputs: int, positions: int, gpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FoundDevice, "is_gpu", gpu)
+    found = first_runtime().found
+    tiles = gemm_tiles(found, DType.FLOAT32, outputs, positions)
+    assert len({str(tile) for tile in tiles}) == len(tiles)
+    for tile in tiles:
+        assert tile.width <= positions
+        assert math.prod(tile.local) <= found.largest_group
+
+
+def test_exact_sessions_are_offered_no_winograd(monkeypatch: pytest.MonkeyPatch) -> None:
+    forced = force(monkeypatch, 0)
+    lower_graph(GRAPHS["winograd"](), Options(exact=True), first_runtime())
+    assert forced.offered
+    assert not any("winograd" in name for name in forced.offered)
+
+
+# **** choosing ****
+
+
+def choose(chooser: Chooser) -> str:
+    return chooser.choose("problem", ["usual", "slow", "fast"], lambda name: [name])
+
+
+def timed(seconds: dict[str, float]) -> Callable[[Sequence[str], Sequence[str]], tuple[float, float]]:
+    return lambda steps, others: (seconds[steps[0]], seconds[others[0]])
+
+
+def test_the_fastest_is_chosen_and_known_from_then_on(table: TuningTable, tmp_path: Path) -> None:
+    chooser = Chooser(table, timed({"usual": 2.0, "slow": 3.0, "fast": 1.0}))
+    assert choose(chooser) == "fast"
+    assert chooser.describe() == ["tiles: 1 tuned now"]
+    later = Chooser(TuningTable(first_runtime().found, tmp_path))
+    assert choose(later) == "fast"
+    assert later.describe() == ["tiles: 1 tuned before"]
+    assert later.used == {"problem": Choice("fast", 1.0, "usual", 2.0)}
+
+
+def test_the_usual_one_stays_where_little_is_gained(table: TuningTable) -> None:
+    assert choose(Chooser(table, timed({"usual": 2.0, "slow": 3.0, "fast": 1.99}))) == "usual"
+
+
+def test_what_cannot_run_is_not_chosen(table: TuningTable) -> None:
+    assert choose(Chooser(table, timed({"usual": 2.0, "slow": 3.0, "fast": math.inf}))) == "usual"
+
+
+def test_the_usual_one_gives_way_where_it_cannot_run(table: TuningTable) -> None:
+    assert choose(Chooser(table, timed({"usual": math.inf, "slow": 3.0, "fast": 1.0}))) == "fast"
+
+
+def test_nothing_is_measured_where_nobody_asks(table: TuningTable) -> None:
+    assert choose(Chooser(table)) == "usual"
+    assert choose(Chooser()) == "usual"
+
+
+def test_a_choice_that_is_no_candidate_any_more_is_measured_again(table: TuningTable) -> None:
+    table.add("problem", CHOICE._replace(name="gone"))
+    assert choose(Chooser(table)) == "usual"
+    assert choose(Chooser(table, timed({"usual": 2.0, "slow": 1.0, "fast": 3.0}))) == "slow"
+
+
+# **** measuring ****
+
+
+def test_a_tuned_session_is_right_and_says_what_it_did(table: TuningTable, tmp_path: Path, few: None) -> None:
+    graph = GRAPHS["winograd"]()
+    agree(graph, first_runtime(), Options(tune=True))
+    kept = json.loads(next(tmp_path.glob("tuning-*.json")).read_text())["choices"]
+    assert {problem.partition(" ")[0] for problem in kept} >= {"convolution", "winograd_product", "winograd_input"}
+    executable = compile_graph(graph, Options(), first_runtime())
+    assert executable.compiled.choices.items() <= {p: Choice(**c) for p, c in kept.items()}.items()
+    assert executable.notes[-1] == f"tiles: {len(executable.compiled.choices)} tuned before"
+
+
+def test_a_candidate_that_fails_is_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One that cannot be built, and one that cannot be launched."""
+    (good,) = lower_graph(GRAPHS["product"](), Options(), first_runtime()).steps
+    unbuildable = replace(good, kernel=good.kernel._replace(defines=()))
+    unlaunchable = replace(good, global_size=(7, 7, 7), kernel=good.kernel._replace(local=(2, 1, 1)))
+    with caplog.at_level(logging.INFO, "lite.opencl.tuning"):
+        for bad in (unbuildable, unlaunchable):
+            seconds, infinite = Stopwatch(first_runtime())([good], [bad])
+            assert 0 < seconds < math.inf
+            assert infinite == math.inf
+    assert "is left out" in caplog.text
+
+
+def test_threads_that_meet_a_problem_measure_it_once(table: TuningTable) -> None:
+    measured: list[str] = []
+
+    def compare(steps: Sequence[str], others: Sequence[str]) -> tuple[float, float]:
+        measured.append(others[0])
+        return 2.0, 3.0
+
+    choosers = [Chooser(table, compare) for _ in range(8)]
+    threads = [threading.Thread(target=choose, args=(chooser,)) for chooser in choosers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert measured == ["slow", "fast"]
+    assert all(chooser.used for chooser in choosers)
+
+
+# **** the model file ****
+
+
+def test_a_model_file_brings_its_choices(table: TuningTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two candidates everywhere the second is chosen, and chosen again for another partition after restoring."""
+    backend, device = first_device()
+    runtime, graph = first_runtime(), GRAPHS["dense"]()
+    monkeypatch.setattr(choosing.Chooser, "_tournament", second_of_two)
+    pieces = backend.compile(Partition("tuned", graph), device, Options(tune=True)).save()
+    empty = TuningTable(runtime.found, None)
+    monkeypatch.setattr(runtime, "tuning", empty)
+    restored = backend.restore([memoryview(p) for p in pieces], Partition("tuned", graph), device, Options(tune=True))
+    assert not isinstance(restored, Stale)
+    again = compile_graph(graph, Options(), runtime)
+    assert again.compiled.choices
+    assert all(choice.name != choice.usual for choice in again.compiled.choices.values())
+    assert restored.save()[0] == pieces[0]
+    agree(graph, runtime, Options())
+
+
+def second_of_two(self: Chooser, compare: object, by_name: dict[str, Any], steps: object) -> Choice:
+    usual, second, *_ = by_name
+    return Choice(second, 1.0, usual, 2.0)
+
+
+def test_a_tuning_session_does_not_take_what_was_saved_without_tuning(table: TuningTable) -> None:
+    backend, device = first_device()
+    part = Partition("plain", GRAPHS["product"]())
+    pieces = [memoryview(p) for p in backend.compile(part, device, Options()).save()]
+    stale = backend.restore(pieces, part, device, Options(tune=True))
+    assert isinstance(stale, Stale)
+    assert "without measuring" in stale.reason
+    assert not isinstance(backend.restore(pieces, part, device, Options()), Stale)
+
+
+def test_a_session_tunes_where_it_is_asked_to(table: TuningTable, few: None) -> None:
+    graph = GRAPHS["product"]()
+    x = {v.name: normal(*v.shape) for v in graph.inputs}
+    session = lite.load(graph, "opencl", tune=True)
+    session.run(x, profile=True)
+    assert session.last_profile is not None
+    assert "tiles: 1 tuned now" in str(session.last_profile)
+
+
+def test_the_commands_tune(table: TuningTable, few: None, tmp_path: Path) -> None:
+    """A file that `lite convert --tune` made serves a session that tunes: nothing is measured again."""
+    plain, tuned = tmp_path / "plain.lite", tmp_path / "tuned.lite"
+    first_device()
+    commands = CliRunner()
+    lite.convert(GRAPHS["product"](), plain, "opencl")
+    for arguments in (
+        [convert_command, str(plain), "-o", str(tuned), "--targets", "opencl", "--tune"],
+        [run_command, str(tuned), "--backend", "opencl", "--tune"],
+    ):
+        command, *words = arguments
+        shown = commands.invoke(command, words)
+        assert shown.exit_code == 0, shown.output
+        assert "anew" not in shown.output
+    assert "1 choices" in table.describe()
+    assert "without measuring" in commands.invoke(run_command, [str(plain), "-b", "opencl", "--tune"]).output
+
+
+def test_programs_that_were_only_measured_are_not_kept(
+    table: TuningTable, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = first_runtime()
+    monkeypatch.setattr(runtime, "programs", ProgramLibrary(runtime.context, runtime.found, tmp_path))
+    compile_graph(GRAPHS["product"](), Options(tune=True), runtime)
+    assert runtime.programs.statistics.misses == 2
+    assert len(list(tmp_path.glob("*.bin"))) == 1

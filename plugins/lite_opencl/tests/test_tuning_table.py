@@ -1,0 +1,79 @@
+"""The table of what was tuned: kept in a file, shared by processes, begun anew where it is of no use."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from opencl_device import first_runtime
+
+from lite_opencl.binary_cache import cache_folder
+from lite_opencl.tuning import Choice, TuningTable
+
+CHOICE = Choice("fast", 1e-6, "usual", 2e-6)
+
+
+def test_what_other_processes_write_is_kept(tmp_path: Path) -> None:
+    found = first_runtime().found
+    one, other = TuningTable(found, tmp_path), TuningTable(found, tmp_path)
+    one.add("a", CHOICE)
+    other.add("b", CHOICE)
+    one.add("c", CHOICE)
+    again = TuningTable(found, tmp_path)
+    assert all(again.find(problem, ["fast"]) == CHOICE for problem in "abc")
+    assert "3 choices" in again.describe()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: "\0" * 100,
+        lambda text: text.replace('"fast"', "17"),
+        lambda text: text.replace('"seconds"', '"secnds"'),
+        lambda text: text.replace('"version": "', '"version": "other'),
+        lambda text: text.replace('"device": "', '"device": "other'),
+    ],
+)
+def test_a_damaged_or_stale_table_is_begun_anew(
+    tmp_path: Path, spoil: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    found = first_runtime().found
+    TuningTable(found, tmp_path).add("a", CHOICE)
+    (file,) = tmp_path.iterdir()
+    file.write_text(spoil(file.read_text()))
+    with caplog.at_level(logging.INFO, "lite.opencl.tuning"):
+        table = TuningTable(found, tmp_path)
+        assert table.find("a", ["fast"]) is None
+    assert str(file) in caplog.text
+    table.add("b", CHOICE)
+    again = TuningTable(found, tmp_path)
+    assert again.find("b", ["fast"]) == CHOICE
+    assert again.find("a", ["fast"]) is None
+
+
+def test_without_a_cache_folder_choices_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITE_CACHE_DIR", "off")
+    table = TuningTable(first_runtime().found, cache_folder())
+    table.add("a", CHOICE)
+    assert table.find("a", ["fast"]) == CHOICE
+    assert "memory only" in table.describe()
+
+
+def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    table = TuningTable(first_runtime().found, tmp_path / "file")
+    table.add("a", CHOICE)
+    assert table.find("a", ["fast"]) == CHOICE
+
+
+def test_what_was_measured_here_is_preferred_to_what_a_file_offers() -> None:
+    table = TuningTable(first_runtime().found, None)
+    table.offer({"a": CHOICE, "b": CHOICE})
+    table.add("a", CHOICE._replace(name="slow"))
+    assert table.find("a", ["fast", "slow"]) == CHOICE._replace(name="slow")
+    assert table.find("b", ["fast", "slow"]) == CHOICE

@@ -47,6 +47,8 @@ class GraphBuilder:
         # Values whose names are nobody's wish, in this graph and those around it.
         self._movable: set[Value] = outer._movable if outer else set()
         self._node_names: set[str] = outer._node_names if outer else set()
+        # The last number behind each name that many ask for: counting from 1 every time takes long in large models.
+        self._numbers: dict[str, int] = outer._numbers if outer else {}
         self._inference: GraphInference = GraphInference(outer._inference if outer else None)
         # Outputs of nodes that rename() may still give a better name.
         self._unnamed: set[Value] = set()
@@ -164,7 +166,7 @@ class GraphBuilder:
             self._require_free(wanted)
             if given.count(wanted) > 1:
                 raise GraphError(f"two outputs of one node ({op}) are to have the name {wanted!r}")
-        label = _numbered(name or op.lower(), self._node_names)
+        label = self._numbered(name or op.lower(), self._node_names)
         placeholder = TensorType(DType.FLOAT32, None)
         values = [Value(n or (label if i == 0 else f"{label}_{i}"), placeholder) for i, n in enumerate(names)]
         node = Node(
@@ -237,7 +239,16 @@ class GraphBuilder:
         return name
 
     def _free_name(self, wanted: str) -> str:
-        return _numbered(wanted, self._names)
+        return self._numbered(wanted, self._names)
+
+    def _numbered(self, wanted: str, taken: Container[str]) -> str:
+        """``wanted``, or with a number behind it where that is taken."""
+        name, number = wanted, self._numbers.get(wanted, 1)
+        while name in taken:
+            name, number = f"{wanted}_{number}", number + 1
+        if name != wanted:
+            self._numbers[wanted] = number - 1
+        return name
 
     def _require_free(self, name: str) -> None:
         if not isinstance(name, str) or not name:
@@ -259,13 +270,6 @@ class GraphBuilder:
             del self._names[value.name]
         value.name = name
         (self._movable.add if movable else self._movable.discard)(value)
-
-
-def _numbered(wanted: str, taken: Container[str]) -> str:
-    name, number = wanted, 1
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    return name
 
 
 def _shown(what: Any) -> str:

@@ -29,7 +29,8 @@ def to_narrow(x: Array, to: DType, saturate: bool) -> Array:
         low, high = integer_limits(to.numpy)
         return np.clip(np.rint(np.nan_to_num(real, nan=0.0)), low, high).astype(np.int8).astype(to.numpy)
     if saturate:
-        most = float(ml_dtypes.finfo(to.numpy).max)
+        finfo: Any = ml_dtypes.finfo
+        most = float(finfo(to.numpy).max)
         real = np.clip(real, -most, most)  # leaves NaN as it is
     with np.errstate(all="ignore"):
         narrow: Array = real.astype(to.numpy)

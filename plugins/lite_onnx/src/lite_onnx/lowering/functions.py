@@ -1,0 +1,124 @@
+"""Functions: operators that a model, or ONNX itself, defines by others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx.defs
+from onnx import AttributeProto, FunctionProto, NodeProto, helper, numpy_helper
+
+from lite_core.ir import Value
+from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.registry import Reported, Unlowerable
+from lite_onnx.lowering.scope import Scope
+from lite_onnx.reader.element_types import onnx_number
+
+__all__ = ["call", "schema_function"]
+
+
+def call(
+    function: FunctionProto,
+    node: NodeProto | SourceNode,
+    inputs: Sequence[Item | None],
+    place: str,
+    context: Context,
+) -> list[Item | None]:
+    """The outputs of a function's nodes, which are added in the place of the node that calls it.
+
+    Args:
+        function: the function.
+        node: calls it.
+        inputs: the node's.
+        place: the node's name in messages.
+        context: of the node.
+
+    Raises:
+        Unlowerable: it calls itself, gets too many inputs, or something inside cannot be lowered.
+    """
+    key = (function.domain, function.name, function.overload)
+    if key in context.scope.functions:
+        raise Unlowerable(f"the function {function.name!r} calls itself")
+    if len(inputs) > len(function.input):
+        raise Unlowerable(f"the function {function.name!r} takes {len(function.input)} inputs, has {len(inputs)}")
+    made = node.outputs if isinstance(node, SourceNode) else node.output
+    if len(made) > len(function.output):
+        raise Unlowerable(f"the function {function.name!r} has {len(function.output)} outputs, the node {len(made)}")
+    opsets = {**context.scope.opsets, **{_domain(o.domain): o.version for o in function.opset_import}}
+    attributes = {a.name: a for a in function.attribute_proto}
+    attributes.update(_given(node, context))
+    scope = Scope(opsets, None, attributes, caller=context.scope, function=key, place=f"{place}/")
+    for name, item in zip(function.input, inputs):
+        if item is not None:
+            scope.bind(name, item)
+    left_out = {name for name, item in zip(function.input, [*inputs, *[None] * len(function.input)]) if item is None}
+    inner = Context(context.builder, scope, context.lowering)
+    wanted = [name for name, output in zip(function.output, made) if output]
+    context.lowering.lower_nodes([_without(n, left_out) for n in function.node], wanted, inner)
+    if any(scope.is_lost(name) for name in wanted):
+        raise Reported(f"nodes of the function {function.name!r} cannot be lowered, see there")
+    found = {name: scope.find(name) for name in wanted}
+    missing = [name for name, item in found.items() if item is None]
+    if missing:
+        raise Unlowerable(f"the function {function.name!r} does not make its output {missing[0]!r}")
+    return [found.get(name) for name in function.output]
+
+
+def schema_function(node: SourceNode) -> FunctionProto | None:
+    """What ONNX says an operator is made of, if it says so."""
+    try:
+        schema: Any = onnx.defs.get_schema(node.op, node.version, node.domain)
+    except onnx.defs.SchemaError:
+        return None
+    if schema.has_function:
+        body: FunctionProto = schema.function_body
+        return body
+    if not schema.has_context_dependent_function:
+        return None
+    types = [_type_of(item) for item in node.inputs]
+    message = _as_message(node)
+    # NOTE: for any other version ONNX gives nothing where operators inside have changed since.
+    version = max(v for v in schema.context_dependent_function_opset_versions if v <= node.version)
+    content = schema.get_context_dependent_function_with_opset_version(version, message.SerializeToString(), types)
+    return FunctionProto.FromString(content) if content else None
+
+
+def _given(node: NodeProto | SourceNode, context: Context) -> dict[str, AttributeProto]:
+    if isinstance(node, SourceNode):
+        return {a.name: a for a in _as_message(node).attribute}
+    outer = context.scope.attributes
+    named = {a.name: outer.get(a.ref_attr_name) if a.ref_attr_name else a for a in node.attribute}
+    return {name: attribute for name, attribute in named.items() if attribute is not None}
+
+
+def _without(node: NodeProto, left_out: set[str]) -> NodeProto:
+    """A function's node without the inputs that the call leaves out."""
+    if not left_out.intersection(node.input):
+        return node
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    copy.input[:] = ["" if name in left_out else name for name in node.input]
+    return copy
+
+
+def _as_message(node: SourceNode) -> NodeProto:
+    names = ["" if item is None else f"input_{i}" for i, item in enumerate(node.inputs)]
+    outputs = [name or f"unused_{i}" for i, name in enumerate(node.outputs)]
+    attributes: dict[str, Any] = {
+        name: numpy_helper.from_array(a) if isinstance(a, np.ndarray) else a for name, a in node.attributes.items()
+    }
+    return helper.make_node(node.op, names, outputs, node.name, domain=node.domain, **attributes)
+
+
+def _type_of(item: Item | None) -> bytes:
+    if not isinstance(item, Value):
+        return b""
+    shape = None if item.shape is None else [d if isinstance(d, int) else str(d) for d in item.shape]
+    type_: bytes = helper.make_tensor_type_proto(onnx_number(item.dtype), shape).SerializeToString()
+    return type_
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name

@@ -1,0 +1,60 @@
+"""MatMulNBits: weights of 2 to 8 bits with a scale for each block of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.microsoft.naming import MICROSOFT, number
+from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.registry import Unlowerable, lowers
+
+Array = np.ndarray[Any, Any]
+
+
+@lowers("MatMulNBits", domain=MICROSOFT)
+def matmul_n_bits(node: SourceNode, context: Context) -> Sequence[Item]:
+    """``A @ W^T + bias`` with W, [N, K], from integers in blocks along K.
+
+    NOTE: the weights become numbers of A's type: the model needs their memory, and is as fast as any product.
+    """
+    a = context.value(node, 0)
+    rows, depth = int(number(node, "N", 0)), int(number(node, "K", 0))
+    bits, block = int(number(node, "bits", 4)), int(number(node, "block_size", 0))
+    if bits not in (2, 4, 8) or block < 1 or rows < 1 or depth < 1:
+        raise Unlowerable(f"it has {bits} bits and blocks of {block} for weights [{rows}, {depth}]")
+    blocks = -(-depth // block)
+    if node.has(4):
+        order = context.must_know(node, 4, "g_idx")
+        if order.shape != (depth,) or not ((order >= 0) & (order < blocks)).all():
+            raise Unlowerable(f"its g_idx {list(order.shape)} does not say a block for each of {depth} columns")
+    else:
+        order = np.arange(depth) // block
+    numbers = _unpacked(context.must_know(node, 1, "B").reshape(rows, -1), bits)[:, :depth]
+    scales = context.must_know(node, 2, "scales").reshape(rows, blocks).astype(np.float32)
+    zeros = _zero_points(node, rows, blocks, bits, context)
+    weights = (numbers - zeros[:, order]) * scales[:, order]
+    right = context.constant(np.ascontiguousarray(weights.T.astype(a.dtype.numpy)))
+    product = context.add("MatMul", [a, right])
+    bias = context.optional(node, 5)
+    return [product if bias is None else context.add("Add", [product, bias])]
+
+
+def _unpacked(content: Array, bits: int) -> Array:
+    """Rows of unsigned numbers from rows of bytes, the lowest bits first."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    numbers = (content.view(np.uint8)[:, :, None] >> shifts) & ((1 << bits) - 1)
+    return numbers.reshape(len(content), -1).astype(np.float32)
+
+
+def _zero_points(node: SourceNode, rows: int, blocks: int, bits: int, context: Context) -> Array:
+    """For each row and block what stands for zero: the middle of the range when nothing is given."""
+    if not node.has(3):
+        return np.full((rows, blocks), 1 << (bits - 1), np.float32)
+    given = context.must_know(node, 3, "zero_points")
+    if given.dtype != np.uint8:
+        return given.reshape(rows, blocks).astype(np.float32)
+    return _unpacked(given.reshape(rows, -1), bits)[:, :blocks]

@@ -1,0 +1,60 @@
+"""The domain's name, and activations that its fused operators name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lite_core.ir import Value
+from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.node import SourceNode
+from lite_onnx.lowering.registry import Unlowerable
+
+__all__ = ["MICROSOFT", "activated", "given", "number", "numbers"]
+
+MICROSOFT = "com.microsoft"
+
+#: What fused operators may end with, and the names of their parameters in the order in which they are listed.
+_ACTIVATIONS: dict[str, tuple[str, ...]] = {
+    "Relu": (),
+    "Sigmoid": (),
+    "Tanh": (),
+    "Elu": ("alpha",),
+    "LeakyRelu": ("alpha",),
+    "HardSigmoid": ("alpha", "beta"),
+    "Softplus": (),
+    "Softsign": (),
+    "HardSwish": (),
+    "ThresholdedRelu": ("alpha",),
+    "Selu": ("alpha", "gamma"),
+}
+
+
+def given(node: SourceNode, names: Iterable[str]) -> dict[str, Any]:
+    """The attributes with some names that the node has, as a node of Lite's takes them."""
+    found = {name: node.attributes[name] for name in names if name in node.attributes}
+    return {name: tuple(a) if isinstance(a, list) else a for name, a in found.items()}
+
+
+def number(node: SourceNode, name: str, default: Any) -> Any:
+    """An attribute that is one number or text, or its default."""
+    return node.attributes.get(name, default)
+
+
+def numbers(node: SourceNode, name: str) -> list[Any]:
+    """An attribute that is a list; empty when it is left out."""
+    found = node.attributes.get(name, [])
+    return list(found) if isinstance(found, list) else [found]
+
+
+def activated(value: Value, name: Any, parameters: list[float], context: Context) -> Value:
+    """A value after the activation that a fused operator names; an empty name is none."""
+    if not name:
+        return value
+    if name == "Clip":
+        low, high = (context.scalar_like(p, value) for p in (*parameters, -3.4028235e38, 3.4028235e38)[:2])
+        return context.add("Clip", [value, low, high])
+    known = _ACTIVATIONS.get(name)
+    if known is None:
+        raise Unlowerable(f"its activation {name!r} is not one of {', '.join(_ACTIVATIONS)}, Clip")
+    return context.add(name, [value], dict(zip(known, parameters)))

@@ -1,0 +1,114 @@
+"""Layer normalisation: simplified, after a sum, and of embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lite_core.ir import DType, Value
+from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.microsoft.naming import MICROSOFT, number
+from lite_onnx.lowering.node import Absent, Item, SourceNode
+from lite_onnx.lowering.registry import Unlowerable, lowers
+
+_EPSILON = 1e-12
+
+
+@lowers("SkipLayerNormalization", domain=MICROSOFT)
+def skip_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Layer normalisation of the sum of an input, what skips the layer, and a bias; the sum is the fourth output."""
+    gamma, beta = context.value(node, 2), context.optional(node, 3)
+    total = _sum([context.value(node, 0), context.value(node, 1), context.optional(node, 4)], context)
+    attributes = {"axis": -1, "epsilon": number(node, "epsilon", _EPSILON)}
+    results = context.add_node("LayerNormalization", [total, gamma, beta], attributes, outputs=3)
+    return [*results, total][: len(node.outputs)]
+
+
+@lowers("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
+def skip_simplified_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """As SkipLayerNormalization, by the root of the mean square alone."""
+    gamma = context.value(node, 2)
+    total = _sum([context.value(node, 0), context.value(node, 1), context.optional(node, 3)], context)
+    result, scale = root_mean_square(total, gamma, -1, number(node, "epsilon", _EPSILON), context)
+    results: list[Item] = [result, Absent(), scale, total]  # there is no mean, and nothing reads it
+    return results[: len(node.outputs)]
+
+
+@lowers("SimplifiedLayerNormalization", domain=MICROSOFT)
+@lowers("SimplifiedLayerNormalization")
+def simplified_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """``x / sqrt(mean(x^2) + epsilon) * scale``. ONNX Runtime writes it in ONNX's own domain."""
+    x, scale = context.value(node, 0), context.value(node, 1)
+    result, inverse = root_mean_square(x, scale, int(number(node, "axis", -1)), number(node, "epsilon", 1e-5), context)
+    return [result, inverse]
+
+
+@lowers("EmbedLayerNormalization", domain=MICROSOFT)
+def embed_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Layer normalisation of the sum of word, position and segment embeddings; and how long each row is."""
+    ids, segments, positions = context.value(node, 0), context.optional(node, 1), context.optional(node, 8)
+    words, places, kinds = context.value(node, 2), context.value(node, 3), context.optional(node, 4)
+    parts: list[Value | None] = [context.add("Gather", [words, ids])]
+    if positions is None:
+        length = context.add("Shape", [ids], {"start": 1, "end": 2})
+        scalar = context.add("Squeeze", [length])
+        zero, one = (context.constant(np.array(n, np.int64)) for n in (0, 1))
+        positions = context.add("Range", [zero, scalar, one])
+    parts.append(context.add("Gather", [places, positions]))
+    if segments is not None and kinds is not None:
+        parts.append(context.add("Gather", [kinds, segments]))
+    total = _sum(parts, context)
+    inputs = [total, context.value(node, 5), context.value(node, 6)]
+    result = context.add("LayerNormalization", inputs, {"axis": -1, "epsilon": number(node, "epsilon", _EPSILON)})
+    return [result, _mask_index(node, ids, context), total][: len(node.outputs)]
+
+
+def _mask_index(node: SourceNode, ids: Value, context: Context) -> Value:
+    """How many elements of each row of the mask are set; zeros without a mask."""
+    mask = context.optional(node, 7)
+    if mask is None:
+        batch = context.add("Shape", [ids], {"start": 0, "end": 1})
+        return context.add("ConstantOfShape", [batch], {"value": np.zeros(1, np.int32)})
+    return context.add("ReduceSum", [mask, context.ints(1)], {"keepdims": 0})
+
+
+@lowers("GroupNorm", domain=MICROSOFT)
+def group_norm(node: SourceNode, context: Context) -> Sequence[Item]:
+    """GroupNormalization of [N, H, W, C] or [N, C, H, W], then x * sigmoid(x) if ``activation`` is 1."""
+    x, gamma, beta = (context.value(node, i) for i in range(3))
+    is_last = bool(number(node, "channels_last", 1))
+    if is_last:
+        x = context.add("Transpose", [x], {"perm": (0, 3, 1, 2)})
+    attributes = {"num_groups": number(node, "groups", 1), "epsilon": number(node, "epsilon", 1e-5)}
+    result = context.add("GroupNormalization", [x, gamma, beta], attributes)
+    if number(node, "activation", 0):
+        result = context.add("Swish", [result], domain="lite")
+    return [context.add("Transpose", [result], {"perm": (0, 2, 3, 1)}) if is_last else result]
+
+
+def root_mean_square(x: Value, scale: Value, axis: int, epsilon: float, context: Context) -> tuple[Value, Value]:
+    """``x / sqrt(mean(x^2) + epsilon) * scale`` over the axes from ``axis`` on, and what x is multiplied by.
+
+    Halves are squared and summed in float32.
+    """
+    rank = context.rank(x)
+    axes = context.ints(*range(axis + rank if axis < 0 else axis, rank))
+    wide = context.add("Cast", [x], {"to": DType.FLOAT32}) if x.dtype.is_half else x
+    mean = context.add("ReduceMean", [context.add("Mul", [wide, wide]), axes])
+    root = context.add("Sqrt", [context.add("Add", [mean, context.scalar_like(epsilon, mean)])])
+    inverse = context.add("Reciprocal", [root])
+    scaled = context.add("Mul", [wide, inverse])
+    if x.dtype.is_half:
+        scaled = context.add("Cast", [scaled], {"to": x.dtype})
+    return context.add("Mul", [scaled, scale]), inverse
+
+
+def _sum(values: list[Value | None], context: Context) -> Value:
+    there = [v for v in values if v is not None]
+    if not there:
+        raise Unlowerable("it has nothing to add up")
+    total = there[0]
+    for value in there[1:]:
+        total = context.add("Add", [total, value])
+    return total

@@ -1,0 +1,58 @@
+"""Operators that ONNX has, too, or had not when they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lite_core.ir import DType
+from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.microsoft.naming import MICROSOFT, given, number
+from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.registry import lowers
+
+
+@lowers("Trilu", "GatherND", domain=MICROSOFT)
+def same_as_onnx(node: SourceNode, context: Context) -> Sequence[Item]:
+    """What ONNX took over as it was."""
+    return context.add_node(node.op, context.values(node), given(node, node.attributes), outputs=len(node.outputs))
+
+
+@lowers("Range", domain=MICROSOFT)
+def range_(node: SourceNode, context: Context) -> Sequence[Item]:
+    """ONNX's, whose step may be left out."""
+    start, limit, step = context.value(node, 0), context.value(node, 1), context.optional(node, 2)
+    return [context.add("Range", [start, limit, step or context.scalar_like(1, start)])]
+
+
+@lowers("Unique", domain=MICROSOFT)
+def unique(node: SourceNode, context: Context) -> Sequence[Item]:
+    """The elements of a vector, each where it first appears; which of them each was; how often each was there."""
+    found = context.add_node("Unique", [context.value(node, 0)], {"sorted": 0}, outputs=4)
+    return [found[0], found[2], found[3]][: len(node.outputs)]
+
+
+@lowers("Pad", domain=MICROSOFT)
+def pad(node: SourceNode, context: Context) -> Sequence[Item]:
+    """ONNX's, whose pads may be a row [1, n]."""
+    pads = context.add("Reshape", [context.value(node, 1), context.ints(-1)])
+    inputs = [context.value(node, 0), pads, context.optional(node, 2)]
+    return [context.add("Pad", inputs, {"mode": number(node, "mode", "constant")})]
+
+
+@lowers("ExpandDims", domain=MICROSOFT)
+def expand_dims(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Unsqueeze."""
+    axis = context.add("Cast", [context.add("Reshape", [context.value(node, 1), context.ints(1)])], {"to": DType.INT64})
+    return [context.add("Unsqueeze", [context.value(node, 0), axis])]
+
+
+@lowers("GridSample", domain=MICROSOFT)
+def grid_sample(node: SourceNode, context: Context) -> Sequence[Item]:
+    """ONNX's; modes have other names since opset 20."""
+    names = {"bilinear": "linear", "bicubic": "cubic"}
+    mode = number(node, "mode", "bilinear")
+    attributes = {
+        **{k: node.attributes.get(k) for k in ("align_corners", "padding_mode")},
+        "mode": names.get(mode, mode),
+    }
+    return [context.add("GridSample", context.values(node), attributes)]

@@ -1,0 +1,117 @@
+"""``TensorProto`` as arrays. What does not fit is found before memory is taken for it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from onnx import SparseTensorProto, TensorProto
+
+from lite_core.ir import DType
+from lite_onnx.reader.element_types import element_type
+from lite_onnx.reader.external_data import ExternalFiles
+
+__all__ = ["DamagedTensor", "read_sparse_tensor", "read_tensor"]
+
+Array = np.ndarray[Any, Any]
+
+#: The field that holds elements where they are not raw, by the element type; the others are in ``int32_data``.
+_FIELDS = {
+    DType.FLOAT32: ("float_data", np.float32),
+    DType.FLOAT64: ("double_data", np.float64),
+    DType.INT64: ("int64_data", np.int64),
+    DType.UINT32: ("uint64_data", np.uint64),
+    DType.UINT64: ("uint64_data", np.uint64),
+}
+_NIBBLES = (DType.INT4, DType.UINT4)
+#: Lite writes out the zeros of sparse tensors: so many elements at most, or so many for each that is stored.
+_MOST_ELEMENTS, _MOST_ZEROS = 1 << 22, 256
+#: Dimensions that an array can have in every version of NumPy.
+_MOST_DIMENSIONS = 32
+
+
+class DamagedTensor(ValueError):
+    """A tensor whose elements do not fit its shape, or cannot be had; the message is a reason for the user."""
+
+
+def read_tensor(tensor: TensorProto, files: ExternalFiles | None = None) -> Array:
+    """The elements of a tensor, read-only.
+
+    Args:
+        tensor: the message.
+        files: those beside the model, where tensors may be in them.
+
+    Raises:
+        DamagedTensor: as many elements are not there.
+        MissingData: they are in a file that cannot be had.
+        NotANumber: the elements are strings, or of a type that Lite has not.
+    """
+    dtype = element_type(tensor.data_type)
+    shape = tuple(tensor.dims)
+    if len(shape) > _MOST_DIMENSIONS or any(n < 0 for n in shape):
+        raise DamagedTensor(f"it has {len(shape)} dimensions: {list(shape[:_MOST_DIMENSIONS])}")
+    if tensor.data_location == TensorProto.EXTERNAL:
+        if files is None:
+            raise DamagedTensor("it is kept in another file, which a part of a sparse tensor cannot be")
+        return _shaped(files.bytes_of(tensor, _byte_count(dtype, shape)), dtype, shape)
+    if tensor.HasField("raw_data"):
+        return _shaped(np.frombuffer(tensor.raw_data, np.uint8), dtype, shape)
+    if dtype in _NIBBLES:
+        return _shaped(np.array(tensor.int32_data, np.int32).astype(np.uint8), dtype, shape)
+    name, kind = _FIELDS.get(dtype, ("int32_data", np.int32))
+    listed = getattr(tensor, name)
+    if len(listed) != prod(shape):
+        raise DamagedTensor(f"it should have {prod(shape)} elements for its shape {list(shape)}, has {len(listed)}")
+    elements = np.array(listed, kind)
+    if dtype.is_narrow:
+        return _shaped(elements.astype(np.uint8), dtype, shape)
+    if dtype.is_half:
+        elements = elements.astype(np.uint16).view(dtype.numpy)
+    array: Array = elements.astype(dtype.numpy, copy=False).reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def read_sparse_tensor(sparse: SparseTensorProto) -> Array:
+    """The elements of a sparse tensor, zeros written out.
+
+    Raises:
+        DamagedTensor: indices lie outside, or there are too many zeros.
+        NotANumber: the elements are of a type that Lite has not.
+    """
+    values, indices = read_tensor(sparse.values), read_tensor(sparse.indices)
+    shape = tuple(sparse.dims)
+    size = prod(shape)
+    most = max(_MOST_ELEMENTS, _MOST_ZEROS * values.size)
+    if len(shape) > _MOST_DIMENSIONS or any(n < 0 for n in shape) or size > most:
+        raise DamagedTensor(f"a sparse tensor {list(shape)} with {values.size} elements is too large to write out")
+    flat = indices if indices.ndim == 1 else np.zeros(0, np.int64)
+    if indices.ndim == 2 and indices.shape[1] == len(shape) and size:
+        flat = indices @ np.array([prod(shape[axis + 1 :]) for axis in range(len(shape))], np.int64)
+    is_inside = not flat.size or 0 <= flat.min() <= flat.max() < size
+    if indices.dtype != np.int64 or flat.shape != values.shape or not is_inside:
+        raise DamagedTensor(f"the indices {list(indices.shape)} do not fit a sparse tensor {list(shape)}")
+    array = np.zeros(size, values.dtype)
+    array[flat] = values
+    array.flags.writeable = False
+    return array.reshape(shape)
+
+
+def _shaped(data: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Bytes as elements. Those of 4 bits share bytes, the first in the lower half."""
+    wanted = _byte_count(dtype, shape)
+    if data.nbytes != wanted:
+        raise DamagedTensor(f"it should have {wanted} bytes for {dtype}{list(shape)}, has {data.nbytes}")
+    if dtype in _NIBBLES:
+        halves = np.stack([data & 15, data >> 4], axis=-1).reshape(-1)[: prod(shape)].astype(np.int8)
+        signed = np.where(halves > 7, halves - 16, halves) if dtype is DType.INT4 else halves
+        array: Array = signed.astype(np.int8).astype(dtype.numpy).reshape(shape)
+    else:
+        array = data.view(dtype.numpy).reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def _byte_count(dtype: DType, shape: tuple[int, ...]) -> int:
+    return -(-prod(shape) // 2) if dtype in _NIBBLES else prod(shape) * dtype.itemsize

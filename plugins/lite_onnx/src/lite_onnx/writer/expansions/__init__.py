@@ -1,0 +1,49 @@
+"""Operators of Lite's own, said with ONNX's."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from lite_core import ops
+from lite_core.builder import GraphBuilder
+from lite_core.ir import Graph, Node, Value
+from lite_onnx.writer.expansions.formula import Formula, expansions
+from lite_onnx.writer.problems import Unwritable
+
+__all__ = ["expand"]
+
+_FAMILIES = ("activations", "boxes", "detection", "suppression")
+
+
+def expand(node: Node) -> Graph:
+    """The graph of ONNX's operators for a node of the domain ``lite``.
+
+    Its inputs are those that the node has; sizes that the node's values have are not part of what it computes.
+
+    Raises:
+        Unwritable: nobody has said yet how, or ONNX cannot say what the node asks for.
+    """
+    for family in _FAMILIES:
+        import_module(f"{__name__}.{family}")
+    expansion = expansions.get(node.op)
+    if expansion is None:
+        raise Unwritable(
+            "it is an operator of Lite's own that cannot be made of ONNX's",
+            "write the part of the model before it, with the node's inputs as outputs, and compute the rest by Lite",
+        )
+    definition = ops.get(node)
+    builder = GraphBuilder(node.op)
+    formula = Formula(builder)
+    inputs: list[Value | None] = []
+    for index in range(max(definition.fixed_inputs, len(node.inputs))):
+        value = node.inputs[index] if index < len(node.inputs) else None
+        declared = definition.parameter(index)
+        name = declared.name if declared and not declared.variadic else f"input_{index}"
+        inputs.append(value and formula.widened(builder.input(name, value.dtype, value.type.shape)))
+    results = expansion(formula, *inputs, **definition.attributes_of(node))
+    for result, output in zip(results, node.outputs):
+        if output is None or result.dtype == output.dtype:
+            builder.output(result)
+        else:
+            builder.output(builder.add("Cast", [result], {"to": output.dtype}))
+    return builder.build()

@@ -1,0 +1,83 @@
+"""The backend: which nodes ONNX Runtime takes, and its sessions for partitions."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import metadata
+from typing import Any
+
+from lite_core.backend import Device, Executable, No, Options, Partition, Unavailable, Yes
+from lite_core.errors import LiteError
+from lite_core.ir import Graph, Node
+from lite_onnxruntime.executable import OnnxRuntimeExecutable, open_session
+from lite_onnxruntime.refusals import refusal
+from lite_onnxruntime.single_node import single_node
+
+__all__ = ["OnnxRuntimeBackend"]
+
+#: Above host, whose references are slower, and below every backend of Lite's own: this one is here to compare with.
+_SCORE = 0.5
+_MOST_ANSWERS = 4096
+
+
+class OnnxRuntimeBackend:
+    """Runs what ONNX Runtime's processor kernels can: ONNX's operators in the element types that these have."""
+
+    name = "onnxruntime"
+
+    def probe(self) -> Sequence[Device] | Unavailable:
+        # NOTE: nothing is imported, which takes longer than loading a small model: every session asks for devices.
+        if importlib.util.find_spec("onnxruntime") is None:
+            return Unavailable("the package onnxruntime is not installed", "pip install onnxruntime")
+        try:
+            version = metadata.version("onnxruntime")
+        except metadata.PackageNotFoundError:
+            version = "of another distribution"  # onnxruntime-gpu and others give the same module
+        details = {"onnxruntime": version, "provider": "CPUExecutionProvider"}
+        return [Device(self.name, name=f"ONNX Runtime {version} on the processor", score=_SCORE, details=details)]
+
+    def report(self) -> Sequence[str]:
+        """What ``lite doctor`` shows."""
+        try:
+            import onnxruntime
+        except ImportError as error:
+            return [f"the package onnxruntime cannot be imported: {error}"]
+        providers = ", ".join(onnxruntime.get_available_providers())
+        return [f"onnxruntime {onnxruntime.__version__}: {onnxruntime.__file__}", f"its providers: {providers}"]
+
+    def supports(self, node: Node, device: Device) -> Yes | No:
+        reason = refusal(node)
+        if reason is None:
+            try:
+                reason = _refused(_serialized(single_node(node)))
+            except LiteError as error:
+                reason = f"{node.qualified_op} cannot be written as ONNX: {error}"
+        return No(reason) if reason else Yes()
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        session = open_session(_serialized(part.graph), options.threads)
+        return OnnxRuntimeExecutable(session, part.graph)
+
+
+def _serialized(graph: Graph) -> bytes:
+    from lite_onnx.writer import to_model
+
+    content: bytes = to_model(graph).SerializeToString(deterministic=True)
+    return content
+
+
+@lru_cache(_MOST_ANSWERS)
+def _refused(model: bytes) -> str:
+    """Why ONNX Runtime does not open a model of one node; empty where it does."""
+    try:
+        open_session(model, threads=1)
+    except Exception as error:  # of a dozen types, which have no other base class in common
+        return f"ONNX Runtime: {_first_line(error)}"
+    return ""
+
+
+def _first_line(error: Any) -> str:
+    text = str(error).strip().splitlines()
+    return text[0] if text else type(error).__name__

@@ -1,0 +1,19 @@
+"""What lite-onnxruntime gives to Lite. The backend is imported when Lite asks which backends there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lite_core.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from lite_core.backend import Backend
+
+LITE_API_VERSION = 1
+
+
+@hookimpl
+def lite_backends() -> list[Backend]:
+    from lite_onnxruntime.backend import OnnxRuntimeBackend
+
+    return [OnnxRuntimeBackend()]

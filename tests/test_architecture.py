@@ -43,6 +43,7 @@ ROOMS = [
     "builtin",
     "plugins",
     "schedule",
+    "fusion",
     "staging",
     "container",
     "formats",
@@ -172,7 +173,7 @@ def code_lines(file: Path) -> int:
 #: Rooms that grow by one file for each operator, pass or command, and tools that no run of a model needs.
 NOT_OF_A_RUN = {"ops", "passes", "builder", "random_inputs", "quantization", "conversion", "diagnostics", "cli"}
 #: What backends are made of; the core itself does not use it.
-FOR_BACKENDS = {"kernel_backend", "staging", "disk_cache"}
+FOR_BACKENDS = {"kernel_backend", "fusion", "staging", "disk_cache"}
 
 
 def test_the_core_stays_small() -> None:

@@ -44,7 +44,7 @@ def run_op(op: str, inputs: list[Array | None], outputs: int = 1, domain: str = 
     for given in (types, symbolic, unranked):
         node = make_node(op, given, outputs, domain, **attributes)
         for index, (inferred, result) in enumerate(zip(GraphInference().infer(node), results)):
-            assert inferred.dtype == result.dtype.name, f"output {index}: {inferred}, is {result.dtype}"
+            assert inferred.dtype.numpy == result.dtype, f"output {index}: {inferred}, is {result.dtype}"
             assert inferred.accepts(result.shape), f"output {index}: {inferred}, is {result.shape}"
             for dim, size in zip(inferred.shape or (), result.shape):
                 if isinstance(dim, SymbolicDim) and dim.symbols <= bindings.keys():

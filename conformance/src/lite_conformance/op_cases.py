@@ -238,9 +238,13 @@ def all_tables() -> Sequence[OpTable]:
 
 
 def main_dtypes(definition: OpDef) -> tuple[DType, ...]:
-    """The element types that an operator's cases are named after: those of its working type."""
+    """The element types that an operator's cases are named after: those of its working type.
+
+    Types of 8-bit floats and 4-bit integers are left to ONNX's own data: backends convert them, or leave it to host.
+    """
     working = definition.working_type
-    return definition.types[working] if working in definition.types else (DType.of(working),)
+    found = definition.types[working] if working in definition.types else (DType.of(working),)
+    return tuple(dtype for dtype in found if not dtype.is_narrow)
 
 
 def _attribute(attribute: Any, dtype: DType, random: np.random.Generator) -> Any:

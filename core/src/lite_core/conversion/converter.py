@@ -71,7 +71,8 @@ def convert(
         model: a file or folder that an installed plugin reads, or a graph.
         output: the file to write, usually ``*.lite``.
         targets: names of backends, the preferred first, as ``["opencl", "x86"]`` or ``"opencl,x86"``; ``"auto"``
-            stands for every backend that has a device on this machine. One without a device is compiled for where its plugin can do that without one.
+            stands for every backend that has a device on this machine. One without a device is compiled for where its
+            plugin can do that without one.
         precision: how weights are stored: ``"float32"`` leaves them as they are, ``"fp16"`` halves them, ``"int8w"``
             stores a byte and a scale for each channel. Arithmetic stays what it was.
         shapes: shapes of the inputs that a plan is prepared for, or several such mappings, a plan for each. A model

@@ -80,8 +80,8 @@ def find_targets(requested: str | Sequence[str], host: PluginHost) -> tuple[list
     """The targets asked for, and a sentence for each that cannot be one.
 
     Args:
-        requested: names of backends, in a list or with commas between them; ``"auto"`` stands for every backend that has a device on this machine, the best
-            first, or ``host`` where there is none.
+        requested: names of backends, in a list or with commas between them; ``"auto"`` stands for every backend that
+            has a device on this machine, the best first, or ``host`` where there is none.
         host: the plugins.
 
     Raises:

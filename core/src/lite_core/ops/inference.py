@@ -26,6 +26,9 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
+#: What NumPy 2 allows.
+_MOST_DIMENSIONS = 64
+
 
 class Inference:
     """One node as its inference function sees it.
@@ -151,7 +154,13 @@ def infer_broadcast(inference: Inference) -> list[Shape | None]:
 
 
 def unknown_shape(rank: int, prefix: str = "unknown") -> Shape:
-    """A shape of known rank whose sizes depend on data."""
+    """A shape of known rank whose sizes depend on data.
+
+    Raises:
+        GraphError: arrays cannot have so many dimensions.
+    """
+    if rank > _MOST_DIMENSIONS:
+        raise fail(f"a tensor has at most {_MOST_DIMENSIONS} dimensions; this one is to have {rank}")
     return tuple(fresh_dim(prefix) for _ in range(rank))
 
 

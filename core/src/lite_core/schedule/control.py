@@ -70,7 +70,12 @@ class ControlExecutable:
             return self._bodies[body].run(arrays, scope, profile)
 
         arrays = [None if value is None else scope[value] for value in self.node.inputs]
-        results = evaluate_node(self.node, arrays, scope, run_body)
+        condition = arrays[0] if self.node.op == "If" else None
+        if condition is not None and condition.size == 1:
+            # Of If the reference would only do this, but its checks take as long as a small branch.
+            results = run_body(self.node.attributes["then_branch" if condition.item() else "else_branch"], [])
+        else:
+            results = evaluate_node(self.node, arrays, scope, run_body)
         for buffer, index in zip(outputs, self._results):
             # A copy: what a body only hands on is still the storage of an input or of what it captured.
             buffer.store(results[index])

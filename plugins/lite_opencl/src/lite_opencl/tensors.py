@@ -13,7 +13,7 @@ from math import prod
 from lite_core.ir import DType
 from lite_opencl.memory import Allocation
 
-__all__ = ["Storage", "Tensor", "anywhere", "collapse", "dense_strides"]
+__all__ = ["Storage", "Tensor", "anywhere", "collapse", "dense_strides", "types_of"]
 
 
 @dataclass(eq=False, slots=True)
@@ -144,3 +144,8 @@ def collapse(tensors: Sequence[Tensor]) -> list[Tensor]:
     if not sizes:
         return [t.view((1,), (1,)) for t in tensors]
     return [t.view(sizes, mine) for t, mine in zip(tensors, strides)]
+
+
+def types_of(**tensors: Tensor) -> tuple[tuple[str, DType], ...]:
+    """What :class:`KernelSource` takes as its types: those in which tensors lie in memory, by the kernel's names."""
+    return tuple((name, tensor.dtype) for name, tensor in tensors.items())

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import product
 
 from lite_core import ops
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.kernels.attention import Attention, AttentionShape
 from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.packing import Contiguous
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.products import rows_contiguous
 from lite_cpu.tensors import Tensor
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
+from lite_core.fusion import absorb_producers, group_nodes
 from lite_core.ir import Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.executable import CompiledProgram, Pieces, StepInfo
@@ -18,7 +19,6 @@ from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.depthwise import reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
-from lite_cpu.lowering.fusion import absorb_producers, group_nodes
 from lite_cpu.lowering.half import has_halves, widen_halves
 from lite_cpu.lowering.memory import lifetimes_of, place
 from lite_cpu.lowering.places import reserve_places
@@ -56,7 +56,7 @@ def lower_graph(
     reserve_places(lowering, elementwise)
     reserve_spaced_images(lowering)
     uses = dict(zip(graph.defined(), roles.uses))
-    groups = group_nodes(graph, uses, elementwise, {nodes[i] for i in roles.hosts})
+    groups = group_nodes(graph, uses, elementwise, {nodes[i] for i in roles.hosts}.__contains__)
     if any(node.op == "Softmax" for node in nodes):
         from lite_cpu.lowering.attention import group_attention
 

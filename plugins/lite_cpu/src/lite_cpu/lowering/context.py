@@ -11,6 +11,7 @@ import numpy as np
 
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
+from lite_core.fusion import Group
 from lite_core.ir import DType, Graph, Node, Value
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
@@ -18,7 +19,6 @@ from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.elementwise import Elementwise, collapse
 from lite_cpu.kernels.gemm import gemm_tile, pack_panels
 from lite_cpu.lowering.copying import copy_elements, walkable
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.structure import Structure
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine

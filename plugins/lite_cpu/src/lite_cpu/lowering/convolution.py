@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.dense import Convolution, dense
 from lite_cpu.lowering.depthwise import depthwise, is_depthwise
 from lite_cpu.lowering.depthwise_pointwise import depthwise_pointwise
 from lite_cpu.lowering.filters import filters_of
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.window import Window, as_image, kept_window
 from lite_cpu.tensors import Tensor

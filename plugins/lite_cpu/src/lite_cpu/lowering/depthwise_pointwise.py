@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from lite_core.fusion import Group
 from lite_core.ir import Node
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.depthwise_pointwise import DepthwisePointwise
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.depthwise import is_depthwise, plan_depthwise
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.window import kept_window
 from lite_cpu.tensors import Tensor
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.matmul import panels_at_run_time
 from lite_cpu.lowering.products import Tail, emit_product, rows_contiguous
 from lite_cpu.lowering.registry import lowers

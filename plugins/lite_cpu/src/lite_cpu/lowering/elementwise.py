@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import Node
 from lite_cpu import scalar_ops
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 
 __all__ = ["refuse_elementwise"]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Value
 from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.products import Tail, insert_axis
 from lite_cpu.tensors import Tensor
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.errors import ExecutionError
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.kernels.bounds import CheckIndices
@@ -16,7 +17,6 @@ from lite_cpu.kernels.gather import GatherElements, GatherRows, Lines
 from lite_cpu.kernels.scatter import ScatterElements, ScatterRows
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.copying import as_bits
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import attributes_of, required_input
 from lite_cpu.tensors import Tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lite_core.fusion import Group
 from lite_core.ir import Node
 from lite_cpu.kernels.bands import cut_bands
 from lite_cpu.kernels.conv_int8 import ConvInt8, ConvInt8Shape
@@ -11,7 +12,6 @@ from lite_cpu.kernels.depthwise_int8 import DepthwiseInt8, DepthwiseInt8Shape, p
 from lite_cpu.kernels.int8_tiles import LeftSide
 from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.lowering.context import Lowering, channels_last_order
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.int8_operands import (
     Layout,
     RightSide,

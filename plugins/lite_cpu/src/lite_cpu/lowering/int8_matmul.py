@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from lite_core.fusion import Group
 from lite_core.ir import Node
 from lite_cpu.kernels.int8_tiles import LeftSide
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.int8_operands import (
     Layout,
     RightSide,

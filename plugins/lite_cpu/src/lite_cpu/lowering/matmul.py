@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from lite_core import ops
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.kernels.elementwise import collapse
@@ -14,7 +15,6 @@ from lite_cpu.kernels.plain_matmul import PlainMatMul
 from lite_cpu.lowering.attention import AttentionGroup, attention
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.external import external_product
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.narrow_weights import stored_weights
 from lite_cpu.lowering.packing import pack_at_run_time, pack_constant
 from lite_cpu.lowering.products import Panels, Tail, emit_product, insert_axis, rows_contiguous

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import (
     attributes_of,

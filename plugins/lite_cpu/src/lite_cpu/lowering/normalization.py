@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.emit import float_bits
 from lite_cpu.kernels.normalization import Normalization, ScaleToNorm
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import along_axes, order_of, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input

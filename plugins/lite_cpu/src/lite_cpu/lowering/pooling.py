@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import Node
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows
 from lite_cpu.kernels.pooling import AVERAGE, MAXIMUM, NORMS, WINDOW_NUMBERS, Pool
 from lite_cpu.lowering.context import Lowering, channels_last_order
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import attributes_of, required_input
 from lite_cpu.lowering.window import as_image, with_close_channels

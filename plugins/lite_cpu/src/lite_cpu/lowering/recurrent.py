@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from lite_core import ops
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.recurrent import Activation, Gru, Lstm, Recurrent, Rnn
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.products import Panels, Tail, emit_product, insert_axis, rows_contiguous
 from lite_cpu.lowering.recurrent_weights import gate_vectors, input_panels, recurrent_weights
 from lite_cpu.lowering.registry import lowers

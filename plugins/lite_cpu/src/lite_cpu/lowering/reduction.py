@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from lite_core.errors import ExecutionError
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.kernels.reduction import REDUCTIONS, Reduction
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import along_axes, order_of, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input

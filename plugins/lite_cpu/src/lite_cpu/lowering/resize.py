@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from lite_core import ops
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_core.ops.evaluate import evaluate_op
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.interpolate import Interpolate
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.copying import as_bits
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import attributes_of, input_of, required_input
 from lite_cpu.tensors import Tensor

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lite_core.fusion import Group
 from lite_core.ir import DType
 from lite_cpu.kernels.arg import ArgExtreme
 from lite_cpu.kernels.rows import Vectors
 from lite_cpu.kernels.scan import RunningSum
 from lite_cpu.kernels.top_k import TopK
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import along_axes, order_of, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input

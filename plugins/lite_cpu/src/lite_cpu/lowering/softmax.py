@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.kernels.arg import Hardmax
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.rows import RowLayout
 from lite_cpu.kernels.softmax import Softmax
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import order_of, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lite_core import ops
+from lite_core.fusion import Group
 from lite_core.ir import Node
 from lite_core.ops.spatial import WindowAttributes, split_padding
 from lite_cpu.chains import Chain
@@ -23,7 +24,6 @@ from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.convolution import refuse_convolution, task_of
 from lite_cpu.lowering.dense import Convolution, dense, pointwise
 from lite_cpu.lowering.filters import Filters, filters_of
-from lite_cpu.lowering.fusion import Group
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.window import Window, as_image
 from lite_cpu.tensors import Tensor

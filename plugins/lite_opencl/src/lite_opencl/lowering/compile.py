@@ -13,6 +13,7 @@ import numpy as np
 from lite_core.arena import Interval, plan_arena
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
+from lite_core.fusion import count_uses, group_nodes
 from lite_core.ir import DType, Graph, Node, TensorType, Value
 from lite_opencl.errors import buffer_too_large
 from lite_opencl.executable import CompiledGraph, OpenClExecutable
@@ -22,7 +23,6 @@ from lite_opencl.launches import ImageLocation, Launch, Location, Space
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.context import Argument, Lowering
 from lite_opencl.lowering.elementwise import is_elementwise
-from lite_opencl.lowering.fusion import count_uses, group_nodes
 from lite_opencl.lowering.known import evaluate_known, is_known_when
 from lite_opencl.lowering.places import reserve_places
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
+from lite_core.fusion import Group
 from lite_core.ir import DType, Graph, Node, Value
-from lite_opencl.addressing import address
-from lite_opencl.chains import Apply, Chain, Operand
+from lite_opencl.chains import Chain
 from lite_opencl.constants import ConstantPool
 from lite_opencl.devices import FoundDevice
-from lite_opencl.element_types import scalar
 from lite_opencl.faults import RECORD, RECORD_WORDS
 from lite_opencl.images import ConstantImage
 from lite_opencl.kernel_source import KernelSource
+from lite_opencl.lowering.chaining import Epilogue, addressed, chain_of, run_chain
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.copying import copy_elements
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.half import stored_type
 from lite_opencl.memory import DeviceArray
-from lite_opencl.tensors import Storage, Tensor, collapse, dense_strides
+from lite_opencl.tensors import Storage, Tensor, dense_strides, types_of
 
 __all__ = ["Argument", "Epilogue", "Lowering", "PlannedStep", "types_of"]
 
@@ -35,10 +34,6 @@ C = TypeVar("C")
 
 #: What a kernel is given: a tensor becomes its buffer and the offset of its first element, others become one argument.
 Argument = Tensor | ConstantImage | np.generic
-
-#: Rows shorter than this are not worth a work group of their own.
-_SHORT_ROW = 32
-_LOCAL = 64
 
 #: Kernels count elements of a tensor with 32 bits.
 _MOST_ELEMENTS = 2**31 - 1
@@ -75,13 +70,6 @@ class PlannedStep:
     def bytes(self) -> int:
         """Bytes of all tensors."""
         return sum(t.bytes for t in self.tensors)
-
-
-class Epilogue(NamedTuple):
-    """What is done to each result of a kernel: the chain for its source, and arguments that follow its own."""
-
-    chain: Chain
-    arguments: list[Argument]
 
 
 @dataclass
@@ -266,49 +254,8 @@ class Lowering:
     def elementwise(
         self, chain: Chain, start: Tensor, operands: Sequence[Tensor | np.generic], destination: Tensor
     ) -> None:
-        """Run a chain over all elements; tensors are broadcast to the destination's shape.
-
-        Args:
-            chain: from :meth:`chain`: how its operands are addressed is found here.
-            start: what the chain starts from.
-            operands: what its operands are: tensors, or numbers passed by value.
-            destination: where results go; may be strided.
-        """
-        if destination.size == 0:
-            return
-        tensors = [o.expand(destination.shape) for o in operands if isinstance(o, Tensor)]
-        walked = collapse([destination, start.expand(destination.shape), *tensors])
-        split = walked[0].rank - 1
-        columns = walked[0].shape[-1]
-        rows = walked[0].size // columns
-        y, y_arguments = address(walked[0], split)
-        x, x_arguments = address(walked[1], split)
-        bound = self._bind(chain, operands, iter(walked[2:]), split)
-        defines: list[tuple[str, int | str]] = [
-            ("Y_PARAMETERS", "".join(f", {p}" for p in y.parameters("y"))),
-            ("X_PARAMETERS", "".join(f", {p}" for p in x.parameters("x"))),
-            ("Y_INDEX", f"({y.index('y')})"),
-            ("X_INDEX", f"({x.index('x')})"),
-        ]
-        is_flat = columns < _SHORT_ROW and rows > 1
-        if is_flat:
-            defines.append(("FLAT", 1))
-        kernel = KernelSource(
-            "elementwise",
-            "elementwise",
-            (_LOCAL, 1, 1),
-            tuple(defines),
-            types_of(X=start, Y=destination),
-            bound.chain,
-        )
-        arguments: list[Argument] = [*walked[:2], np.int32(rows), np.int32(columns), *y_arguments, *x_arguments]
-        self.step(
-            kernel,
-            [*arguments, *bound.arguments],
-            (rows * columns,) if is_flat else (columns, rows),
-            flops=chain.cost * destination.size,
-            label="elementwise" if chain.steps else "copy",
-        )
+        """Run a chain over all elements; see :func:`run_chain`."""
+        run_chain(self, chain, start, operands, destination)
 
     # **** groups ****
 
@@ -335,68 +282,13 @@ class Lowering:
         self, chain: Chain, operands: Sequence[Tensor | np.generic], shape: Sequence[int], split: int
     ) -> Epilogue:
         """As :meth:`epilogue`, of a chain and what its operands are; tensors are broadcast to ``shape``."""
-        tensors = [o.expand(shape) for o in operands if isinstance(o, Tensor)]
-        return self._bind(chain, operands, iter(tensors), split)
+        return addressed(chain, operands, shape, split)
 
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Tensor | np.generic]]:
-        """What element-wise ``nodes`` do to ``start``, and what they read beside it, in the chain's order.
-
-        Numbers that are known are passed by value: they are then no part of the code, and cost no load.
-        """
-        made = {n.outputs[0] for n in nodes}
-        numbers: dict[Value, int] = {start: 0}
-        for node in nodes:
-            for value in _operands(node):
-                if value is not None and value not in numbers and value not in made:
-                    numbers[value] = len(numbers)
-        reads = [self._read(value) for value in list(numbers)[1:]]
-        operands = tuple(
-            Operand(read.dtype if isinstance(read, Tensor) else value.dtype, None)
-            for read, value in zip(reads, list(numbers)[1:])
-        )
-        steps = []
-        for node in nodes:
-            output = node.outputs[0]
-            assert output is not None
-            inputs = tuple(None if v is None else numbers[v] for v in _operands(node))
-            steps.append(Apply(node.qualified_op, inputs, output.dtype, tuple(sorted(node.attributes.items()))))
-            numbers[output] = len(numbers)
-        return Chain(start.dtype, operands, tuple(steps)), reads
-
-    def _read(self, value: Value) -> Tensor | np.generic:
-        array = self.known(value)
-        return self.tensor(value) if array is None or array.size != 1 else scalar(array.reshape(()), value.dtype)
-
-    @staticmethod
-    def _bind(chain: Chain, operands: Sequence[Tensor | np.generic], walked: Iterator[Tensor], split: int) -> Epilogue:
-        """A chain whose operands know how they are addressed, with their arguments."""
-        bound: list[Operand] = []
-        arguments: list[Argument] = []
-        for operand, given in zip(chain.operands, operands):
-            if isinstance(given, Tensor):
-                tensor = next(walked)
-                addressing, more = address(tensor, split)
-                bound.append(Operand(operand.dtype, addressing))
-                arguments += [tensor, *more]
-            else:
-                bound.append(Operand(operand.dtype, None))
-                arguments.append(given)
-        return Epilogue(chain._replace(operands=tuple(bound)), arguments)
-
-
-def types_of(**tensors: Tensor) -> tuple[tuple[str, DType], ...]:
-    """What :class:`KernelSource` takes as its types: those in which tensors lie in memory, by the kernel's names."""
-    return tuple((name, tensor.dtype) for name, tensor in tensors.items())
+        """What element-wise ``nodes`` do to ``start``, and what they read beside it; see :func:`chain_of`."""
+        return chain_of(self, start, nodes)
 
 
 def _uploaded(upload: DeviceArray) -> Tensor:
     storage = Storage(upload.bytes, upload.allocation)
     return Tensor(storage, upload.type.dtype, upload.shape, dense_strides(upload.shape))
-
-
-def _operands(node: Node) -> Sequence[Value | None]:
-    """The inputs whose elements an element-wise node reads.
-
-    NOTE: CastLike takes the element type of its second input alone, whose shape need not fit.
-    """
-    return node.inputs[:1] if node.qualified_op == "CastLike" else node.inputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Epilogue, Lowering
@@ -19,7 +20,6 @@ from lite_opencl.lowering.convolution_gemm import (
 )
 from lite_opencl.lowering.depthwise import depthwise
 from lite_opencl.lowering.filters import Filters, filters_of
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.spatial_axes import Axis, convolution_axes
 from lite_opencl.lowering.winograd import TAPS, winograd

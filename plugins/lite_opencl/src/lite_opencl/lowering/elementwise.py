@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import Node
 from lite_opencl import scalar_ops
 from lite_opencl.lowering.context import Lowering
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.tensors import Tensor, anywhere
 

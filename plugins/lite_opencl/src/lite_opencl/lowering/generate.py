@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import DType
 from lite_core.ops.evaluate import evaluate_node
 from lite_opencl.chains import Apply, Chain, Operand
 from lite_opencl.element_types import scalar
 from lite_opencl.lowering.context import Lowering
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.known import evaluate_known
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.tables import upload_table

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Value
 from lite_opencl.lowering.chain_building import ChainBuilder
 from lite_opencl.lowering.context import Epilogue, Lowering
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.products import Matrices, emit_product
 from lite_opencl.lowering.quantization import round_to, single
 from lite_opencl.lowering.registry import lowers

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from lite_core.fusion import Group
 from lite_core.ir import Node
 from lite_opencl.lowering.chain_building import ChainBuilder
 from lite_opencl.lowering.context import Epilogue, Lowering
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.products import emit_product, matrices_of
 from lite_opencl.lowering.registry import lowers
 

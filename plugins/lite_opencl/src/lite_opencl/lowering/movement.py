@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from lite_core.fusion import Group
 from lite_core.ir import Value
 from lite_opencl.lowering.context import Lowering
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.places import part_of
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.tensors import Tensor, anywhere

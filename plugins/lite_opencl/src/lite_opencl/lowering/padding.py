@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import Value
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.copying import same_bits
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.movement import integers
 from lite_opencl.lowering.picking import OUTSIDE, pick
 from lite_opencl.lowering.registry import lowers

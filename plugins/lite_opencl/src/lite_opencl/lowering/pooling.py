@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows
 from lite_opencl.chains import Chain
@@ -14,7 +15,6 @@ from lite_opencl.devices import FoundDevice
 from lite_opencl.element_types import c_type, literal
 from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Argument, Epilogue, Lowering, types_of
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.indices import check_ranges
 from lite_opencl.lowering.registry import lowers
 

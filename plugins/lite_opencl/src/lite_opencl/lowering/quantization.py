@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Value
 from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.chain_building import ChainBuilder, Ref
 from lite_opencl.lowering.context import Lowering, types_of
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.tensors import Tensor
 

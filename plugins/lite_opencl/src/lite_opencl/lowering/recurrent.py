@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Value
 from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.chain_building import ChainBuilder
 from lite_opencl.lowering.context import Argument, Lowering, types_of
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.product_choice import widest_vector
 from lite_opencl.lowering.products import Matrices, emit_product
 from lite_opencl.lowering.recurrent_activations import activation_defines

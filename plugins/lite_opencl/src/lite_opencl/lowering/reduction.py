@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_opencl.element_types import c_type, literal
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.elementwise import pass_view
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
     choose_plan,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from lite_core.fusion import Group
 from lite_core.ir import DType
 from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Argument, Lowering
-from lite_opencl.lowering.fusion import Group
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
     RowPlan,

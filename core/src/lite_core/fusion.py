@@ -1,20 +1,17 @@
-"""Which nodes become one step: a producer and the element-wise operators that follow it, or a run of those.
-
-That is the first stage, :func:`group_nodes`. The second, :func:`absorb_producers`, puts whole groups together where a
-lowering function can run the one that makes a tensor inside of the one that reads it.
-"""
+"""Which nodes become one step of a backend: a producer and element-wise operators after it, or a run of those."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from typing import Any
 
+from lite_core import ops
 from lite_core.ir import Graph, Node, Value
 
 __all__ = ["Group", "absorb_producers", "count_uses", "group_nodes"]
 
-
-#: Longer runs gain nothing and need more registers than there are.
+#: Longer runs gain nothing: every operand is one more argument of the kernel, and needs registers.
 _LONGEST = 12
 
 
@@ -24,8 +21,8 @@ class Group:
 
     Attributes:
         head: the node that makes the first value.
-        tail: element-wise nodes applied to it, each to the result of the one before.
         position: when it runs: where its last node stands in the graph.
+        tail: element-wise nodes applied to it, each to the result of the one before.
         producer: the group that makes the head's first input, where it runs inside of this one.
     """
 
@@ -39,6 +36,21 @@ class Group:
         return [self.head, *self.tail]
 
     @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The head's, defaults included."""
+        return ops.get(self.head).attributes_of(self.head)
+
+    def input(self, position: int) -> Value:
+        """An input of the head that must be there."""
+        value = self.head.inputs[position]
+        assert value is not None
+        return value
+
+    def optional(self, position: int) -> Value | None:
+        """An input of the head that may be left out."""
+        return self.head.inputs[position] if position < len(self.head.inputs) else None
+
+    @property
     def output(self) -> Value:
         """The value that leaves the group: first output of its last node."""
         value = (self.tail[-1] if self.tail else self.head).outputs[0]
@@ -46,18 +58,21 @@ class Group:
         return value
 
 
-def group_nodes(graph: Graph, uses: Mapping[Value, int], elementwise: Set[Node], hosts: Set[Node]) -> list[Group]:
+def group_nodes(
+    graph: Graph, uses: Mapping[Value, int], elementwise: Set[Node], takes_tail: Callable[[Node], bool]
+) -> list[Group]:
     """Groups of a graph's nodes in an order in which they can run.
 
-    An element-wise node joins the group that makes one of its operands when nothing else uses that operand and it
-    has the shape of the node's result. Where several would do, the latest one takes it: a residual addition goes
-    to the convolution that is computed last.
+    An element-wise node joins the group that makes one of its operands when nothing else uses that operand and it has
+    the shape of the node's result. Where several would do, one whose head is no element-wise node takes it, and of
+    those the latest: a residual addition goes to the convolution that is computed last, where the value is still in
+    its registers.
 
     Args:
         graph: whose nodes they are.
         uses: how often each value is read, from :func:`count_uses`.
-        elementwise: the nodes that can be part of a chain.
-        hosts: the nodes whose step can do what follows it, too.
+        elementwise: the nodes that can follow others.
+        takes_tail: whether a node's step can do what follows it, too.
     """
     open_groups: dict[Value, Group] = {}  # those that can take another node, by the value that leaves them
     groups: list[Group] = []
@@ -67,26 +82,24 @@ def group_nodes(graph: Graph, uses: Mapping[Value, int], elementwise: Set[Node],
             candidates = [
                 open_groups[v]
                 for v in node.inputs
-                if v in open_groups and v is not None and uses[v] == 1 and v.shape == output.shape
+                if v is not None and v in open_groups and uses[v] == 1 and v.shape == output.shape
             ]
-            # A convolution is the better host: the value is still in its registers.
-            group = max(candidates, key=lambda g: (g.head in hosts, g.position), default=None)
+            group = max(candidates, key=lambda g: (takes_tail(g.head), g.position), default=None)
         if group is None:
             group = Group(node, position)
             groups.append(group)
         else:
             group.tail.append(node)
             group.position = position
-        if output is not None and len(group.tail) < _LONGEST and (node in elementwise or node in hosts):
+        if output is not None and len(group.tail) < _LONGEST and (node in elementwise or takes_tail(node)):
             open_groups[output] = group
-    groups.sort(key=lambda g: g.position)
-    return groups
+    return sorted(groups, key=lambda g: g.position)
 
 
 def absorb_producers(
     groups: list[Group], uses: Mapping[Value, int], fits: Callable[[Group, Group], bool]
 ) -> list[Group]:
-    """Second stage: the groups that are left when some run inside of the only group that reads what they make.
+    """The groups that are left when some run inside of the only group that reads what they make.
 
     Args:
         groups: from :func:`group_nodes`.

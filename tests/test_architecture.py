@@ -22,6 +22,7 @@ CPU = ROOT / "plugins/lite_cpu/src/lite_cpu"
 X86 = ROOT / "plugins/lite_x86/src/lite_x86"
 OPENCL = ROOT / "plugins/lite_opencl/src/lite_opencl"
 ONNX = ROOT / "plugins/lite_onnx/src/lite_onnx"
+ONNXRUNTIME = ROOT / "plugins/lite_onnxruntime/src/lite_onnxruntime"
 CONFORMANCE = ROOT / "conformance/src/lite_conformance"
 
 # From the ground up: a room imports only rooms above it in this list. `errors` and `log` belong to all.
@@ -54,11 +55,21 @@ ROOMS = [
     "diagnostics",
     "cli",
 ]
-PLUGINS = {"lite_paddle", "lite_onnx", "lite_cpu", "lite_x86", "lite_arm", "lite_opencl", "lite_conformance"}
+PLUGINS = {
+    "lite_paddle",
+    "lite_onnx",
+    "lite_onnxruntime",
+    "lite_cpu",
+    "lite_x86",
+    "lite_arm",
+    "lite_opencl",
+    "lite_conformance",
+}
 THIRD_PARTY_OF_CONFORMANCE = {"numpy", "google", "click", "rich", "hypothesis", "pytest", "onnx", "tomli"}
 THIRD_PARTY_OF_CPU = {"numpy", "llvmlite", "ml_dtypes"}
 THIRD_PARTY_OF_X86 = {"numpy", "llvmlite"}
 THIRD_PARTY_OF_OPENCL = {"numpy", "pyopencl"}
+THIRD_PARTY_OF_ONNXRUNTIME = {"numpy", "onnxruntime"}
 THIRD_PARTY_OF_ONNX = {"numpy", "onnx", "google", "ml_dtypes"}
 THIRD_PARTY_OF_CORE = {"numpy", "packaging", "ml_dtypes", "pluggy", "click", "rich", "platformdirs", "PIL"}
 
@@ -84,6 +95,7 @@ CPU_FILES = sorted(CPU.rglob("*.py"))
 X86_FILES = sorted(X86.rglob("*.py"))
 OPENCL_FILES = sorted(OPENCL.rglob("*.py"))
 ONNX_FILES = sorted(ONNX.rglob("*.py"))
+ONNXRUNTIME_FILES = sorted(ONNXRUNTIME.rglob("*.py"))
 PADDLE_FILES = sorted(f for f in PADDLE.rglob("*.py") if "examples" not in f.relative_to(PADDLE).parts)
 
 
@@ -141,6 +153,13 @@ def test_lite_onnx_imports_the_core_only(file: Path) -> None:
     assert foreign <= THIRD_PARTY_OF_ONNX
 
 
+@pytest.mark.parametrize("file", ONNXRUNTIME_FILES, ids=lambda f: str(f.relative_to(ONNXRUNTIME)))
+def test_lite_onnxruntime_imports_the_core_and_lite_onnx(file: Path) -> None:
+    roots = {name.partition(".")[0] for name in imports_of(file)}
+    foreign = roots - set(sys.stdlib_module_names) - {"lite_core", "lite_onnx", "lite_onnxruntime"}
+    assert foreign <= THIRD_PARTY_OF_ONNXRUNTIME
+
+
 @pytest.mark.parametrize("file", CONFORMANCE_FILES, ids=lambda f: str(f.relative_to(CONFORMANCE)))
 def test_conformance_imports_the_core_only(file: Path) -> None:
     roots = {name.partition(".")[0] for name in imports_of(file)}
@@ -150,7 +169,8 @@ def test_conformance_imports_the_core_only(file: Path) -> None:
 
 
 def test_no_file_is_over_800_lines() -> None:
-    sources = [*CORE_FILES, *PADDLE_FILES, *CPU_FILES, *X86_FILES, *OPENCL_FILES, *ONNX_FILES, *CONFORMANCE_FILES]
+    sources = [*CORE_FILES, *PADDLE_FILES, *CPU_FILES, *X86_FILES, *OPENCL_FILES, *ONNX_FILES, *ONNXRUNTIME_FILES]
+    sources += CONFORMANCE_FILES
     files = [*sources, *(f for tests in ("", "*/", "plugins/*/") for f in ROOT.glob(f"{tests}tests/**/*.py"))]
     assert not {f.name: n for f in files if (n := len(f.read_text().splitlines())) > 800}
 
@@ -192,7 +212,16 @@ def modules(package: str) -> list[str]:
     return [package, *(m for m in found if not m.endswith("__main__") and ".examples" not in m)]
 
 
-PACKAGES = ("lite_core", "lite_conformance", "lite_paddle", "lite_cpu", "lite_x86", "lite_opencl", "lite_onnx")
+PACKAGES = (
+    "lite_core",
+    "lite_conformance",
+    "lite_paddle",
+    "lite_cpu",
+    "lite_x86",
+    "lite_opencl",
+    "lite_onnx",
+    "lite_onnxruntime",
+)
 
 
 @pytest.mark.parametrize("name", [module for package in PACKAGES for module in modules(package)])

@@ -115,7 +115,7 @@ def test_run_with_random_inputs_needs_shapes() -> None:
     ("arguments", "code", "message"),
     [
         (("run", "nowhere.pdmodel"), 3, "there is no such file or folder"),
-        (("run", ROOT / "README.md"), 3, "no installed plugin recognises it (paddle reads"),
+        (("run", ROOT / "README.md"), 3, "no installed plugin recognises it ("),
         (("run", TINY, "--input", "y=x.npy"), 2, "there is no input 'y'"),
         (("run", TINY, "--input", "x.npy"), 2, "there is no file 'x.npy'"),
         (("run", TINY, "--shape", "3x3"), 2, "3x3 does not fit"),
@@ -130,6 +130,9 @@ def test_run_with_random_inputs_needs_shapes() -> None:
         (("run", TINY, "--mean", "nan"), 2, "one number or three"),
         (("run", TINY, "--save", "nowhere/o.npz"), 2, "there is no folder 'nowhere'"),
         (("run", "nowhere.pdmodel", "--save", "nowhere/o.npz"), 2, "there is no folder 'nowhere'"),
+        (("check", TINY, "--reader", "params"), 2, "it reads NAME=JSON"),
+        (("check", TINY, "--reader", "params=x"), 2, "is not JSON"),
+        (("check", TINY, "--reader", "lengths={}"), 2, "has no option lengths (it has: params"),
         (("nonsense",), 2, "No such command"),
         (("ops", "Nonsense"), 2, "the opset has no operator"),
     ],

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import peers
 from side_by_side import chart, contenders, models, report
 from side_by_side.engines import ENGINES
+from side_by_side.fix_shapes import fix_shapes
 from side_by_side.models import Model, catalog
 from side_by_side.results import FirstResult, LeftOut, Results, Timing
 from side_by_side.timing import differences
@@ -29,10 +30,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processor time 
 
 
 def tiny_model() -> Model:
-    def picture() -> tuple[str, np.ndarray]:
+    def picture() -> dict[str, np.ndarray]:
         with np.load(TINY / "inputs.npz") as inputs:
-            ((name, array),) = inputs.items()
-            return name, array
+            return dict(inputs)
 
     legacy = TINY / "legacy"
     files = catalog.ModelPath(legacy / "inference.pdmodel", legacy / "inference.pdiparams")
@@ -91,6 +91,32 @@ def test_an_engine_that_cannot_load_is_quoted(tmp_path: Path) -> None:
 
 def test_an_engine_that_is_not_installed_is_named(tmp_path: Path) -> None:
     assert "there is no environment" in contenders.find(ENGINES["lite"], tmp_path / "bin" / "python", "host")
+
+
+def test_onnx_models_go_to_engines_that_read_them(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx writes the shapes into the model")
+    node, floats = onnx.helper.make_node("Relu", ["x"], ["y"]), onnx.TensorProto.FLOAT
+    ends = [[onnx.helper.make_tensor_value_info(name, floats, ["n", 3])] for name in "xy"]
+    source = tmp_path / "relu.onnx"
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph([node], "relu", *ends)), source)
+    twin = tmp_path / "twin.onnx"
+    fix_shapes(source, {"x": [2, 3]}, twin)
+    (taken,) = onnx.load(twin).graph.input
+    assert [size.dim_value for size in taken.type.tensor_type.shape.dim] == [2, 3]
+
+    own = Model("relu", "Relu", lambda: source, lambda: {"x": np.zeros((2, 3), np.float32)})
+    prepared = models.prepare(own, tmp_path)
+    found = {name: contenders.Contender(engine, Path(sys.executable), "1", "") for name, engine in ENGINES.items()}
+    assert [name for name, contender in found.items() if contender.takes(prepared)] == [
+        "lite", "lite_file", "onnxruntime", "openvino",
+    ]  # fmt: skip
+    assert found["lite"].files(prepared) == (str(source),)
+
+
+def test_groups_of_models_have_names() -> None:
+    options = peers.parse(["--models", "onnx", "onnx_magika", "resnet18"])
+    assert options.models == [*models.GROUPS["onnx"], "resnet18"]
+    assert set(peers.parse([]).models) == set(models.GROUPS["onnx"]) | set(models.GROUPS["paddle"])
 
 
 def test_a_wrong_answer_stands_out() -> None:

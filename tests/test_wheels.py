@@ -27,6 +27,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "plugins/lite_cpu",
         "plugins/lite_x86",
         "plugins/lite_opencl",
+        "plugins/lite_onnx",
+        "plugins/lite_onnxruntime",
     ):
         # Through the source distribution, as a release is built.
         build(ROOT / project, folder)
@@ -189,6 +191,8 @@ def test_wheels_hold_what_they_need(wheels: Path) -> None:
         "lite_cpu": {"py.typed"},
         "lite_x86": {"py.typed", "plugin.py"},
         "lite_opencl": {"py.typed", "plugin.py", "kernels/common.cl"},
+        "lite_onnx": {"py.typed", "plugin.py"},
+        "lite_onnxruntime": {"py.typed", "plugin.py", "conformance.toml"},
     }
     for package, files in needed.items():
         (wheel,) = wheels.glob(f"{package}-*.whl")
@@ -204,6 +208,8 @@ def test_every_file_of_the_sources_is_in_the_wheel(wheels: Path) -> None:
         "lite_cpu": "plugins/lite_cpu",
         "lite_x86": "plugins/lite_x86",
         "lite_opencl": "plugins/lite_opencl",
+        "lite_onnx": "plugins/lite_onnx",
+        "lite_onnxruntime": "plugins/lite_onnxruntime",
     }
     for package, folder in folders.items():
         (wheel,) = wheels.glob(f"{package}-*.whl")

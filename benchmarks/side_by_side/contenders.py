@@ -40,12 +40,15 @@ class Contender:
         job = Job(
             engine=self.engine.name,
             files=self.files(model),
-            input_name=model.input_name,
             input_file=str(model.input_file),
             threads=threads,
             backend=self.backend,
         )
         return WorkerProcess(job, self.python, {**self.engine.environment, **(environment or {})})
+
+    def takes(self, model: PreparedModel) -> bool:
+        """Whether the engine reads models of this kind, as they are or converted."""
+        return model.is_paddle or self.engine.reads not in ("paddle", "paddle_lite")
 
     def files(self, model: PreparedModel) -> tuple[str, ...]:
         """Return the model's files as this engine reads them; they are converted where they are missing."""
@@ -56,8 +59,8 @@ class Contender:
                 return (str(model.lite(self.backend)),)
             case "paddle_lite":
                 return (str(model.paddle_lite(self.python)),)
-            case "paddle":
-                return (str(model.paddle.model), str(model.paddle.params))
+            case "model" | "paddle":
+                return model.files
 
 
 def find(engine: Engine, python: Path, backend: str) -> Contender | str:

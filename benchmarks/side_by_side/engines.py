@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+Inputs = Mapping[str, Array]
 Run = Callable[[], Array]
 
 
@@ -26,32 +27,30 @@ class Job:
     Attributes:
         engine: a key of ``ENGINES``.
         files: the files of the model, as the engine's loader wants them.
-        input_name: name of the model's only input.
-        input_file: a ``.npy`` file with the input.
+        input_file: an ``.npz`` file with the model's inputs.
         threads: how many threads the engine may compute with.
         backend: for Lite only, the backend to use.
     """
 
     engine: str
     files: tuple[str, ...]
-    input_name: str
     input_file: str
     threads: int
     backend: str
 
 
-def load_lite(job: Job, array: Array) -> Run:
+def load_lite(job: Job, inputs: Inputs) -> Run:
     """Lite, with its input and output arrays bound."""
     import lite_core as lite
 
     session = lite.load(job.files[0], backend=job.backend, threads=job.threads)
-    binding = session.bind({job.input_name: array})  # which runs once, to allocate the outputs
+    binding = session.bind(inputs)  # which runs once, to allocate the outputs
     first = next(iter(session.outputs))
     return lambda: binding.run()[first]
 
 
-def load_onnxruntime(job: Job, array: Array) -> Run:
-    """ONNX Runtime's CPU provider with every optimisation, its input and output bound."""
+def load_onnxruntime(job: Job, inputs: Inputs) -> Run:
+    """ONNX Runtime's CPU provider with every optimisation, its inputs and output bound."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -63,9 +62,10 @@ def load_onnxruntime(job: Job, array: Array) -> Run:
     options.add_session_config_entry("session.force_spinning_stop", "1")
     session = onnxruntime.InferenceSession(job.files[0], options, providers=["CPUExecutionProvider"])
     first = session.get_outputs()[0].name
-    output: Array = session.run([first], {job.input_name: array})[0]
+    output: Array = session.run([first], dict(inputs))[0]
     binding = session.io_binding()
-    binding.bind_cpu_input(job.input_name, array)
+    for name, array in inputs.items():
+        binding.bind_cpu_input(name, array)
     binding.bind_ortvalue_output(first, onnxruntime.OrtValue.ortvalue_from_numpy(output))
 
     def run() -> Array:
@@ -75,7 +75,7 @@ def load_onnxruntime(job: Job, array: Array) -> Run:
     return run
 
 
-def load_openvino(job: Job, array: Array) -> Run:
+def load_openvino(job: Job, inputs: Inputs) -> Run:
     """OpenVINO's CPU device, tuned for latency, in float32, sharing memory with the caller."""
     import openvino
 
@@ -88,14 +88,14 @@ def load_openvino(job: Job, array: Array) -> Run:
     request = openvino.Core().compile_model(job.files[0], "CPU", hints).create_infer_request()
 
     def run() -> Array:
-        output: Array = request.infer({0: array}, share_inputs=True, share_outputs=True)[0]
+        output: Array = request.infer(dict(inputs), share_inputs=True, share_outputs=True)[0]
         return output
 
     run()
     return run
 
 
-def load_paddle(job: Job, array: Array) -> Run:
+def load_paddle(job: Job, inputs: Inputs) -> Run:
     """Paddle Inference with oneDNN and all its graph optimisations, on its default executor.
 
     The newer executor, ``enable_new_executor``, is no alternative: asked for one thread it uses 1.2 to 1.4
@@ -111,9 +111,10 @@ def load_paddle(job: Job, array: Array) -> Run:
     config.switch_ir_optim(True)
     config.enable_memory_optim()
     predictor = inference.create_predictor(config)
-    taken = predictor.get_input_handle(job.input_name)
-    taken.reshape(array.shape)
-    taken.copy_from_cpu(array)
+    for name, array in inputs.items():
+        taken = predictor.get_input_handle(name)
+        taken.reshape(array.shape)
+        taken.copy_from_cpu(array)
     given = predictor.get_output_handle(predictor.get_output_names()[0])
 
     def run() -> Array:
@@ -125,13 +126,14 @@ def load_paddle(job: Job, array: Array) -> Run:
     return run
 
 
-def load_paddle_lite(job: Job, array: Array) -> Run:
+def load_paddle_lite(job: Job, inputs: Inputs) -> Run:
     """Paddle-Lite's predictor for mobile models, which has one thread in its x86 wheel."""
     from paddlelite.lite import MobileConfig, create_paddle_predictor
 
     config = MobileConfig()
     config.set_model_from_file(job.files[0])
     predictor = create_paddle_predictor(config)
+    (array,) = inputs.values()
     predictor.get_input(0).from_numpy(array)
 
     def run() -> Array:
@@ -151,7 +153,8 @@ class Engine:
         name: what ``--peers`` calls it.
         title: what tables and charts call it.
         distribution: the package whose version identifies it.
-        reads: which files of a model it loads: Paddle's program and parameters, or a twin of them.
+        reads: which files of a model it loads: the model as it was found, Paddle's program and parameters only, or a
+            twin.
         load: loads a job's model, runs it once, and returns what runs it again; called in a worker process.
         most_threads: how many threads it can compute with; ``None`` is no limit.
         environment: variables that its processes are started with.
@@ -161,8 +164,8 @@ class Engine:
     name: str
     title: str
     distribution: str
-    reads: Literal["paddle", "onnx", "paddle_lite", "lite"]
-    load: Callable[[Job, Array], Run]
+    reads: Literal["model", "paddle", "onnx", "paddle_lite", "lite"]
+    load: Callable[[Job, Inputs], Run]
     most_threads: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     only_starts: bool = False
@@ -176,7 +179,7 @@ _SHORT_SPIN = {"KMP_BLOCKTIME": "1"}
 ENGINES: dict[str, Engine] = {
     engine.name: engine
     for engine in (
-        Engine(LITE, "Lite", "lite-core", "paddle", load_lite),
+        Engine(LITE, "Lite", "lite-core", "model", load_lite),
         Engine(LITE_FILE, "Lite from .lite", "lite-core", "lite", load_lite, only_starts=True),
         Engine("onnxruntime", "ONNX Runtime", "onnxruntime", "onnx", load_onnxruntime),
         Engine("openvino", "OpenVINO", "openvino", "onnx", load_openvino),

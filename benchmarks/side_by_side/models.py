@@ -1,7 +1,9 @@
-"""The eleven models that the engines are compared on, and the file that each engine reads.
+"""The models that the engines are compared on, and the file that each engine reads.
 
-The Paddle files and the pictures are those of ``tests/models/catalog.py``. The ONNX and Paddle-Lite twins
-are converted from the Paddle files (``to_onnx.py``, ``to_paddle_lite.py``) and kept in the same cache.
+The eleven Paddle models and their pictures are those of ``tests/models/catalog.py``. Their ONNX and Paddle-Lite twins
+are converted from the Paddle files (``to_onnx.py``, ``to_paddle_lite.py``) and kept in the same cache. The ONNX models
+are those of ``tests/models/onnx_catalog.py``; their twins have the inputs' shapes written into them
+(``fix_shapes.py``).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,11 +23,18 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests" / "models"))
 import catalog  # noqa: E402
+import onnx_catalog  # noqa: E402
 from catalog import ModelUnavailableError  # noqa: E402
 
-__all__ = ["MODELS", "ConversionError", "Model", "ModelUnavailableError", "PreparedModel", "prepare"]
+__all__ = ["GROUPS", "MODELS", "ConversionError", "Model", "ModelUnavailableError", "PreparedModel", "prepare"]
 
 Array = np.ndarray[Any, Any]
+Inputs = Mapping[str, Array]
+
+# In float32 the engines differ by up to 5e-5 of the output's range on these models; this is a wrong answer.
+MOST_DIFFERENCE = 1e-3
+# Where activations are rounded to 8 bits, and one engine computes in float32 what another rounds; 1/255 is a step.
+MOST_DIFFERENCE_QUANTIZED = 2e-2
 
 
 class ConversionError(Exception):
@@ -33,19 +43,22 @@ class ConversionError(Exception):
 
 @dataclass(frozen=True)
 class Model:
-    """A model with one input and one output that counts.
+    """A model with one output that counts.
 
     Attributes:
         name: what ``--models`` calls it.
         title: what tables and charts call it.
-        files: makes or finds the Paddle program and its parameters.
-        picture: makes the input: name and array.
+        files: makes or finds the Paddle program and its parameters, or the ONNX file.
+        inputs: makes the inputs, by name.
+        most_difference: the largest difference between engines that is not a wrong answer, as a share of the output's
+            range.
     """
 
     name: str
     title: str
-    files: Callable[[], catalog.ModelPath]
-    picture: Callable[[], tuple[str, Array]]
+    files: Callable[[], catalog.ModelPath | Path]
+    inputs: Callable[[], Inputs]
+    most_difference: float = MOST_DIFFERENCE
 
 
 def _classifier(name: str) -> Model:
@@ -53,57 +66,79 @@ def _classifier(name: str) -> Model:
     return Model(name, name, lambda: catalog.ensure(entry), lambda: _only(catalog.example_input(entry)))
 
 
-def _only(inputs: Mapping[str, Array]) -> tuple[str, Array]:
-    ((name, array),) = inputs.items()
-    return name, np.ascontiguousarray(array[:1])
+def _only(inputs: Inputs) -> Inputs:
+    return {name: np.ascontiguousarray(array[:1]) for name, array in inputs.items()}
 
 
-def _text_page() -> tuple[str, Array]:
+def _text_page() -> Inputs:
     """A page of text of 640 x 640 pixels, the size that PP-OCR's detector is used at."""
-    name, page = _only(catalog.example_input("pp_ocrv4_det"))
-    return name, np.ascontiguousarray(np.tile(page, (1, 1, 3, 2))[:, :, :640, :640])
+    pages = _only(catalog.example_input("pp_ocrv4_det"))
+    return {name: np.ascontiguousarray(np.tile(page, (1, 1, 3, 2))[:, :, :640, :640]) for name, page in pages.items()}
 
 
-def _ocr(name: str, title: str, picture: Callable[[], tuple[str, Array]] | None = None) -> Model:
-    return Model(name, title, lambda: catalog.ensure(name), picture or (lambda: _only(catalog.example_input(name))))
+def _ocr(name: str, title: str, inputs: Callable[[], Inputs] | None = None) -> Model:
+    return Model(name, title, lambda: catalog.ensure(name), inputs or (lambda: _only(catalog.example_input(name))))
 
 
-MODELS: Mapping[str, Model] = MappingProxyType(
-    {
-        model.name: model
-        for model in (
-            *(_classifier(name) for name in catalog.VISION),
-            _ocr("pp_ocrv4_det", "PP-OCRv4 det", _text_page),
-            _ocr("pp_ocrv4_rec", "PP-OCRv4 rec"),
-            _ocr("pp_ocrv4_cls", "PP-OCR cls"),
-        )
-    }
+def _onnx(name: str, entry: onnx_catalog.OnnxModel) -> Model:
+    most = MOST_DIFFERENCE_QUANTIZED if entry.quantized else MOST_DIFFERENCE
+    find, inputs = partial(onnx_catalog.ensure, name), partial(entry.inputs, **entry.sizes[0])
+    return Model(f"onnx_{name}", entry.title, find, inputs, most)
+
+
+_PADDLE = (
+    *(_classifier(name) for name in catalog.VISION),
+    _ocr("pp_ocrv4_det", "PP-OCRv4 det", _text_page),
+    _ocr("pp_ocrv4_rec", "PP-OCRv4 rec"),
+    _ocr("pp_ocrv4_cls", "PP-OCR cls"),
 )
+_ONNX = tuple(_onnx(name, entry) for name, entry in onnx_catalog.MODELS.items())
+MODELS: Mapping[str, Model] = MappingProxyType({model.name: model for model in (*_PADDLE, *_ONNX)})
+#: What ``--models`` calls several at once.
+GROUPS = MappingProxyType({"paddle": [m.name for m in _PADDLE], "onnx": [m.name for m in _ONNX]})
 
 
 @dataclass(frozen=True)
 class PreparedModel:
-    """A model whose Paddle files and input lie on disk, and that finds or makes its twins."""
+    """A model whose files and inputs lie on disk, and that finds or makes its twins.
+
+    Attributes:
+        source: its files as they were found: a Paddle program and its parameters, or an ONNX file.
+        shapes: of the inputs, by name.
+        input_file: an ``.npz`` file with the inputs.
+    """
 
     name: str
     title: str
-    paddle: catalog.ModelPath
-    input_name: str
-    input_shape: tuple[int, ...]
+    source: catalog.ModelPath | Path
+    shapes: Mapping[str, tuple[int, ...]]
     input_file: Path
+    most_difference: float
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files as they were found."""
+        own = self.source
+        return (str(own),) if isinstance(own, Path) else (str(own.model), str(own.params))
+
+    @property
+    def is_paddle(self) -> bool:
+        return not isinstance(self.source, Path)
 
     def onnx(self) -> Path:
-        """Return the ONNX twin, whose input has exactly ``input_shape``.
+        """Return the ONNX twin, whose inputs have exactly ``shapes``.
 
         Raises:
             ConversionError: paddle2onnx is not installed or refuses the model.
         """
         twin = self._twin("onnx")
-        arguments = [str(self.paddle.model), str(self.paddle.params), json.dumps(self.input_shape), str(twin)]
-        return self._ensure(twin, "to_onnx.py", arguments)
+        if not self.is_paddle:
+            return self._ensure(twin, "fix_shapes.py", [*self.files, json.dumps(self.shapes), str(twin)])
+        (shape,) = self.shapes.values()
+        return self._ensure(twin, "to_onnx.py", [*self.files, json.dumps(shape), str(twin)])
 
     def lite(self, backend: str) -> Path:
-        """Return the model's ``.lite`` file for one input shape and one thread, made anew in each run of the benchmark.
+        """Return the model's ``.lite`` file for these shapes and one thread, made anew in each run of the benchmark.
 
         Args:
             backend: the target; ``auto`` is x86.
@@ -114,12 +149,14 @@ class PreparedModel:
         file = self.input_file.with_suffix(".lite")
         if not file.exists():
             target = "x86" if backend == "auto" else backend
-            shape = "x".join(str(size) for size in self.input_shape)
-            options = ["--targets", target, "--threads", "1", "--input-shape", f"{self.input_name}={shape}"]
-            command = [sys.executable, "-m", "lite_core", "convert", str(self.paddle.model), "-o", str(file), *options]
+            options = ["--targets", target, "--threads", "1"]
+            for name, shape in self.shapes.items():
+                if shape:
+                    options += ["--input-shape", f"{name}={'x'.join(map(str, shape))}"]
+            command = [sys.executable, "-m", "lite_core", "convert", self.files[0], "-o", str(file), *options]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
-                raise ConversionError(f"lite convert refused {self.paddle.model}: {done.stderr.strip()[-500:]}")
+                raise ConversionError(f"lite convert refused {self.files[0]}: {done.stderr.strip()[-500:]}")
         return file
 
     def paddle_lite(self, python: Path) -> Path:
@@ -133,34 +170,34 @@ class PreparedModel:
         """
         twin = self._twin("nb")
         optimizer = python.parent / "paddle_lite_opt"
-        arguments = [str(self.paddle.model), str(self.paddle.params), str(optimizer), str(twin)]
+        arguments = [*self.files, str(optimizer), str(twin)]
         return self._ensure(twin, "to_paddle_lite.py", arguments)
 
     def _twin(self, suffix: str) -> Path:
-        shape = "x".join(str(size) for size in self.input_shape)
+        shapes = "_".join("x".join(map(str, shape)) for shape in self.shapes.values() if shape)
         folder: Path = catalog.cache_folder() / "twins"
-        return folder / f"{self.name}-{shape}.{suffix}"
+        return folder / f"{self.name}-{shapes}.{suffix}"
 
     def _ensure(self, twin: Path, script: str, arguments: list[str]) -> Path:
         """Convert in a process of its own: the converters are native code and end the process as they please."""
-        if twin.exists() and twin.stat().st_mtime >= self.paddle.model.stat().st_mtime:
+        if twin.exists() and twin.stat().st_mtime >= Path(self.files[0]).stat().st_mtime:
             return twin
         twin.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run([sys.executable, str(HERE / script), *arguments], capture_output=True, text=True)
         if done.returncode or not twin.exists():
             last_words = (done.stderr.strip() or done.stdout.strip())[-500:]
-            raise ConversionError(f"{script} could not convert {self.paddle.model}: {last_words}")
+            raise ConversionError(f"{script} could not convert {self.files[0]}: {last_words}")
         return twin
 
 
 def prepare(model: Model, folder: Path) -> PreparedModel:
-    """Make or find the model's Paddle files, and write its input into ``folder``.
+    """Make or find the model's files, and write its inputs into ``folder``.
 
     Raises:
-        ModelUnavailableError: the Paddle files are missing and cannot be made here.
+        ModelUnavailableError: the files are missing and cannot be made here.
     """
-    files = model.files()
-    name, picture = model.picture()
-    input_file = folder / f"{model.name}.npy"
-    np.save(input_file, picture)
-    return PreparedModel(model.name, model.title, files, name, picture.shape, input_file)
+    source, inputs = model.files(), model.inputs()
+    input_file = folder / f"{model.name}.npz"
+    np.savez(input_file, **inputs)
+    shapes = {name: array.shape for name, array in inputs.items()}
+    return PreparedModel(model.name, model.title, source, shapes, input_file, model.most_difference)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from side_by_side.engines import ENGINES
+from side_by_side.engines import ENGINES, LITE
 from side_by_side.results import FirstResult, Results
 
 _NOTHING = "-"
@@ -19,6 +19,8 @@ def markdown(results: Results) -> str:
     if results.first_results:
         parts += ["## Process start to first result, one thread", _first_results(results)]
     if results.timings:
+        if 1 in results.threads():
+            parts += ["## Processor time for one run, one thread", _processor_time(results)]
         parts += ["## How far the answers are apart", _differences(results)]
         parts += ["## Did they keep to their turns and their threads", _processor_use(results)]
     if results.left_out:
@@ -69,6 +71,22 @@ def _times(results: Results, threads: int) -> str:
     return (
         "Milliseconds: median (lower to upper quartile). *Best peer / Lite*: the shortest median of the other engines "
         f"over Lite's, above 1 where Lite is faster.\n\n{table}"
+    )
+
+
+def _processor_time(results: Results) -> str:
+    names = _timed(results)
+    rows = []
+    for model, title in results.models.items():
+        timings = {name: results.timing(model, name, 1) for name in names}
+        spent = {name: statistics.mean(t.milliseconds) * t.cpu_per_wall for name, t in timings.items() if t}
+        peers = [time for name, time in spent.items() if name != LITE]
+        ratio = f"**{min(peers) / spent[LITE]:.2f}**" if peers and LITE in spent else _NOTHING
+        rows.append([title, *(_digits(spent[name]) if name in spent else _NOTHING for name in names), ratio])
+    table = _table(["model", *(ENGINES[name].title for name in names), "best peer / Lite"], rows)
+    return (
+        "Milliseconds, mean over all runs. Where other work shares the processor, this is what an engine had of it: "
+        f"it does not count the time that a run waits for its turn.\n\n{table}"
     )
 
 

@@ -22,8 +22,6 @@ from side_by_side.worker_process import WorkerError, WorkerProcess
 Array = np.ndarray[Any, Any]
 
 SLICE_SECONDS = 0.15
-# In float32 the engines differ by up to 5e-5 of the output's range on these models; this is a wrong answer.
-MOST_DIFFERENCE = 1e-3
 
 
 class Turns:
@@ -110,7 +108,7 @@ def measure(
         away = differences(_outputs(workers))
         for name, difference in away.items():
             # NOTE: written so that a NaN is wrong too.
-            if not difference <= MOST_DIFFERENCE:
+            if not difference <= model.most_difference:
                 reason = f"its output is {difference:.2g} of the range away from the other engines'"
                 left_out.append(LeftOut(name, reason, model.name, threads))
                 workers.pop(name).close()

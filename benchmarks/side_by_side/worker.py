@@ -63,7 +63,8 @@ def main() -> None:
     os.dup2(2, 1)
     fields = json.loads(sys.argv[1])
     job = Job(**{**fields, "files": tuple(fields["files"])})
-    run = ENGINES[job.engine].load(job, np.load(job.input_file))
+    with np.load(job.input_file) as inputs:
+        run = ENGINES[job.engine].load(job, dict(inputs))
     print(json.dumps({"peak_memory_bytes": peak_memory_bytes()}), file=answers)
     for line in sys.stdin:
         request = json.loads(line)

@@ -339,3 +339,13 @@ def test_json_form_is_json() -> None:
     data = json.loads(json.dumps(graph_to_dict(branch())))
     assert data["inputs"][1] == {"name": "x", "dtype": "float32", "shape": ["n"]}
     assert data["nodes"][1]["attributes"]["else_branch"]["nodes"][0]["op"] == "Unsqueeze"
+
+
+def test_many_nodes_of_one_operator_get_numbers() -> None:
+    b = GraphBuilder()
+    x = b.input("relu_2", "float32", [1])
+    for _ in range(4):
+        x = b.add("Relu", [x])
+    b.output(x)
+    assert [node.name for node in b.build().nodes] == ["relu", "relu_1", "relu_2", "relu_3"]
+    assert len({value.name for value in b.graph.defined()}) == 5

@@ -49,6 +49,26 @@ def test_a_result_beyond_the_limit_is_not_stored() -> None:
     assert fold(b.build(), ConstantFolding(size_limit=1 << 21)).op_counts() == {"Add": 2}
 
 
+def test_constants_are_not_doubled_without_end() -> None:
+    b = GraphBuilder()
+    value = b.constant(np.ones(1 << 18, np.float32))
+    for _ in range(12):  # to 4 GiB
+        value = b.add("Concat", [value, value], {"axis": 0})
+    b.output(b.add("Add", [b.input("x", "float32", [1]), value]), "y")
+    graph, _ = run_passes(b.build(), [ConstantFolding(), DeadNodeElimination()])
+    assert 0 < graph.op_counts()["Concat"] < 12
+    assert sum(array.nbytes for array in graph.constants.values()) < 100 << 20
+
+
+def test_many_results_of_one_constant_are_not_all_stored() -> None:
+    b = GraphBuilder()
+    x, wide = b.input("x", "float32", [1]), b.constant(np.ones(1 << 20, np.float32))
+    for number in range(100):
+        b.output(b.add("Mul", [x, b.add("Add", [wide, b.constant(np.float32(number))])]), f"y{number}")
+    graph, _ = run_passes(b.build(), [ConstantFolding(), DeadNodeElimination()])
+    assert 0 < graph.op_counts()["Add"] < 100
+
+
 def test_a_folded_expand_owns_its_memory() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [3, 4])

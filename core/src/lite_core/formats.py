@@ -22,6 +22,12 @@ _KNOWN_ELSEWHERE = {
     b"\x80\x04": "a Python pickle; Lite never unpickles, export the model for inference first",
     b"\x89HDF": "an HDF5 file (Keras); convert it to ONNX first",
     b"TFL3": "a TensorFlow Lite model",
+    b"\x1f\x8b": "a gzip file; unpack it first",
+    b"version https://git-lfs": "a pointer of Git LFS, not the file itself; `git lfs pull` fetches that",
+    b"<!doctype html": "a web page, not a model; fetch the file itself",
+    b"<html": "a web page, not a model; fetch the file itself",
+    b"<ir_version": "an ONNX model as text; onnx.parser.parse_model reads it, and onnx.save writes the model",
+    b"ir_version:": "an ONNX model as text; onnx.load(FILE, 'textproto') reads it, and onnx.save writes the model",
 }
 
 
@@ -81,7 +87,9 @@ def read_model(path: str | os.PathLike[str], *, host: PluginHost | None = None, 
         for record, reader in offered:
             if _recognises(host, record, reader, candidate):
                 return _read(record, reader, candidate, options)
-    raise ModelFormatError(f"model {str(path)!r} is {_describe(candidates[0])}; {_installed(host, readers)}")
+    raise ModelFormatError(
+        f"model {str(path)!r} is {_describe(candidates[0])}; {_installed(candidates[0], host, readers)}"
+    )
 
 
 def _recognises(host: PluginHost, record: PluginRecord, reader: Format, path: Path) -> bool:
@@ -114,12 +122,25 @@ def _read(record: PluginRecord, reader: Any, path: Path, options: dict[str, Any]
     return graph
 
 
-def _installed(host: PluginHost, readers: list[Format]) -> str:
+def _installed(path: Path, host: PluginHost, readers: list[Format]) -> str:
     failed = [r.label for r in host.records() if r.failed]
     broken = f" Plugins that failed to load: {', '.join(failed)}; see `lite doctor`." if failed else ""
     known = "; ".join(f"{r.name} reads {', '.join(r.suffixes)}" for r in readers)
-    more = "" if len(readers) > 1 else " `pip install lite-paddle` reads Paddle's models."
-    return f"no installed plugin recognises it ({known}).{more}{broken}"
+    missing = "" if len(readers) > 1 else " `pip install lite-paddle` reads Paddle's models."
+    if _may_be_onnx(path) and not any(r.name == "onnx" for r in readers):
+        missing = " `pip install lite-onnx` reads ONNX models."
+    return f"no installed plugin recognises it ({known}).{missing}{broken}"
+
+
+def _may_be_onnx(path: Path) -> bool:
+    """Whether a file, or one in a folder, has ONNX's suffix or begins as most of its models do: with an IR version."""
+    if path.is_dir():
+        return any(path.glob("*.onnx"))
+    with path.open("rb") as file:
+        start = file.read(3)
+    # The field 1 is a number of one byte, and a text or a message comes next.
+    is_alike = len(start) == 3 and start[0] == 0x08 and start[1] < 0x80 and start[2] in (0x12, 0x1A, 0x3A, 0x42)
+    return is_alike or path.suffix == ".onnx"
 
 
 def _neighbours(path: Path) -> str:
@@ -135,10 +156,11 @@ def _describe(path: Path) -> str:
         names = sorted(p.name for p in path.iterdir())[:8]
         return f"a folder without a model in it (it holds: {', '.join(names) or 'nothing'})"
     with path.open("rb") as file:
-        beginning = file.read(16)
+        beginning = file.read(32)
     if not beginning:
         return "an empty file"
+    text = beginning.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     for magic, meaning in _KNOWN_ELSEWHERE.items():
-        if beginning.startswith(magic) or beginning[4:8] == magic:
+        if beginning.startswith(magic) or beginning[4:8] == magic or text.startswith(magic):
             return meaning
-    return f"a file that begins with {beginning!r}"
+    return f"a file that begins with {beginning[:16]!r}"

@@ -83,6 +83,19 @@ def test_transposed_operands(
 
 
 @MACHINES
+@pytest.mark.parametrize("rows", [1, 2, 5, 9])
+@pytest.mark.parametrize("depth", [7, 64, 1001])
+def test_equal_columns_give_equal_sums(machine: Machine, rows: int, depth: int) -> None:
+    """Whatever tile a column falls into, it is summed in the same order: 101 is a multiple of no tile's width."""
+    b = GraphBuilder("columns")
+    x = b.input("x", "float32", (rows, depth))
+    weights = np.repeat(normal(depth, 1, seed=1), 101, axis=1)
+    b.output(b.add("MatMul", [x, b.constant(weights)]), "y")
+    sums = run_on(machine, b.build(), {"x": normal(rows, depth)})["y"]
+    np.testing.assert_array_equal(sums, np.broadcast_to(sums[:, :1], sums.shape))
+
+
+@MACHINES
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64", "float64"])
 @pytest.mark.parametrize(("left", "right"), [((2, 3, 5), (2, 5, 7)), ((5,), (5,)), ((4, 5), (5,)), ((2, 4, 0), (0, 3))])
 def test_other_types(machine: Machine, dtype: str, left: Shape, right: Shape) -> None:

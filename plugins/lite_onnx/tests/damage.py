@@ -12,7 +12,25 @@ from google.protobuf.message import DecodeError, EncodeError
 
 __all__ = ["damaged"]
 
-_INTEGERS = [0, 1, -1, 2, 3, 7, 8, 16, 64, 255, 1 << 15, 1 << 20, (1 << 31) - 1, -(1 << 31), 1 << 40, (1 << 63) - 1, -(1 << 63)]
+_INTEGERS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    8,
+    16,
+    64,
+    255,
+    1 << 15,
+    1 << 20,
+    (1 << 31) - 1,
+    -(1 << 31),
+    1 << 40,
+    (1 << 63) - 1,
+    -(1 << 63),
+]
 _FLOATS = [0.0, -1.0, 1e38, -1e-38, float("inf"), float("-inf"), float("nan"), 1e10]
 _TEXTS = ["", "x", "ai.onnx", "com.microsoft", "NOTSET", "Relu", "Loop", "If", "Identity", "\u2028/ \x00", "a" * 300]
 _MOST_COPIES = 40
@@ -22,7 +40,9 @@ def damaged(content: bytes, seed: int) -> bytes:
     """A model with one to four damages; the same ones for the same seed."""
     chance = random.Random(seed)
     for _ in range(chance.choice([1, 1, 2, 4])):
-        content = _with_other_messages(content, chance) if chance.random() < 0.75 else _with_other_bytes(content, chance)
+        content = (
+            _with_other_messages(content, chance) if chance.random() < 0.75 else _with_other_bytes(content, chance)
+        )
     return content
 
 
@@ -85,7 +105,11 @@ def _damage_messages(message: Any, field: Any, others: list[Any], chance: random
     if copy is not None:
         copy.CopyFrom(chance.choice(alike))
     if not _is_repeated(field):
-        (getattr(message, field.name).CopyFrom(copy) if copy is not None else getattr(message, field.name).SetInParent())
+        (
+            getattr(message, field.name).CopyFrom(copy)
+            if copy is not None
+            else getattr(message, field.name).SetInParent()
+        )
         return
     found = getattr(message, field.name)
     kind = chance.randrange(4)
@@ -112,7 +136,9 @@ def _damage_list(found: Any, field: Any, others: list[Any], chance: random.Rando
     elif kind == 2 and len(found):
         found.extend([found[chance.randrange(len(found))]] * chance.choice([1, _MOST_COPIES]))
     else:
-        usual = "" if field.type == FieldDescriptor.TYPE_STRING else b"" if field.type == FieldDescriptor.TYPE_BYTES else 0
+        usual = (
+            "" if field.type == FieldDescriptor.TYPE_STRING else b"" if field.type == FieldDescriptor.TYPE_BYTES else 0
+        )
         found.append(_scalar(field, usual, others, chance))
 
 

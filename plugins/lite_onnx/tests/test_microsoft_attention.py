@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runtime_models import RuntimeModels, node_model, numbers
+from runtime_models import RuntimeModels, node_model, numbers, quantized
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -121,6 +121,22 @@ def test_attention_that_rotates_is_refused(models: RuntimeModels) -> None:
         models.load(model)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("per_column", [False, True])
+@pytest.mark.parametrize("past", [None, _P])
+def test_attention_of_integers(models: RuntimeModels, past: int | None, per_column: bool, dtype: Any) -> None:
+    """What ONNX Runtime's quantiser makes of Attention."""
+    total = 3 * _N * _H
+    scale = np.linspace(0.002, 0.004, total, dtype=np.float32) if per_column else np.array(0.003, np.float32)
+    inputs = [quantized(_B, _S, _WIDTH), quantized(_WIDTH, total, seed=1, dtype=dtype), numbers(total, seed=2)]
+    inputs += [np.array(0.01, np.float32), scale, _mask(_B, (past or 0) + _S), np.array(120, np.uint8)]
+    inputs += [np.full(scale.shape, 3, dtype)]
+    inputs += [numbers(2, _B, _N, past, _H, seed=4)] if past else []
+    attributes = {"num_heads": _N, "unidirectional": 1, "outputs": 2 if past else 1, "tolerance": 1e-4}
+    dims = {0: ("batch", "sequence", _WIDTH), 5: ("batch", "total")}
+    models.compare("QAttention", inputs, constants=(1, 2, 3, 4, 6, 7), dims=dims, **attributes)
+
+
 # **** MultiHeadAttention ****
 
 _T, _HIDDEN = 6, _N * _H
@@ -142,7 +158,7 @@ def test_heads_of_other_positions(models: RuntimeModels, with_bias: bool, width:
 
 @pytest.mark.parametrize("attributes", [{"unidirectional": 1}, {"scale": 0.3}], ids=str)
 def test_heads_with_attributes(models: RuntimeModels, attributes: dict[str, Any]) -> None:
-    dims = {i: ("batch", "sequence", _HIDDEN) for i in range(3)}
+    dims = dict.fromkeys(range(3), ("batch", "sequence", _HIDDEN))
     models.compare("MultiHeadAttention", _given(_S), num_heads=_N, dims=dims, **attributes)
 
 
@@ -177,7 +193,7 @@ def test_heads_with_a_mask_and_a_bias_of_products(models: RuntimeModels) -> None
 def test_heads_after_a_past(models: RuntimeModels, past: int, unidirectional: int) -> None:
     before = [numbers(_B, _N, past, _H, seed=i) for i in (6, 7)]
     inputs = [*_given(_S), None, _mask(_B, past + _S), None, *before]
-    dims = {i: ("batch", "sequence", _HIDDEN) for i in range(3)}
+    dims: dict[int, Any] = dict.fromkeys(range(3), ("batch", "sequence", _HIDDEN))
     dims |= {4: ("batch", "total"), 6: ("batch", _N, "past", _H), 7: ("batch", _N, "past", _H)}
     attributes = {"num_heads": _N, "unidirectional": unidirectional}
     models.compare("MultiHeadAttention", inputs, outputs=3, dims=dims, **attributes)

@@ -1,4 +1,4 @@
-"""MatMulNBits of the domain com.microsoft against ONNX Runtime."""
+"""MatMulNBits and GatherBlockQuantized of the domain com.microsoft against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -71,3 +71,13 @@ def test_weights_that_are_computed_are_refused(models: RuntimeModels) -> None:
     attributes = {"N": _ROWS, "K": 64, "bits": 4, "block_size": 32}
     with pytest.raises(UnsupportedOperatorError, match="its input B is computed"):
         models.load(node_model("MatMulNBits", _weights(64, 32, 4), attributes, outputs=["output"]))
+
+
+@pytest.mark.parametrize("with_zeros", [False, True])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_rows_of_a_table(models: RuntimeModels, bits: int, with_zeros: bool) -> None:
+    table, scales = quantized(20, 64 * bits // 8), np.abs(numbers(20, 4)) * 0.01
+    zeros = [quantized(20, 4 * bits // 8, seed=3)] if with_zeros else []
+    inputs = [table, np.array([[3, 19, 0]]), scales, *zeros]
+    attributes = {"bits": bits, "block_size": 16, "gather_axis": 0, "quantize_axis": 1, "constants": (0, 2, 3)}
+    models.compare("GatherBlockQuantized", inputs, dims={1: ("batch", "sequence")}, **attributes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runtime_models import RuntimeModels, numbers
+from runtime_models import RuntimeModels, numbers, quantized
 
 
 @pytest.fixture
@@ -108,6 +108,19 @@ def test_what_is_no_mask_index(models: RuntimeModels) -> None:
     """ONNX Runtime gives zeros where there is no mask, and ``mask_index_type`` is 0 for none."""
     inputs = _embedding(segments=True, mask=False, positions=False)
     models.compare("EmbedLayerNormalization", inputs, outputs=2, mask_index_type=0)
+
+
+@pytest.mark.parametrize("mask", [False, True])
+@pytest.mark.parametrize("segments", [False, True])
+def test_of_embeddings_of_integers(models: RuntimeModels, segments: bool, mask: bool) -> None:
+    inputs = _embedding(segments=segments, mask=mask, positions=False)[:8]
+    shapes = [None if a is None else a.shape for a in inputs]
+    for i in range(2, 7):
+        inputs[i] = None if shapes[i] is None else quantized(*shapes[i], seed=i)
+    inputs += [None if inputs[i] is None else np.array(0.01 * i, np.float32) for i in range(2, 7)]
+    inputs += [None if inputs[i] is None else np.array(120 + i, np.uint8) for i in range(2, 7)]
+    options = {"constants": (*range(2, 7), *range(8, 18)), "dims": {0: ("batch", "sequence")}, "epsilon": 1e-5}
+    models.compare("QEmbedLayerNormalization", inputs, outputs=2, **options)
 
 
 # **** of groups ****

@@ -63,3 +63,27 @@ def test_unique(models: RuntimeModels) -> None:
     """Each element where it first appears, unlike ONNX's operator, which sorts."""
     found = models.compare("Unique", [np.array([3, 1, 3, 2, 1], np.float32)], outputs=3)
     assert found["output_0"].tolist() == [3, 1, 2]
+
+
+def _bucket(ahead: int, buckets: int, most: int, is_bidirectional: int) -> int:
+    """T5's: near positions have buckets of their own, those further away share them."""
+    first = 0
+    if is_bidirectional:
+        buckets //= 2
+        first, ahead = (buckets if ahead > 0 else 0), -abs(ahead)
+    distance, exact = max(0, -ahead), buckets // 2
+    if distance < exact:
+        return first + distance
+    steps = np.log(np.float32(distance / exact)) / np.log(np.float32(most / exact)) * np.float32(buckets - exact)
+    return first + min(exact + int(steps), buckets - 1)
+
+
+@pytest.mark.parametrize("is_bidirectional", [0, 1])
+@pytest.mark.parametrize("size", [3, 40])
+def test_bias_of_relative_positions(models: RuntimeModels, size: int, is_bidirectional: int) -> None:
+    """ONNX Runtime has it on GPUs only: what it means is in the paper on T5."""
+    inputs = [numbers(16, 3), np.array([size], np.int64), np.array([size], np.int64)]
+    places = [[_bucket(j - i, 16, 21, is_bidirectional) for j in range(size)] for i in range(size)]
+    expected = {"output_0": inputs[0][np.array(places)].transpose(2, 0, 1)[None]}
+    attributes = {"max_distance": 21, "is_bidirectional": is_bidirectional}
+    models.compare("RelativePositionBias", inputs, constants=(0,), expected=expected, **attributes)

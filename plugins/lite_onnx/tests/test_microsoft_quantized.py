@@ -182,6 +182,16 @@ def test_product_with_integers(models: RuntimeModels, with_zeros: bool, per_colu
     models.compare("DynamicQuantizeMatMul", inputs, constants=(1, 2, 3, 4), dims=dims)
 
 
+@pytest.mark.parametrize("channels_last", [0, 1])
+def test_convolution(models: RuntimeModels, channels_last: int) -> None:
+    inputs: list[Array | None] = [quantized(2, 5, 6, 4) if channels_last else quantized(2, 4, 5, 6), _scale(0.02)]
+    inputs += [_zero(120, np.uint8), quantized(6, 2, 3, 3, seed=1, dtype=np.int8)]
+    inputs += [np.linspace(0.01, 0.02, 6, dtype=np.float32), np.zeros(6, np.int8), _scale(0.3), _zero(128, np.uint8)]
+    inputs += [(numbers(6, seed=2) * 1000).astype(np.int32)]
+    attributes = {"group": 2, "pads": [1, 1, 1, 1], "strides": [2, 1], "channels_last": channels_last}
+    models.compare("QLinearConv", inputs, steps=1, constants=range(1, 9), **attributes)
+
+
 # **** recurrent ****
 
 

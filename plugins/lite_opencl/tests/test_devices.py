@@ -25,11 +25,16 @@ def test_no_platform_is_unavailable_and_says_where_it_looked(monkeypatch: pytest
         raise cl.LogicError("clGetPlatformIDs", -1001, "no platform")
 
     monkeypatch.setattr(cl, "get_platforms", no_platforms)
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    answer = OpenClBackend().probe()
+    assert isinstance(answer, Unavailable)
+    assert "/etc/OpenCL/vendors (" in answer.reason
+    assert "lite-opencl[pocl]" in answer.remedy
     monkeypatch.setenv("OCL_ICD_VENDORS", "/nowhere/vendors")
     answer = OpenClBackend().probe()
     assert isinstance(answer, Unavailable)
-    assert "/nowhere/vendors (nothing)" in answer.reason
-    assert "lite-opencl[pocl]" in answer.remedy
+    assert "/nowhere/vendors (nothing) alone, since OCL_ICD_VENDORS says so" in answer.reason
+    assert "/etc" not in answer.reason  # the loader looks nowhere else then
 
 
 def test_a_device_is_chosen_by_number_or_name(monkeypatch: pytest.MonkeyPatch) -> None:

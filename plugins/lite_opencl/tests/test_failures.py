@@ -17,7 +17,9 @@ from lite_core.backend import Options, Partition
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_opencl.errors import OpenClError
+from lite_opencl.executable import _Slot
 from lite_opencl.kernel_source import KernelSource
+from lite_opencl.memory import DeviceArray
 from lite_opencl.programs import ProgramLibrary
 
 cl = pytest.importorskip("pyopencl")
@@ -97,6 +99,16 @@ def test_a_partition_beyond_the_largest_buffer_falls_back(monkeypatch: pytest.Mo
         loaded("opencl", monkeypatch).run({"x": X})
 
 
+@pytest.mark.parametrize("shape", [(1, 3, 60000, 60000), (1, 2, 30000, 30000)])
+def test_more_elements_than_kernels_count_are_refused(shape: tuple[int, ...]) -> None:
+    """Of an input as of what lies between: kernels count elements with 32 bits."""
+    builder = GraphBuilder("large")
+    doubled = builder.add("Concat", [builder.input("x", "int8", shape)] * 2, {"axis": 1})
+    builder.output(builder.add("ReduceMax", [doubled], {"keepdims": 0}), "y")
+    with pytest.raises(lite.LiteError, match=r"a tensor int8\[.*\] has \d+ elements, kernels count up to 2147483647"):
+        lite.load(builder.build(), "opencl").prepare()
+
+
 def test_more_memory_than_a_buffer_can_have_is_refused_by_the_driver_itself() -> None:
     runtime = first_runtime()
     with pytest.raises(OpenClError, match=r"allocating \d+ bytes on .* failed with CL_") as caught:
@@ -128,6 +140,30 @@ def test_a_lost_device_is_named_with_what_to_do(status: str, monkeypatch: pytest
         with pytest.raises(lite.LiteError, match=f"CL_{status}\n.*lost.*another backend"):
             session.run({"x": X})
     np.testing.assert_array_equal(session.run({"x": X})["y"], right)  # after a failure nothing is left behind
+
+
+def test_what_was_bound_before_a_failure_is_bound_again() -> None:
+    """Of the kernels that read a memory, the first were pointed to the next one when the driver refused."""
+
+    class Place:
+        memory: DeviceArray | None = None
+        is_refused = False
+
+        def set(self, memory: DeviceArray) -> None:
+            if self.is_refused:
+                raise error(cl.LogicError, "INVALID_MEM_OBJECT")
+            self.memory = memory
+
+    first, second = first_runtime().memory.uploaded(X), first_runtime().memory.uploaded(X)
+    slot, places = _Slot(), [Place(), Place()]
+    slot.places = places
+    slot.bind(first)
+    places[1].is_refused = True
+    with pytest.raises(cl.LogicError):
+        slot.bind(second)
+    places[1].is_refused = False
+    slot.bind(first)
+    assert all(place.memory is first for place in places)
 
 
 def test_a_driver_that_dies_in_one_platform_leaves_the_others(

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from opencl_agreement import normal
 from opencl_device import first_device, first_runtime
 
 import lite_core as lite
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
+from lite_core.cli.run import command as run_command
 from lite_core.diagnostics import check_finite
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
@@ -181,6 +184,15 @@ def test_the_node_whose_results_float16_cannot_hold_is_named() -> None:
     assert (report.first.node, report.first.infinite) == ("too large", 64)
     assert report.first.device.startswith("opencl")
     assert report.first.inputs[0].largest == 100
+
+
+def test_the_command_validates_in_the_type_that_it_computes_in(tmp_path: Path) -> None:
+    file = tmp_path / "overflowing.lite"
+    lite.convert(overflowing(), file, "host")
+    words = [str(file), "--backend", "opencl", "--validate"]
+    assert "validated: the results of all nodes are finite" in CliRunner().invoke(run_command, words).output
+    shown = CliRunner().invoke(run_command, [*words, "--compute", "float16"]).output
+    assert "first that of\nnode 'too large' (MatMul) on opencl" in shown
 
 
 def test_nothing_overflows_in_float32() -> None:

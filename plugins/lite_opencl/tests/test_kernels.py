@@ -20,6 +20,7 @@ from lite_core.ops.evaluate import evaluate_graph
 from lite_opencl.lowering.compile import lower_graph
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution import convolution
+from lite_opencl.lowering.half import unheeded_precision
 from lite_opencl.lowering.left_out import LEFT_OUT
 from lite_opencl.lowering.registry import native_operators, takes_epilogue
 from lite_opencl.runtime import runtime_of
@@ -134,6 +135,8 @@ def test_floats_inside_a_partition_are_halves_where_session_and_device_allow_it(
         for group in group_nodes(graph, count_uses(graph), set(), takes_epilogue):
             lowering.lower(group, convolution)
         assert [step.tensors[0].dtype for step in lowering.steps] == [inside, DType.FLOAT32]
+        is_unheeded = precision != "float32" and inside is DType.FLOAT32
+        assert len(unheeded_precision(Options(precision=precision), found)) == is_unheeded  # and profiles say so
 
 
 def test_a_group_of_kernels_on_halves_is_right_to_their_precision() -> None:

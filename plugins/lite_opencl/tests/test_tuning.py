@@ -8,6 +8,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from lite_core.cli.run import command as run_command
 from lite_core.ir import DType, Graph
 from lite_core.ops.evaluate import evaluate_graph
 from lite_opencl.devices import FoundDevice
-from lite_opencl.lowering import choosing, convolution_gemm, products, winograd
+from lite_opencl.lowering import choosing, convolution, convolution_gemm, products, winograd
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.compile import compile_graph, lower_graph
 from lite_opencl.lowering.convolution_choice import Algorithm, gemm_tiles
@@ -59,10 +60,20 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TuningTable:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two candidates of each kind: building all of them takes long."""
-    for module, name in ((convolution_gemm, "gemm_tiles"), (winograd, "transform_tiles"), (products, "product_forms")):
+    """Two candidates of each kind, the first and the last: building all of them takes long."""
+    for module, name in (
+        (convolution, "winograd_algorithms"),
+        (convolution_gemm, "gemm_tiles"),
+        (winograd, "transform_tiles"),
+        (products, "product_forms"),
+    ):
         every = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *given, every=every, **named: every(*given, **named)[:2])
+        monkeypatch.setattr(module, name, partial(first_and_last, every))
+
+
+def first_and_last(every: Callable[..., list[Any]], *given: Any, **named: Any) -> list[Any]:
+    candidates = every(*given, **named)
+    return candidates[:1] + candidates[1:][-1:]
 
 
 def agree(graph: Graph, runtime: DeviceRuntime, options: Options) -> None:
@@ -136,6 +147,17 @@ def test_candidates_fit_and_differ(outputs: int, positions: int, gpu: bool, monk
     for tile in tiles:
         assert tile.width <= positions
         assert math.prod(tile.local) <= found.largest_group
+
+
+@pytest.mark.parametrize(
+    ("cores", "outputs", "positions", "blocks"), [(2, 64, 12544, 8), (64, 64, 49, 1), (2, 16, 784, 3)]
+)
+def test_work_groups_of_processors_share_inputs_where_enough_of_them_are_left(
+    cores: int, outputs: int, positions: int, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FoundDevice, "is_gpu", False)
+    found = replace(first_runtime().found, compute_units=cores)
+    assert gemm_tiles(found, DType.FLOAT32, outputs, positions)[0].local == (1, blocks, 1)
 
 
 def test_exact_sessions_are_offered_no_winograd(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from lite_core.cli import EXIT_FAILURE, EXIT_UNAVAILABLE, print_json
-from lite_core.cli.common import backend_option, backends_of, console, json_option, model_argument, table
+from lite_core.cli.common import backend_option, backends_of, console, json_option, model_argument, reader_option, table
 from lite_core.cli.convert import split_targets
 from lite_core.conversion import Coverage, coverage_of, find_targets, optimized
 from lite_core.errors import OperatorProblem, UnsupportedOperatorError
@@ -30,8 +30,11 @@ from lite_core.session import Session, load
     metavar="NAME,...",
     help="Ask these backends about every node, as `lite convert` does, whether they have a device here or not.",
 )
+@reader_option
 @json_option
-def command(model: str, backend: str, no_fallback: bool, targets: str | None, as_json: bool) -> int:
+def command(
+    model: str, backend: str, no_fallback: bool, targets: str | None, reader: dict[str, Any], as_json: bool
+) -> int:
     """Tell whether MODEL can be read and run, where each part would run, and what is in the way.
 
     MODEL is a file or a folder. Exits with 1 when the model cannot run here, or on one of the targets, and with 3 when
@@ -39,8 +42,8 @@ def command(model: str, backend: str, no_fallback: bool, targets: str | None, as
     """
     try:
         if targets is not None:
-            return check_targets(model, read_model(model), split_targets(targets), as_json)
-        session = load(model, backend=backends_of(backend), fallback="never" if no_fallback else "host")
+            return check_targets(model, read_model(model, **reader), split_targets(targets), as_json)
+        session = load(model, backend=backends_of(backend), fallback="never" if no_fallback else "host", **reader)
     except UnsupportedOperatorError as error:
         _report_problems(model, error.problems, as_json)
         return EXIT_FAILURE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "json_option",
     "milliseconds",
     "model_argument",
+    "reader_option",
     "table",
     "threads_option",
 ]
@@ -52,6 +54,31 @@ backend_option: Decorator = click.option(
     help="Backend to run on, see `lite backends`, or several by preference: opencl,x86.",
 )
 threads_option: Decorator = click.option("--threads", "-t", type=click.IntRange(1), help="CPU threads.  [default: all]")
+
+
+def _reader_options(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
+    """Keyword arguments of a reader: names, and values in JSON."""
+    options = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        try:
+            options[name] = json.loads(value) if separator and name.isidentifier() else None
+        except json.JSONDecodeError as error:
+            raise click.BadParameter(f"{value!r} of {name} is not JSON: {error}") from None
+        if options[name] is None:
+            raise click.BadParameter(f'it reads NAME=JSON, such as lengths={{"x": 3}}, not {text!r}')
+    return options
+
+
+reader_option: Decorator = click.option(
+    "--reader",
+    "-R",
+    multiple=True,
+    metavar="NAME=JSON",
+    callback=_reader_options,
+    help='Option of the reader of the model\'s format: lengths={"x": 3} says how many tensors a sequence of an ONNX '
+    "model has. Repeatable.",
+)
 
 
 class UnavailableError(click.ClickException):

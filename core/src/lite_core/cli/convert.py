@@ -9,18 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from lite_core.cli import print_json
-from lite_core.cli.common import check_writable, console, json_option, model_argument, table
+from lite_core.cli.common import check_writable, console, json_option, model_argument, reader_option, table
 from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
 from lite_core.conversion import PRECISIONS, Check, ConversionReport, TargetReport, convert
+from lite_core.conversion.other_formats import writer_for
 from lite_core.formats import read_model
-from lite_core.ir import TensorType
+from lite_core.ir import Graph, TensorType
 from lite_core.quantization import OutputAccuracy
 
 __all__ = ["command", "print_report", "shown_progress", "split_targets"]
 
 _MOST_WEIGHTS = 8
+#: What applies to any format; the other options are about what is prepared in Lite's own.
+_OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
 
 
 @click.command("convert")
@@ -76,6 +80,7 @@ _MOST_WEIGHTS = 8
 @click.option("--exact", is_flag=True, help="Forbid algorithms that trade accuracy for speed.")
 @click.option("--tune", is_flag=True, help="Measure which kernels are fastest here, and store these (opencl).")
 @click.option("--params", type=click.Path(), help="The model's file of parameters, where it lies elsewhere.")
+@reader_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
 @click.option(
     "--threads",
@@ -92,6 +97,7 @@ def command(
     shapes: tuple[str, ...],
     data: tuple[str, ...],
     params: str | None,
+    reader: dict[str, Any],
     no_verify: bool,
     as_json: bool,
     **settings: Any,
@@ -100,9 +106,18 @@ def command(
 
     Each target is asked whether it can run every node, the model is compiled for it, and what its backend saves goes
     into the file. The file is run by the references and on every target that is here before it gets its name.
+
+    An --output of another format that a plugin writes, model.onnx, is that: the model as it was read, for no target.
     """
     check_writable(str(output), "--output")
-    options: dict[str, Any] = {} if params is None else {"params": params}
+    options = reader if params is None else {**reader, "params": params}
+    writer = writer_for(output)
+    if writer is not None:
+        _refuse_options(output)
+        graph = read_model(model, **options)
+        writer.write(graph, output)
+        _print_written(model, graph, output, writer.name, as_json)
+        return
     graph = read_model(model, **options)
     types = {value.name: value.type for value in graph.inputs}
     signatures = parse_signatures(types, shapes)
@@ -126,6 +141,26 @@ def command(
         print_json(report.as_dict())
     else:
         print_report(report)
+
+
+def _refuse_options(output: Path) -> None:
+    """Options that say something of a .lite file say nothing of another."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in _OF_ANY_FORMAT and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.BadParameter(
+                f"is for .lite files; {str(output)!r} holds the model itself, prepared for no target",
+                param_hint=parameter.opts[0],
+            )
+
+
+def _print_written(model: str, graph: Graph, output: Path, format: str, as_json: bool) -> None:
+    size = output.stat().st_size
+    if as_json:
+        print_json({"model": model, "output": str(output), "format": format, "nodes": len(graph.nodes), "size": size})
+    else:
+        console.print(f"written: {output} ({format}, {len(graph.nodes)} nodes, {_bytes(size)})", markup=False)
 
 
 def split_targets(text: str, option: str = "--targets") -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +14,7 @@ from lite_core.cli.common import (
     console,
     json_option,
     model_argument,
+    reader_option,
     table,
     threads_option,
 )
@@ -41,6 +43,7 @@ from lite_core.ir import Graph, format_graph, graph_to_dict
 )
 @backend_option
 @threads_option
+@reader_option
 @json_option
 def command(
     model: str,
@@ -53,6 +56,7 @@ def command(
     shapes: tuple[str, ...],
     backend: str,
     threads: int | None,
+    reader: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Print the graph of MODEL, a file or a folder: inputs, outputs, nodes, types.
@@ -63,14 +67,14 @@ def command(
         option = "--memory" if memory else "--sections"
         raise click.UsageError(f"{option} shows no graph: leave out the options that do")
     if memory:
-        _show_memory(model, shapes, backend, threads, as_json)
+        _show_memory(model, shapes, backend, threads, reader, as_json)
         return
     if shapes or threads or backend != "auto":
         raise click.UsageError("--shape, --backend and --threads say how a model is run: add --memory")
     if sections:
         _show_sections(model, as_json)
         return
-    graph = read_model(model)
+    graph = read_model(model, **reader)
     if optimized:
         from lite_core.passes import optimize
 
@@ -91,12 +95,14 @@ def command(
         console.print(format_graph(graph, origins=origins), markup=False)
 
 
-def _show_memory(model: str, shapes: tuple[str, ...], backend: str, threads: int | None, as_json: bool) -> None:
+def _show_memory(
+    model: str, shapes: tuple[str, ...], backend: str, threads: int | None, reader: dict[str, Any], as_json: bool
+) -> None:
     from lite_core.cli.inputs import parse_shapes
     from lite_core.cli.memory import memory_report, print_memory_report
     from lite_core.session import load
 
-    session = load(model, backend=backends_of(backend), threads=threads)
+    session = load(model, backend=backends_of(backend), threads=threads, **reader)
     given = parse_shapes(session.inputs, shapes)
     given = {**prepared_shapes(model), **given}
     for name, type_ in session.inputs.items():

@@ -22,6 +22,7 @@ from lite_core.cli.common import (
     json_option,
     milliseconds,
     model_argument,
+    reader_option,
     table,
     threads_option,
 )
@@ -92,9 +93,17 @@ _TOP = 5
     help="With --require-backend: the share of nodes that may run elsewhere.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
+@click.option(
+    "--compute",
+    type=click.Choice(["float32", "float16", "bfloat16"]),
+    default="float32",
+    show_default=True,
+    help="What backends may compute in, where they can.",
+)
 @click.option("--tune", is_flag=True, help="Measure which kernels are fastest here, and keep that (opencl).")
 @backend_option
 @threads_option
+@reader_option
 @json_option
 def command(
     model: str,
@@ -111,9 +120,11 @@ def command(
     require_backend: str | None,
     max_fallback: float,
     seed: int,
+    compute: str,
     tune: bool,
     backend: str,
     threads: int | None,
+    reader: dict[str, Any],
     as_json: bool,
 ) -> int:
     """Run MODEL, a file or a folder, and show its outputs, which backend ran it, and how long it took.
@@ -125,7 +136,9 @@ def command(
         check_writable(save, "--save")
     image = ImageOptions.parse(mean, std, bgr)
     start = time.perf_counter()
-    make_session = partial(load, model, backend=backends_of(backend), threads=threads, tune=tune)
+    make_session = partial(
+        load, model, backend=backends_of(backend), threads=threads, precision=compute, tune=tune, **reader
+    )
     session = make_session()
     loading = time.perf_counter() - start
     given = parse_shapes(session.inputs, shapes)
@@ -143,7 +156,7 @@ def command(
     if save:
         _save(save, outputs)
     consistency = check_consistency(make_session, arrays, verify) if verify else None
-    make_probe = partial(load, backend=backends_of(backend), threads=threads, optimize=False)
+    make_probe = partial(load, backend=backends_of(backend), threads=threads, precision=compute, optimize=False)
     finiteness = check_finite(session.graph, make_probe, arrays) if validate else None
     code = 0 if all(check is None or check.ok for check in (consistency, finiteness)) else EXIT_FAILURE
     if as_json:

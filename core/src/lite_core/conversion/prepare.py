@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lite_core.backend import Options
 from lite_core.container import PartitionRecord, PlanRecord, TargetRecord
@@ -20,6 +20,8 @@ from lite_core.schedule.planner import Planner
 from lite_core.schedule.scratch import ScratchPool
 
 __all__ = ["PreparedTarget", "Shapes", "prepare_target", "typed_graph"]
+
+_DECIDED = "input shapes decide which branches are taken: a session compiles what is left for them when it meets them"
 
 #: A shape for each input, by name.
 Shapes = Mapping[str, tuple[int, ...]]
@@ -88,6 +90,7 @@ def prepare_target(
         (shapes, allowed, planner.plan(typed, place(typed, candidates)))
         for shapes, typed in signatures
         for allowed, planner in planners
+        if planner.plan_decided(typed) is None  # a plan of these shapes alone is not one of the graph in the file
     ]
     placement = plans[0][2].placement if plans else place(graph, candidates)
     records: list[PlanRecord] = []
@@ -108,7 +111,10 @@ def prepare_target(
     saved = {name for plan in records for part in plan.partitions for name in part.sections}
     saved_bytes = 0 if pieces is None else pieces.size(saved)
     saves_nothing = pieces is not None and len(plans) > len(records)
-    return PreparedTarget(record, _report(coverage, record, saved_bytes, failures, saves_nothing=saves_nothing))
+    report = _report(coverage, record, saved_bytes, failures, saves_nothing=saves_nothing)
+    if len(plans) < len(signatures) * len(planners):
+        report = replace(report, notes=(*report.notes, _DECIDED))
+    return PreparedTarget(record, report)
 
 
 def _partition_records(plan: Plan, options: Options, pieces: Pieces) -> tuple[PartitionRecord, ...]:

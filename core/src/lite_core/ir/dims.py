@@ -47,6 +47,8 @@ _Monomial = tuple[_Atom, ...]
 _fresh_numbers = itertools.count()
 # Stands between the prefix and the number of a fresh symbol; names that users give must not contain it.
 _FRESH_MARK = "?"
+# Atoms of the longest expression. What is longer is unknown instead: it would take long, and tell nobody anything.
+_MOST_ATOMS = 512
 
 
 class _Compound(tuple):  # type: ignore[type-arg]
@@ -75,6 +77,11 @@ class _Compound(tuple):  # type: ignore[type-arg]
         return _divide(a, b) if operator == "//" else _remainder(a, b)
 
     @property
+    def atoms(self) -> int:
+        """As :attr:`SymbolicDim.atoms`."""
+        return 1 + sum(side.atoms for side in self[1:] if isinstance(side, SymbolicDim))
+
+    @property
     def is_infix(self) -> bool:
         """Whether the printed form needs brackets beside other operators."""
         return self[0] in ("//", "%")
@@ -89,12 +96,13 @@ class _Compound(tuple):  # type: ignore[type-arg]
 class SymbolicDim:
     """A dimension known only by an expression over symbols. Immutable and hashable."""
 
-    __slots__ = ("_hash", "_terms", "_text")
+    __slots__ = ("_atoms", "_hash", "_terms", "_text")
 
     def __init__(self, terms: Mapping[_Monomial, int]) -> None:
         self._terms: dict[_Monomial, int] = {m: c for m, c in terms.items() if c}
         self._hash: int | None = None
         self._text = ""
+        self._atoms = 0
 
     @staticmethod
     def named(name: str) -> SymbolicDim:
@@ -120,6 +128,13 @@ class SymbolicDim:
                     for side in atom[1:]:
                         names |= side.symbols if isinstance(side, SymbolicDim) else frozenset()
         return frozenset(names)
+
+    @property
+    def atoms(self) -> int:
+        """How long the expression is: its symbols, counted each time that they are in it."""
+        if not self._atoms:
+            self._atoms = sum(1 if isinstance(atom, str) else atom.atoms for m in self._terms for atom in m) or 1
+        return self._atoms
 
     @property
     def name(self) -> str | None:
@@ -267,7 +282,7 @@ def maximum(a: Dim, b: Dim) -> Dim:
         return a
     if never_negative(-difference):
         return b
-    return SymbolicDim({(_Compound(("max", a, b)),): 1})
+    return _compound(("max", a, b))
 
 
 def broadcast(a: Dim, b: Dim) -> Dim:
@@ -291,7 +306,7 @@ def broadcast(a: Dim, b: Dim) -> Dim:
     if isinstance(b, int):
         return b
     left, right = sorted((a, b), key=str)
-    return SymbolicDim({(_Compound(("broadcast", left, right)),): 1})
+    return _compound(("broadcast", left, right))
 
 
 def evaluate_shape(shape: Iterable[Dim], bindings: Mapping[str, int]) -> tuple[int, ...]:
@@ -347,7 +362,16 @@ def _simplest(terms: Mapping[_Monomial, int]) -> Dim:
         return 0
     if len(kept) == 1 and () in kept:
         return kept[()]
-    return SymbolicDim(kept)
+    return _unless_long(SymbolicDim(kept))
+
+
+def _compound(operation: tuple[str, Dim, Dim]) -> SymbolicDim:
+    return _unless_long(SymbolicDim({(_Compound(operation),): 1}))
+
+
+def _unless_long(dim: SymbolicDim) -> SymbolicDim:
+    """The dimension; an unknown one in the place of an expression that is too long."""
+    return dim if dim.atoms <= _MOST_ATOMS else fresh_dim()
 
 
 def _exact_quotient(a: Dim, b: Dim) -> Dim | None:
@@ -377,7 +401,7 @@ def _remainder(a: Dim, b: Dim) -> Dim:
     # An exact quotient leaves nothing, and neither does a division by zero.
     if b == 0 or _exact_quotient(a, b) is not None:
         return 0
-    return SymbolicDim({(_Compound(("%", a, b)),): 1})
+    return _compound(("%", a, b))
 
 
 def _divide(a: Dim, b: Dim) -> Dim:
@@ -390,7 +414,7 @@ def _divide(a: Dim, b: Dim) -> Dim:
     if exact is not None:
         return exact
     if not isinstance(b, int) or b <= 0:
-        return SymbolicDim({(_Compound(("//", a, b)),): 1})
+        return _compound(("//", a, b))
     whole: Dim = 0
     remainder: Dim = 0
     for monomial, coefficient in _terms_of(a).items():

@@ -99,6 +99,10 @@ def _infer_resize(inference: Inference) -> list[Shape | None]:
     cropped = attributes["coordinate_transformation_mode"] == "tf_crop_and_resize"
     if cropped and not _given(inference, 1):
         raise fail("coordinate_transformation_mode tf_crop_and_resize needs the input roi")
+    for index, name in ((1, "roi"), (2, "scales"), (3, "sizes")):
+        vector = inference.shape(index) if _given(inference, index) else None
+        if vector is not None and len(vector) != 1:
+            raise fail(f"{name} must be a vector, has the shape [{', '.join(map(str, vector))}]")
     if shape is None:
         vector = inference.shape(3 if has_sizes else 2)
         known_rank = attributes["axes"] is None and vector is not None and isinstance(vector[0], int)

@@ -40,9 +40,11 @@ def with_branches_decided(graph: Graph) -> Graph | None:
     Exporters write one for every dimension that may be 1. What is left of it runs as one partition.
 
     Args:
-        graph: edited in place where an If is decided, its inputs of known shapes.
+        graph: not changed; its inputs have known shapes.
     """
-    decided = False
+    if not any(node.qualified_op == "If" for node in graph.nodes):
+        return None
+    graph, decided = graph.copy(), False
     while any(node.qualified_op == "If" for node in graph.nodes):
         inference = GraphInference(branches_may_not_fit=True)
         for value in graph.inputs:

@@ -9,9 +9,10 @@ import numpy as np
 
 from lite_core import ops
 from lite_core.errors import LiteError
-from lite_core.ir import DType, Node, TensorType
+from lite_core.ir import DType, Graph, Node, TensorType
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import GraphInference
+from lite_core.passes.base import PassResult
 from lite_core.passes.rewriting import IMPURE_OPS, Scope, ScopePass
 
 __all__ = ["ConstantFolding"]
@@ -22,6 +23,9 @@ logger = logging.getLogger("lite.passes")
 
 # Weights stored in 16 bits: below this they are not worth a node.
 _FEWEST_STORED = 1024
+# All results together, beside those in proportion to the graph's constants: a short graph can double a constant again
+# and again, or make many of one.
+_MOST_BYTES, _MOST_TIMES = 64 << 20, 8
 
 
 class ConstantFolding(ScopePass):
@@ -32,7 +36,8 @@ class ConstantFolding(ScopePass):
            evaluated; its outputs become constants.
         2. Shape and Size of a tensor whose sizes are all known become constants.
         3. A result larger than ``size_limit`` bytes and than twice the node's constants is not
-           stored (Expand, Tile, ConstantOfShape would blow up the file).
+           stored (Expand, Tile, ConstantOfShape would blow up the file), and all results together take no more than
+           a few times the graph's constants.
         4. What widens stored weights stays (:mod:`lite_core.quantization` puts it there): DequantizeLinear, and a Cast
            of 1,024 or more 16-bit floats to wider ones. The file and a loaded model stay small, and a backend can
            use what is stored as it is.
@@ -43,6 +48,13 @@ class ConstantFolding(ScopePass):
 
     def __init__(self, size_limit: int = 256 * 1024) -> None:
         self.size_limit = size_limit
+        self._bytes_left: int | None = None
+
+    def __call__(self, graph: Graph) -> PassResult:
+        if self._bytes_left is None:  # NOTE: kept from round to round, for each makes more constants
+            stored = sum(array.nbytes for scope in graph.walk() for array in scope.constants.values())
+            self._bytes_left = _MOST_BYTES + _MOST_TIMES * stored
+        return super().__call__(graph)
 
     def rewrite(self, scope: Scope) -> None:
         for node in scope.nodes():
@@ -62,6 +74,7 @@ class ConstantFolding(ScopePass):
         if any(a is None and v is not None for a, v in zip(inputs, node.inputs)) or _widens_weights(node, inputs):
             return None
         limit = max(self.size_limit, 2 * sum(a.nbytes for a in inputs if a is not None))
+        limit = limit if self._bytes_left is None else min(limit, self._bytes_left)
         try:
             if not self._fits(node, inputs, limit):
                 return None
@@ -69,7 +82,11 @@ class ConstantFolding(ScopePass):
         except LiteError as error:
             logger.debug("constant folding leaves a node that fails: %s", error)
             return None
-        return results if sum(a.nbytes for a in results) <= limit else None
+        size = sum(a.nbytes for a in results)
+        if size > limit:
+            return None
+        self._bytes_left = None if self._bytes_left is None else self._bytes_left - size
+        return results
 
     @staticmethod
     def _fits(node: Node, inputs: list[Array | None], limit: int) -> bool:

@@ -73,7 +73,9 @@ class ControlExecutable:
         condition = arrays[0] if self.node.op == "If" else None
         if condition is not None and condition.size == 1:
             # Of If the reference would only do this, but its checks take as long as a small branch.
-            results = run_body(self.node.attributes["then_branch" if condition.item() else "else_branch"], [])
+            taken = self.node.attributes["then_branch" if condition.item() else "else_branch"]
+            assert isinstance(taken, Graph)
+            results = run_body(taken, [])
         else:
             results = evaluate_node(self.node, arrays, scope, run_body)
         for buffer, index in zip(outputs, self._results):

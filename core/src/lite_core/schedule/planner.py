@@ -16,7 +16,16 @@ from lite_core.schedule.placement import Placement, place_nodes
 from lite_core.schedule.plan import Plan, make_plan
 from lite_core.schedule.scratch import ScratchPool
 
-__all__ = ["Planner"]
+__all__ = ["Planner", "decide_branches"]
+
+
+def decide_branches(graph: Graph) -> Graph | None:
+    """See :func:`lite_core.passes.branch_inlining.with_branches_decided`, which few models need."""
+    if not any(node.op == "If" for node in graph.nodes):
+        return None
+    from lite_core.passes.branch_inlining import with_branches_decided
+
+    return with_branches_decided(graph)
 
 
 class Planner:
@@ -41,7 +50,7 @@ class Planner:
         self._costs = Costs()
         self._families = Families()
 
-    def plan(self, graph: Graph, placement: Placement, prefix: str = "") -> Plan:
+    def plan(self, graph: Graph, placement: Placement, prefix: str = "", families: Families | None = None) -> Plan:
         """The plan of a graph for the shapes that its inputs have.
 
         Islands whose copies cost more than they gain are merged with their surroundings. Where nobody named the
@@ -51,6 +60,7 @@ class Planner:
             graph: the graph, with inferred types.
             placement: the device of every node.
             prefix: what the names of the partitions begin with.
+            families: those of the partitions, where they are not the planner's.
 
         Raises:
             CompileError: a backend failed to compile what it was named for, or what no other takes.
@@ -58,7 +68,8 @@ class Planner:
         placement = merge_islands(graph, placement, self._costs)
         while True:
             try:
-                return make_plan(graph, placement, self._options, self.pool, self.plan_body, prefix, self._families)
+                own = families or self._families
+                return make_plan(graph, placement, self._options, self.pool, self.plan_body, prefix, own)
             except CompileError as error:
                 if not self._selection.automatic:
                     raise
@@ -67,14 +78,12 @@ class Planner:
 
     def plan_decided(self, graph: Graph, prefix: str = "") -> Plan | None:
         """As :meth:`plan`, where the shapes decide which branch of an If is taken; None where they decide none."""
-        if not any(node.op == "If" for node in graph.nodes):
-            return None
-        from lite_core.passes.branch_inlining import with_branches_decided  # not at the top: few models need it
-
-        decided = with_branches_decided(graph)
+        decided = decide_branches(graph)
         if decided is None:
             return None
-        return self.plan(decided, place_nodes(decided, self._selection.candidates, self._pins), prefix)
+        placement = place_nodes(decided, self._selection.candidates, self._pins)
+        # NOTE: families of its own, for the graph of other sizes may have other nodes and constants in these places.
+        return self.plan(decided, placement, prefix, Families())
 
     def plan_body(self, graph: Graph, prefix: str) -> Plan:
         """The plan of a sub-graph, as a graph of its own: as :meth:`plan`, and finds the devices, too."""

@@ -96,7 +96,7 @@ class LiteRep(BackendRep):
         fixed = tuple((name, a.shape, a.tobytes()) for name, a in sorted(given.constants.items()))
         key = (tuple(sorted(given.lengths.items())), fixed, tuple(sorted(given.shapes.items())))
         if key not in self._sessions:
-            graph = lower(self._model, Path(self._model.graph.name or "model"), given)
+            graph = lower(self._model, Path(Path(self._model.graph.name).name or "model"), given)
             self._sessions[key] = self._load(graph)
         return self._sessions[key]
 
@@ -149,7 +149,7 @@ class LiteBackend(Backend):
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
         """Whether every operator of the model can be lowered."""
         try:
-            lower(model, Path(model.graph.name or "model"))
+            lower(model, Path(Path(model.graph.name).name or "model"))
         except lite.LiteError:
             return False
         return True

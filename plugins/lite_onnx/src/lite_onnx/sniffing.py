@@ -6,7 +6,7 @@ from pathlib import Path
 
 __all__ = ["sniff"]
 
-#: Fields of ``ModelProto`` that come before the graph, by number and wire type, and the graph itself (7).
+#: Fields of ``ModelProto``, by number and wire type.
 _FIELDS = {
     (1, 0): "ir_version",
     (2, 2): "producer_name",
@@ -19,6 +19,7 @@ _FIELDS = {
     (14, 2): "metadata_props",
     (20, 2): "training_info",
     (25, 2): "functions",
+    (26, 2): "configuration",
 }
 _MOST_BYTES = 4096
 #: Enough to tell ONNX from other protocol buffers: IR versions are small numbers.
@@ -26,16 +27,20 @@ _MOST_IR_VERSION = 1000
 
 
 def sniff(path: Path) -> bool:
-    """Whether a file begins as a ``ModelProto`` does: only its fields, a small IR version, a graph or opsets.
+    """Whether a file, or one in a folder, begins as a ``ModelProto`` does.
 
-    Serializers may write fields in any order, so that the graph may come first; then the name decides.
+    Only its fields, a small IR version, a graph or opsets. Serializers may write fields in any order, so that the graph
+    may come first; then the name decides, as it does for a file that ends too early.
     """
+    if path.is_dir():
+        return any(sniff(file) for file in path.glob("*.onnx") if file.is_file())
     try:
         with path.open("rb") as file:
             start = file.read(_MOST_BYTES)
             size = file.seek(0, 2)
     except OSError:
         return False
+    is_named = path.suffix == ".onnx"
     seen: set[str] = set()
     at = 0
     while at < len(start):
@@ -43,14 +48,14 @@ def sniff(path: Path) -> bool:
         name = _FIELDS.get((tag >> 3, tag & 7))
         number, at = _varint(start, at)
         if name is None or at < 0 or (name == "ir_version" and not 0 < number < _MOST_IR_VERSION):
-            return False
+            return is_named and "ir_version" in seen  # damaged, and the reader can say how
         seen.add(name)
         if tag & 7 == 2:
             at += number
             if at > size:
-                return path.suffix == ".onnx" and "ir_version" in seen  # damaged, and the reader can say how
+                return is_named and "ir_version" in seen
     is_model = "ir_version" in seen and bool(seen & {"graph", "opset_import"})
-    return is_model or (bool(seen) and path.suffix == ".onnx")
+    return is_model or (bool(seen) and is_named)
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -9,8 +9,8 @@ from importlib import metadata
 from typing import Any
 
 from lite_core.backend import Device, Executable, No, Options, Partition, Unavailable, Yes
-from lite_core.errors import LiteError
-from lite_core.ir import Graph, Node
+from lite_core.errors import ExecutionError, LiteError
+from lite_core.ir import DType, Graph, Node
 from lite_onnxruntime.executable import OnnxRuntimeExecutable, open_session
 from lite_onnxruntime.refusals import refusal
 from lite_onnxruntime.single_node import single_node
@@ -57,8 +57,18 @@ class OnnxRuntimeBackend:
         return No(reason) if reason else Yes()
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        session = open_session(_serialized(part.graph), options.threads)
+        try:
+            session = open_session(_serialized(part.graph), options.threads, fuse=not _has_doubles(part.graph))
+        except LiteError:
+            raise
+        except Exception as error:  # of a dozen types, which have no other base class in common
+            raise ExecutionError(f"backend 'onnxruntime' cannot compile {part.name!r}: {_first_line(error)}") from error
         return OnnxRuntimeExecutable(session, part.graph)
+
+
+def _has_doubles(graph: Graph) -> bool:
+    """NOTE: what ONNX Runtime fuses of float64 keeps some of its numbers in float32."""
+    return any(value.dtype is DType.FLOAT64 for value in graph.defined())
 
 
 def _serialized(graph: Graph) -> bytes:

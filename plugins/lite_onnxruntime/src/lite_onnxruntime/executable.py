@@ -16,10 +16,17 @@ from lite_onnx.reader.element_types import onnx_number
 __all__ = ["OnnxRuntimeExecutable", "open_session"]
 
 _ERRORS_ONLY = 3
+#: Zeros that a Pad puts round a MaxPool's input become padding of the MaxPool, which ignores them.
+_WRONG_FUSIONS = ["Pad_Fusion"]
 
 
-def open_session(model: bytes, threads: int) -> Any:
+def open_session(model: bytes, threads: int, *, fuse: bool = True) -> Any:
     """ONNX Runtime's session for a model.
+
+    Args:
+        model: its bytes.
+        threads: how many it may use.
+        fuse: whether it may put operators together into its own.
 
     Raises:
         Exception: of ONNX Runtime's many types: it has no kernel, or the model is not valid for it.
@@ -30,9 +37,13 @@ def open_session(model: bytes, threads: int) -> Any:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
+    if not fuse:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # Threads that wait by spinning take the processor from the other backends of a session.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"], disabled_optimizers=_WRONG_FUSIONS
+    )
 
 
 class OnnxRuntimeExecutable:

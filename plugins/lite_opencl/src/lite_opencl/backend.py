@@ -75,7 +75,7 @@ class OpenClBackend:
         """An executable from what one saved: nothing is lowered, packed or built from source."""
         from lite_opencl.saved import restore
 
-        return restore(pieces, part.graph, self._runtime(device), tune=options.tune)
+        return restore(pieces, part.graph, self._runtime(device), options)
 
     def report(self) -> Sequence[str]:
         """Lines for ``lite doctor``: every device and what it has, and the programs that are kept."""

@@ -206,15 +206,14 @@ def _chosen(found: list[FoundDevice], wanted: str) -> list[FoundDevice] | Unavai
 
 def _looked_in(cl: Any) -> str:
     """Where the loader looks for drivers, and what is there."""
-    places: Sequence[Path] = [
-        *(Path(p) for p in [os.environ.get("OCL_ICD_VENDORS", "")] if p),
-        Path("/etc/OpenCL/vendors"),
-        Path(cl.__file__).parent / ".libs",
-    ]
+    chosen = os.environ.get("OCL_ICD_VENDORS", "")
+    usual: Sequence[Path] = [Path("/etc/OpenCL/vendors"), Path(cl.__file__).parent / ".libs"]
+    places = [Path(chosen)] if chosen else usual
     said = []
     for place in places:
         files = (
             sorted(f.name for f in place.glob("*.icd")) if place.is_dir() else [place.name] if place.exists() else []
         )
         said.append(f"{place} ({', '.join(files) or 'nothing'})")
-    return f"drivers were looked for in {', '.join(said)}"
+    why = " alone, since OCL_ICD_VENDORS says so" if chosen else ""
+    return f"drivers were looked for in {', '.join(said)}{why}"

@@ -77,6 +77,7 @@ class _Slot:
         """Point the arguments at a memory, unless they are."""
         bound = None if self._bound is None else self._bound()
         if bound is not memory.allocation or self._offset != memory.offset:
+            self._bound = None  # if one cannot be set, the others are none that a later run can rely on
             for place in self.places:
                 place.set(memory)
             self._bound, self._offset = weakref.ref(memory.allocation), memory.offset

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from lite_core.arena import Interval
-from lite_core.backend import Stale
+from lite_core.backend import Options, Stale
 from lite_core.ir import Graph, Value
 from lite_opencl.executable import CompiledGraph, OpenClExecutable
 from lite_opencl.faults import Faults
 from lite_opencl.launches import launch_from_json, launch_to_json
+from lite_opencl.lowering.half import unheeded_precision
 from lite_opencl.memory import DeviceArray
 from lite_opencl.runtime import DeviceRuntime
 from lite_opencl.tuning import Choice
@@ -63,11 +64,11 @@ def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
 
 
 def restore(
-    pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, *, tune: bool = False
+    pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, options: Options
 ) -> OpenClExecutable | Stale:
     """The executable that :func:`save` was given, or why the pieces are not those that this partition saved.
 
-    With ``tune`` they must be of one whose kernels were chosen by measuring.
+    Where the session tunes, they must be of one whose kernels were chosen by measuring.
     """
     for number, piece in enumerate(pieces):
         fault = _fault(piece)
@@ -87,13 +88,13 @@ def restore(
     listed = [*(checksum for _, checksum in header["programs"]), *header["packed"]]
     if [_checksum(piece) for piece in pieces[1:]] != listed:
         return Stale(f"the other {len(pieces) - 1} pieces are not the {len(listed)} that were saved, in their order")
-    if tune and not header["tuned"]:
+    if options.tune and not header["tuned"]:
         return Stale("it was saved without measuring which kernels are fastest")
-    return _assembled(header, pieces[1:], graph, runtime)
+    return _assembled(header, pieces[1:], graph, runtime, options)
 
 
 def _assembled(
-    header: dict[str, Any], pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime
+    header: dict[str, Any], pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, options: Options
 ) -> OpenClExecutable | Stale:
     programs, packed = header["programs"], iter(pieces[len(header["programs"]) :])
     for (key, _), piece in zip(programs, pieces):
@@ -118,7 +119,8 @@ def _assembled(
         choices,
         header["tuned"],
     )
-    return OpenClExecutable(compiled, runtime, [f"programs: {len(programs)} from the model's file"])
+    notes = [f"programs: {len(programs)} from the model's file", *unheeded_precision(options, runtime.found)]
+    return OpenClExecutable(compiled, runtime, notes)
 
 
 def _uploaded(piece: Piece, runtime: DeviceRuntime) -> DeviceArray:

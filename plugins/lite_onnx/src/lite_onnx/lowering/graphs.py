@@ -40,8 +40,9 @@ _COUNTED = ("If", "Loop", "Scan", "Split")
 
 _SCALARS = (TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()))
 
-#: Graphs and functions within one another. Deeper ones are a sign of a damaged model.
-_MOST_DEPTH = 40
+#: Graphs and functions within one another. Deeper ones are a sign of a damaged model. The types in a loop are inferred
+#: at least twice, so that each loop in a loop doubles the time: these weigh more.
+_MOST_DEPTH, _LOOP = 40, 5
 #: Nodes, beside those of the model's own graph, that functions and loops are written out to, and bytes of constants in
 #: them: a short file can ask for any number by functions that call one another.
 _MOST_NODES, _MOST_BYTES = 100_000, 1 << 28
@@ -96,16 +97,25 @@ class GraphLowering:
         for name in names:
             item = self._found(name, context.scope, f"the output {name!r} of graph {graph.name!r}")
             if item is not None:
-                add_outputs(name, item, context.builder)
+                # The names of a body's outputs are nobody's concern, and may be those of the graph around it.
+                add_outputs("" if context.scope.depth else name, item, context.builder)
 
-    def body(self, graph: GraphProto, inputs: Sequence[TensorType | None], context: Context) -> Graph:
+    def body(
+        self, graph: GraphProto, inputs: Sequence[TensorType | None], context: Context, weight: int = _LOOP
+    ) -> Graph:
         """A graph attribute as a graph of its own that may use what the graphs around it define.
+
+        Args:
+            graph: the attribute.
+            inputs: types of its inputs where it does not say them itself.
+            context: of the node.
+            weight: how deep it counts.
 
         Raises:
             Reported: something inside cannot be lowered.
         """
         builder = GraphBuilder(graph.name or "body", outer=context.builder)
-        scope = Scope(context.scope.opsets, context.scope)
+        scope = Scope(context.scope.opsets, context.scope, weight=weight)
         inner = Context(builder, scope, self)
         for value, known in itertools.zip_longest(graph.input, inputs[: len(graph.input)]):
             is_said = value.type.WhichOneof("value") is not None or known is None
@@ -182,9 +192,7 @@ class GraphLowering:
         """Lower the nodes that wanted names need, going on after one that cannot be, to find every problem."""
         scope = context.scope
         if scope.depth > _MOST_DEPTH:
-            raise ModelFormatError(
-                f"model {str(self.path)!r} is damaged: graphs and functions are more than {_MOST_DEPTH} deep in others"
-            )
+            raise ModelFormatError(f"model {str(self.path)!r} is damaged: graphs and functions are too deep in others")
         for node in in_order(nodes, wanted, self.path):
             self._nodes_left -= 1
             if self._nodes_left < 0:
@@ -197,7 +205,7 @@ class GraphLowering:
     def _lower_one(self, node: NodeProto, context: Context) -> None:
         scope = context.scope
         made = [name for name in node.output if name]
-        name = scope.place + (node.name or made[0])
+        name = f"{scope.place}{node.name or made[0]}"
         qualified = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
         inputs = [self._found(i, scope, f"node {name!r}") if i else None for i in node.input]
         if any(scope.is_lost(i) for i in node.input if i):
@@ -274,7 +282,8 @@ class GraphLowering:
             inputs: list[TensorType | None] = []
             if node.op == "Loop":
                 inputs = [*_SCALARS, *(None if v is None else v.type for v in context.values(node)[2:])]
-            attributes = attributes_for(definition, node, lambda _, graph: context.body(graph, inputs))
+            weight = 1 if node.op == "If" else _LOOP
+            attributes = attributes_for(definition, node, lambda _, graph: self.body(graph, inputs, context, weight))
             return context.add_node(node.op, context.values(node), attributes, outputs=len(node.outputs))
         function = schema_function(node)
         if function is not None:
@@ -285,6 +294,9 @@ class GraphLowering:
         """What a name stands for; None for one that could not be lowered or read, which is among the problems."""
         try:
             item = scope.find(name)
+        except NotANumber as error:
+            self.problems.append(Problem("initializer", name, str(error)))
+            return None
         except (ValueError, OverflowError) as error:
             self.problems.append(Problem("initializer", name, str(error), _COPY_AGAIN, is_damage=True))
             return None

@@ -100,10 +100,12 @@ def tensor_type(who: str, type_: TypeProto) -> TensorType:
 
 
 def add_outputs(name: str, item: Item, builder: GraphBuilder) -> None:
-    """The outputs of the graph for an output of the model."""
+    """The outputs of the graph for an output of the model; those without a name keep what they are called."""
     if isinstance(item, TensorList):
         for index, value in enumerate(item):
             add_outputs(element_name(name, index), value, builder)
+    elif isinstance(item, Value) and not name:
+        builder.output(item)
     elif isinstance(item, Value):
         is_free = item.name == name or not builder.is_taken(name)
         builder.output(item, name if is_free else builder.unique_name(name))

@@ -9,13 +9,14 @@ import onnx
 
 from lite_core.builder import GraphBuilder
 from lite_core.errors import GraphError, LiteError, ModelFormatError, OperatorProblem, UnsupportedOperatorError
-from lite_core.ir import Graph
+from lite_core.ir import DType, Graph
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.graphs import GraphLowering, Problem
 from lite_onnx.lowering.interface import Given, declare_input
 from lite_onnx.lowering.opsets import opsets_of
 from lite_onnx.lowering.registry import Unlowerable
 from lite_onnx.lowering.scope import Scope
+from lite_onnx.reader.element_types import NotANumber, element_type
 
 __all__ = ["lower"]
 
@@ -50,9 +51,13 @@ def _lower(model: onnx.ModelProto, path: Path, given: Given) -> Graph:
     builder = GraphBuilder(model.graph.name or path.stem)
     scope = Scope(opsets_of(model, path))
     context = Context(builder, scope, lowering)
+    kinds = {value.name: value.type for value in model.graph.input}
     for name, array in given.constants.items():
-        scope.bind(name, builder.constant(array, name))
+        scope.bind(name, builder.constant(array, name, _element_type(kinds.get(name))))
     _declare_inputs(model.graph, given, context)
+    for output in model.graph.output:
+        if output.name and not builder.is_taken(output.name):  # bodies may use the name, too, and come first
+            builder.unique_name(output.name)
     lowering.fill(model.graph, context)
     if lowering.problems:
         raise _error(path, lowering.problems)
@@ -62,6 +67,14 @@ def _lower(model: onnx.ModelProto, path: Path, given: Given) -> Graph:
     graph.metadata.update(_metadata(model, path))
     logger.info("%s: %d nodes of ONNX became %d", path, len(model.graph.node), len(graph.nodes))
     return graph
+
+
+def _element_type(type_: onnx.TypeProto | None) -> DType | None:
+    """The element type that a model says; None where it does not, or where Lite has not got it."""
+    try:
+        return None if type_ is None else element_type(type_.tensor_type.elem_type)
+    except NotANumber:
+        return None
 
 
 def _declare_inputs(graph: onnx.GraphProto, given: Given, context: Context) -> None:

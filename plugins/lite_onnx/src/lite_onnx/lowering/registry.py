@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Adapter", "Reported", "Unlowerable", "adapters", "adapts", "find_lowering", "lowered_operators", "lowers"]
 
 #: The modules that register adapters and lowerings.
-_FAMILIES = ("versions", "constants", "sequences", "control_flow", "signals", "microsoft", "machine_learning")
+_FAMILIES = ("versions", "constants", "sequences", "control_flow", "signals", "newer", "microsoft", "machine_learning")
 
 Adapt = Callable[["SourceNode", "Context"], "Sequence[Item] | None"]
 Lower = Callable[["SourceNode", "Context"], "Sequence[Item]"]

@@ -23,9 +23,10 @@ class Scope:
         caller: of the node that calls this function; its names are not seen here.
         function: which one this is.
         place: stands before names of nodes in messages: ``"layer/"`` in the function that the node ``layer`` calls.
+        weight: how much deeper this is than what is around it.
 
     Attributes:
-        depth: how many graphs and functions are around this one.
+        depth: how many graphs and functions are around this one, each with its weight.
         functions: the functions around and this one, so that one that calls itself is found.
         lost: outputs of nodes that could not be lowered, and of those that need them.
     """
@@ -39,11 +40,12 @@ class Scope:
         caller: Scope | None = None,
         function: FunctionKey | None = None,
         place: str = "",
+        weight: int = 1,
     ) -> None:
         around = outer or caller
         self.opsets = opsets
         self.attributes: Mapping[str, Any] = attributes or (outer.attributes if outer else {})
-        self.depth: int = around.depth + 1 if around else 0
+        self.depth: int = around.depth + weight if around else 0
         self.functions: tuple[FunctionKey, ...] = around.functions if around else ()
         if function is not None:
             self.functions += (function,)

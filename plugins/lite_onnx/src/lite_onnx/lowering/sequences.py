@@ -54,6 +54,8 @@ def sequence_insert(node: SourceNode, context: Context) -> list[Item]:
 def sequence_erase(node: SourceNode, context: Context) -> list[Item]:
     """The list without the tensor at a position; the last when none is given."""
     elements = list(_sequence(node, 0))
+    if not elements:
+        raise Unlowerable("it takes a tensor out of an empty sequence")
     del elements[_position(node, 1, len(elements), context) if node.has(1) else len(elements) - 1]
     return [TensorList(elements)]
 
@@ -63,16 +65,13 @@ def split_to_sequence(node: SourceNode, context: Context) -> list[Item]:
     """Pieces along an axis: of given lengths, of one length (the last may be shorter), or of length 1."""
     x, axis = context.value(node, 0), int(_number(node, "axis", 0))
     size = context.size(x, axis)
-    if node.has(1):
-        split = context.must_know(node, 1, "split")
-        step = int(split) if split.ndim == 0 else 0
-        if split.ndim == 0 and step < 1:
-            raise Unlowerable(f"its pieces have the length {step}")
-        lengths = [min(step, size - at) for at in range(0, size, step)] if step else [int(n) for n in split]
-    else:
-        lengths = [1] * size
-    if len(lengths) > _MOST_ELEMENTS:
-        raise Unlowerable(f"it makes a sequence of {len(lengths)} tensors; Lite takes {_MOST_ELEMENTS} at most")
+    split = context.must_know(node, 1, "split") if node.has(1) else np.array(1)
+    if split.ndim == 0 and split < 1:
+        raise Unlowerable(f"its pieces have the length {split}")
+    count = split.size if split.ndim else -(-size // int(split))
+    if count > _MOST_ELEMENTS:
+        raise Unlowerable(f"it makes a sequence of {count} tensors; Lite takes {_MOST_ELEMENTS} at most")
+    lengths = split.tolist() if split.ndim else [min(int(split), size - at) for at in range(0, size, int(split))]
     if not lengths:
         return [TensorList()]
     pieces = context.add_node("Split", [x, context.ints(*lengths)], {"axis": axis}, outputs=len(lengths))

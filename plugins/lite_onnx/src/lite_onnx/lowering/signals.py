@@ -18,8 +18,10 @@ from lite_onnx.reader.element_types import element_type
 
 Array = np.ndarray[Any, Any]
 
-#: Longer transforms would need a matrix of more than 2 GiB.
-_LONGEST = 16384
+#: Longer transforms would need a matrix of hundreds of megabytes.
+_LONGEST = 4096
+#: Elements of a mel matrix.
+_MOST_ELEMENTS = 1 << 24
 
 
 @lowers("DFT")
@@ -54,8 +56,8 @@ def stft(node: SourceNode, context: Context) -> Sequence[Item]:
         length = context.size(window, 0)
     else:
         raise Unlowerable("it has neither a window nor a frame_length")
-    if step < 1 or length < 1:
-        raise Unlowerable(f"it has frames of {length} elements, {step} apart")
+    if step < 1 or not 0 < length <= _LONGEST:
+        raise Unlowerable(f"it has frames of {length} elements, {step} apart; Lite transforms 1 to {_LONGEST} elements")
     zero, one, many = (context.constant(np.array(n, np.int64)) for n in (0, 1, length))
     total = context.add("Squeeze", [context.add("Shape", [signal], {"start": 1, "end": 2})])
     # The beginnings of the frames are the multiples of the step up to the last place where one fits.
@@ -77,6 +79,8 @@ def mel_weight_matrix(node: SourceNode, context: Context) -> Sequence[Item]:
     bins, length, rate, lower, upper = (context.must_know(node, i, name).item() for i, name in enumerate(names))
     if bins < 1 or length < 1 or rate <= 0:
         raise Unlowerable(f"it has {bins} mel bins of a transform of length {length} at {rate} Hz")
+    if bins * (length // 2 + 1) > _MOST_ELEMENTS:
+        raise Unlowerable(f"its matrix for {bins} mel bins of a transform of length {length} is too large for Lite")
     low, high = (2595 * np.log10(1 + hertz / 700) for hertz in (lower, upper))
     mels = np.arange(bins + 2) * ((high - low) / (bins + 2)) + low
     edges = ((length + 1) * (700 * (10 ** (mels / 2595) - 1)) // rate).astype(np.int64)

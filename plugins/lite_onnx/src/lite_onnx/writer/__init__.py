@@ -83,11 +83,12 @@ def to_model(graph: Graph, *, opset: int = NEWEST_MEANING) -> onnx.ModelProto:
 
 def _serialized(graph: Graph, model: onnx.ModelProto) -> bytes:
     try:
-        return model.SerializeToString()
+        content: bytes = model.SerializeToString()
     except (EncodeError, ValueError) as error:
         raise GraphError(
             f"graph {graph.name!r} is too large for one ONNX file ({error}); write it with external_data=True"
         ) from error
+    return content
 
 
 def _check(graph: Graph, file: Path) -> None:

@@ -55,10 +55,10 @@ class ExternalConstants:
         """The message of a constant, whose elements are written to the file."""
         if array.nbytes < _SMALL:
             return tensor_proto(name, array)
-        content = np.ascontiguousarray(_stored(array)).reshape(-1).view(np.uint8)
+        content: Array = np.ascontiguousarray(_stored(array)).reshape(-1).view(np.uint8)
         offset = -(-self._stream.tell() // _PAGE) * _PAGE
         self._stream.write(bytes(offset - self._stream.tell()))
-        self._stream.write(memoryview(content))
+        self._stream.write(content.data)
         where = {"location": self._location, "offset": str(offset), "length": str(content.nbytes)}
         return TensorProto(
             name=name,
@@ -81,5 +81,6 @@ def _stored(array: Array) -> Array:
     if DType.of(array.dtype) in (DType.INT4, DType.UINT4):
         halves = array.astype(np.int8).view(np.uint8).reshape(-1) & 15
         pairs = np.pad(halves, (0, halves.size % 2)).reshape(-1, 2)
-        return pairs[:, 0] | pairs[:, 1] << 4
+        bytes_: Array = pairs[:, 0] | pairs[:, 1] << 4
+        return bytes_
     return array.byteswap() if sys.byteorder == "big" else array

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto
@@ -162,7 +163,7 @@ def _cast(source: str, result: str, number: int) -> NodeProto:
     return cast
 
 
-def _constant(name: str, array: np.ndarray) -> NodeProto:  # type: ignore[type-arg]
+def _constant(name: str, array: np.ndarray[Any, Any]) -> NodeProto:
     constant = _node("Constant", [], [name])
     constant.attribute.append(AttributeProto(name="value", type=AttributeProto.TENSOR, t=tensor_proto("", array)))
     return constant

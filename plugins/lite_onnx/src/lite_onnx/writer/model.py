@@ -54,7 +54,7 @@ def make_model(graph: Graph, constants: Constants, opset: int) -> ModelProto:
 
 
 def _metadata(graph: Graph) -> list[tuple[str, str]]:
-    """What the graph says of itself: a model's own facts as they were, those of the file that was read as its source."""
+    """What the graph says of itself; of a file that was read only what its model said."""
     is_onnx = graph.metadata.get("format") == "onnx"
     found: dict[str, str] = {}
     for key, text in graph.metadata.items():

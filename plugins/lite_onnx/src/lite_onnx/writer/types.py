@@ -38,7 +38,7 @@ class DimNames:
             text = re.sub(r"\?\d+", "", str(dim))  # the number of a size that nobody named differs from run to run
             for sign, word in _WORDS.items():
                 text = text.replace(sign, word)
-            wanted = re.sub(r"\W+|__+", "_", text).strip("_")
+            wanted = re.sub(r"[\W_]+", "_", text).strip("_")
             wanted = wanted if len(wanted) <= _MOST_LETTERS else "computed"
             name, number = wanted, 1
             while name in self._taken:

@@ -1,9 +1,10 @@
 // Pools over windows as in pooling.cl, for processors: one work item computes a line of the result, 8 neighbouring
 // elements at once as a vector. Dimension 0 counts lines, of one plane after another.
 //
-// A tap of all 8 windows is one load, or two where windows are 2 apart. The lines under such windows are joined first,
-// as they lie, and then taken apart into taps, unless there are many. Where loads would leave the line, elements are loaded one by one, and count as START
-// outside of it. What does not fill a vector at the end of a line is computed together with some before it, again.
+// A tap of all 8 windows is one load, or two where windows are 2 apart: the lines under such windows are then joined as
+// they lie, and taken apart into taps at the end, unless there are many taps. Where loads would leave the line, elements
+// are loaded one by one, and count as START outside of it. What does not fill a vector at the end of a line is computed
+// together with some before it, again.
 
 #define LINE 8
 #define PASTE_(a, b) a##b

@@ -23,6 +23,7 @@ from lite_opencl.launches import ImageLocation, Launch, Location, Space
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.context import Argument, Lowering
 from lite_opencl.lowering.elementwise import is_elementwise
+from lite_opencl.lowering.half import unheeded_precision
 from lite_opencl.lowering.known import evaluate_known, is_known_when
 from lite_opencl.lowering.places import reserve_places
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
@@ -49,7 +50,7 @@ def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Ope
     _check_sizes(graph, arena_bytes, runtime)
     loaded = runtime.programs.load(step.kernel for step in lowering.steps)
     logger.debug("%s on %s: %s", graph.name, runtime.name, loaded)
-    notes = [str(loaded), *lowering.chooser.describe()]
+    notes = [str(loaded), *lowering.chooser.describe(), *unheeded_precision(options, runtime.found)]
     executable = OpenClExecutable(_described(lowering, lives, arena_bytes, runtime), runtime, notes)
     if loaded.unfinished:
         executable.rehearse()

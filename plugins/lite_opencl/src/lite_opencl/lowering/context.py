@@ -114,7 +114,8 @@ class Lowering:
 
     def _argument(self, value: Value, number: int) -> Tensor:
         shape = tuple(value.shape)
-        return Tensor(Storage(prod(shape) * value.dtype.itemsize, number), value.dtype, shape, dense_strides(shape))
+        size = _checked_size(shape, value.dtype)
+        return Tensor(Storage(size * value.dtype.itemsize, number), value.dtype, shape, dense_strides(shape))
 
     # **** values ****
 
@@ -175,9 +176,7 @@ class Lowering:
 
     def allocate(self, shape: Sequence[int], dtype: DType) -> Tensor:
         """A dense tensor in the arena."""
-        size = prod(shape)
-        if size > _MOST_ELEMENTS:
-            raise ExecutionError(f"a tensor {dtype}{list(shape)} has more than {_MOST_ELEMENTS} elements")
+        size = _checked_size(shape, dtype)
         return Tensor(Storage(size * dtype.itemsize), dtype, tuple(shape), dense_strides(shape))
 
     def dense(self, tensor: Tensor) -> Tensor:
@@ -287,6 +286,21 @@ class Lowering:
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Tensor | np.generic]]:
         """What element-wise ``nodes`` do to ``start``, and what they read beside it; see :func:`chain_of`."""
         return chain_of(self, start, nodes)
+
+
+def _checked_size(shape: Sequence[int], dtype: DType) -> int:
+    """How many elements a tensor has.
+
+    Raises:
+        ExecutionError: more than kernels can count.
+    """
+    size = prod(shape)
+    if size > _MOST_ELEMENTS:
+        raise ExecutionError(
+            f"a tensor {dtype}{list(shape)} has {size} elements, kernels count up to {_MOST_ELEMENTS} of them\n"
+            "run smaller inputs, or another backend"
+        )
+    return size
 
 
 def _uploaded(upload: DeviceArray) -> Tensor:

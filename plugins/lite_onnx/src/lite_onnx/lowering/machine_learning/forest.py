@@ -6,18 +6,19 @@ two nodes below. Leaves lead to themselves, so that after as many steps as the d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.machine_learning.attributes import Array
+from lite_onnx.lowering.microsoft.heads import length, places
 from lite_onnx.lowering.registry import Unlowerable
 
 __all__ = ["COMPARISONS", "LEAF", "MEMBER", "Forest", "walk"]
 
-#: Lite's operators for the modes of inner nodes, by their numbers in TreeEnsemble; BRANCH_NEQ is the last one's opposite.
+#: Lite's operators for the modes of inner nodes, by their numbers in TreeEnsemble; there is none for the last one.
 COMPARISONS = ("LessOrEqual", "Less", "GreaterOrEqual", "Greater", "Equal", "NotEqual")
 MEMBER, LEAF = 6, 7
 
@@ -84,54 +85,64 @@ def walk(forest: Forest, x: Value, context: Context) -> Value:
     steps = _Steps(forest, x, context)
     batch = context.add("Shape", [x], {"start": 0, "end": 1})
     shape = context.add("Concat", [batch, context.ints(len(forest.roots))], {"axis": 0})
-    at = context.add("Expand", [context.constant(forest.roots), shape])
+    at = context.add("Expand", [context.constant(2 * forest.roots), shape])
     for _ in range(forest.depth()):
         at = steps.next(at)
-    return steps.gathered(forest.leaves, at)
+    return steps.gathered("leaves", at)
 
 
 class _Steps:
-    """From nodes to those below."""
+    """From nodes to those below. Each node has two numbers, the even one and the next: where it leads by no and by yes.
+
+    Tables hold everything twice, so that one lookup by the even number plus 0 or 1 gives the node that follows.
+    """
 
     def __init__(self, forest: Forest, x: Value, context: Context) -> None:
-        self._forest, self._x, self._context = forest, x, context
+        dtype = x.dtype.numpy
+        members = None if forest.members is None else forest.members.astype(dtype)
+        self._forest = replace(forest, values=forest.values.astype(dtype), members=members)
+        self._context = context
+        self._tables: dict[str, Value] = {}
+        # NOTE: elements of one long row by one index each are what every backend is fastest at.
+        self._elements = context.add("Reshape", [x, context.ints(-1)])
+        width = context.constant(np.array(context.size(x, 1), np.int64))
+        rows = context.add("Mul", [places(length(x, context, 0), context), width])
+        self._rows = context.add("Unsqueeze", [rows, context.ints(1)])
         inner = forest.modes != LEAF
         self._modes = [int(m) for m in np.unique(forest.modes[inner])]
+        self._following = context.constant(2 * np.stack([forest.no, forest.yes], axis=1).reshape(-1))
         self._has_missing = bool(forest.missing[inner].any())
 
-    def gathered(self, table: Array, at: Value) -> Value:
-        """Elements of a table, the same for all where they do not differ."""
-        if (table == table[0]).all():
+    def gathered(self, name: str, at: Value) -> Value:
+        """What one of the forest's tables has for nodes; the same for all where it does not differ."""
+        table: Array = getattr(self._forest, name)
+        if table.ndim == 1 and (table == table[0]).all():
             return self._context.constant(table[0])
-        return self._context.add("Gather", [self._context.constant(table), at])
+        if name not in self._tables:  # every level looks into the same ones
+            self._tables[name] = self._context.constant(np.repeat(table, 2, axis=0))
+        return self._context.add("Gather", [self._tables[name], at])
 
     def next(self, at: Value) -> Value:
         """The nodes [N, trees] that follow."""
-        forest, context = self._forest, self._context
-        found = context.add("GatherElements", [self._x, self._columns(at)], {"axis": 1})
-        values = self.gathered(forest.values.astype(self._x.dtype.numpy), at)
+        context = self._context
+        found = context.add("Gather", [self._elements, context.add("Add", [self._rows, self.gathered("features", at)])])
+        values = self.gathered("values", at)
         holds = self._compared(self._modes[0], found, values, at)
         if len(self._modes) > 1:
-            modes = self.gathered(forest.modes, at)
+            modes = self.gathered("modes", at)
             for mode in self._modes[1:]:
                 is_it = context.add("Equal", [modes, context.scalar_like(mode, modes)])
                 holds = context.add("Where", [is_it, self._compared(mode, found, values, at), holds])
         if self._has_missing:
-            tracks = context.add("And", [context.add("IsNaN", [found]), self.gathered(forest.missing, at)])
+            tracks = context.add("And", [context.add("IsNaN", [found]), self.gathered("missing", at)])
             holds = context.add("Or", [holds, tracks])
-        return context.add("Where", [holds, self.gathered(forest.yes, at), self.gathered(forest.no, at)])
-
-    def _columns(self, at: Value) -> Value:
-        features = self.gathered(self._forest.features, at)
-        if self._context.rank(features):
-            return features
-        return self._context.add("Expand", [features, self._context.add("Shape", [at])])
+        branch = context.add("Cast", [holds], {"to": DType.INT64})
+        return context.add("Gather", [self._following, context.add("Add", [at, branch])])
 
     def _compared(self, mode: int, found: Value, values: Value, at: Value) -> Value:
-        context, members = self._context, self._forest.members
+        context = self._context
         if mode == MEMBER:
-            assert members is not None
-            sets = context.add("Gather", [context.constant(members.astype(found.dtype.numpy)), at])
+            sets = self.gathered("members", at)
             same = context.add("Equal", [context.add("Unsqueeze", [found, context.ints(-1)]), sets])
             hits = context.add("Cast", [same], {"to": DType.INT32})
             return context.add(

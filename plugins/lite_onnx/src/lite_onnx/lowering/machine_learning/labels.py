@@ -63,7 +63,7 @@ def label_encoder(node: SourceNode, context: Context) -> Sequence[Item]:
     known = context.constant(keys.astype(x.dtype.numpy))
     column = context.add("Unsqueeze", [x, context.ints(-1)])
     same = context.add("Equal", [column, known])
-    if keys.dtype.kind == "f" and np.isnan(keys).any():
+    if node.version >= 4 and keys.dtype.kind == "f" and np.isnan(keys).any():
         both = context.add("And", [context.add("IsNaN", [column]), context.constant(np.isnan(keys))])
         same = context.add("Or", [same, both])
     hits = context.add("Cast", [same], {"to": DType.INT32})

@@ -10,7 +10,14 @@ from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.machine_learning.attributes import MACHINE_LEARNING, array, as_real, number, rows, shaped
 from lite_onnx.lowering.machine_learning.labels import class_labels, labelled
-from lite_onnx.lowering.machine_learning.scores import above, best, second_class, transform_of, transformed
+from lite_onnx.lowering.machine_learning.scores import (
+    above,
+    best,
+    second_class,
+    transform_of,
+    transformed,
+    transformed_targets,
+)
 from lite_onnx.lowering.node import Item, SourceNode
 from lite_onnx.lowering.registry import lowers
 
@@ -18,8 +25,8 @@ from lite_onnx.lowering.registry import lowers
 @lowers("LinearRegressor", domain=MACHINE_LEARNING)
 def linear_regressor(node: SourceNode, context: Context) -> Sequence[Item]:
     """``x W^T + b`` for each target."""
-    scores, kind = _scores(node, int(number(node, "targets", 1)), context), transform_of(node)
-    return [transformed(scores, kind, context)]
+    targets, kind = int(number(node, "targets", 1)), transform_of(node)
+    return [transformed_targets(_scores(node, targets, context), targets, kind, context)]
 
 
 @lowers("LinearClassifier", domain=MACHINE_LEARNING)

@@ -10,7 +10,7 @@ from lite_onnx.lowering.machine_learning.attributes import text
 from lite_onnx.lowering.node import SourceNode
 from lite_onnx.lowering.registry import Unlowerable
 
-__all__ = ["TRANSFORMS", "above", "best", "second_class", "transform_of", "transformed"]
+__all__ = ["TRANSFORMS", "above", "best", "second_class", "transform_of", "transformed", "transformed_targets"]
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
@@ -36,6 +36,11 @@ def transformed(scores: Value, kind: str, context: Context) -> Value:
     if kind == "PROBIT":
         return _probit(scores, context)
     raise Unlowerable(f"its post_transform is {kind!r}, not one of {', '.join(TRANSFORMS)}")
+
+
+def transformed_targets(scores: Value, targets: int, kind: str, context: Context) -> Value:
+    """As :func:`transformed`, of a regression; a single target stays what it is but for a probit."""
+    return scores if targets == 1 and kind != "PROBIT" else transformed(scores, kind, context)
 
 
 def _softmax_zero(scores: Value, context: Context) -> Value:
@@ -70,12 +75,12 @@ def second_class(scores: Value, kind: str, is_signed: bool, context: Context) ->
 
     Args:
         scores: of the class.
-        kind: the transform. A probit leaves one column.
+        kind: the transform; softmax leaves both as they are.
         is_signed: whether scores have both signs; else they are probabilities.
         context: to add nodes to.
     """
-    if kind == "PROBIT":
-        return transformed(scores, kind, context)
+    if kind == "PROBIT":  # that of 1 - x is the negative of that of x
+        scores, is_signed = transformed(scores, kind, context), True
     negative = context.add("Neg", [scores])
     if kind == "LOGISTIC":
         first, scores = context.add("Sigmoid", [negative]), context.add("Sigmoid", [scores])

@@ -58,27 +58,25 @@ def svm_classifier(node: SourceNode, context: Context) -> Sequence[Item]:
         raise Unlowerable(f"its attribute 'rho' has {len(rho)} elements for {len(pairs)} pairs of classes")
     products = _kernel(node, x, support, context)
     scores = context.add("Gemm", [products, context.constant(weights), context.constant(rho)])
-    votes = _votes(scores, len(sizes), pairs, context)
+    # NOTE: the label is by votes also where there are probabilities, as scikit-learn and ONNX Runtime have it.
+    chosen = labelled(best(_votes(scores, len(sizes), pairs, context), context), labels, context)
     if "prob_a" in node.attributes:
         slopes, shifts = (shaped(node, name, np.float32, len(pairs)) for name in ("prob_a", "prob_b"))
-        chances = coupled(scores, slopes, shifts, len(sizes), context)
-        return [labelled(best(chances, context), labels, context), transformed(chances, kind, context)]
-    chosen = labelled(best(votes, context), labels, context)
+        return [chosen, transformed(coupled(scores, slopes, shifts, len(sizes), context), kind, context)]
     if len(pairs) > 1:
         return [chosen, transformed(scores, kind, context)]
-    return [chosen, second_class(scores, kind, True, context)]
+    return [chosen, second_class(scores, kind, kind == "NONE", context)]
 
 
 def _linear(node: SourceNode, x: Value, labels: Array, kind: str, context: Context) -> list[Item]:
-    width = context.size(x, 1)
-    weights = array(node, "coefficients", np.float32)
-    if not weights.size or weights.size % width:
-        raise Unlowerable(f"its attribute 'coefficients' has {weights.size} elements for {width} features")
-    matrix = context.constant(weights.reshape(-1, width))
-    scores = context.add("Gemm", [x, matrix, context.constant(_rho(node)[:1])], {"transB": 1})
-    if weights.size > width:
-        return [labelled(best(scores, context), labels, context), transformed(scores, kind, context)]
-    return [labelled(above(scores, 0.0, context), labels, context), second_class(scores, kind, True, context)]
+    weights = shaped(node, "coefficients", np.float32, len(labels), context.size(x, 1))
+    scores = context.add("Gemm", [x, context.constant(weights), context.constant(_rho(node)[:1])], {"transB": 1})
+    chosen = best(scores, context)
+    if len(labels) == 2:
+        # NOTE: the second class also where it is the lower one, if any score is positive: so ONNX Runtime has it.
+        highest = context.add("ReduceMax", [scores, context.ints(1)], {"keepdims": 1})
+        chosen = context.add("Max", [chosen, above(highest, 0.0, context)])
+    return [labelled(chosen, labels, context), transformed(scores, kind, context)]
 
 
 def _rho(node: SourceNode) -> Array:

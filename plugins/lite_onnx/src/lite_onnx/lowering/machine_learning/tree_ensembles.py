@@ -20,7 +20,14 @@ from lite_onnx.lowering.machine_learning.attributes import (
 )
 from lite_onnx.lowering.machine_learning.forest import LEAF, Forest, walk
 from lite_onnx.lowering.machine_learning.labels import class_labels, labelled
-from lite_onnx.lowering.machine_learning.scores import above, best, second_class, transform_of, transformed
+from lite_onnx.lowering.machine_learning.scores import (
+    above,
+    best,
+    second_class,
+    transform_of,
+    transformed,
+    transformed_targets,
+)
 from lite_onnx.lowering.node import Item, SourceNode
 from lite_onnx.lowering.registry import Unlowerable, lowers
 
@@ -44,8 +51,8 @@ def tree_ensemble_regressor(node: SourceNode, context: Context) -> Sequence[Item
     how = text(node, "aggregate_function", "SUM", "AVERAGE", "MIN", "MAX")
     x = tree_input(node, context)
     forest = _forest(node, "target", targets)
-    scores = with_base(aggregated(forest, how, x, context), _base(node), context)
-    return [transformed_targets(scores, targets, kind, context)]
+    scores = with_base(aggregated(forest, how, x, context), _fitting(_base(node), targets), context)
+    return [as_real(transformed_targets(scores, targets, kind, context), context)]
 
 
 @lowers("TreeEnsembleClassifier", domain=MACHINE_LEARNING)
@@ -54,15 +61,21 @@ def tree_ensemble_classifier(node: SourceNode, context: Context) -> Sequence[Ite
     labels, kind = class_labels(node, context), transform_of(node)
     ids, weights = array(node, "class_ids", np.int64), _numbers(node, "class_weights")
     x = tree_input(node, context)
-    base = _base(node)
-    if len(labels) == 2 and len(np.unique(ids)) == 1:
-        scores = aggregated(_forest(node, "class", 1, single=True), "SUM", x, context)
-        scores = with_base(scores, base[-1:], context)
-        is_signed = bool((weights < 0).any())
+    base, columns = _base(node), np.unique(ids).tolist()
+    is_signed = bool((weights < 0).any())
+    if len(labels) == 2 and columns == [0]:  # what the trees say is of the second class
+        scores = with_base(aggregated(_forest(node, "class", 1), "SUM", x, context), _fitting(base, 1), context)
         chosen = above(scores, 0.0 if is_signed else 0.5, context)
-        return [labelled(chosen, labels, context), _real(second_class(scores, kind, is_signed, context), context)]
-    scores = with_base(aggregated(_forest(node, "class", len(labels)), "SUM", x, context), base, context)
-    return [labelled(best(scores, context), labels, context), _real(transformed(scores, kind, context), context)]
+        return [labelled(chosen, labels, context), as_real(second_class(scores, kind, is_signed, context), context)]
+    scores = aggregated(_forest(node, "class", len(labels)), "SUM", x, context)
+    scores = with_base(scores, _fitting(base, len(labels)), context)
+    if len(labels) == 2 and columns == [1]:
+        second = context.add("Slice", [scores, context.ints(1), context.ints(2), context.ints(1)])
+        chosen = above(second, 0.0 if is_signed else 0.5, context)
+    else:
+        # NOTE: ONNX Runtime has 1 and 0 in the place of two labels here, by the sign of the second score.
+        chosen = best(scores, context)
+    return [labelled(chosen, labels, context), as_real(transformed(scores, kind, context), context)]
 
 
 def tree_input(node: SourceNode, context: Context) -> Value:
@@ -71,17 +84,10 @@ def tree_input(node: SourceNode, context: Context) -> Value:
     return x if x.dtype is DType.FLOAT64 else as_real(x, context)
 
 
-def transformed_targets(scores: Value, targets: int, kind: str, context: Context) -> Value:
-    """Scores of targets after a transform; for a single one all but a probit leave it as it is."""
-    if targets == 1 and kind != "PROBIT":
-        return _real(scores, context)
-    return _real(transformed(scores, kind, context), context)
-
-
 def aggregated(forest: Forest, how: str, x: Value, context: Context) -> Value:
     """[N, targets]: what the leaves of all trees say together."""
     leaves, weights = walk(forest, x, context), forest.weights.astype(x.dtype.numpy)
-    trees, targets = len(forest.roots), weights.shape[1]
+    trees = len(forest.roots)
     filler = {"MIN": np.inf, "MAX": -np.inf}.get(how, 0.0)
     table = context.constant(np.where(np.isnan(weights), filler, weights).astype(weights.dtype))
     if not context.rank(leaves):  # every tree is the same single leaf
@@ -103,10 +109,6 @@ def with_base(scores: Value, base: Array, context: Context) -> Value:
     return context.add("Add", [scores, context.constant(base.astype(scores.dtype.numpy))]) if base.size else scores
 
 
-def _real(scores: Value, context: Context) -> Value:
-    return as_real(scores, context)
-
-
 def _numbers(node: SourceNode, name: str) -> Array:
     """A list of float32, or the tensor that stands for one of float64."""
     return (
@@ -120,8 +122,14 @@ def _base(node: SourceNode) -> Array:
     return _numbers(node, "base_values")
 
 
-def _forest(node: SourceNode, kind: str, targets: int, *, single: bool = False) -> Forest:
-    """The trees of a node; ``kind``: what its leaves' attributes begin with; ``single``: all are of one target."""
+def _fitting(base: Array, count: int) -> Array:
+    if base.size not in (0, count):
+        raise Unlowerable(f"its attribute 'base_values' has {base.size} elements for {count} scores")
+    return base
+
+
+def _forest(node: SourceNode, kind: str, targets: int) -> Forest:
+    """The trees of a node; ``kind``: what its leaves' attributes begin with."""
     trees, ids = array(node, "nodes_treeids", np.int64), array(node, "nodes_nodeids", np.int64)
     count = len(trees)
     values = _numbers(node, "nodes_values")
@@ -140,7 +148,7 @@ def _forest(node: SourceNode, kind: str, targets: int, *, single: bool = False) 
     is_leaf = modes == LEAF
     own = np.arange(count)
     follow = [_places(places, trees, next_, own, is_leaf) for next_ in (yes, no)]
-    weights, leaves = _weights(node, kind, 0 if single else None, targets, places, count)
+    weights, leaves = _weights(node, kind, targets, places, count)
     return Forest(
         features=np.where(is_leaf, 0, features),
         values=np.where(is_leaf, 0, values),
@@ -161,15 +169,13 @@ def _places(places: dict[tuple[int, int], int], trees: Array, ids: Array, own: A
 
 
 def _weights(
-    node: SourceNode, kind: str, fixed: int | None, targets: int, places: dict[tuple[int, int], int], count: int
+    node: SourceNode, kind: str, targets: int, places: dict[tuple[int, int], int], count: int
 ) -> tuple[Array, Array]:
     """What leaves say of targets [leaves, targets], and which row of it each node has."""
     given = _numbers(node, f"{kind}_weights")
     trees, ids, columns = (
         shaped(node, f"{kind}_{name}", np.int64, len(given)) for name in ("treeids", "nodeids", "ids")
     )
-    if fixed is not None:
-        columns = np.full_like(columns, fixed)
     if columns.size and not 0 <= columns.min() <= columns.max() < targets:
         raise Unlowerable(f"its attribute '{kind}_ids' has a number outside of {targets}")
     nodes = np.array([places.get(key, -1) for key in zip(trees.tolist(), ids.tolist())], np.int64)

@@ -9,13 +9,12 @@ import numpy as np
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.machine_learning.attributes import MACHINE_LEARNING, Array, array, number, shaped
 from lite_onnx.lowering.machine_learning.forest import LEAF, MEMBER, Forest
-from lite_onnx.lowering.machine_learning.scores import TRANSFORMS
-from lite_onnx.lowering.machine_learning.tree_ensembles import aggregated, transformed_targets, tree_input
+from lite_onnx.lowering.machine_learning.scores import TRANSFORMS, transformed_targets
+from lite_onnx.lowering.machine_learning.tree_ensembles import aggregated, tree_input
 from lite_onnx.lowering.node import Item, SourceNode
 from lite_onnx.lowering.registry import Unlowerable, lowers
 
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
-_KINDS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 @lowers("TreeEnsemble", domain=MACHINE_LEARNING)
@@ -23,11 +22,11 @@ def tree_ensemble(node: SourceNode, context: Context) -> Sequence[Item]:
     """For each target the mean, sum, smallest or largest of what the leaves say; of the input's type."""
     targets = int(number(node, "n_targets", 1))
     how, kind = int(number(node, "aggregate_function", 1)), int(number(node, "post_transform", 0))
-    if not 0 <= how < len(_AGGREGATES) or not 0 <= kind < len(_KINDS):
+    if not 0 <= how < len(_AGGREGATES) or not 0 <= kind < len(TRANSFORMS):
         raise Unlowerable(f"its aggregate_function is {how} and its post_transform {kind}")
     x = tree_input(node, context)
     scores = transformed_targets(
-        aggregated(_forest(node, targets), _AGGREGATES[how], x, context), targets, _KINDS[kind], context
+        aggregated(_forest(node, targets), _AGGREGATES[how], x, context), targets, TRANSFORMS[kind], context
     )
     return [context.add("Cast", [scores], {"to": context.value(node, 0).dtype})]
 

@@ -8,7 +8,7 @@ from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.microsoft.heads import Heads, as_heads, as_rows, attend, joined, split_axis
 from lite_onnx.lowering.microsoft.masks import mask_of
-from lite_onnx.lowering.microsoft.naming import MICROSOFT, number
+from lite_onnx.lowering.microsoft.naming import MICROSOFT, number, numbers
 from lite_onnx.lowering.node import Item, SourceNode
 from lite_onnx.lowering.registry import Unlowerable, lowers
 
@@ -20,19 +20,38 @@ def attention(node: SourceNode, context: Context) -> Sequence[Item]:
     """Self attention from one product with the weights of queries, keys and values side by side."""
     if number(node, "do_rotary", 0) or number(node, "past_present_share_buffer", 0) or node.has(6):
         raise Unlowerable("it rotates positions, or keeps past and present in one buffer")
-    x, weights, bias = context.value(node, 0), context.value(node, 1), context.optional(node, 2)
+    x, weights = context.value(node, 0), context.value(node, 1)
+    product = _plus(context.add("MatMul", [x, weights]), context.optional(node, 2), context)
+    sizes = [int(size) for size in numbers(node, "qkv_hidden_sizes")] or [context.size(weights, 1) // 3] * 3
+    return _self_attention(node, product, sizes, (3, 4, 5), context)
+
+
+@lowers("QAttention", domain=MICROSOFT)
+def quantized_attention(node: SourceNode, context: Context) -> Sequence[Item]:
+    """As Attention, of 8-bit integers; the product is of real numbers again."""
+    if number(node, "do_rotary", 0) or number(node, "past_present_share_buffer", 0):
+        raise Unlowerable("it rotates positions, or keeps past and present in one buffer")
+    x, weights, bias, x_scale, scale = (context.value(node, i) for i in range(5))
+    product = context.add("MatMulInteger", [x, weights, context.optional(node, 6), context.optional(node, 7)])
+    unit = context.add("Mul", [x_scale, scale])
+    real = context.add("Mul", [context.add("Cast", [product], {"to": bias.dtype}), unit])
+    sizes = [context.size(weights, 1) // 3] * 3
+    return _self_attention(node, context.add("Add", [real, bias]), sizes, (5, 8, 9), context)
+
+
+def _self_attention(
+    node: SourceNode, product: Value, sizes: list[int], places: tuple[int, int, int], context: Context
+) -> list[Item]:
+    """The outputs from queries, keys and values side by side; ``places``: of mask, past and bias among the inputs."""
     count = int(number(node, "num_heads", 0))
-    sizes = node.attributes.get("qkv_hidden_sizes") or [context.size(weights, 1) // 3] * 3
-    assert isinstance(sizes, list)
-    product = _plus(context.add("MatMul", [x, weights]), bias, context)
     parts = context.add_node("Split", [product, context.ints(*sizes)], {"axis": -1}, outputs=3)
     heads = Heads(*(as_heads(part, count, context) for part in parts))
-    past = context.optional(node, 4)
+    mask, past, bias = (context.optional(node, place) for place in places)
     before = None
     if past is not None:  # [2, B, N, P, h]
         before, values = split_axis(past, 0, 2, context)
         heads = heads._replace(key=joined(before, heads.key, context), value=joined(values, heads.value, context))
-    result = _attended(heads, context.optional(node, 3), context.optional(node, 5), before, node, context)[0]
+    result = _attended(heads, mask, bias, before, node, context)[0]
     if len(node.outputs) == 1:
         return [result]
     spread = [context.add("Unsqueeze", [v, context.ints(0)]) for v in (heads.key, heads.value)]

@@ -1,4 +1,4 @@
-"""MatMulNBits: weights of 2 to 8 bits with a scale for each block of them."""
+"""MatMulNBits and GatherBlockQuantized: weights of 2 to 8 bits with a scale for each block of them."""
 
 from __future__ import annotations
 
@@ -41,6 +41,34 @@ def matmul_n_bits(node: SourceNode, context: Context) -> Sequence[Item]:
     product = context.add("MatMul", [a, right])
     bias = context.optional(node, 5)
     return [product if bias is None else context.add("Add", [product, bias])]
+
+
+@lowers("GatherBlockQuantized", domain=MICROSOFT)
+def gather_block_quantized(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Rows of a table of embeddings.
+
+    NOTE: as the weights of MatMulNBits, the table becomes one of real numbers.
+    """
+    data, scales = context.must_know(node, 0, "data"), context.must_know(node, 2, "scales")
+    zeros = context.must_know(node, 3, "zero_points") if node.has(3) else None
+    bits, block = int(number(node, "bits", 4)), int(number(node, "block_size", 128))
+    axis, along = int(number(node, "gather_axis", 0)), int(number(node, "quantize_axis", 1)) % data.ndim
+    middle = 0
+    if data.dtype == np.uint8:
+        if bits not in (2, 4, 8) or along != data.ndim - 1:
+            raise Unlowerable(f"it has {bits} bits in bytes, in blocks along axis {along} of {data.ndim}")
+        middle = 1 << (bits - 1)
+        data = _unpacked(data.reshape(-1, data.shape[-1]), bits).reshape(*data.shape[:-1], -1)
+        if zeros is not None:
+            zeros = _unpacked(zeros.reshape(-1, zeros.shape[-1]), bits).reshape(*zeros.shape[:-1], -1)
+    if block < 1 or scales.ndim != data.ndim or scales.shape[along] != -(-data.shape[along] // block):
+        raise Unlowerable(f"its scales {list(scales.shape)} do not fit blocks of {block} in {list(data.shape)}")
+    order = np.arange(data.shape[along]) // block
+    shift = np.float32(middle) if zeros is None else np.take(zeros.astype(np.float32), order, along)
+    table = (data.astype(np.float32) - shift) * np.take(scales.astype(np.float32), order, along)
+    return [
+        context.add("Gather", [context.constant(table.astype(scales.dtype)), context.value(node, 1)], {"axis": axis})
+    ]
 
 
 def _unpacked(content: Array, bits: int) -> Array:

@@ -46,12 +46,20 @@ class Attended(NamedTuple):
 
     result: Value
     products: Value
+    capped: Value
     biased: Value
     weights: Value
 
 
 def attend(
-    heads: Heads, scale: float, biases: list[Value], context: Context, *, cap: float = 0.0, sink: Value | None = None
+    heads: Heads,
+    scale: float,
+    biases: list[Value],
+    context: Context,
+    *,
+    cap: float = 0.0,
+    sink: Value | None = None,
+    sees: Value | None = None,
 ) -> Attended:
     """``softmax(scale * Q K^T + biases) V``.
 
@@ -62,18 +70,22 @@ def attend(
         context: to add nodes to.
         cap: a bound of the products: c becomes ``cap * tanh(c / cap)``; 0 for none.
         sink: [N] or a scalar: the logarithm of what is added to the sum under the softmax; None for nothing.
+        sees: [.., S, 1]: whether a query sees any key, where zeros are the result of those that do not.
     """
     factor = scale or 1.0 / context.size(heads.query, 3) ** 0.5
     query = context.add("Mul", [heads.query, context.scalar_like(factor, heads.query)])
     products = context.add("MatMul", [query, context.add("Transpose", [heads.key], {"perm": (0, 1, 3, 2)})])
-    biased = products
+    capped = products
     if cap:
         bound = context.scalar_like(cap, products)
-        biased = context.add("Mul", [context.add("Tanh", [context.add("Div", [products, bound])]), bound])
+        capped = context.add("Mul", [context.add("Tanh", [context.add("Div", [products, bound])]), bound])
+    biased = capped
     for bias in biases:
         biased = context.add("Add", [biased, bias])
     weights = _softmax(biased, context) if sink is None else _softmax_beside(biased, sink, context)
-    return Attended(context.add("MatMul", [weights, heads.value]), products, biased, weights)
+    if sees is not None:
+        weights = context.add("Where", [sees, weights, context.scalar_like(0.0, weights)])
+    return Attended(context.add("MatMul", [weights, heads.value]), products, capped, biased, weights)
 
 
 def _softmax(scores: Value, context: Context) -> Value:

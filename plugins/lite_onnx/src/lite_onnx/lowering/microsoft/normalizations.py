@@ -8,6 +8,7 @@ import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.microsoft.heads import length, places
 from lite_onnx.lowering.microsoft.naming import MICROSOFT, number
 from lite_onnx.lowering.node import Absent, Item, SourceNode
 from lite_onnx.lowering.registry import Unlowerable, lowers
@@ -47,20 +48,40 @@ def simplified_layer_normalization(node: SourceNode, context: Context) -> Sequen
 @lowers("EmbedLayerNormalization", domain=MICROSOFT)
 def embed_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
     """Layer normalisation of the sum of word, position and segment embeddings; and how long each row is."""
-    ids, segments, positions = context.value(node, 0), context.optional(node, 1), context.optional(node, 8)
-    words, places, kinds = context.value(node, 2), context.value(node, 3), context.optional(node, 4)
+    positions, gamma, beta = context.optional(node, 8), context.value(node, 5), context.value(node, 6)
+    tables = [context.value(node, 2), context.value(node, 3), context.optional(node, 4)]
+    return _embedded(node, tables, [gamma, beta], positions, context)
+
+
+@lowers("QEmbedLayerNormalization", domain=MICROSOFT)
+def quantized_embed_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """As EmbedLayerNormalization, with tables of 8-bit integers."""
+    real = [
+        None
+        if context.optional(node, i) is None
+        else context.add(
+            "DequantizeLinear", [context.value(node, i), context.value(node, i + 6), context.optional(node, i + 11)]
+        )
+        for i in range(2, 7)
+    ]
+    return _embedded(node, real[:3], real[3:], None, context)
+
+
+def _embedded(
+    node: SourceNode, tables: list[Value | None], weights: list[Value | None], positions: Value | None, context: Context
+) -> Sequence[Item]:
+    """The outputs from tables of words, positions and segments, and what the normalisation multiplies by and adds."""
+    ids, segments = context.value(node, 0), context.optional(node, 1)
+    words, places_, kinds = tables
     parts: list[Value | None] = [context.add("Gather", [words, ids])]
     if positions is None:
-        length = context.add("Shape", [ids], {"start": 1, "end": 2})
-        scalar = context.add("Squeeze", [length])
-        zero, one = (context.constant(np.array(n, np.int64)) for n in (0, 1))
-        positions = context.add("Range", [zero, scalar, one])
-    parts.append(context.add("Gather", [places, positions]))
+        positions = places(length(ids, context, 1), context)
+    parts.append(context.add("Gather", [places_, positions]))
     if segments is not None and kinds is not None:
         parts.append(context.add("Gather", [kinds, segments]))
     total = _sum(parts, context)
-    inputs = [total, context.value(node, 5), context.value(node, 6)]
-    result = context.add("LayerNormalization", inputs, {"axis": -1, "epsilon": number(node, "epsilon", _EPSILON)})
+    attributes = {"axis": -1, "epsilon": number(node, "epsilon", _EPSILON)}
+    result = context.add("LayerNormalization", [total, *weights], attributes)
     return [result, _mask_index(node, ids, context), total][: len(node.outputs)]
 
 

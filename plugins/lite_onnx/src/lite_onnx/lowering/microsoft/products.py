@@ -47,6 +47,15 @@ def fused_gemm(node: SourceNode, context: Context) -> Sequence[Item]:
     return [activated(result, number(node, "activation", ""), [p for p in parameters if p is not None], context)]
 
 
+@lowers("GemmFastGelu", domain=MICROSOFT)
+def gemm_fast_gelu(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Gelu, by its approximation with tanh, of a product and a bias."""
+    total = context.add("MatMul", [context.value(node, 0), context.value(node, 1)])
+    if node.has(2):
+        total = context.add("Add", [total, context.value(node, 2)])
+    return [context.add("Gelu", [total], {"approximate": "tanh"})]
+
+
 @lowers("FusedConv", domain=MICROSOFT)
 def fused_conv(node: SourceNode, context: Context) -> Sequence[Item]:
     """Conv, then a sum with a fourth input if it is there, then an activation."""

@@ -184,6 +184,21 @@ def dynamic_quantize_lstm(node: SourceNode, context: Context) -> Sequence[Item]:
     return context.add_node("LSTM", inputs, given(node, _LSTM), outputs=len(node.outputs))
 
 
+@lowers("QLinearConv", domain=MICROSOFT)
+def qlinear_conv(node: SourceNode, context: Context) -> Sequence[Item]:
+    """ONNX's, of [N, H, W, C] where ``channels_last`` is set; filters are [M, C, kernel] in any case."""
+    names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+    others = context.values(node)[1:]
+    return [
+        _channels_first(
+            context.value(node, 0),
+            node,
+            context,
+            lambda planes: context.add("QLinearConv", [planes, *others], given(node, names)),
+        )
+    ]
+
+
 @lowers("NhwcMaxPool", domain=MICROSOFT)
 def nhwc_max_pool(node: SourceNode, context: Context) -> Sequence[Item]:
     """MaxPool of [N, H, W, C]."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import SourceNode
-from lite_onnx.lowering.registry import adapts
+from lite_onnx.lowering.registry import Unlowerable, adapts
 from lite_onnx.lowering.versions.taking import take_int
 
 _BINARY = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
@@ -21,6 +21,8 @@ def axes_of_the_second_operand(node: SourceNode, context: Context) -> None:
         return
     axis = take_int(node, "axis")
     start = axis if axis >= 0 else axis + context.rank(first)
+    if not 0 <= start <= context.rank(first):
+        raise Unlowerable(f"its axis {axis} is none of an operand with {context.rank(first)} dimensions")
     node.inputs[1] = _with_trailing_axes(second, context.rank(first) - start - context.rank(second), context)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lite_core.ir import DType, Value
+from lite_core.ir import Value
 from lite_onnx.writer.expansions.formula import Formula, expands
 
 _TO_THE_END = np.iinfo(np.int64).max
@@ -61,28 +61,6 @@ def yolo_box(
     classes = f("Transpose", f("Sigmoid", f.part(head, 5, _TO_THE_END, axis=2)), perm=(0, 1, 3, 4, 2))
     scores = f("Mul", f("Unsqueeze", confidence, [4]), classes)
     nothing = f.builder.constant(np.zeros((), x.dtype.numpy))
-    shapes = [f("Concat", batch, [-1, n], axis=0) for n in (4, class_num)]
+    total = f("Mul", f("Mul", height, width), [count])
+    shapes = [f("Concat", batch, total, [n], axis=0) for n in (4, class_num)]
     return [f("Reshape", f("Where", sure, y, nothing), shape) for y, shape in zip((boxes, scores), shapes)]
-
-
-@expands("RoiPool")
-def roi_pool(
-    f: Formula,
-    x: Value,
-    boxes: Value,
-    boxes_num: Value | None,
-    *,
-    pooled_height: int,
-    pooled_width: int,
-    spatial_scale: float,
-) -> list[Value]:
-    """The maximum of each bin: ONNX's MaxRoiPool, whose boxes begin with the number of their image."""
-    numbers = f("Mul", f.part(boxes, 0, 1), 0.0)
-    if boxes_num is not None:
-        ends = f("CumSum", f.cast(boxes_num, DType.INT64), f.scalar(0))
-        places = f("Unsqueeze", f.count_up(f.size(boxes, 0), DType.INT64), [1])
-        passed = f.cast(f("GreaterOrEqual", places, ends), boxes.dtype)  # [boxes, images]
-        numbers = f("ReduceSum", passed, [1], keepdims=1)
-    regions = f("Concat", numbers, boxes, axis=1)
-    shape = (pooled_height, pooled_width)
-    return [f("MaxRoiPool", x, regions, pooled_shape=shape, spatial_scale=float(spatial_scale))]

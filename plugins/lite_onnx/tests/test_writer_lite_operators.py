@@ -1,0 +1,117 @@
+"""Operators of Lite's own as functions of ONNX's: every case of the conformance suite, by ONNX Runtime."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from written_models import open_written, run_written
+
+import lite_onnx
+from lite_conformance.op_cases import OpCase, all_tables
+from lite_core.builder import GraphBuilder
+from lite_core.errors import UnsupportedOperatorError
+from lite_core.ir import DType, Graph
+from lite_core.ops.evaluate import evaluate_graph
+from lite_onnx.writer import to_model
+
+Array = np.ndarray[Any, Any]
+
+#: Relative to the largest element that is expected.
+_CLOSE = {DType.FLOAT16: 3e-3, DType.BFLOAT16: 2e-2, DType.FLOAT32: 1e-5, DType.FLOAT64: 1e-6}
+_WITHOUT = {
+    "BipartiteMatch",
+    "CollectFpnProposals",
+    "DistributeFpnProposals",
+    "GenerateProposals",
+    "MatrixNms",
+    "PsRoiPool",
+    "RoiPool",
+}
+
+
+def cases() -> Iterator[Any]:
+    for table in all_tables():
+        for name, dtype, case in table.cases():
+            if case.domain == "lite":
+                yield pytest.param(case, dtype, id=name)
+
+
+@pytest.mark.parametrize(("case", "dtype"), list(cases()))
+def test_a_case(case: OpCase, dtype: DType) -> None:
+    graph, arrays = case.build(dtype, 0)[:2]
+    inputs = list(arrays.values()) if isinstance(arrays, dict) else list(arrays)
+    node = graph.nodes[0]
+    nms = node.op == "MulticlassNms"
+    beyond = nms and (
+        len(node.inputs) > 2 or not node.attributes.get("normalized", 1) or float(node.attributes.get("nms_eta", 1)) < 1
+    )
+    if node.op in _WITHOUT or beyond:
+        with pytest.raises(UnsupportedOperatorError, match=node.name):
+            to_model(graph)
+        return
+    model = to_model(graph)
+    onnx.checker.check_model(model, full_check=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = evaluate_graph(graph, inputs)
+    found = run_written(open_written(model.SerializeToString()), inputs)
+    assert len(found) == len(expected)
+    for result, truth in zip(found, expected):
+        assert (result.dtype, result.shape) == (truth.dtype, truth.shape)
+        if not DType.of(truth.dtype).is_floating:
+            np.testing.assert_array_equal(result, truth)
+            continue
+        wide = truth.astype(np.float64)
+        scale = np.abs(wide[np.isfinite(wide)]).max(initial=1)
+        close = _CLOSE[DType.of(truth.dtype)]
+        np.testing.assert_allclose(result.astype(np.float64), wide, rtol=close, atol=close * scale)
+
+
+def test_equal_nodes_share_a_function_and_others_have_their_own() -> None:
+    b = GraphBuilder("swishes")
+    x = b.input("x", "float32", ["n", 3])
+    for beta in (1.0, 1.0, 1.702):
+        x = b.add("Swish", [x], {"beta": beta}, domain="lite")
+    b.output(x, "y")
+    model = to_model(b.build())
+    assert [(n.domain, n.op_type) for n in model.graph.node] == [("lite", "Swish")] * 2 + [("lite", "Swish_2")]
+    assert [f.name for f in model.functions] == ["Swish", "Swish_2"]
+    onnx.checker.check_model(model, full_check=True)
+    array = np.linspace(-3, 3, 6, dtype=np.float32).reshape(2, 3)
+    (found,) = run_written(open_written(model.SerializeToString()), [array])
+    np.testing.assert_allclose(found, evaluate_graph(b.graph, [array])[0], rtol=1e-6)
+
+
+def test_boxes_that_depend_on_sizes_need_them() -> None:
+    b = GraphBuilder("priors")
+    feature, image = (b.input(n, "float32", [1, 3, n, 8]) for n in ("feature", "image"))
+    b.output(b.add("PriorBox", [feature, image], {"min_sizes": (2.0,)}, domain="lite", name="first"))
+    with pytest.raises(UnsupportedOperatorError, match="first.*sizes of its inputs are not known(.|\n)*fix the shapes"):
+        to_model(b.build())
+
+
+def test_what_cannot_be_written_is_one_error_and_no_file(tmp_path: Path) -> None:
+    graph = _two_that_cannot_be_written()
+    with pytest.raises(UnsupportedOperatorError) as caught:
+        lite_onnx.write(graph, tmp_path / "model.onnx")
+    assert [(p.op, p.nodes) for p in caught.value.problems] == [
+        ("lite.BipartiteMatch", ("match", "again")),
+        ("lite.RoiPool", ("pool",)),
+    ]
+    assert all(problem.remedy for problem in caught.value.problems)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _two_that_cannot_be_written() -> Graph:
+    b = GraphBuilder("regions")
+    x, boxes = b.input("x", "float32", [1, 3, 8, 8]), b.input("boxes", "float32", [5, 4])
+    for name in ("match", "again"):
+        b.output(b.add("BipartiteMatch", [boxes], domain="lite", name=name), f"{name}ed")
+    b.output(b.add("RoiPool", [x, boxes], domain="lite", name="pool"), "pooled")
+    return b.build()

@@ -1,0 +1,172 @@
+"""ONNX Runtime as a backend: what it is asked, what it answers, and that its results are those of the references."""
+
+from __future__ import annotations
+
+import importlib.util
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import lite_core as lite
+from lite_core.backend import No, Options, Partition, Unavailable, Yes
+from lite_core.builder import GraphBuilder
+from lite_core.ir import DType, Graph, Node
+from lite_core.ops.evaluate import evaluate_graph
+from lite_core.plugins import host_with
+from lite_onnxruntime.backend import OnnxRuntimeBackend, _refused, _serialized
+from lite_onnxruntime.single_node import single_node
+
+BACKEND = OnnxRuntimeBackend()
+
+
+def classifier() -> Graph:
+    b = GraphBuilder("classifier")
+    weights = np.linspace(-1, 1, 4 * 3 * 3 * 3, dtype=np.float32).reshape(4, 3, 3, 3)
+    x = b.add("Conv", [b.input("x", "float32", ["n", 3, 8, 8]), b.constant(weights)], {"pads": (1, 1, 1, 1)})
+    x = b.add("Swish", [x], domain="lite")  # which ONNX has not
+    b.output(b.add("Softmax", [x], {"axis": 1}), "y")
+    return b.build()
+
+
+def load(graph: Graph, **options: object) -> lite.Session:
+    return lite.load(graph, backend="onnxruntime", plugins=host_with(BACKEND), **options)
+
+
+def answer(node: Node) -> Yes | No:
+    devices = BACKEND.probe()
+    assert not isinstance(devices, Unavailable)
+    return BACKEND.supports(node, devices[0])
+
+
+def nodes(op: str, *shapes: tuple[int, ...], dtype: str = "float32", **attributes: object) -> list[Node]:
+    """Nodes of one operator on inputs of some shapes."""
+    b = GraphBuilder("nodes")
+    for number, shape in enumerate(shapes):
+        b.output(b.add(op, [b.input(f"x{number}", dtype, shape)], attributes), f"y{number}")  # type: ignore[arg-type]
+    return b.build().nodes
+
+
+def test_results_are_those_of_the_references() -> None:
+    graph = classifier()
+    session = load(graph, threads=1)
+    for batch in (1, 3):
+        x = np.random.default_rng(batch).normal(size=(batch, 3, 8, 8)).astype(np.float32)
+        (expected,) = evaluate_graph(graph, [x])
+        np.testing.assert_allclose(session.run(x=x)["y"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_several_threads_may_run_one_session() -> None:
+    graph = classifier()
+    session = load(graph, threads=1)
+    arrays = [np.full((1, 3, 8, 8), number, np.float32) for number in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda x: session.run(x=x)["y"], arrays))
+    for x, y in zip(arrays, found):
+        np.testing.assert_allclose(y, evaluate_graph(graph, [x])[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "int8", "uint64", "bool"])
+def test_types_that_numpy_has_and_has_not(dtype: str) -> None:
+    b = GraphBuilder("types")
+    x = b.input("x", dtype, ["n", 3])
+    b.output(b.add("Transpose", [b.add("Cast", [x], {"to": DType.FLOAT32})]), "floats")
+    b.output(b.add("Cast", [b.add("Cast", [x], {"to": DType.FLOAT32})], {"to": DType(dtype)}), "same")
+    session = load(b.build(), fallback="never")
+    array = np.array([[0, 1, 1], [1, 0, 1]]).astype(DType(dtype).numpy)
+    found = session.run(x=array)
+    np.testing.assert_array_equal(found["floats"], array.astype(np.float32).T)
+    np.testing.assert_array_equal(found["same"], array)
+
+
+def test_sizes_that_data_decide() -> None:
+    b = GraphBuilder("nonzero")
+    b.output(b.add("NonZero", [b.input("x", "float32", [2, 3])]), "places")
+    session = load(b.build(), fallback="never")
+    for count in (0, 2, 6):
+        x = np.zeros(6, np.float32)
+        x[:count] = 1
+        found = session.run(x=x.reshape(2, 3))["places"]
+        np.testing.assert_array_equal(found, np.stack(np.nonzero(x.reshape(2, 3))))
+
+
+def test_a_no_says_what_onnx_runtime_says() -> None:
+    (node,) = nodes("BitwiseNot", (3,), dtype="int8")
+    assert isinstance(answer(node), Yes)
+    (node,) = nodes("Sin", (3,), dtype="bfloat16")
+    reply = answer(node)
+    assert isinstance(reply, No)
+    assert reply.reason.startswith("ONNX Runtime: ")
+    assert "Sin" in reply.reason
+
+
+def test_operators_of_other_domains_are_not_for_it() -> None:
+    reply = answer(classifier().nodes[1])
+    assert isinstance(reply, No)
+    assert "lite.Swish" in reply.reason
+
+
+def test_it_is_asked_once_for_nodes_that_differ_in_sizes_and_names() -> None:
+    first, second, other = nodes("Relu", (2, 3), (4, 5), (6,))
+    contents = [_serialized(single_node(node)) for node in (first, second, other)]
+    assert contents[0] == contents[1] != contents[2]
+    _refused.cache_clear()
+    for node in (first, second, other):
+        assert isinstance(answer(node), Yes)
+    assert _refused.cache_info().misses == 2
+
+
+def test_asking_changes_no_node() -> None:
+    b = GraphBuilder("branches")
+    x = b.input("x", "float32", [3])
+    bodies = {}
+    for name, op in (("then_branch", "Neg"), ("else_branch", "Abs")):
+        inner = GraphBuilder(name, outer=b)
+        inner.output(inner.add(op, [x]))
+        bodies[name] = inner.graph
+    b.output(b.add("If", [b.input("flag", "bool", [])], bodies), "y")
+    graph = b.build()
+    before = str(graph)
+    assert isinstance(answer(graph.nodes[0]), Yes)
+    assert str(graph) == before
+    session = load(graph, fallback="never")
+    x_values = np.array([-1, 0, 2], np.float32)
+    np.testing.assert_array_equal(session.run(x=x_values, flag=True)["y"], -x_values)
+
+
+def test_an_error_while_it_runs_names_the_backend() -> None:
+    b = GraphBuilder("gather")
+    x, index = b.input("x", "float32", [3]), b.input("index", "int64", [1])
+    b.output(b.add("Gather", [x, index]), "y")
+    session = load(b.build(), fallback="never")
+    with pytest.raises(lite.ExecutionError, match="backend 'onnxruntime'"):
+        session.run(x=np.zeros(3, np.float32), index=np.array([7]))
+
+
+def test_it_comes_after_the_backends_of_lites_own_and_before_host() -> None:
+    devices = BACKEND.probe()
+    assert not isinstance(devices, Unavailable)
+    (device,) = devices
+    assert 0 < device.score < 1
+    assert device.details["provider"] == "CPUExecutionProvider"
+    assert any("providers" in line for line in BACKEND.report())
+
+
+def test_without_the_package_it_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    missing = BACKEND.probe()
+    assert isinstance(missing, Unavailable)
+    assert missing.remedy == "pip install onnxruntime"
+
+
+def test_options_reach_the_session() -> None:
+    devices = BACKEND.probe()
+    assert not isinstance(devices, Unavailable)
+    made = BACKEND.compile(Partition("part", _without_swish()), devices[0], Options(threads=3))
+    assert made._session.get_session_options().intra_op_num_threads == 3  # type: ignore[attr-defined]
+
+
+def _without_swish() -> Graph:
+    b = GraphBuilder("part")
+    b.output(b.add("Relu", [b.input("x", "float32", [3])]), "y")
+    return b.build()

@@ -1,0 +1,67 @@
+"""``lite convert MODEL -o model.onnx``, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lite_core as lite_api
+from lite_core.conversion.other_formats import writer_for
+from lite_core.errors import InputError
+from lite_core.plugins import PluginHost
+
+ROOT = Path(__file__).parents[1]
+TINY = ROOT / "tests/models/goldens/tiny_conv/legacy"
+
+
+def convert(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lite_core", "convert", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+def test_the_model_computes_what_paddle_does(tmp_path: Path) -> None:
+    output = tmp_path / "model.onnx"
+    shown = convert(TINY, "-o", output)
+    assert shown.returncode == 0, shown.stderr
+    assert f"written: {output} (onnx, 34 nodes" in shown.stdout
+    session = lite_api.load(output, backend="host")
+    with np.load(TINY.parent / "inputs.npz") as given, np.load(TINY / "outputs.npz") as expected:
+        found = session.run({name: given[name] for name in given.files})
+        for result, name in zip(found.values(), expected.files, strict=True):
+            np.testing.assert_allclose(result, expected[name], atol=1e-5)
+
+
+def test_as_json_and_from_a_lite_file(tmp_path: Path) -> None:
+    graph = lite_api.read_model(TINY)
+    lite_api.convert(graph, tmp_path / "model.lite", ["host"], verify=False)
+    shown = convert(tmp_path / "model.lite", "-o", tmp_path / "model.onnx", "--json")
+    assert shown.returncode == 0, shown.stderr
+    answer = json.loads(shown.stdout)
+    assert (answer["format"], answer["nodes"]) == ("onnx", 21)
+    assert answer["size"] == (tmp_path / "model.onnx").stat().st_size
+
+
+@pytest.mark.parametrize("option", [["--targets", "x86"], ["--precision", "fp16"], ["--tune"], ["-s", "1x3x32x32"]])
+def test_what_is_about_lite_files_is_refused(option: list[str], tmp_path: Path) -> None:
+    shown = convert(TINY, "-o", tmp_path / "model.onnx", *option)
+    assert shown.returncode == 2
+    assert "is for .lite files" in shown.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_format_that_is_only_read(tmp_path: Path) -> None:
+    shown = convert(TINY, "-o", tmp_path / "model.pdmodel")
+    assert shown.returncode == 2
+    assert "'paddle' is read and not written" in shown.stderr
+
+
+def test_a_format_that_is_not_installed() -> None:
+    with pytest.raises(InputError, match="no installed plugin writes .onnx; pip install lite-onnx"):
+        writer_for(Path("model.onnx"), host=PluginHost(list))
+    assert writer_for(Path("model.lite"), host=PluginHost(list)) is None
+    assert writer_for(Path("model"), host=PluginHost(list)) is None

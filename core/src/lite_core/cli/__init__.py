@@ -34,6 +34,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "backends": "Show the installed backends, their devices, and why one is missing",
+    "bench": "Measure how long a model takes, on several backends in turns",
     "check": "Tell whether a model can be read and run, and what is in the way",
     "convert": "Convert a model into one .lite file for one or several targets",
     "doctor": "Show the environment, every plugin, and what is wrong with them",

@@ -2,13 +2,16 @@
 
 from lite_core.diagnostics.consistency import ConsistencyReport, Difference, check_consistency
 from lite_core.diagnostics.finiteness import FinitenessReport, NotFinite, ValueRange, check_finite
+from lite_core.diagnostics.latency import Latency, measure_latency
 
 __all__ = [
     "ConsistencyReport",
     "Difference",
     "FinitenessReport",
+    "Latency",
     "NotFinite",
     "ValueRange",
     "check_consistency",
     "check_finite",
+    "measure_latency",
 ]

@@ -15,7 +15,7 @@ demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -322,7 +322,6 @@ WRONG: list[tuple[Callable[[], Walker], str, str]] = [
     (_AlwaysThen, "graph[f32,if-branches]", "run 2: "),
     (_AlwaysThen, "graph[i64,if-branches,optimized]", "run 2, shapes"),
     (_AlwaysThen, "graph[f32,if-in-if]", "run 3: "),
-    (_AlwaysThen, "graph[f32,dynamic-if-by-size]", "run 1, shapes [[1, 3]]"),
     (_OneTripTooMany, "graph[f32,loop-trip-count]", "is float32[6, 2, 3]"),
     (_OneTripTooMany, "graph[i64,loop-in-loop]", "wrong"),
     (_RemembersShapes, "graph[f32,dynamic-reshape-computed]", "run 2, shapes [[3, 4, 32]]"),

@@ -81,7 +81,7 @@ def attributes() -> Graph:
 def dtypes() -> Graph:
     """A constant of every type; scalars, no elements, rank 5."""
     graph = Graph("dtypes")
-    for number, dtype in enumerate(DType):
+    for number, dtype in enumerate(d for d in DType if not d.is_narrow):
         shape = [(), (0,), (3,), (2, 0, 3), (1, 2, 1, 2, 1)][number % 5]
         array = np.arange(math.prod(shape)).reshape(shape).astype(dtype.numpy)
         graph.outputs.append(graph.add_constant(f"c_{dtype.value}", array))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,7 @@ def models(tmp_path: Path) -> RuntimeModels:
 
 @pytest.fixture
 def compare(models: RuntimeModels) -> Compare:
-    def compare(op: str, inputs: list[Any], *, version: int = 3, **options: Any) -> dict[str, Array]:
-        return models.compare(op, inputs, domain="ai.onnx.ml", version=version, **options)
-
-    return compare
+    return partial(models.compare, domain="ai.onnx.ml", version=3)
 
 
 # **** features ****

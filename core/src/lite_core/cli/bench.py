@@ -10,12 +10,15 @@ import click
 from lite_core.cli import print_json
 from lite_core.cli.common import (
     backends_of,
+    compute_option,
     console,
     json_option,
     milliseconds,
     model_argument,
     reader_option,
+    seed_option,
     table,
+    tune_option,
 )
 from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
 from lite_core.cli.model_file import prepared_shapes
@@ -56,15 +59,9 @@ from lite_core.session import Session, load
     show_default=True,
     help="How long each runs, all its turns together.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
-@click.option(
-    "--compute",
-    type=click.Choice(["float32", "float16", "bfloat16"]),
-    default="float32",
-    show_default=True,
-    help="What backends may compute in, where they can.",
-)
-@click.option("--tune", is_flag=True, help="Measure which kernels are fastest first, and keep that (opencl).")
+@seed_option
+@compute_option
+@tune_option
 @reader_option
 @json_option
 def command(

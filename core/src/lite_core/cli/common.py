@@ -20,13 +20,16 @@ __all__ = [
     "backend_option",
     "backends_of",
     "check_writable",
+    "compute_option",
     "console",
     "json_option",
     "milliseconds",
     "model_argument",
     "reader_option",
+    "seed_option",
     "table",
     "threads_option",
+    "tune_option",
 ]
 
 _WIDE = 10_000
@@ -54,6 +57,19 @@ backend_option: Decorator = click.option(
     help="Backend to run on, see `lite backends`, or several by preference: opencl,x86.",
 )
 threads_option: Decorator = click.option("--threads", "-t", type=click.IntRange(1), help="CPU threads.  [default: all]")
+seed_option: Decorator = click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs."
+)
+compute_option: Decorator = click.option(
+    "--compute",
+    type=click.Choice(["float32", "float16", "bfloat16"]),
+    default="float32",
+    show_default=True,
+    help="What backends may compute in, where they can; a converted file is loaded with the same precision=.",
+)
+tune_option: Decorator = click.option(
+    "--tune", is_flag=True, help="Measure which kernels are fastest here, and keep that (opencl)."
+)
 
 
 def _reader_options(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:

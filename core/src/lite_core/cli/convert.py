@@ -12,7 +12,17 @@ import click
 from click.core import ParameterSource
 
 from lite_core.cli import print_json
-from lite_core.cli.common import check_writable, console, json_option, model_argument, reader_option, table
+from lite_core.cli.common import (
+    check_writable,
+    compute_option,
+    console,
+    json_option,
+    model_argument,
+    reader_option,
+    seed_option,
+    table,
+    tune_option,
+)
 from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
 from lite_core.conversion import PRECISIONS, Check, ConversionReport, TargetReport, convert
 from lite_core.conversion.other_formats import writer_for
@@ -70,18 +80,12 @@ _OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
 @click.option("--limit", type=click.FloatRange(0), help="Largest difference, as a share of an output's range.")
 @click.option("--no-verify", is_flag=True, help="Do not run the file before it gets its name.")
 @click.option("--force", is_flag=True, help="Write the file although it computes something else.")
-@click.option(
-    "--compute",
-    type=click.Choice(["float32", "float16", "bfloat16"]),
-    default="float32",
-    show_default=True,
-    help="What backends may compute in; load the file with the same precision=.",
-)
+@compute_option
 @click.option("--exact", is_flag=True, help="Forbid algorithms that trade accuracy for speed.")
-@click.option("--tune", is_flag=True, help="Measure which kernels are fastest here, and store these (opencl).")
+@tune_option
 @click.option("--params", type=click.Path(), help="The model's file of parameters, where it lies elsewhere.")
 @reader_option
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
+@seed_option
 @click.option(
     "--threads",
     "-t",

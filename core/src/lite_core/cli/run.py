@@ -18,13 +18,16 @@ from lite_core.cli.common import (
     backend_option,
     backends_of,
     check_writable,
+    compute_option,
     console,
     json_option,
     milliseconds,
     model_argument,
     reader_option,
+    seed_option,
     table,
     threads_option,
+    tune_option,
 )
 from lite_core.cli.fallback import Percentage, check_required
 from lite_core.cli.inputs import ImageOptions, collect_inputs, parse_shapes
@@ -92,15 +95,9 @@ _TOP = 5
     show_default=True,
     help="With --require-backend: the share of nodes that may run elsewhere.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs.")
-@click.option(
-    "--compute",
-    type=click.Choice(["float32", "float16", "bfloat16"]),
-    default="float32",
-    show_default=True,
-    help="What backends may compute in, where they can.",
-)
-@click.option("--tune", is_flag=True, help="Measure which kernels are fastest here, and keep that (opencl).")
+@seed_option
+@compute_option
+@tune_option
 @backend_option
 @threads_option
 @reader_option

@@ -75,7 +75,7 @@ class DType(str, Enum):
         """A 16-bit floating type: computed in float32 by the references."""
         return self is DType.FLOAT16 or self is DType.BFLOAT16
 
-    @property
+    @cached_property
     def is_narrow(self) -> bool:
         """A type of 8-bit floats or 4-bit integers: Cast, QuantizeLinear and DequantizeLinear know it, no others."""
         return "float8" in self.value or self.value.endswith("int4")

@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Adapter", "Reported", "Unlowerable", "adapters", "adapts", "find_lowering", "lowered_operators", "lowers"]
 
-#: The modules that register adapters and lowerings.
-_FAMILIES = ("versions", "constants", "sequences", "control_flow", "signals", "newer", "microsoft", "machine_learning")
+#: The modules that register adapters and lowerings, by the domain whose nodes ask for them; others ask for the first.
+_FAMILIES = {
+    "": ("versions", "constants", "sequences", "control_flow", "signals", "newer", "microsoft"),
+    "ai.onnx.ml": ("machine_learning",),
+}
 
 Adapt = Callable[["SourceNode", "Context"], "Sequence[Item] | None"]
 Lower = Callable[["SourceNode", "Context"], "Sequence[Item]"]
@@ -61,7 +64,7 @@ class Adapter(NamedTuple):
 
 _adapters: dict[tuple[str, str], list[Adapter]] = {}
 _lowerings: dict[tuple[str, str], Lower] = {}
-_is_loaded = False
+_loaded: set[str] = set()
 
 
 def adapts(*names: str, until: int, domain: str = "") -> Callable[[Adapt], Adapt]:
@@ -92,25 +95,28 @@ def lowers(*names: str, domain: str = "") -> Callable[[Lower], Lower]:
 
 def adapters(op: str | None = None, domain: str = "") -> list[Adapter]:
     """Those of an operator, the oldest version first; all of them when no operator is given."""
-    _load()
-    return [a for known in _adapters.values() for a in known] if op is None else _adapters.get((domain, op), [])
+    if op is None:
+        _load(*_FAMILIES)
+        return [adapter for known in _adapters.values() for adapter in known]
+    _load("", domain)
+    return _adapters.get((domain, op), [])
 
 
 def find_lowering(op: str, domain: str) -> Lower | None:
     """The lowering of an operator, if it has one."""
-    _load()
+    _load("", domain)
     return _lowerings.get((domain, op))
 
 
 def lowered_operators() -> list[tuple[str, str]]:
     """Domain and name of every operator that is lowered, sorted."""
-    _load()
+    _load(*_FAMILIES)
     return sorted(_lowerings)
 
 
-def _load() -> None:
-    global _is_loaded
-    if not _is_loaded:
-        for family in _FAMILIES:
-            import_module(f"lite_onnx.lowering.{family}")
-        _is_loaded = True
+def _load(*domains: str) -> None:
+    for domain in domains:
+        if domain not in _loaded:
+            for family in _FAMILIES.get(domain, ()):
+                import_module(f"lite_onnx.lowering.{family}")
+            _loaded.add(domain)

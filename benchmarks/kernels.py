@@ -25,7 +25,7 @@ import lite_core as lite
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.schedule.profile import RunProfile
-from lite_cpu.library import KernelLibrary
+from lite_cpu.machine_code.library import KernelLibrary
 from lite_x86 import detect, mkl
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -30,10 +30,10 @@ import lite_core as lite
 from lite_core.backend import Unavailable
 from lite_core.ir import Graph
 from lite_core.schedule.profile import RunProfile
-from lite_opencl.devices import find_devices
-from lite_opencl.programs import BUILD_OPTIONS
-from lite_opencl.runtime import DeviceRuntime, runtime_of
-from lite_opencl.tuning import TuningTable
+from lite_opencl.device.devices import find_devices
+from lite_opencl.device.runtime import DeviceRuntime, runtime_of
+from lite_opencl.programs.programs import BUILD_OPTIONS
+from lite_opencl.tuning.table import TuningTable
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests" / "models")]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from lite_conformance.op_cases import all_tables
+from lite_conformance.cases.op_cases import all_tables
 from lite_core import ops
 from lite_cpu.lowering.left_out import LEFT_OUT
 from lite_cpu.lowering.registry import refusal

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Buffer, Device, Executable, HostMemory, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Stale, Unavailable, Yes
 from lite_core.ir import Node, TensorType
+from lite_core.memory import HostMemory
 from lite_x86.backend import X86Backend
 
 __all__ = ["ApartBackend"]

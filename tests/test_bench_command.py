@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from lite_core.builder import GraphBuilder
-from lite_core.diagnostics import measure_latency
 from lite_core.errors import InputError
 from lite_core.session import Session, load
 from lite_onnx import write
+from lite_tools.diagnostics import measure_latency
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests/models/goldens/tiny_conv/legacy"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import lite_core as lite_api
-from lite_core.conversion.other_formats import writer_for
 from lite_core.errors import InputError
 from lite_core.plugins import PluginHost
+from lite_tools.conversion.other_formats import writer_for
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests/models/goldens/tiny_conv/legacy"

@@ -47,7 +47,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_command_is_in_the_readme() -> None:
-    from lite_core.cli import lite as group
+    from lite_tools.cli import lite as group
 
     names = set(group.list_commands(None))  # type: ignore[arg-type]
     shown = set(re.findall(r"`lite ([a-z-]+)", (ROOT / "README.md").read_text()))

@@ -10,7 +10,7 @@ import catalog
 import pytest
 
 import lite_core as lite
-from lite_core.cli.memory import memory_report
+from lite_tools.cli.memory import memory_report
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor")
 

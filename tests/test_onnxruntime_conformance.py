@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from conformance_command import assert_every_letter, assert_green
 
-from lite_conformance.case import Settings
-from lite_conformance.catalogue import all_cases
+from lite_conformance.cases.case import Settings
+from lite_conformance.cases.catalogue import all_cases
 
 pytest.importorskip("onnxruntime", reason="ONNX Runtime has no wheel for this Python")
 

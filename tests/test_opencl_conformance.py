@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from conformance_command import assert_every_letter, assert_green
 
-from lite_conformance.case import Settings
-from lite_conformance.catalogue import all_cases
-from lite_conformance.tensors import short_name
+from lite_conformance.cases.case import Settings
+from lite_conformance.cases.catalogue import all_cases
+from lite_conformance.cases.tensors import short_name
 from lite_core.backend import Unavailable
 from lite_core.ir import DType
 from lite_core.plugins import available_backends, default_host

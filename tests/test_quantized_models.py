@@ -16,7 +16,7 @@ from lite_core.container import write_model
 from lite_core.formats import read_model
 from lite_core.ir import Graph
 from lite_core.passes import optimize
-from lite_core.quantization import compare_outputs, quantize_weights
+from lite_tools.quantization import compare_outputs, quantize_weights
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from conformance_command import assert_every_letter, assert_green
 
-from lite_conformance.case import Settings
-from lite_conformance.catalogue import all_cases
+from lite_conformance.cases.case import Settings
+from lite_conformance.cases.catalogue import all_cases
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="the backend x86 needs an x86-64 processor"

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lite_conformance.checks import Allowance, check_outcome
-from lite_conformance.graphs import control, dynamic
-from lite_conformance.graphs.draft import GraphCase
-from lite_conformance.op_cases import OpCase, table_of
-from lite_conformance.tensors import short_name
+from lite_conformance.cases.graphs import control, dynamic
+from lite_conformance.cases.graphs.draft import GraphCase
+from lite_conformance.cases.op_cases import OpCase, table_of
+from lite_conformance.cases.tensors import short_name
+from lite_conformance.judge.checks import Allowance, check_outcome
 from lite_core import convert
 from lite_core.ir import DType, Graph
 from lite_core.session import Session, load

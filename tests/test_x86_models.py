@@ -18,7 +18,7 @@ from object_detector import object_detector, pictures
 from sentence_encoder import sentence_encoder, sentences
 
 import lite_core as lite
-from lite_conformance.oracle import in_float64
+from lite_conformance.judge.oracle import in_float64
 from lite_core.formats import read_model
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph

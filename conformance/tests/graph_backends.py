@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lite_conformance.case import Case, Context, Settings
-from lite_conformance.executor import execute
-from lite_conformance.outcome import Replay
-from lite_conformance.record import Record
-from lite_conformance.subject import Subject
+from lite_conformance.cases.case import Case, Context, Settings
+from lite_conformance.drive.subject import Subject
+from lite_conformance.judge.outcome import Replay
+from lite_conformance.judge.record import Record
+from lite_conformance.run.executor import execute
 from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Yes
 from lite_core.builtin import HostBackend
 from lite_core.ir import Graph, Node, TensorType

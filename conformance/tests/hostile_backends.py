@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Buffer, Device, HostMemory, Memory, No, Options, Partition, Yes
+from lite_core.backend import Buffer, Device, Memory, No, Options, Partition, Yes
 from lite_core.builtin import HostBackend
 from lite_core.ir import Node
+from lite_core.memory import HostMemory
 from lite_core.ops.evaluate import evaluate_graph
 
 Buffers = Sequence[Buffer]

@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import Sequence
 
-from lite_conformance.record import Measured, Record, Report, Status, Tolerance
+from lite_conformance.judge.record import Measured, Record, Report, Status, Tolerance
 
 #: Operators with their share of real models' nodes.
 OPERATORS = {

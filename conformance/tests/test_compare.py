@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lite_conformance.compare import Expected, allowed, compare, merge
-from lite_conformance.record import Measured
-from lite_conformance.tolerances import epsilon, smallest_normal
+from lite_conformance.judge.compare import Expected, allowed, compare, merge
+from lite_conformance.judge.record import Measured
+from lite_conformance.judge.tolerances import epsilon, smallest_normal
 from lite_core.ir import DType
 
 Array = np.ndarray[Any, Any]

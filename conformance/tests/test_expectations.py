@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lite_conformance import Record, Status, check_backend
-from lite_conformance.expectations import FILE_NAME, find_expectations, matches, read_expectations
+from lite_conformance.run.expectations import FILE_NAME, find_expectations, matches, read_expectations
 from lite_core.errors import InputError
 
 BACKENDS = Path(__file__).with_name("wrong_backends.py")
@@ -156,8 +156,8 @@ def test_found_for_an_installed_backend(tmp_path: Path) -> None:
     (metadata / "entry_points.txt").write_text("[lite.plugins]\npresent = lite_present.plugin\n")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from lite_conformance.case import Settings\n"
-        "from lite_conformance.runner import run_suite\n"
+        "from lite_conformance.cases.case import Settings\n"
+        "from lite_conformance.run.runner import run_suite\n"
         "report = run_suite(Settings('present'), range(6), ['Relu[f32,drawn]'], isolate=False)\n"
         "print(report.header['plugin'], *((r.status, r.reason) for r in report.records))\n"
     )

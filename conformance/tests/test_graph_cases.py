@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from graph_backends import Array, FarMemory, FarWalker, Storage, Values, Walker, producer, record_of, subject_of
 
-from lite_conformance.case import Case, Context, Settings
-from lite_conformance.graphs import cases
-from lite_conformance.outcome import Replay
-from lite_conformance.record import Status
+from lite_conformance.cases.case import Case, Context, Settings
+from lite_conformance.cases.graphs import cases
+from lite_conformance.judge.outcome import Replay
+from lite_conformance.judge.record import Status
 from lite_core.ir import Graph, Node
 
 CASES: dict[str, Case] = {case.name: case for case in cases()}
@@ -351,7 +351,7 @@ def test_a_wrong_backend_is_caught(make: Callable[[], Walker], name: str, reason
 
 
 def test_a_session_that_does_not_put_a_node_where_it_was_pinned_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lite_conformance.graphs import partitions
+    from lite_conformance.cases.graphs import partitions
     from lite_core.session import load
 
     monkeypatch.setattr(partitions, "load", lambda graph, *_, **kwargs: load(graph, "host", plugins=kwargs["plugins"]))

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from graph_backends import Array, Values, Walker, producer, record_of
 
-from lite_conformance.case import Case, Settings
-from lite_conformance.models import cases, whole
-from lite_conformance.networks import NETWORKS
-from lite_conformance.outcome import Replay
-from lite_conformance.record import Status
-from lite_conformance.repro import write_script
+from lite_conformance.cases.case import Case, Settings
+from lite_conformance.cases.models import cases, whole
+from lite_conformance.cases.networks import NETWORKS
+from lite_conformance.judge.outcome import Replay
+from lite_conformance.judge.record import Status
+from lite_conformance.run.repro import write_script
 from lite_core.builder import GraphBuilder
 from lite_core.errors import ModelFormatError
 from lite_core.ir import Graph, Node, Origin

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import lite_core
-from lite_conformance.networks import NETWORKS, Network, drawing
-from lite_conformance.networks.layers import Layers, load_weights
-from lite_conformance.networks.line_reader import edit_distance, greedy_decode
-from lite_conformance.networks.shape_detector import DrawnShape, iou, matches
-from lite_conformance.networks.upscaler import bilinear, psnr, shrink
+from lite_conformance.cases.networks import NETWORKS, Network, drawing
+from lite_conformance.cases.networks.layers import Layers, load_weights
+from lite_conformance.cases.networks.line_reader import edit_distance, greedy_decode
+from lite_conformance.cases.networks.shape_detector import DrawnShape, iou, matches
+from lite_conformance.cases.networks.upscaler import bilinear, psnr, shrink
 from lite_core import Graph, passes
 from lite_core.ir import SymbolicDim
 from lite_core.ops.evaluate import evaluate_graph
@@ -140,7 +140,7 @@ def test_names_are_unique_and_summaries_are_one_line() -> None:
 
 
 def test_weights_are_small_and_each_file_is_used() -> None:
-    folder = resources.files("lite_conformance.networks").joinpath("weights")
+    folder = resources.files("lite_conformance.cases.networks").joinpath("weights")
     sizes = {file.name: len(file.read_bytes()) for file in folder.iterdir()}
     assert set(sizes) == {f"{n.name}.npz" for n in NETWORKS}
     assert sum(sizes.values()) < LARGEST_TOTAL

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from onnx_wheel import node_data
 
-from lite_conformance.checks import Allowance, check_arrays
-from lite_conformance.onnx_node_data import (
+from lite_conformance.cases.onnx_node_data import (
     FOUR_DECIMALS,
     NODE_DATA,
     NodeDataCase,
@@ -27,8 +26,9 @@ from lite_conformance.onnx_node_data import (
     node_data_cases,
     unmapped,
 )
-from lite_conformance.outcome import Failure
-from lite_conformance.tensors import Array
+from lite_conformance.cases.tensors import Array
+from lite_conformance.judge.checks import Allowance, check_arrays
+from lite_conformance.judge.outcome import Failure
 from lite_core.errors import InputError, LiteError
 from lite_core.ir import DType, Graph, SymbolicDim
 from lite_core.ops.evaluate import evaluate_graph

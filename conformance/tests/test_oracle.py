@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lite_conformance.oracle import expect, in_float64
-from lite_conformance.tolerances import ARITHMETIC, EXACT, FUNCTION, SCALED, SUM, Numerics
+from lite_conformance.judge.oracle import expect, in_float64
+from lite_conformance.judge.tolerances import ARITHMETIC, EXACT, FUNCTION, SCALED, SUM, Numerics
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lite_conformance.case import Case, Settings
-from lite_conformance.catalogue import all_cases
-from lite_conformance.pool import Pool, Worker, WorkerDiedError
-from lite_conformance.record import Record, Status
+from lite_conformance.cases.case import Case, Settings
+from lite_conformance.cases.catalogue import all_cases
+from lite_conformance.judge.record import Record, Status
+from lite_conformance.run.pool import Pool, Worker, WorkerDiedError
 from lite_core.errors import BackendUnavailableError, InputError
 
 FILE = Path(__file__).with_name("hostile_backends.py")

@@ -21,7 +21,7 @@ from report_samples import (
     small_report,
 )
 
-from lite_conformance.record import Report
+from lite_conformance.judge.record import Report
 from lite_conformance.reports import write_html
 from lite_conformance.reports.summary import bad_records, printable
 

@@ -14,7 +14,7 @@ import pytest
 from report_samples import HOSTILE, find, hostile_report, later_report, one_of_each, small_report
 from rich.console import Console
 
-from lite_conformance.record import Measured, Record, Report, Status, Tolerance, read_report
+from lite_conformance.judge.record import Measured, Record, Report, Status, Tolerance, read_report
 from lite_conformance.reports import print_summary, write_html, write_junit
 from lite_conformance.reports.changes import compare
 from lite_conformance.reports.html import embedded_json, render_html

@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lite_conformance.case import Settings
-from lite_conformance.catalogue import all_cases
-from lite_conformance.compare import allowed
-from lite_conformance.oracle import expect
-from lite_conformance.outcome import Replay
-from lite_conformance.record import Record, Status
-from lite_conformance.repro import write_script
-from lite_conformance.runner import run_suite
-from lite_conformance.selection import select
-from lite_conformance.tensors import Array
-from lite_conformance.tolerances import SUM, Numerics
+from lite_conformance.cases.case import Settings
+from lite_conformance.cases.catalogue import all_cases
+from lite_conformance.cases.tensors import Array
+from lite_conformance.judge.compare import allowed
+from lite_conformance.judge.oracle import expect
+from lite_conformance.judge.outcome import Replay
+from lite_conformance.judge.record import Record, Status
+from lite_conformance.judge.tolerances import SUM, Numerics
+from lite_conformance.run.repro import write_script
+from lite_conformance.run.runner import run_suite
+from lite_conformance.run.selection import select
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 

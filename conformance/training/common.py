@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import lite_conformance.networks
+import lite_conformance.cases.networks
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 
-WEIGHTS = Path(lite_conformance.networks.__file__).parent / "weights"
+WEIGHTS = Path(lite_conformance.cases.networks.__file__).parent / "weights"
 #: The largest difference of an output between PyTorch and the graph with which weights are kept.
 LARGEST_DIFFERENCE = 1e-4
 

@@ -8,8 +8,8 @@ from common import prepare, require, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
-from lite_conformance.networks.drawing import ALPHABET
-from lite_conformance.networks.glyph_classifier import BLOCKS, GLYPH_CLASSIFIER, render
+from lite_conformance.cases.networks.drawing import ALPHABET
+from lite_conformance.cases.networks.glyph_classifier import BLOCKS, GLYPH_CLASSIFIER, render
 
 
 class Block(nn.Module):

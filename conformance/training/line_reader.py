@@ -8,8 +8,8 @@ from common import prepare, require, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
-from lite_conformance.networks.drawing import ALPHABET
-from lite_conformance.networks.line_reader import (
+from lite_conformance.cases.networks.drawing import ALPHABET
+from lite_conformance.cases.networks.line_reader import (
     BLANK,
     CHANNELS,
     HIDDEN,

@@ -10,7 +10,7 @@ from common import prepare, require, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
-from lite_conformance.networks.sequence_transformer import (
+from lite_conformance.cases.networks.sequence_transformer import (
     HEADS,
     LAYERS,
     LONGEST,

@@ -8,8 +8,8 @@ from common import prepare, require, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
-from lite_conformance.networks.drawing import SHAPES
-from lite_conformance.networks.shape_detector import (
+from lite_conformance.cases.networks.drawing import SHAPES
+from lite_conformance.cases.networks.shape_detector import (
     LARGEST_DISTANCE,
     SHAPE_DETECTOR,
     STRIDE,

@@ -8,7 +8,7 @@ from common import prepare, require, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
-from lite_conformance.networks.upscaler import BLOCKS, CHANNELS, GROUPS, UPSCALER, bilinear, psnr, render, shrink
+from lite_conformance.cases.networks.upscaler import BLOCKS, CHANNELS, GROUPS, UPSCALER, bilinear, psnr, render, shrink
 
 
 class Block(nn.Module):

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lite_core.arena import STRATEGIES, ArenaPlan, Interval, plan_arena, strategy_sizes
+from lite_core.backend import Interval
+from lite_core.memory.arena import STRATEGIES, ArenaPlan, plan_arena, strategy_sizes
 
 GIB = 2**30
 

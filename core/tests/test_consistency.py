@@ -12,12 +12,12 @@ import pytest
 
 from lite_core.backend import Buffer, Device, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
-from lite_core.cli.fallback import check_required
-from lite_core.diagnostics import check_consistency
 from lite_core.errors import LiteError
 from lite_core.ir import Graph, Node
 from lite_core.plugins import host_with
 from lite_core.session import Session, load
+from lite_tools.cli.fallback import check_required
+from lite_tools.diagnostics import check_consistency
 
 X = np.array([[1.0, -2.0, 3.0]], np.float32)
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lite_core.backend import Device, HostMemory
+from lite_core.backend import Device
 from lite_core.builder import GraphBuilder
 from lite_core.builtin import HostBackend, NullBackend
 from lite_core.ir import Attribute, Node
+from lite_core.memory import HostMemory
 from lite_core.schedule import costs
 from lite_core.schedule.costs import Costs, Link, Work, measure_link, work_of
 from lite_core.schedule.devices import Candidate

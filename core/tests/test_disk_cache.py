@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lite_core import disk_cache
-from lite_core.disk_cache import DiskCache, cache_folder, cache_limit
+from lite_core import storage as disk_cache
+from lite_core.storage import DiskCache, cache_folder, cache_limit
 
 MIB = 2**20
 DAY = 86400.0
@@ -176,7 +176,7 @@ def test_threads_share_one(tmp_path: Path) -> None:
 PROCESS = """
 import logging, sys
 from pathlib import Path
-from lite_core.disk_cache import DiskCache
+from lite_core.storage import DiskCache
 cache = DiskCache(Path(sys.argv[1]), ".bin", logging.getLogger("lite.test"))
 for i in range(100):
     content = bytes([i]) * 40000

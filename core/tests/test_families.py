@@ -12,10 +12,10 @@ from lite_core.backend import Family, Options, Partition
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.kernel_backend import KernelBackend
+from lite_core.memory.scratch import ScratchPool
 from lite_core.plugins import host_with
 from lite_core.schedule import select_devices
 from lite_core.schedule.planner import Planner
-from lite_core.schedule.scratch import ScratchPool
 from lite_core.session import Session, load
 
 Array = np.ndarray[Any, Any]

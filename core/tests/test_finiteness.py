@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from lite_core.builder import GraphBuilder
-from lite_core.diagnostics import check_finite
 from lite_core.ir import Graph
 from lite_core.session import load
+from lite_tools.diagnostics import check_finite
 
 host = partial(load, backend="host", optimize=False)
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lite_core.backend import Device, Executable, HostMemory, No, Options, Partition, Yes
+from lite_core.backend import Device, Executable, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.builtin import HostBackend
 from lite_core.ir import Graph, Node, Value
+from lite_core.memory import HostMemory
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import host_with
 from lite_core.schedule.costs import Costs, Link

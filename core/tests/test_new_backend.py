@@ -22,11 +22,11 @@ from installed_plugins import host_of, lite
 
 from lite_core import __version__, ops
 from lite_core.builder import GraphBuilder
-from lite_core.cli.new_backend import _compatible, render, write_package
 from lite_core.ir import DType
 from lite_core.plugins import host_with
 from lite_core.plugins.versions import requirement_problem
 from lite_core.session import Session, load
+from lite_tools.cli.new_backend import _compatible, render, write_package
 
 Array = np.ndarray[Any, Any]
 FILES = [
@@ -159,7 +159,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_every_template_is_written() -> None:
-    templates = Path(str(resources.files("lite_core.cli"))) / "templates/backend"
+    templates = Path(str(resources.files("lite_tools.cli"))) / "templates/backend"
     found = {str(f.relative_to(templates)).removesuffix(".tmpl") for f in templates.rglob("*") if f.is_file()}
     assert {f.replace("package", "lite_toy") for f in found} == set(render("toy"))
 

@@ -19,8 +19,8 @@ from lite_core.passes import (
     optimize,
     run_passes,
 )
-from lite_core.passes.check import largest_difference
-from lite_core.random_inputs import candidate_inputs, random_inputs
+from lite_tools.checking.comparison import largest_difference
+from lite_tools.checking.random_inputs import candidate_inputs, random_inputs
 
 
 def relu_of_sum() -> Graph:

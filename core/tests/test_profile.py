@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from lite_core import KernelBackend
 from lite_core.backend import Buffer, Device, KernelTime, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
-from lite_core.cli.run import command
 from lite_core.ir import Graph, Node
 from lite_core.plugins import host_with
 from lite_core.session import RunProfile, Session, load
+from lite_tools.cli.run import command
 
 X = np.array([[-1, 2, -3]], np.float32)
 
@@ -148,7 +148,7 @@ def test_kernel_backends_measure_each_kernel() -> None:
 
 
 def test_the_command_line_shows_it(measured: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lite_core.cli.run.load", lambda *_, **__: measured)
+    monkeypatch.setattr("lite_tools.cli.run.load", lambda *_, **__: measured)
     plain = CliRunner().invoke(command, ["model", "--shape", "2x3"])
     shown = CliRunner().invoke(command, ["model", "--shape", "2x3", "--profile"])
     assert plain.exit_code == shown.exit_code == 0, shown.output

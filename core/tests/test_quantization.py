@@ -14,7 +14,7 @@ from lite_core.errors import InputError
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.passes import optimize
-from lite_core.quantization import QuantizationResult, compare_outputs, quantize_weights
+from lite_tools.quantization import QuantizationResult, compare_outputs, quantize_weights
 
 Array = np.ndarray[Any, Any]
 SCHEMES = ("int8w", "fp16")

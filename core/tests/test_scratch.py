@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lite_core.backend import Buffer, Device, HostMemory, Options, Partition, Yes
+from lite_core.backend import Buffer, Device, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.errors import ExecutionError
 from lite_core.ir import Graph, Node, TensorType
+from lite_core.memory import HostMemory
+from lite_core.memory.scratch import ScratchPool
 from lite_core.plugins import host_with
-from lite_core.schedule.scratch import ScratchPool
 from lite_core.session import Session, load
 
 

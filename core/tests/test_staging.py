@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from device_memory import Memory, Storage
 
-from lite_core.arena import Interval
-from lite_core.backend import Buffer, Device, Executable, HostMemory, KernelTime, MemoryUse, No, Options, Partition, Yes
+from lite_compiler.staging import StagedExecutable, is_static
+from lite_core.backend import Buffer, Device, Executable, Interval, KernelTime, MemoryUse, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import Graph, Node, TensorType
 from lite_core.kernel_backend import KernelBackend
+from lite_core.memory import HostMemory
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import host_with
 from lite_core.session import load
-from lite_core.staging import StagedExecutable, is_static
 
 Array = np.ndarray[Any, Any]
 

@@ -20,13 +20,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lite_conformance import __version__
-from lite_conformance.case import Settings
-from lite_conformance.catalogue import all_cases
-from lite_conformance.record import Record, Report, Status, read_report
-from lite_conformance.runner import run_suite
-from lite_conformance.selection import parse_level, select
-from lite_core.cli.common import check_writable
+from lite_conformance.cases.case import Settings
+from lite_conformance.cases.catalogue import all_cases
+from lite_conformance.judge.record import Record, Report, Status, read_report
+from lite_conformance.run.runner import run_suite
+from lite_conformance.run.selection import parse_level, select
 from lite_core.errors import BackendUnavailableError, InputError, LiteError
+from lite_tools.cli.common import check_writable
 
 __all__ = ["exit_code", "main"]
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from lite_conformance.case import Case, Settings
-from lite_conformance.catalogue import all_cases
-from lite_conformance.expectations import Expectations
-from lite_conformance.pool import Pool, Worker, WorkerDiedError
-from lite_conformance.record import Record, Status
-from lite_conformance.selection import apply_expectation, parse_level, select, unmatched_entries
+from lite_conformance.cases.case import Case, Settings
+from lite_conformance.cases.catalogue import all_cases
+from lite_conformance.judge.record import Record, Status
+from lite_conformance.run.expectations import Expectations
+from lite_conformance.run.pool import Pool, Worker, WorkerDiedError
+from lite_conformance.run.selection import apply_expectation, parse_level, select, unmatched_entries
 from lite_core.errors import BackendUnavailableError, InputError
 
 __all__ = ["conformance_tests"]

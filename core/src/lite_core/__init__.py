@@ -21,7 +21,6 @@ from lite_core.log import configure_from_environment
 if TYPE_CHECKING:
     from lite_core.backend import API_VERSION, Device, No, Unavailable, Yes
     from lite_core.builder import GraphBuilder
-    from lite_core.conversion import ConversionReport, convert
     from lite_core.errors import (
         BackendUnavailableError,
         ConversionError,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from lite_core.kernel_backend import KernelBackend
     from lite_core.plugins import hookimpl
     from lite_core.session import RunProfile, Session, load
+    from lite_tools.conversion import ConversionReport, convert
 
 __version__ = "0.1.0"
 

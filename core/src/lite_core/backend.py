@@ -1,53 +1,67 @@
 """The contract between Lite and a hardware backend, API version 1.
 
-A backend is an object with ``name``, ``probe``, ``supports`` and ``compile``; what is marked (optional)
-may be left out. Lite asks ``probe`` which devices there are, ``supports`` for each node of a model, and
-``compile`` for each partition: nodes for one device that can run in one go. The executable that comes
-back is run many times, possibly by several threads at once.
+A backend is an object with ``name``, ``probe``, ``supports`` and ``compile`` (:class:`Backend`). Lite asks ``probe``
+which devices there are, ``supports`` for each node of a model, and ``compile`` for each partition: nodes for one device
+that can run in one go. The :class:`Executable` that comes back is run many times, possibly by several threads at once.
+
+All else is optional. Each optional part is a small Protocol of its own, named after what it adds, and Lite finds it by
+its methods. A class that names the Protocol among its bases has its signatures checked by mypy, and cannot be made
+while a method is missing or misspelt::
+
+    class MyBackend(ProvidesMemory, RestoresState):
+        ...
 
 An author who does not want to compile partitions writes kernels: see :mod:`lite_core.kernel_backend`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from lite_core.arena import Interval
 from lite_core.errors import ExecutionError
-from lite_core.host_memory import HostMemory
 from lite_core.ir import Graph, Node, TensorType
 
 __all__ = [
     "API_VERSION",
     "Backend",
     "Buffer",
+    "DescribesTarget",
     "Device",
     "Executable",
     "Family",
-    "HostMemory",
+    "HasNotes",
+    "Interval",
     "KernelTime",
+    "ListsConstantsRead",
+    "MeasuresSpeed",
     "Memory",
     "MemoryUse",
     "No",
     "Options",
     "Partition",
+    "ProfilesKernels",
+    "ProvidesMemory",
+    "ReportsFindings",
+    "ReportsMemoryUse",
+    "RestoresState",
+    "SavesState",
+    "SharesHostMemory",
     "Stale",
+    "StatesCompatibility",
+    "TakesOptions",
     "Unavailable",
+    "ViewsMemory",
     "Yes",
-    "read_only",
 ]
 
 #: The version of this contract. A plugin states the one it was written for as ``LITE_API_VERSION``.
 API_VERSION = 1
 
 Array = np.ndarray[Any, Any]
-
-
-# **** answers ****
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +124,12 @@ class Stale:
     reason: str
 
 
-# **** what is compiled and run ****
-
-
 class Family:
     """What partitions have in common that differ in the sizes of their tensors only.
 
-    They have the same nodes in the same order, with the same attributes, and tensors of the same element types and
-    ranks; their constants are the same array objects, listed in the same order. A backend may keep what it made of all
-    that in a ``weakref.WeakKeyDictionary``: a family lives no longer than its session and the session's plans.
+    They have the same nodes with the same attributes in the same order, tensors of the same element types and ranks, and
+    the same array objects as constants in the same order. A backend may keep what it made of all that in a
+    ``weakref.WeakKeyDictionary``: a family lives no longer than its session and the session's plans.
     """
 
     __slots__ = ("__weakref__",)
@@ -130,10 +141,10 @@ class Partition:
 
     Attributes:
         name: unique in the model, for messages and profiles.
-        graph: a graph of its own; its inputs and outputs are the partition's. Each output is made by one of its
-            nodes, and listed once. Shapes are those of the
-            input signature at hand; a dimension is symbolic only where it depends on data. Constants
-            are the same array objects for every signature, so prepared weights can be kept by identity.
+        graph: a graph of its own; its inputs and outputs are the partition's. Each output is made by one of its nodes,
+            and listed once. Shapes are those of the input signature at hand; a dimension is symbolic only where it
+            depends on data. Constants are the same array objects for every signature, so prepared weights can be kept by
+            identity.
         family: the same object for the partitions that other signatures of the session have in this one's place.
     """
 
@@ -153,44 +164,60 @@ class Options:
         exact: forbid algorithms that trade accuracy for speed (Winograd).
         tune: while a partition is compiled, measure which of the backend's ways to compute it are fastest here, and
             keep that. A backend whose choices need no measuring ignores it.
-        extra: settings for one backend, by name.
+        own: the backend's own options, those that ``load(backend_options={name: ...})`` gives for it; see
+            :class:`TakesOptions`.
     """
 
     threads: int = 1
     precision: str = "float32"
     exact: bool = False
     tune: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    own: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 class Memory(Protocol):
-    """A memory space: where a device's tensors live."""
+    """A memory space: where a device's tensors live. Devices with the same ``space`` share buffers without copies.
 
-    #: Two devices with the same space share buffers without copies.
+    ``allocate`` gives storage for a tensor of a static type, of undefined content; ``upload`` copies a host array into
+    storage; ``download`` gives a copy of storage in main memory, which the caller owns.
+    """
+
     space: str
 
-    def allocate(self, type: TensorType) -> Any:
-        """Storage for a tensor of a static type; its content is undefined."""
-        ...
+    def allocate(self, type: TensorType) -> Any: ...
 
-    def upload(self, array: Array, data: Any) -> None:
-        """Copy a host array into storage."""
-        ...
+    def upload(self, array: Array, data: Any) -> None: ...
 
-    def download(self, data: Any) -> Array:
-        """A host copy of storage; the caller owns it."""
-        ...
+    def download(self, data: Any) -> Array: ...
 
-    # def view(self, data: Any, offset: int, type: TensorType) -> Any: (optional) storage of a tensor that lies
-    #     ``offset`` bytes, a multiple of 64, into storage of uint8 elements; conformance puts guard zones round it
-    # def wrap(self, array: Array) -> Any: (optional) storage that is a host array itself, for a device that works in
-    #     main memory: what would be copied is shared instead. The array is contiguous, not empty, begins at a multiple
-    #     of ``wrap_alignment`` bytes, and is only read where it is read-only. Storage is made for one run: it keeps the
-    #     array alive, and nothing may use the array when the storage is gone. An array may be wrapped several times at
-    #     once, by other devices, too, and is then only read
-    # def synchronize(self, data: Any) -> None: (with wrap) when it returns, the host sees in a wrapped array what runs
-    #     that are over have written there; later ones may still read it
-    # wrap_alignment: int (with wrap) at least that of the widest element
+
+@runtime_checkable
+class ViewsMemory(Protocol):
+    """Optional part of a memory space: tensors lie in larger blocks, so that Lite plans an arena for each run.
+
+    ``view`` gives the storage of a tensor that lies ``offset`` bytes, a multiple of 64, into storage of uint8 elements.
+    Conformance puts guard zones round it.
+    """
+
+    def view(self, data: Any, offset: int, type: TensorType) -> Any: ...
+
+
+@runtime_checkable
+class SharesHostMemory(Protocol):
+    """Optional part of the memory space of a device that works in main memory: arrays are used instead of copied.
+
+    ``wrap`` gives storage that is a host array itself. The array is contiguous, not empty, begins at a multiple of
+    ``wrap_alignment`` bytes (at least the size of the widest element), and is only read where it is read-only. Storage
+    is made for one run: it keeps the array alive, and nothing may use the array once the storage is gone. An array may
+    be wrapped several times at once, by other devices too, and is then only read. ``synchronize`` waits until the host
+    sees what finished runs have written to a wrapped array; later runs may still read it.
+    """
+
+    wrap_alignment: int
+
+    def wrap(self, array: Array) -> Any: ...
+
+    def synchronize(self, data: Any) -> None: ...
 
 
 class Buffer:
@@ -253,6 +280,20 @@ class KernelTime(NamedTuple):
     peak_share: float | None = None
 
 
+class Interval(NamedTuple):
+    """Memory that is needed from one step to another, both included.
+
+    Attributes:
+        size: in bytes.
+        first: number of the step that writes it.
+        last: number of the last step that reads it.
+    """
+
+    size: int
+    first: int
+    last: int
+
+
 class MemoryUse(NamedTuple):
     """What the memory of a compiled partition is used for.
 
@@ -286,15 +327,51 @@ class Executable(Protocol):
         """
         ...
 
-    # def run_profiled(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None)
-    #     -> Sequence[KernelTime]: (optional) as run(), and says how long each kernel took, in the order they ran
-    # notes: Sequence[str] (optional) lines for profiles: whether compiled code came from a cache, say
-    # def memory_use(self) -> MemoryUse: (optional) for `lite inspect --memory`
-    # def save(self) -> Sequence[bytes | memoryview]: (optional) what restore() takes, in pieces; none where there is
-    #     nothing to save. A piece that several partitions, shapes or targets save is stored once, so what programs
-    #     share, such as each packed weight, is a piece of its own
-    # def constants_read(self) -> Collection[str]: (optional) of a restored one, names of the constants of the
-    #     partition's graph that runs still read; their checksums are verified, the others' are not. All when omitted
+
+@runtime_checkable
+class ProfilesKernels(Protocol):
+    """Optional part of an executable: as :meth:`Executable.run`, and returns the time of each kernel in their order."""
+
+    def run_profiled(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
+    ) -> Sequence[KernelTime]: ...
+
+
+@runtime_checkable
+class HasNotes(Protocol):
+    """Optional part of an executable: lines for profiles, such as whether compiled code came from a cache."""
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class ReportsMemoryUse(Protocol):
+    """Optional part of an executable, for `lite inspect --memory`."""
+
+    def memory_use(self) -> MemoryUse: ...
+
+
+@runtime_checkable
+class SavesState(Protocol):
+    """Optional part of an executable: its compiled form can be stored in a model file.
+
+    ``save`` gives the pieces that :meth:`RestoresState.restore` takes, none where there is nothing to save. A piece that
+    several partitions, shapes or targets save is stored once, so what programs share, such as each packed weight, is a
+    piece of its own.
+    """
+
+    def save(self) -> Sequence[bytes | memoryview]: ...
+
+
+@runtime_checkable
+class ListsConstantsRead(Protocol):
+    """Optional part of a restored executable: names of the constants of the partition's graph that runs still read.
+
+    Only their checksums are verified; where it is omitted, all are.
+    """
+
+    def constants_read(self) -> Collection[str]: ...
 
 
 @runtime_checkable
@@ -315,24 +392,72 @@ class Backend(Protocol):
         """Prepare a partition for running."""
         ...
 
-    # def memory(self, device: Device) -> Memory: (optional) where tensors live; main memory when omitted
-    # def target(self) -> Device: (optional) the device to prepare models for where probe() finds none, so that a
-    #     model can be converted on one machine for another
-    # def compatibility(self, device: Device, options: Options) -> str: (optional) what must be the same for saved
-    #     state to be used: driver, instruction set, version of the code; a model file records it and compares it
-    #     before restore()
-    # def restore(self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options)
-    #     -> Executable | Stale: (optional) as compile(), from what Executable.save() gave. Lite has compared their
-    #     checksums: the pieces are whole, unchanged and in their order. Each is read-only, begins at a multiple of 64
-    #     in memory, is usually mapped from the model file, and stays valid as long as anything refers to it. Stale is
-    #     the answer to pieces that were not saved for this partition: missing, cut short, another's, in another order.
-    #     The types of the partition's inputs and outputs are those of the signature; those between may still have
-    #     symbolic dimensions
-    # def report(self) -> Sequence[str]: (optional) lines for `lite doctor`: what it looked for, where, what it chose
+
+@runtime_checkable
+class ProvidesMemory(Protocol):
+    """Optional part of a backend: where the tensors of a device live; main memory where it is omitted."""
+
+    def memory(self, device: Device) -> Memory: ...
 
 
-def read_only(array: Array) -> Array:
-    """A view that cannot be written through: what is handed to code that must not change its inputs."""
-    view: Array = array.view()
-    view.flags.writeable = False
-    return view
+@runtime_checkable
+class DescribesTarget(Protocol):
+    """Optional part of a backend: the device to convert models for on a machine where ``probe`` finds none."""
+
+    def target(self) -> Device: ...
+
+
+@runtime_checkable
+class StatesCompatibility(Protocol):
+    """Optional part of a backend that restores: what must be the same for saved state to be used.
+
+    That is the driver, the instruction set, the version of the code. A model file records it, and Lite compares it
+    before it calls :meth:`RestoresState.restore`.
+    """
+
+    def compatibility(self, device: Device, options: Options) -> str: ...
+
+
+@runtime_checkable
+class RestoresState(Protocol):
+    """Optional part of a backend: as :meth:`Backend.compile`, from the pieces that :meth:`SavesState.save` gave.
+
+    Lite has compared their checksums: the pieces are whole, unchanged and in their order. Each is read-only, begins at a
+    multiple of 64 in memory, is usually mapped from the model file, and stays valid as long as anything refers to it.
+    Stale is the answer to pieces that were not saved for this partition: missing, cut short, another's, in another
+    order. The types of the partition's inputs and outputs are those of the signature; those between may still have
+    symbolic dimensions.
+    """
+
+    def restore(
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+    ) -> Executable | Stale: ...
+
+
+@runtime_checkable
+class ReportsFindings(Protocol):
+    """Optional part of a backend, for `lite doctor`: lines that say what it looked for, where, and what it chose."""
+
+    def report(self) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class MeasuresSpeed(Protocol):
+    """Optional part of a backend whose ``probe`` leaves out how fast a device is, because measuring takes time.
+
+    ``measured`` gives the device with its ``flops``, ``bandwidth`` and ``launch_seconds``; it is asked when costs are
+    compared.
+    """
+
+    def measured(self, device: Device) -> Device: ...
+
+
+@runtime_checkable
+class TakesOptions(Protocol):
+    """Optional part of a backend that has options of its own: ``load(backend_options={name: {...}})``.
+
+    ``check_options`` checks them before anything is compiled, and raises InputError for one that is unknown or has a
+    value that does not fit; :attr:`Options.own` has them then. A backend without it refuses every option.
+    """
+
+    def check_options(self, options: Mapping[str, Any]) -> None: ...

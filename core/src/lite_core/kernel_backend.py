@@ -20,21 +20,10 @@ from typing import Any
 import numpy as np
 
 from lite_core import ops
-from lite_core.backend import (
-    Buffer,
-    Device,
-    Executable,
-    HostMemory,
-    KernelTime,
-    No,
-    Options,
-    Partition,
-    Unavailable,
-    Yes,
-    read_only,
-)
+from lite_core.backend import Buffer, Device, Executable, KernelTime, No, Options, Partition, Unavailable, Yes
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import DType, Node, TensorType, Value
+from lite_core.memory import HostMemory, read_only
 from lite_core.ops.inference import Inference
 
 __all__ = ["Kernel", "KernelBackend"]

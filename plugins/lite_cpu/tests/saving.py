@@ -11,8 +11,9 @@ from levels import LevelBackend, backend_for
 from random_graphs import Example
 
 from lite_core import GraphBuilder
-from lite_core.backend import Buffer, Device, HostMemory, Options, Partition, Stale
+from lite_core.backend import Buffer, Device, Options, Partition, Stale
 from lite_core.ir import DType, Graph, TensorType, Value
+from lite_core.memory import HostMemory
 from lite_cpu.aligned import aligned_empty
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.machine import Machine

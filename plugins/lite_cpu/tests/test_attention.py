@@ -11,10 +11,10 @@ from graph_agreement import Drawn, agree_graph
 
 from lite_core.backend import Options
 from lite_core.ir import Graph, Value
-from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import X86_64_V3, Machine
+from lite_cpu.machine_code.library import KernelLibrary
 
 Build = Callable[[Drawn], tuple[Value, ...]]
 

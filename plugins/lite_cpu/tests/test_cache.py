@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from lite_cpu import cache as cache_module
-from lite_cpu.cache import KernelCache, default_folder
-from lite_cpu.file_lock import file_lock
-from lite_cpu.image import CodeImage
+from lite_cpu.machine_code import cache as cache_module
+from lite_cpu.machine_code.cache import KernelCache, default_folder
+from lite_cpu.machine_code.file_lock import file_lock
+from lite_cpu.machine_code.image import CodeImage
 
 
 def image_of(code: bytes = b"\xc3") -> CodeImage:
@@ -198,8 +198,8 @@ def test_threads_that_want_the_same_kernel_build_it_once(tmp_path):
 PROCESS = """
 import sys, time
 from pathlib import Path
-from lite_cpu.cache import KernelCache
-from lite_cpu.image import CodeImage
+from lite_cpu.machine_code.cache import KernelCache
+from lite_cpu.machine_code.image import CodeImage
 
 folder, log = map(Path, sys.argv[1:])
 
@@ -273,8 +273,8 @@ def test_get_many_raises_what_a_build_raises(tmp_path):
 WARM_START = """
 import sys
 from pathlib import Path
-from lite_cpu.cache import KernelCache
-from lite_cpu.objects import load
+from lite_cpu.machine_code.cache import KernelCache
+from lite_cpu.machine_code.objects import load
 
 cache = KernelCache(Path(sys.argv[1]))
 code = load([cache.get("scale", lambda: sys.exit("compiled again"))])

@@ -15,11 +15,11 @@ from lite_core.backend import Device, Options, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.errors import UnsupportedOperatorError
 from lite_core.ir import DType, Graph
-from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering import narrow_weights
 from lite_cpu.lowering.compile import lower_graph, simplified
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
+from lite_cpu.machine_code.library import KernelLibrary
 
 every_machine = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda machine: machine.name)
 halves = pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16], ids=str)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from levels import backend_for, run_on, runnable_machines
 from saving import compiled, restored, saved
 
-from lite_core.arena import plan_arena
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
+from lite_core.memory.arena import plan_arena
 from lite_core.ops.evaluate import evaluate_graph
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.lowering.compile import lower_graph

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lite_cpu import objects
-from lite_cpu.elf import flatten
-from lite_cpu.image import CodeImage, CodeImageError
-from lite_cpu.loading import CodeLoadError, LoadedCode, load
 from lite_cpu.machine import AARCH64, X86_64_V2, X86_64_V3, X86_64_V4, Machine
-from lite_cpu.objects import KernelCompileError, Optimize, compile_ir
-from lite_cpu.relocations import RELOCATIONS
+from lite_cpu.machine_code import objects
+from lite_cpu.machine_code.elf import flatten
+from lite_cpu.machine_code.image import CodeImage, CodeImageError
+from lite_cpu.machine_code.loading import CodeLoadError, LoadedCode, load
+from lite_cpu.machine_code.objects import KernelCompileError, Optimize, compile_ir
+from lite_cpu.machine_code.relocations import RELOCATIONS
 
 MACHINES = [X86_64_V2, X86_64_V3, X86_64_V4, AARCH64]
 _HOSTS = {"x86_64": X86_64_V2, "amd64": X86_64_V2, "aarch64": AARCH64, "arm64": AARCH64}
@@ -385,7 +385,7 @@ if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):  # PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_
     print("unsupported")
 else:
     import platform
-    from lite_cpu.loading import CodeImage, CodeLoadError, load
+    from lite_cpu.machine_code.loading import CodeImage, CodeLoadError, load
     try:
         load([CodeImage(b"nothing", {}, platform.machine())])
     except CodeLoadError as error:

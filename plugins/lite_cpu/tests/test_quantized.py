@@ -26,7 +26,7 @@ from lite_cpu.kernels.packing_int8 import PackInt8
 from lite_cpu.lowering.compile import simplified
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import AARCH64, X86_64_V4, Machine
-from lite_cpu.objects import compile_ir
+from lite_cpu.machine_code.objects import compile_ir
 
 
 def machines() -> list[Machine]:

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lite_cpu.loading import LoadedCode, load
 from lite_cpu.machine import AARCH64, X86_64_V2
-from lite_cpu.objects import compile_ir
+from lite_cpu.machine_code.loading import LoadedCode, load
+from lite_cpu.machine_code.objects import compile_ir
 from lite_cpu.runtime import (
     ALIGNMENT,
     Program,

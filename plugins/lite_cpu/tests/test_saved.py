@@ -33,11 +33,11 @@ from saving import (
     transformer,
 )
 
+from lite_compiler.staging import StagedExecutable
 from lite_core import GraphBuilder
 from lite_core.backend import Options, Partition, Stale
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph
-from lite_core.staging import StagedExecutable
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
@@ -287,7 +287,7 @@ def test_shapes_that_depend_on_data_are_not_saved() -> None:
 
 _FRESH = """
 import sys
-for name in ("llvmlite", "lite_cpu.emit", "lite_cpu.objects", "lite_cpu.kernels", "lite_cpu.lowering.compile"):
+for name in ("llvmlite", "lite_cpu.emit", "lite_cpu.machine_code.objects", "lite_cpu.kernels", "lite_cpu.lowering.compile"):
     sys.modules[name] = None  # an attempt to import it fails
 import pickle
 import numpy as np

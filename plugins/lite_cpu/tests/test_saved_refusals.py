@@ -58,7 +58,7 @@ def test_another_machine_or_other_code_is_refused(monkeypatch: pytest.MonkeyPatc
     if runnable_machines()[0] != machine:
         assert isinstance(other.restore(pieces, Partition("part", example.graph), DEVICE, Options()), Stale)
     before = other.compatibility(DEVICE, Options())
-    monkeypatch.setattr("lite_cpu.library.sources_version", lambda: "edited")
+    monkeypatch.setattr("lite_cpu.machine_code.library.sources_version", lambda: "edited")
     assert before != other.compatibility(DEVICE, Options())
     assert "edited" in refusal(machine, pieces, example.graph)
 

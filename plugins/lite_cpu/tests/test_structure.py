@@ -17,12 +17,12 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.infer import infer_graph
 from lite_core.plugins.backends import host_with
-from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering import structure as structure_module
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.structure import Structure
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import X86_64_V3
+from lite_cpu.machine_code.library import KernelLibrary
 
 Array = np.ndarray[Any, Any]
 

@@ -16,8 +16,8 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.plugins.backends import host_with
-from lite_core.quantization import quantize_weights
 from lite_cpu.lowering.weights import WeightCache
+from lite_tools.quantization import quantize_weights
 
 pytestmark = pytest.mark.skipif(not runnable_machines(), reason="this is not an x86-64 processor")
 

@@ -16,8 +16,8 @@ from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.device.runtime import DeviceRuntime
 from lite_opencl.lowering.compile import compile_graph, lower_graph
-from lite_opencl.runtime import DeviceRuntime
 
 __all__ = ["KINDS", "agree", "labels_of", "normal", "run_for", "runtime_of_kind", "single_node", "steps_of"]
 

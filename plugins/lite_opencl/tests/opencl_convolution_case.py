@@ -13,8 +13,8 @@ from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph
 from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.device.runtime import runtime_of
 from lite_opencl.lowering.compile import lower_graph
-from lite_opencl.runtime import runtime_of
 
 __all__ = ["ConvolutionCase", "difference", "labels"]
 

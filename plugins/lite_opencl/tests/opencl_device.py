@@ -8,7 +8,7 @@ import pytest
 from lite_core.backend import Buffer, Device, Executable, Options, Partition, Unavailable
 from lite_core.ir import Graph
 from lite_opencl.backend import OpenClBackend
-from lite_opencl.runtime import DeviceRuntime, runtime_of
+from lite_opencl.device.runtime import DeviceRuntime, runtime_of
 
 __all__ = ["first_device", "first_runtime", "run", "run_executable"]
 

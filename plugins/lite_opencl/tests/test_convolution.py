@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from opencl_convolution_case import ConvolutionCase as Case
 from opencl_convolution_case import difference, labels
 
-from lite_opencl.devices import FoundDevice
+from lite_opencl.device.devices import FoundDevice
 
 SAME = {"pads": (1, 1, 1, 1)}
 POINTWISE = Case(24, 40, (9, 7), (1, 1))

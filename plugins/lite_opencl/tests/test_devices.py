@@ -6,8 +6,8 @@ import pytest
 from opencl_device import first_device
 
 from lite_core.backend import Unavailable
-from lite_opencl import devices
 from lite_opencl.backend import OpenClBackend
+from lite_opencl.device import devices
 
 cl = pytest.importorskip("pyopencl")
 

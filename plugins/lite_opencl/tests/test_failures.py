@@ -16,11 +16,11 @@ import lite_core as lite
 from lite_core.backend import Options, Partition
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
-from lite_opencl.errors import OpenClError
+from lite_opencl.device.errors import OpenClError
+from lite_opencl.device.memory import DeviceArray
 from lite_opencl.executable import _Slot
-from lite_opencl.kernel_source import KernelSource
-from lite_opencl.memory import DeviceArray
-from lite_opencl.programs import ProgramLibrary
+from lite_opencl.programs.kernel_source import KernelSource
+from lite_opencl.programs.programs import ProgramLibrary
 
 cl = pytest.importorskip("pyopencl")
 
@@ -169,7 +169,7 @@ def test_what_was_bound_before_a_failure_is_bound_again() -> None:
 def test_a_driver_that_dies_in_one_platform_leaves_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from lite_opencl import devices
+    from lite_opencl.device import devices
 
     class Broken:
         name = "broken driver"

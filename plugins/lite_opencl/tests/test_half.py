@@ -20,12 +20,12 @@ from opencl_device import first_device, first_runtime
 import lite_core as lite
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
-from lite_core.cli.run import command as run_command
-from lite_core.diagnostics import check_finite
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
-from lite_opencl.devices import FoundDevice
+from lite_opencl.device.devices import FoundDevice
 from lite_opencl.lowering.compile import lower_graph
+from lite_tools.cli.run import command as run_command
+from lite_tools.diagnostics import check_finite
 
 Array = np.ndarray[Any, Any]
 Layer = Callable[[GraphBuilder, Value], Value]

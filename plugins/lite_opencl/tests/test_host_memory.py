@@ -19,11 +19,12 @@ from lite_core.backend import Device
 from lite_core.builder import GraphBuilder
 from lite_core.ir import TensorType
 from lite_core.plugins import host_with
-from lite_opencl import executable, pinned
+from lite_opencl import executable
 from lite_opencl.backend import OpenClBackend
-from lite_opencl.memory import DeviceMemory, SharedMemory
-from lite_opencl.queues import QueuePool
-from lite_opencl.runtime import DeviceRuntime
+from lite_opencl.device import pinned
+from lite_opencl.device.memory import DeviceMemory, SharedMemory
+from lite_opencl.device.queues import QueuePool
+from lite_opencl.device.runtime import DeviceRuntime
 
 Array = np.ndarray[Any, Any]
 

@@ -20,15 +20,15 @@ import lite_core as lite
 from lite_core.backend import Options
 from lite_core.ir import DType
 from lite_core.ops.evaluate import evaluate_graph
-from lite_opencl.devices import FoundDevice, _image_texels
-from lite_opencl.images import ConstantImage, fits_image
+from lite_opencl.device.devices import FoundDevice, _image_texels
+from lite_opencl.device.images import ConstantImage, fits_image
 from lite_opencl.launches import ImageLocation
 from lite_opencl.lowering import compile as compiler
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.compile import lower_graph
 from lite_opencl.lowering.context import PlannedStep
-from lite_opencl.stopwatch import Stopwatch
-from lite_opencl.tuning import TuningTable
+from lite_opencl.tuning.stopwatch import Stopwatch
+from lite_opencl.tuning.table import TuningTable
 
 SAME = {"pads": (1, 1, 1, 1)}
 POINTWISE = Case(24, 40, (9, 7), (1, 1))

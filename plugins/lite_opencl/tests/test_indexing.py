@@ -12,12 +12,12 @@ from moving import agree, drawn, lowered, single_node
 from opencl_device import first_device, run, run_executable
 
 import lite_core as lite
+from lite_compiler.staging import StagedExecutable
 from lite_core.backend import Executable, Options, Partition, Stale
 from lite_core.builder import GraphBuilder
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.staging import StagedExecutable
 from lite_opencl.executable import OpenClExecutable
 
 Array = np.ndarray[Any, Any]

@@ -11,19 +11,19 @@ import pytest
 from opencl_device import first_device, run
 
 import lite_core as lite
+from lite_compiler.fusion import count_uses, group_nodes
 from lite_core import ops
 from lite_core.backend import No, Options
 from lite_core.builder import GraphBuilder
-from lite_core.fusion import count_uses, group_nodes
 from lite_core.ir import DType, Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.device.runtime import runtime_of
 from lite_opencl.lowering.compile import lower_graph
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution import convolution
 from lite_opencl.lowering.half import unheeded_precision
 from lite_opencl.lowering.left_out import LEFT_OUT
 from lite_opencl.lowering.registry import native_operators, takes_epilogue
-from lite_opencl.runtime import runtime_of
 
 RANDOM = np.random.default_rng(0)
 

@@ -15,8 +15,8 @@ import lite_core as lite
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_opencl import executable as executables
-from lite_opencl.binary_cache import BinaryCache
-from lite_opencl.programs import ProgramLibrary
+from lite_opencl.programs.binary_cache import BinaryCache
+from lite_opencl.programs.programs import ProgramLibrary
 
 X = np.random.default_rng(0).standard_normal((1, 3, 12, 12)).astype(np.float32)
 

@@ -15,9 +15,9 @@ from opencl_device import first_device, first_runtime
 
 from lite_core.ir import DType
 from lite_opencl.chains import Chain
-from lite_opencl.errors import OpenClError
-from lite_opencl.kernel_source import KernelSource
-from lite_opencl.programs import ProgramLibrary
+from lite_opencl.device.errors import OpenClError
+from lite_opencl.programs.kernel_source import KernelSource
+from lite_opencl.programs.programs import ProgramLibrary
 
 COPY = KernelSource(
     "elementwise",

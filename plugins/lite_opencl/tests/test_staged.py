@@ -10,11 +10,11 @@ import pytest
 from opencl_device import first_device, run, run_executable
 
 import lite_core as lite
+from lite_compiler.staging import StagedExecutable
 from lite_core.backend import Options, Partition
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.staging import StagedExecutable
 
 Array = np.ndarray[Any, Any]
 

@@ -21,19 +21,19 @@ from opencl_device import first_device, first_runtime, run_executable
 
 import lite_core as lite
 from lite_core.backend import Options, Partition, Stale
-from lite_core.cli.convert import command as convert_command
-from lite_core.cli.run import command as run_command
 from lite_core.ir import DType, Graph
 from lite_core.ops.evaluate import evaluate_graph
-from lite_opencl.devices import FoundDevice
+from lite_opencl.device.devices import FoundDevice
+from lite_opencl.device.runtime import DeviceRuntime
 from lite_opencl.lowering import choosing, convolution, convolution_gemm, products, winograd
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.compile import compile_graph, lower_graph
 from lite_opencl.lowering.convolution_choice import Algorithm, gemm_tiles
-from lite_opencl.programs import ProgramLibrary
-from lite_opencl.runtime import DeviceRuntime
-from lite_opencl.stopwatch import Stopwatch
-from lite_opencl.tuning import Choice, TuningTable
+from lite_opencl.programs.programs import ProgramLibrary
+from lite_opencl.tuning.stopwatch import Stopwatch
+from lite_opencl.tuning.table import Choice, TuningTable
+from lite_tools.cli.convert import command as convert_command
+from lite_tools.cli.run import command as run_command
 
 SAME = {"pads": (1, 1, 1, 1)}
 CHOICE = Choice("fast", 1e-6, "usual", 2e-6)

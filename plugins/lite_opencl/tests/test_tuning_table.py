@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from opencl_device import first_runtime
 
-from lite_opencl.binary_cache import cache_folder
-from lite_opencl.tuning import Choice, TuningTable
+from lite_opencl.programs.binary_cache import cache_folder
+from lite_opencl.tuning.table import Choice, TuningTable
 
 CHOICE = Choice("fast", 1e-6, "usual", 2e-6)
 

@@ -13,8 +13,8 @@ import pytest
 import lite_core as lite
 from lite_core.plugins.backends import host_with
 from lite_core.schedule.profile import RunProfile
-from lite_cpu.cache import KernelCache
-from lite_cpu.library import KernelLibrary
+from lite_cpu.machine_code.cache import KernelCache
+from lite_cpu.machine_code.library import KernelLibrary
 from lite_x86 import detect, mkl, mkl_choice
 from lite_x86.backend import X86Backend
 from lite_x86.mkl_choice import Choice, Times, choose

@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from lite_conformance.record import Measured, Record, Report, Status, Tolerance
+from lite_conformance.judge.record import Measured, Record, Report, Status, Tolerance
 from lite_conformance.reports.changes import GROWTH, compare
 from lite_conformance.reports.summary import (
     LEVEL_NAMES,

@@ -8,7 +8,6 @@ from lite_core.ir import Graph
 from lite_core.passes.base import Pass, PassRecord, PassResult, run_passes
 from lite_core.passes.batch_norm_folding import BatchNormFolding
 from lite_core.passes.branch_inlining import BranchInlining
-from lite_core.passes.check import compare_graphs
 from lite_core.passes.common_subexpression import CommonSubexpression
 from lite_core.passes.constant_folding import ConstantFolding
 from lite_core.passes.dead_node_elimination import DeadNodeElimination
@@ -19,6 +18,7 @@ from lite_core.passes.layer_norm_fusion import LayerNormFusion
 from lite_core.passes.shape_folding import ShapeFolding
 from lite_core.passes.swish_fusion import SwishFusion
 from lite_core.passes.transpose_reshape_cleaning import TransposeReshapeCleaning
+from lite_tools.checking.comparison import compare_graphs
 
 __all__ = [
     "BatchNormFolding",

@@ -142,7 +142,7 @@ def run_passes(
     """
     checker = None
     if check:
-        from lite_core.passes.check import compare_graphs
+        from lite_tools.checking.comparison import compare_graphs
 
         checker = _Checker(lambda a, b: compare_graphs(a, b, seed=seed), tolerance)
     graph = graph.copy()

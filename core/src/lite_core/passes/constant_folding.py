@@ -38,7 +38,7 @@ class ConstantFolding(ScopePass):
         3. A result larger than ``size_limit`` bytes and than twice the node's constants is not
            stored (Expand, Tile, ConstantOfShape would blow up the file), and all results together take no more than
            a few times the graph's constants.
-        4. What widens stored weights stays (:mod:`lite_core.quantization` puts it there): DequantizeLinear, and a Cast
+        4. What widens stored weights stays (:mod:`lite_tools.quantization` puts it there): DequantizeLinear, and a Cast
            of 1,024 or more 16-bit floats to wider ones. The file and a loaded model stay small, and a backend can
            use what is stored as it is.
         5. A node whose reference fails stays, so that the failure is reported when the model runs.

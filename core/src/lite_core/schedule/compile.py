@@ -6,8 +6,9 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lite_core.backend import Executable, HostMemory, Memory, Options, Partition, Stale
+from lite_core.backend import Executable, Memory, Options, Partition, Stale
 from lite_core.errors import ExecutionError
+from lite_core.memory import HostMemory
 from lite_core.schedule.control import ControlExecutable, PlanBody
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.partition import PlacedPartition

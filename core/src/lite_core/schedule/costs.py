@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lite_core.backend import HostMemory, Memory
+from lite_core.backend import Memory
 from lite_core.builtin import HostBackend
 from lite_core.ir import Node, TensorType, Value
+from lite_core.memory import HostMemory
+from lite_core.memory.sharing import can_share, new_array
 from lite_core.schedule.compile import memory_of
 from lite_core.schedule.devices import Candidate
-from lite_core.schedule.sharing import can_share, new_array
 
 __all__ = ["Costs", "Link", "Work", "bytes_of", "measure_link", "work_of"]
 

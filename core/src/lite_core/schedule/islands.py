@@ -20,8 +20,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from lite_core.backend import HostMemory, Yes
+from lite_core.backend import Yes
 from lite_core.ir import Graph
+from lite_core.memory import HostMemory
 from lite_core.schedule.compile import memory_of
 from lite_core.schedule.costs import Costs, bytes_of
 from lite_core.schedule.devices import Candidate

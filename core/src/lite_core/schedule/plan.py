@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.arena import Interval, plan_arena
-from lite_core.backend import Buffer, HostMemory, Memory, Options, Partition, read_only
+from lite_core.backend import Buffer, Interval, Memory, Options, Partition
 from lite_core.errors import InputError
 from lite_core.ir import Graph, Value
+from lite_core.memory import HostMemory, read_only
+from lite_core.memory.arena import plan_arena
+from lite_core.memory.scratch import ScratchPool
 from lite_core.schedule.compile import CompiledPartition, compile_partition
 from lite_core.schedule.control import ControlExecutable, PlanBody
 from lite_core.schedule.partition import Families, split
 from lite_core.schedule.placement import Placement
 from lite_core.schedule.profile import RunProfile
-from lite_core.schedule.scratch import ScratchPool
 from lite_core.schedule.steps import ControlStep, CopyStep, PartitionStep, Place, Run, Step
 
 __all__ = ["Plan", "copy_into", "make_plan"]

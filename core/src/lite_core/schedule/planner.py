@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from lite_core.backend import Options
 from lite_core.ir import Graph
+from lite_core.memory.scratch import ScratchPool
 from lite_core.schedule.compile import CompiledPartition, CompileError, compile_partition
 from lite_core.schedule.costs import Costs
 from lite_core.schedule.devices import Selection
@@ -14,7 +15,6 @@ from lite_core.schedule.islands import merge_islands
 from lite_core.schedule.partition import Families, PlacedPartition
 from lite_core.schedule.placement import Placement, place_nodes
 from lite_core.schedule.plan import Plan, make_plan
-from lite_core.schedule.scratch import ScratchPool
 
 __all__ = ["Planner", "decide_branches"]
 

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lite_core.backend import Buffer, HostMemory, KernelTime, Memory, read_only
+from lite_core.backend import Buffer, KernelTime, Memory
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import TensorType, Value
+from lite_core.memory import HostMemory, read_only
+from lite_core.memory.scratch import ScratchBlock
+from lite_core.memory.sharing import can_share, is_shareable, new_array
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.control import ControlExecutable
 from lite_core.schedule.profile import CopyTime, RunProfile
-from lite_core.schedule.scratch import ScratchBlock
-from lite_core.schedule.sharing import can_share, is_shareable, new_array
 
 __all__ = ["ControlStep", "CopyStep", "PartitionStep", "Place", "Run", "Step"]
 

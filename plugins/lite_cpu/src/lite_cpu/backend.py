@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from lite_core.backend import Device, Executable, Family, HostMemory, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.backend import Device, Executable, Family, No, Options, Partition, Stale, Unavailable, Yes
 from lite_core.ir import DType, Graph, Node
+from lite_core.memory import HostMemory
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
 
@@ -53,7 +54,7 @@ class CpuBackend(ABC):
         return Yes() if reason is None else No(reason)
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        from lite_core.staging import StagedExecutable, is_static
+        from lite_compiler.staging import StagedExecutable, is_static
 
         def compile_static(graph: Graph) -> CpuExecutable:
             return shared.compile(graph, options)
@@ -86,8 +87,8 @@ class _Shared:
     """What partitions of a process share: compiled kernels, packed weights and, in a family, the structure."""
 
     def __init__(self, machine: Machine, external_sgemm: Callable[[], ExternalSgemm | None]) -> None:
-        from lite_cpu.library import KernelLibrary
         from lite_cpu.lowering.weights import WeightCache
+        from lite_cpu.machine_code.library import KernelLibrary
 
         self.library = KernelLibrary(machine)
         self.weights = WeightCache()

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lite_core.arena import Interval
-from lite_core.backend import Buffer, KernelTime, MemoryUse
+from lite_core.backend import Buffer, Interval, KernelTime, MemoryUse
 from lite_core.errors import ExecutionError
 from lite_cpu.runtime import ALIGNMENT, Program
 

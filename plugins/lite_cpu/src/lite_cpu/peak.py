@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from lite_cpu.kernels.peak import Peak
-from lite_cpu.library import KernelLibrary
+from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program, Step
 
 __all__ = ["measure_peak_flops"]

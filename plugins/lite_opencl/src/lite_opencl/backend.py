@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from lite_core.backend import Device, Executable, Memory, No, Options, Partition, Stale, Unavailable, Yes
 from lite_core.errors import BackendUnavailableError
 from lite_core.ir import DType, Graph, Node
-from lite_opencl.devices import FoundDevice, describe, find_devices
+from lite_opencl.device.devices import FoundDevice, describe, find_devices
 
 if TYPE_CHECKING:
+    from lite_opencl.device.runtime import DeviceRuntime
     from lite_opencl.executable import OpenClExecutable
-    from lite_opencl.runtime import DeviceRuntime
 
 __all__ = ["OpenClBackend"]
 
@@ -50,7 +50,7 @@ class OpenClBackend:
         return self._runtime(device).memory
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        from lite_core.staging import StagedExecutable, is_static
+        from lite_compiler.staging import StagedExecutable, is_static
         from lite_opencl.lowering.compile import compile_graph
         from lite_opencl.lowering.registry import undecided
 
@@ -65,7 +65,7 @@ class OpenClBackend:
 
     def compatibility(self, device: Device, options: Options) -> str:
         """What must be the same for saved programs to be used: device, driver and this package's code."""
-        from lite_opencl.sources import sources_version
+        from lite_opencl.programs.sources import sources_version
 
         return f"{self._device(device).identity} | lite-opencl {sources_version()} | {options.precision}"
 
@@ -79,9 +79,9 @@ class OpenClBackend:
 
     def report(self) -> Sequence[str]:
         """Lines for ``lite doctor``: every device and what it has, and the programs that are kept."""
-        from lite_opencl.binary_cache import BinaryCache, cache_folder
-        from lite_opencl.runtime import started_runtimes
-        from lite_opencl.tuning import TuningTable
+        from lite_opencl.device.runtime import started_runtimes
+        from lite_opencl.programs.binary_cache import BinaryCache, cache_folder
+        from lite_opencl.tuning.table import TuningTable
 
         devices = self.probe()
         if isinstance(devices, Unavailable):
@@ -106,6 +106,6 @@ class OpenClBackend:
         return found[device.index]
 
     def _runtime(self, device: Device) -> DeviceRuntime:
-        from lite_opencl.runtime import runtime_of
+        from lite_opencl.device.runtime import runtime_of
 
         return runtime_of(self._device(device), device.label)

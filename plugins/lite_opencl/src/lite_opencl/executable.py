@@ -12,15 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import pyopencl as cl
 
-from lite_core.arena import Interval
-from lite_core.backend import Buffer, KernelTime, MemoryUse
+from lite_core.backend import Buffer, Interval, KernelTime, MemoryUse
 from lite_core.ir import DType, Graph, TensorType
-from lite_opencl.errors import opencl_call
+from lite_opencl.device.errors import opencl_call
+from lite_opencl.device.memory import Allocation, DeviceArray
+from lite_opencl.device.runtime import DeviceRuntime
 from lite_opencl.faults import RECORD, Faults
 from lite_opencl.launches import ImageLocation, Launch, Location, Space
-from lite_opencl.memory import Allocation, DeviceArray
-from lite_opencl.runtime import DeviceRuntime
-from lite_opencl.tuning import Choice
+from lite_opencl.tuning.table import Choice
 
 __all__ = ["CompiledGraph", "OpenClExecutable"]
 

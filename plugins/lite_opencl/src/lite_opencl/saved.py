@@ -18,16 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.arena import Interval
-from lite_core.backend import Options, Stale
+from lite_core.backend import Interval, Options, Stale
 from lite_core.ir import Graph, Value
+from lite_opencl.device.memory import DeviceArray
+from lite_opencl.device.runtime import DeviceRuntime
 from lite_opencl.executable import CompiledGraph, OpenClExecutable
 from lite_opencl.faults import Faults
 from lite_opencl.launches import launch_from_json, launch_to_json
 from lite_opencl.lowering.half import unheeded_precision
-from lite_opencl.memory import DeviceArray
-from lite_opencl.runtime import DeviceRuntime
-from lite_opencl.tuning import Choice
+from lite_opencl.tuning.table import Choice
 
 __all__ = ["fingerprint", "restore", "save"]
 

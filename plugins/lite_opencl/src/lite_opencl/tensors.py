@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from lite_core.ir import DType
-from lite_opencl.memory import Allocation
+from lite_opencl.device.memory import Allocation
 
 __all__ = ["Storage", "Tensor", "anywhere", "collapse", "dense_strides", "types_of"]
 

@@ -51,6 +51,6 @@ def lite_formats() -> list[Any]:
 
 @hookimpl
 def lite_commands() -> list[click.Command]:
-    from lite_paddle import demo, opt
+    from lite_paddle.commands import demo, opt
 
     return [demo.command, opt.command]

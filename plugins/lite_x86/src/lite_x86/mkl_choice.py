@@ -20,9 +20,9 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
-from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering.compile import compile_graph
 from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.machine_code.library import KernelLibrary
 from lite_x86.detect import this_processor
 from lite_x86.mkl import Mkl, Search
 

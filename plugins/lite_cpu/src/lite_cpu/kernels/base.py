@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from lite_cpu.emit import Emitter
 from lite_cpu.machine import Machine
-from lite_cpu.objects import Optimize
+from lite_cpu.machine_code.objects import Optimize
 
 __all__ = ["Kernel"]
 
@@ -19,7 +19,7 @@ class Kernel(ABC):
     code depends on beside the machine.
     """
 
-    #: What LLVM may do to the code, see :func:`lite_cpu.objects.compile_ir`.
+    #: What LLVM may do to the code, see :func:`lite_cpu.machine_code.objects.compile_ir`.
     optimize: ClassVar[Optimize] = "plain"
 
     @abstractmethod

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from lite_compiler.fusion import Group
 from lite_core import ops
-from lite_core.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.kernels.attention import Attention, AttentionShape
 from lite_cpu.kernels.elementwise import collapse

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.fusion import absorb_producers, group_nodes
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
-from lite_core.fusion import absorb_producers, group_nodes
 from lite_core.ir import Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.executable import CompiledProgram, Pieces, StepInfo
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
-from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.depthwise import reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
@@ -25,6 +24,7 @@ from lite_cpu.lowering.places import reserve_places
 from lite_cpu.lowering.registry import find_lowering
 from lite_cpu.lowering.structure import NodeRoles, Structure
 from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program, Step
 
 __all__ = ["compile_graph", "lower_graph"]

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lite_compiler.fusion import Group
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
-from lite_core.fusion import Group
 from lite_core.ir import DType, Graph, Node, Value
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.external import ExternalSgemm, no_external_sgemm

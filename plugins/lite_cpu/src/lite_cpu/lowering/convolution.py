@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.dense import Convolution, dense

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import Node, Value
 from lite_cpu.kernels.depthwise import Axis, Depthwise, DepthwiseShape, pack_depthwise
 from lite_cpu.lowering.context import Lowering, channels_last_order

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.lowering.context import Lowering

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import Node
 from lite_cpu import scalar_ops
 from lite_cpu.lowering.context import Lowering

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
 from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.lowering.context import Lowering

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.fusion import Group
 from lite_core.errors import ExecutionError
-from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.kernels.bounds import CheckIndices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import Node
 from lite_cpu.kernels.bands import cut_bands
 from lite_cpu.kernels.conv_int8 import ConvInt8, ConvInt8Shape

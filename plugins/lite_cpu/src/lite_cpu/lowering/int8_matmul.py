@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import Node
 from lite_cpu.kernels.int8_tiles import LeftSide
 from lite_cpu.lowering.context import Lowering

@@ -6,8 +6,8 @@ from math import prod
 
 import numpy as np
 
+from lite_compiler.fusion import Group
 from lite_core import ops
-from lite_core.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.kernels.elementwise import collapse

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lite_core.arena import Interval, plan_arena
+from lite_core.backend import Interval
+from lite_core.memory.arena import plan_arena
 from lite_cpu.tensors import Storage
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.chains import Apply, Chain, Operand

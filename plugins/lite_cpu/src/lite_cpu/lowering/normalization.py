@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Apply, Chain, Operand
 from lite_cpu.emit import float_bits

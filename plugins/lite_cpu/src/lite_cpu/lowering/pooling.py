@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import Node
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows
 from lite_cpu.kernels.pooling import AVERAGE, MAXIMUM, NORMS, WINDOW_NUMBERS, Pool

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.fusion import Group
 from lite_core import ops
-from lite_core.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.recurrent import Activation, Gru, Lstm, Recurrent, Rnn

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from lite_compiler.fusion import Group
 from lite_core.errors import ExecutionError
-from lite_core.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.kernels.reduction import REDUCTIONS, Reduction
 from lite_cpu.lowering.context import Lowering

@@ -11,7 +11,7 @@ from lite_cpu.lowering.half import has_halves, in_float32
 from lite_cpu.lowering.left_out import LEFT_OUT
 
 if TYPE_CHECKING:
-    from lite_core.fusion import Group
+    from lite_compiler.fusion import Group
     from lite_cpu.lowering.context import Lowering
 
 __all__ = ["Lower", "find_lowering", "lowers", "native_operators", "refusal", "rewritten", "takes_epilogue"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.fusion import Group
 from lite_core import ops
-from lite_core.fusion import Group
 from lite_core.ir import DType, Node
 from lite_core.ops.evaluate import evaluate_op
 from lite_cpu.chains import Chain, Operand

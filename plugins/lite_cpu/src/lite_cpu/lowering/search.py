@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType
 from lite_cpu.kernels.arg import ArgExtreme
 from lite_cpu.kernels.rows import Vectors

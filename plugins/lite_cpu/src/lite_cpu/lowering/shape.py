@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.fusion import Group
 from lite_core import ops
 from lite_core.errors import ExecutionError
-from lite_core.fusion import Group
 from lite_core.ir import Node, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.lowering.context import Lowering, channels_last_order

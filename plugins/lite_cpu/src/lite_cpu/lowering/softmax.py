@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.kernels.arg import Hardmax
 from lite_cpu.kernels.base import Kernel

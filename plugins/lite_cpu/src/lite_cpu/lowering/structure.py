@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from lite_core.fusion import count_uses
+from lite_compiler.fusion import count_uses
 from lite_core.ir import Graph, Node
 from lite_cpu import scalar_ops
 from lite_cpu.chains import Chain

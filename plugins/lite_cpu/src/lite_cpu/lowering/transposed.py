@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.fusion import Group
 from lite_core import ops
-from lite_core.fusion import Group
 from lite_core.ir import Node
 from lite_core.ops.spatial import WindowAttributes, split_padding
 from lite_cpu.chains import Chain

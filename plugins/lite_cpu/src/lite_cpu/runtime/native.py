@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lite_core.errors import BackendUnavailableError
-from lite_cpu.image import CodeImage
-from lite_cpu.loading import LoadedCode, load
 from lite_cpu.machine import AARCH64, X86_64_V2, Machine
+from lite_cpu.machine_code.image import CodeImage
+from lite_cpu.machine_code.loading import LoadedCode, load
 from lite_cpu.runtime.layout import SystemWord
 
 if TYPE_CHECKING:
@@ -97,13 +97,13 @@ def native() -> Native:
 
 
 def _compiled(name: str, machine: Machine) -> CodeImage:
-    from lite_cpu.cache import KernelCache, default_folder
+    from lite_cpu.machine_code.cache import KernelCache, default_folder
 
     return KernelCache(default_folder()).get(name, functools.partial(_compile, machine))
 
 
 def _compile(machine: Machine) -> CodeImage:
-    from lite_cpu.objects import compile_ir
+    from lite_cpu.machine_code.objects import compile_ir
     from lite_cpu.runtime.emit import runtime_ir
 
     return compile_ir(runtime_ir(machine.triple, windows=IS_WINDOWS), machine)

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.arena import Interval
-from lite_core.backend import Stale
+from lite_core.backend import Interval, Stale
 from lite_core.errors import LiteError
 from lite_core.ir import Graph
 from lite_cpu.executable import CompiledProgram, StepInfo
 from lite_cpu.external import ExternalSgemm
-from lite_cpu.image import CodeImage
-from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.machine_code.image import CodeImage
+from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program, ProgramTables
 from lite_cpu.runtime.layout import STEP_WORDS, StepWord
 from lite_cpu.runtime.native import provide_native

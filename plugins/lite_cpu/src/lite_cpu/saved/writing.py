@@ -11,9 +11,9 @@ from lite_core.backend import Options
 from lite_core.ir import Graph
 from lite_cpu.executable import Pieces, StepInfo
 from lite_cpu.kernels.external_product import ExternalProduct
-from lite_cpu.library import KernelLibrary
 from lite_cpu.lowering.memory import lifetimes_of
 from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program
 from lite_cpu.runtime.layout import StepWord
 from lite_cpu.runtime.native import native

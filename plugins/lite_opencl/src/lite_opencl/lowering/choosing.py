@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from lite_opencl.tuning import Choice, TuningTable
+from lite_opencl.tuning.table import Choice, TuningTable
 
 if TYPE_CHECKING:
     from lite_opencl.lowering.context import PlannedStep
@@ -37,7 +37,7 @@ def problem(kind: str, tensors: Iterable[Tensor], **sizes: object) -> str:
 
 
 class Comparison(Protocol):
-    """Steps whose time can be compared with that of others; see :class:`lite_opencl.stopwatch.Stopwatch`."""
+    """Steps whose time can be compared with that of others; see :class:`lite_opencl.tuning.stopwatch.Stopwatch`."""
 
     def __call__(self, steps: Sequence[PlannedStep], others: Sequence[PlannedStep]) -> tuple[float, float]:
         """Seconds that both take, measured in turns; infinity for what cannot be built or run."""

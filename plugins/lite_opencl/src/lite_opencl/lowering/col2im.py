@@ -6,12 +6,12 @@ from math import prod
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Lowering, types_of
 from lite_opencl.lowering.movement import integers
 from lite_opencl.lowering.registry import lowers
+from lite_opencl.programs.kernel_source import KernelSource
 
 __all__ = ["col2im"]
 

@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.arena import Interval, plan_arena
-from lite_core.backend import Options
+from lite_compiler.fusion import count_uses, group_nodes
+from lite_core.backend import Interval, Options
 from lite_core.errors import ExecutionError
-from lite_core.fusion import count_uses, group_nodes
 from lite_core.ir import DType, Graph, Node, TensorType, Value
-from lite_opencl.errors import buffer_too_large
+from lite_core.memory.arena import plan_arena
+from lite_opencl.device.errors import buffer_too_large
+from lite_opencl.device.images import ConstantImage
+from lite_opencl.device.memory import Allocation, DeviceArray
+from lite_opencl.device.runtime import DeviceRuntime
 from lite_opencl.executable import CompiledGraph, OpenClExecutable
 from lite_opencl.faults import Faults
-from lite_opencl.images import ConstantImage
 from lite_opencl.launches import ImageLocation, Launch, Location, Space
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.context import Argument, Lowering
@@ -27,10 +29,8 @@ from lite_opencl.lowering.half import unheeded_precision
 from lite_opencl.lowering.known import evaluate_known, is_known_when
 from lite_opencl.lowering.places import reserve_places
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
-from lite_opencl.memory import Allocation, DeviceArray
-from lite_opencl.runtime import DeviceRuntime
-from lite_opencl.stopwatch import Stopwatch
 from lite_opencl.tensors import Storage, Tensor
+from lite_opencl.tuning.stopwatch import Stopwatch
 
 __all__ = ["compile_graph", "lower_graph"]
 

@@ -10,21 +10,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lite_compiler.fusion import Group
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
-from lite_core.fusion import Group
 from lite_core.ir import DType, Graph, Node, Value
 from lite_opencl.chains import Chain
-from lite_opencl.constants import ConstantPool
-from lite_opencl.devices import FoundDevice
+from lite_opencl.device.constants import ConstantPool
+from lite_opencl.device.devices import FoundDevice
+from lite_opencl.device.images import ConstantImage
+from lite_opencl.device.memory import DeviceArray
 from lite_opencl.faults import RECORD, RECORD_WORDS
-from lite_opencl.images import ConstantImage
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.chaining import Epilogue, addressed, chain_of, run_chain
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.copying import copy_elements
 from lite_opencl.lowering.half import stored_type
-from lite_opencl.memory import DeviceArray
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Storage, Tensor, dense_strides, types_of
 
 __all__ = ["Argument", "Epilogue", "Lowering", "PlannedStep", "types_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
 from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Epilogue, Lowering

@@ -11,8 +11,8 @@ from math import prod
 from typing import NamedTuple
 
 from lite_core.ir import DType
-from lite_opencl.devices import FoundDevice
-from lite_opencl.images import TEXEL, fits_image
+from lite_opencl.device.devices import FoundDevice
+from lite_opencl.device.images import TEXEL, fits_image
 
 __all__ = [
     "Algorithm",

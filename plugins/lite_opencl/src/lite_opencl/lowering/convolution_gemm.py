@@ -11,14 +11,14 @@ import numpy as np
 
 from lite_core.ir import DType
 from lite_opencl.chains import Chain
-from lite_opencl.images import ConstantImage
-from lite_opencl.kernel_source import KernelSource
+from lite_opencl.device.images import ConstantImage
 from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Argument, Epilogue, Lowering, types_of
 from lite_opencl.lowering.convolution_choice import Tile, gemm_tiles, image_tiles
 from lite_opencl.lowering.copying import as_bits
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, dense_strides
 
 __all__ = ["Images", "Places", "as_images", "emit_gemm", "packed_type", "prepare_images"]

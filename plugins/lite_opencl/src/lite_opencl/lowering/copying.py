@@ -10,7 +10,7 @@ import numpy as np
 from lite_core.ir import DType
 from lite_opencl.addressing import address
 from lite_opencl.chains import Chain
-from lite_opencl.kernel_source import KernelSource
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, collapse
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from math import prod
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import Value
 from lite_opencl.addressing import address
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Argument, Lowering, types_of
 from lite_opencl.lowering.equation import Contraction, Equation, Labels
 from lite_opencl.lowering.products import Matrices, emit_product
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.vectors import Defines, sum_type
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, collapse
 
 __all__ = ["einsum"]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.tensors import Tensor, dense_strides

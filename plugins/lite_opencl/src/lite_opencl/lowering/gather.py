@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_opencl.chains import Chain
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Epilogue, Lowering, types_of
 from lite_opencl.lowering.copying import same_bits
 from lite_opencl.lowering.elementwise import pass_view
 from lite_opencl.lowering.indices import at_index_zero, check_indices, check_ranges, row_items
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.tables import upload_table
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor
 
 __all__ = ["gather", "gather_elements", "gather_nd", "reverse_sequence"]

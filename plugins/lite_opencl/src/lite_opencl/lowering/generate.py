@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType
 from lite_core.ops.evaluate import evaluate_node
 from lite_opencl.chains import Apply, Chain, Operand

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lite_core.backend import Options
 from lite_core.ir import DType, Node, Value
-from lite_opencl.devices import FoundDevice
+from lite_opencl.device.devices import FoundDevice
 
 __all__ = ["stored_type", "unheeded_precision"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
 from lite_opencl.lowering.chain_building import ChainBuilder
 from lite_opencl.lowering.context import Epilogue, Lowering

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import Node
 from lite_opencl.lowering.chain_building import ChainBuilder
 from lite_opencl.lowering.context import Epilogue, Lowering

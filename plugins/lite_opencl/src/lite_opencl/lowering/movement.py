@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import Value
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.places import part_of

@@ -7,11 +7,10 @@ from math import prod
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType
 from lite_opencl.chains import Apply, Chain, Operand
 from lite_opencl.element_types import c_type, literal, scalar
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Argument, Lowering, types_of
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
@@ -26,6 +25,7 @@ from lite_opencl.lowering.rows import (
     strides_of,
     unfold,
 )
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, anywhere
 
 __all__ = ["normalize"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import Value
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.copying import same_bits

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from lite_opencl.chains import Chain
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Epilogue, Lowering, types_of
 from lite_opencl.lowering.tables import upload_table
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor
 
 __all__ = ["OUTSIDE", "pick"]

@@ -7,16 +7,16 @@ from math import prod
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows
 from lite_opencl.chains import Chain
-from lite_opencl.devices import FoundDevice
+from lite_opencl.device.devices import FoundDevice
 from lite_opencl.element_types import c_type, literal
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Argument, Epilogue, Lowering, types_of
 from lite_opencl.lowering.indices import check_ranges
 from lite_opencl.lowering.registry import lowers
+from lite_opencl.programs.kernel_source import KernelSource
 
 __all__ = ["pool"]
 

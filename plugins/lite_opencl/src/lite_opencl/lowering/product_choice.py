@@ -10,7 +10,7 @@ from math import prod
 from typing import NamedTuple
 
 from lite_core.ir import DType
-from lite_opencl.devices import FoundDevice
+from lite_opencl.device.devices import FoundDevice
 from lite_opencl.tensors import Tensor
 
 __all__ = ["ProductForm", "ProductShape", "panel_tile", "product_forms", "widest_vector"]

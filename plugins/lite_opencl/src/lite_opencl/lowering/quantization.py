@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.chain_building import ChainBuilder, Ref
 from lite_opencl.lowering.context import Lowering, types_of
 from lite_opencl.lowering.registry import lowers
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor
 
 __all__ = ["Granularity", "dequantize", "quantize", "round_to", "rounded", "single"]

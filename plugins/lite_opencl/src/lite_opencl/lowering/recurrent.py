@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.chain_building import ChainBuilder
 from lite_opencl.lowering.context import Argument, Lowering, types_of
 from lite_opencl.lowering.product_choice import widest_vector
@@ -19,6 +18,7 @@ from lite_opencl.lowering.products import Matrices, emit_product
 from lite_opencl.lowering.recurrent_activations import activation_defines
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor
 
 __all__ = ["recurrent"]

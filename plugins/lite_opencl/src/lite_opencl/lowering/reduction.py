@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
 from lite_opencl.element_types import c_type, literal
 from lite_opencl.lowering.context import Lowering

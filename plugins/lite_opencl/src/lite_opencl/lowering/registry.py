@@ -11,7 +11,7 @@ from lite_opencl.lowering.known import known_values
 from lite_opencl.lowering.left_out import LEFT_OUT
 
 if TYPE_CHECKING:
-    from lite_core.fusion import Group
+    from lite_compiler.fusion import Group
     from lite_opencl.lowering.context import Lowering
 
 __all__ = ["Lower", "find_lowering", "lowers", "native_operators", "takes_epilogue", "undecided"]

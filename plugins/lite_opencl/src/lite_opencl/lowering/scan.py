@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_opencl.lowering.context import Argument, Lowering
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (

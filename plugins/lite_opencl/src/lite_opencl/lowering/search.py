@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_core.ir import DType
-from lite_opencl.kernel_source import KernelSource
 from lite_opencl.lowering.context import Argument, Lowering
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
@@ -19,6 +18,7 @@ from lite_opencl.lowering.rows import (
     strides_of,
     unfold,
 )
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor
 
 __all__ = ["ranks_are_counted"]

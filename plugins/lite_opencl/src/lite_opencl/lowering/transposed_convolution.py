@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import product
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution import bias_of, refuse_convolution
 from lite_opencl.lowering.convolution_gemm import Places, as_images, emit_gemm, packed_type, prepare_images

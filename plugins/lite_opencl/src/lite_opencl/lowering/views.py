@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lite_core.fusion import Group
+from lite_compiler.fusion import Group
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.tensors import dense_strides

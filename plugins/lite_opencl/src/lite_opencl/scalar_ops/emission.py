@@ -9,9 +9,9 @@ from typing import Any
 from lite_core import ops
 from lite_core.ir import DType
 from lite_opencl.element_types import c_type
+from lite_opencl.programs.sources import kernel_text
 from lite_opencl.scalar_ops.definition import Call
 from lite_opencl.scalar_ops.table import OPERATORS
-from lite_opencl.sources import kernel_text
 
 __all__ = ["cost", "emit_operator", "helper_functions", "supports"]
 

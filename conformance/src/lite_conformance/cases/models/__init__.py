@@ -1,0 +1,42 @@
+"""Level 4: whole networks: those of the suite, which must still do their work, and model files of the user's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from lite_conformance.cases.case import Case, Settings
+from lite_conformance.cases.models.whole import run_file, run_network
+from lite_conformance.cases.networks import NETWORKS
+
+__all__ = ["cases"]
+
+_PATIENCE = 5
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    """The cases of level 4: a network each, then a model file each."""
+    for network in NETWORKS:
+        yield Case(f"model[{network.name}]", 4, "models", partial(run_network, network=network), patience=_PATIENCE)
+    for name, path in zip(_names(settings.models, {n.name for n in NETWORKS}), settings.models):
+        yield Case(f"model[{name}]", 4, "models", partial(run_file, path=path), patience=_PATIENCE)
+
+
+def _names(paths: Sequence[str], taken: set[str]) -> list[str]:
+    """File names, with as many of their folders as it takes to tell them apart; a number for one given twice."""
+    parts = [Path(os.path.abspath(path)).parts for path in paths]
+    names: list[str] = []
+    for own in parts:
+        others = [p for p in parts if p != own]
+        count = next((k for k in range(1, len(own)) if all(p[-k:] != own[-k:] for p in others)), len(own))
+        if count == 1 and own[-1] in taken:
+            count = min(2, len(own))
+        wanted = name = "/".join(own[-count:])
+        number = 1
+        while name in names:
+            number += 1
+            name = f"{wanted},{number}"
+        names.append(name)
+    return names

@@ -1,0 +1,182 @@
+"""Running a network as a whole, in a session, with host for what the backend refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from lite_conformance.cases.case import Context
+from lite_conformance.cases.graphs.running import merged, session_outputs
+from lite_conformance.cases.models.blame import blame
+from lite_conformance.cases.networks import Network
+from lite_conformance.cases.tensors import Array
+from lite_conformance.judge.checks import Allowance, check_arrays
+from lite_conformance.judge.compare import Expected
+from lite_conformance.judge.oracle import expect
+from lite_conformance.judge.outcome import Failure, Outcome, Refused, Skipped
+from lite_conformance.judge.tolerances import NETWORK
+from lite_core.errors import BackendUnavailableError, InputError, LiteError
+from lite_core.formats import read_model
+from lite_core.ir import Graph
+from lite_core.ops.evaluate import evaluate_graph
+from lite_core.session import Session, load
+from lite_tools.checking.random_inputs import candidate_inputs
+
+__all__ = ["run_file", "run_network", "stable_examples"]
+
+# The truth about a model file is what the references compute in its own types: float64 would double its weights.
+_FILE = replace(NETWORK, truth="native")
+# A quarter of the room that a backend has.
+_QUARTER = replace(NETWORK, wide=(250, 250), half=(15, 15))
+_MOST_CANDIDATES = 12
+_MOST_SEEDS = 32
+_SHOWN_REFUSALS = 4
+
+
+def run_network(context: Context, network: Network) -> Outcome:
+    """A network of the suite on two sets of examples of different shapes, in one session.
+
+    Raises:
+        Failure: an output is wrong, or the network does not do its task.
+        Refused: the backend refused some nodes; what it took agrees.
+    """
+    graph = network.build()
+    session = _session(context, graph)
+    outcomes = []
+    for seed, inputs, expected in islice(stable_examples(network, graph, context.settings.seed), 2):
+        actual, outcome = _run(context, session, graph, inputs, expected)
+        problem = network.task_error(seed, {v.name: a for v, a in zip(graph.outputs, actual)})
+        if problem:
+            raise Failure(f"the outputs are near the reference's, and do not solve the task: {problem}")
+        outcomes.append(outcome)
+    return _with_refusals(context, session, merged(outcomes))
+
+
+def run_file(context: Context, path: str) -> Outcome:
+    """A model file on random inputs.
+
+    Raises:
+        Failure: an output is wrong.
+        Refused: the backend refused some nodes; what it took agrees.
+        Skipped: no inputs were found that the model takes.
+        ModelFormatError: the file cannot be read.
+    """
+    graph = read_model(path)
+    session = _session(context, graph)
+    inputs, expected = _random_example(graph, context.settings.seed)
+    return _with_refusals(context, session, _run(context, session, graph, inputs, expected)[1])
+
+
+# **** inputs, and what comes of them ****
+
+
+def stable_examples(network: Network, graph: Graph, seed: int) -> Iterator[tuple[int, list[Array], list[Expected]]]:
+    """Seeds, examples and truths, each with other shapes than the one before.
+
+    NOTE: Examples are passed over where the references in the network's own types and in float64 differ by more
+    than a small part of what is allowed: there a box or a class number hangs on a rounding, and no backend can be
+    blamed for either.
+    """
+    shapes: list[tuple[int, ...]] = []
+    for number in range(seed, seed + _MOST_SEEDS):
+        examples = network.examples(number)
+        inputs = [examples[v.name] for v in graph.inputs]
+        if [a.shape for a in inputs] == shapes:
+            continue
+        expected = expect(graph, inputs, NETWORK)
+        if _is_stable(expected, evaluate_graph(graph, inputs)):
+            shapes = [a.shape for a in inputs]
+            yield number, inputs, expected
+
+
+def _is_stable(expected: Sequence[Expected], native: Sequence[Array]) -> bool:
+    try:
+        return not check_arrays(native, expected, _QUARTER, Allowance())[1].wrong
+    except Failure:
+        return False
+
+
+def _random_example(graph: Graph, seed: int) -> tuple[list[Array], list[Expected]]:
+    reason = "none was found"
+    try:
+        for inputs in islice(candidate_inputs(graph, seed), _MOST_CANDIDATES):
+            arrays = [inputs[v.name] for v in graph.inputs]
+            try:
+                return arrays, expect(graph, arrays, _FILE)
+            except LiteError as error:
+                reason = str(error)
+    except InputError as error:
+        reason = str(error)
+    raise Skipped(f"the model runs on none of the random inputs tried: {reason}")
+
+
+# **** running ****
+
+
+def _session(context: Context, graph: Graph) -> Session:
+    """A session on the device under test, with host for what it refuses.
+
+    Raises:
+        Refused: it refuses every node.
+        Failure: an answer is neither Yes nor No, or the session cannot be made.
+    """
+    subject = context.subject
+    label = subject.device.label
+    try:
+        session = load(graph, label, fallback="host", plugins=subject.host)
+    except BackendUnavailableError:
+        raise
+    except LiteError as error:
+        raise Failure(f"a session on {label!r} cannot be made: {error}") from error
+    # A session takes an exception or a strange answer for a No; here that is a failure.
+    subject.refusals(session.graph.nodes)
+    if all(a.device != label for a in session.assignment()):
+        raise Refused(_refusals(context, session))
+    return session
+
+
+def _run(
+    context: Context, session: Session, graph: Graph, inputs: Sequence[Array], expected: Sequence[Expected]
+) -> tuple[list[Array], Outcome]:
+    """Outputs in the order of the graph, and how near they are.
+
+    Raises:
+        Failure: the run failed, or an output is wrong; says which node is to blame.
+    """
+    try:
+        actual = session_outputs(session, graph, inputs)
+        tolerance, measured = check_arrays(actual, expected, NETWORK, context.allowance)
+        if measured.wrong:
+            share = f"{measured.wrong} of {measured.elements} element(s) wrong"
+            raise Failure(f"{share}; {measured.worst}", tolerance=tolerance, measured=measured)
+    except Failure as failure:
+        found = blame(context, session.graph, inputs, expected)
+        failure.reason = f"{failure.reason}; {found.sentence}"
+        failure.details, failure.replay = found.table, found.replay
+        raise
+    return actual, Outcome(tolerance, measured)
+
+
+def _with_refusals(context: Context, session: Session, outcome: Outcome) -> Outcome:
+    """The outcome; a network that ran in part on host does not count as passed."""
+    label = context.subject.device.label
+    if any(a.device != label for a in session.assignment()):
+        raise Refused(f"{_refusals(context, session)}; the rest agrees with the reference")
+    return outcome
+
+
+def _refusals(context: Context, session: Session) -> str:
+    """Which operators the backend refused, how often and why: the most frequent ones."""
+    label = context.subject.device.label
+    refused = [a for a in session.assignment() if a.device != label]
+    reasons: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for assignment in refused:
+        counts[assignment.op] += 1
+        reasons.setdefault(assignment.op, dict(assignment.refusals).get(label, "no reason"))
+    parts = [f"{op} ({number}): {reasons[op]}" for op, number in counts.most_common(_SHOWN_REFUSALS)]
+    if len(counts) > _SHOWN_REFUSALS:
+        parts.append(f"{len(counts) - _SHOWN_REFUSALS} more operator(s)")
+    return f"{len(refused)} of {len(session.graph.nodes)} nodes refused: {'; '.join(parts)}"

@@ -1,0 +1,43 @@
+"""Node data as cases of the suite: what the backend gives against what the ONNX project says it must."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from lite_conformance.cases.case import Case, Context, Settings
+from lite_conformance.cases.onnx_node_data.cases import NodeDataCase, expected, node_data_cases
+from lite_conformance.cases.onnx_node_data.source import find_node_data
+from lite_conformance.judge.checks import check_expected
+from lite_conformance.judge.compare import merge
+from lite_conformance.judge.outcome import Outcome
+from lite_core.ir import TensorType
+
+__all__ = ["cases"]
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    """The cases of the data that the settings name, or that the installed onnx carries; none where there is none.
+
+    Raises:
+        InputError: the settings name data that is not there, or onnx is not installed to read it.
+    """
+    folder = find_node_data(settings.node_data)
+    if folder is not None:
+        for case in node_data_cases(folder):
+            yield Case(case.name, 2, "onnx", partial(_run, case=case), case.op, case.dtype.value)
+
+
+def _run(context: Context, case: NodeDataCase) -> Outcome:
+    outcomes = []
+    for data in case.load():
+        graph = data.graph.copy()
+        for value, array in zip(graph.inputs, data.inputs):
+            value.type = TensorType.of_array(array)
+        compiled = context.subject.compile(graph)
+        actual = compiled.run(data.inputs)
+        outcomes.append(
+            check_expected(compiled.graph, data.inputs, actual, expected(data), case.numerics, context.allowance)
+        )
+    tolerance = next((o.tolerance for o in outcomes if o.tolerance), None)
+    return Outcome(tolerance, merge([o.measured for o in outcomes if o.measured]), len(outcomes))

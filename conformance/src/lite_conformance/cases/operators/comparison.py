@@ -1,0 +1,62 @@
+"""Comparisons, logic, and choosing by a condition; all broadcast."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+from lite_conformance.cases.op_cases import Draw, OpCase, table
+from lite_conformance.cases.operators.draws import broadcastable
+from lite_conformance.cases.operators.elementwise_shapes import add_binary_shapes, add_unary_shapes
+from lite_conformance.cases.operators.fills import few, neighbours, specials, strewn
+from lite_conformance.cases.tensors import big, const, t, tiny, values
+from lite_core.ir import DType
+from lite_core.ops.dtypes import FLOATS, NUMERIC
+
+for _name in ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"):
+    _comparison = table(_name)
+    add_binary_shapes(_comparison, few, few)
+    _comparison("11x1,1x11,special", t(11, 1, fill=specials), t(1, 11, fill=specials), dtypes=NUMERIC)
+    _comparison("neighbours", t(9, 7, fill=neighbours), t(9, 7, fill=neighbours), dtypes=NUMERIC)
+    _comparison("special,constant", t(33, fill=specials), const(33, fill=few), dtypes=NUMERIC)
+    _comparison("big", t(4, 9, fill=big), t(4, 9, fill=big), dtypes=NUMERIC)
+    _comparison("tiny", t(4, 9, fill=tiny), t(4, 9, fill=tiny), dtypes=NUMERIC)
+
+for _name in ("And", "Or", "Xor"):
+    _logic = table(_name)
+    add_binary_shapes(_logic)
+    _logic("truth-table", values([[False], [True]]), values([[False, True]]))
+
+logical_not = table("Not")
+add_unary_shapes(logical_not)
+logical_not("both", values([False, True]))
+
+# **** Where ****
+
+_UNUSUAL = strewn(nan, inf, -inf)
+
+where = table("Where")
+where("2x3", t(2, 3, dtype="bool"), t(2, 3), t(2, 3))
+where("scalar", t(dtype="bool"), t(), t())
+where("true", values(True, "bool"), t(3, 5), t(3, 5))
+where("false", values(False, "bool"), t(3, 5), t(3, 5))
+where("4x1,1x5,3x1x1", t(4, 1, dtype="bool"), t(1, 5), t(3, 1, 1))
+where("2x3x4x5,3x1x1,scalar", t(2, 3, 4, 5, dtype="bool"), t(3, 1, 1), t())
+where("7,2x3x7,1x3x1,condition-is-smallest", t(7, dtype="bool"), t(2, 3, 7), t(1, 3, 1))
+where("constant-mask", const(1, 1, 8, 8, dtype="bool"), t(2, 3, 8, 8), const())
+where("constant-branches", t(33, dtype="bool"), const(33), const(33))
+where("condition-at-the-right", t(5, dtype="bool"), t(3, 1), t(2, 1, 5))
+where("1x257,odd", t(1, 257, dtype="bool"), t(1, 257), t(1, 257))
+where("10007,long", t(10007, dtype="bool"), t(10007), t(10007))
+where("2x1x2x1x3x2,rank6", t(2, 1, 2, 1, 3, 1, dtype="bool"), t(3, 2, 1, 3, 2), t(1, 2, 2, 1, 2))
+where("0x3,1x3,empty", t(0, 3, dtype="bool"), t(1, 3), t())
+where("special", t(7, 11, dtype="bool"), t(7, 11, fill=specials), t(7, 11, fill=specials))
+# What is not chosen must not show, which it does where choosing is done by multiplying.
+where("other-is-special", values([[True], [False]], "bool"), t(33), t(33, fill=_UNUSUAL), dtypes=FLOATS)
+where("first-is-special", values([[True], [False]], "bool"), t(33, fill=_UNUSUAL), t(33), dtypes=FLOATS)
+where("neighbours", t(63, dtype="bool"), t(63, fill=neighbours), t(63, fill=neighbours))
+
+
+@where.drawn
+def draw_where(draw: Draw, dtype: DType) -> OpCase:
+    condition, one, other = broadcastable(draw, 3)
+    return where.given(t(*condition, dtype="bool"), t(*one), t(*other))

@@ -1,0 +1,105 @@
+"""Kinds of numbers that families share, beyond those of ``tensors``: ties, neighbours, special numbers in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lite_conformance.cases.tensors import Array, Fill, normal
+from lite_conformance.judge.tolerances import epsilon, smallest_normal
+from lite_core.ir import DType
+
+__all__ = ["few", "full_range", "grid", "half_range", "neighbours", "nonzero", "specials", "strewn", "within"]
+
+
+def few(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Only five different numbers around zero (two booleans): many elements of two such tensors are equal."""
+    if dtype is DType.BOOL:
+        return normal(random, shape, dtype)
+    return _as(random.integers(-2 if dtype.is_signed else 0, 3 if dtype.is_signed else 5, shape), dtype)
+
+
+def grid(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Multiples of 1/4 from -8 to 8: sums, products and quotients of them are exact or far from a rounding edge."""
+    if not dtype.is_floating:
+        return normal(random, shape, dtype)
+    return _as(random.integers(-32, 33, shape) / 4, dtype)
+
+
+def nonzero(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Divisors: multiples of 1/4 from 1/2 to 4 (integers from 1 to 4), negative ones too where the type has them."""
+    sizes = random.integers(2, 17, shape) / 4 if dtype.is_floating else random.integers(1, 5, shape)
+    return _as(sizes * (random.choice([-1, 1], shape) if dtype.is_signed else 1), dtype)
+
+
+def neighbours(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """The four largest integers, or 1 and the three floats above it: a detour over a narrower type merges them."""
+    if dtype is DType.BOOL:
+        return normal(random, shape, dtype)
+    steps = random.integers(0, 4, shape)
+    if dtype.is_floating:
+        return _as(1 + steps * epsilon(dtype), dtype)
+    return np.asarray(np.iinfo(dtype.numpy).max - steps.astype(dtype.numpy)).astype(dtype.numpy)
+
+
+def full_range(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Integers from the whole range of the type but its lowest signed one, whose negation does not fit."""
+    most = np.iinfo(dtype.numpy).max
+    lowest = -most if dtype.is_signed else 0
+    return np.asarray(random.integers(lowest, most, shape, dtype=dtype.numpy, endpoint=True))
+
+
+def half_range(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Integers up to half the largest on either side: the sum of two fits, and takes every digit of the type."""
+    return np.asarray(full_range(random, shape, dtype) // dtype.numpy.type(2))
+
+
+def specials(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """NaN, infinities, zeros, extremes and plain numbers, in a fixed order: a column and a row make every pair.
+
+    There are 11 in floating types, 5 in integers.
+    """
+    if dtype is DType.BOOL:
+        chosen: list[Any] = [False, True]
+    elif dtype.is_floating:
+        least, largest = smallest_normal(dtype), _largest(dtype)
+        chosen = [np.nan, np.inf, -np.inf, 0.0, -0.0, largest, -largest, least, -least, 1.0, -1.5]
+    else:
+        info = np.iinfo(dtype.numpy)
+        chosen = [info.min, info.max, 0, 1, info.max - 1]
+    return np.resize(np.array(chosen, dtype.numpy), shape)
+
+
+def strewn(*elements: float, among: Fill = normal) -> Fill:
+    """These elements strewn among others, where there is room: every one of them, then again."""
+
+    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+        flat = among(random, shape, dtype).reshape(-1)
+        places = random.permutation(flat.size)[: (flat.size + 1) // 2]
+        for turn, place in enumerate(places):
+            flat[place] = elements[turn % len(elements)]
+        return flat.reshape(shape)
+
+    return fill
+
+
+def within(low: float, high: float, half: float) -> Fill:
+    """Evenly spread from ``low`` to ``high``; in half types not beyond ``half`` on either side."""
+
+    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+        ends = (max(low, -half), min(high, half)) if dtype.is_half else (low, high)
+        return _as(random.uniform(*ends, shape), dtype)
+
+    return fill
+
+
+def _largest(dtype: DType) -> float:
+    if dtype is DType.BFLOAT16:
+        return 3.3895313892515355e38
+    return float(np.finfo(dtype.numpy).max)
+
+
+def _as(array: Any, dtype: DType) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(array).astype(dtype.numpy)

@@ -1,0 +1,97 @@
+"""Level 0: the backend is found, says what it is, and knows its devices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from lite_conformance.cases.case import Case, Context
+from lite_conformance.judge.outcome import Failure, Outcome, backend_call
+from lite_core.backend import Device, Unavailable
+from lite_core.ir import DType, Node, TensorType, Value
+from lite_core.plugins import PluginRecord
+
+__all__ = ["cases"]
+
+_CHECKED = Outcome(examples=0)
+
+
+def cases() -> Iterator[Case]:
+    """The cases of level 0."""
+    checks = (_registration, _devices, _repeatable, _unknown_operator)
+    for check in checks:
+        yield Case(f"probe[{check.__name__.strip('_').replace('_', '-')}]", 0, "probe", check)
+
+
+def _registration(context: Context) -> Outcome:
+    """The backend has a name that a command line can take, and what the contract asks for."""
+    backend = context.subject.backend
+    if (
+        not isinstance(backend.name, str)
+        or not backend.name.replace("_", "").isalnum()
+        or backend.name.lower() != backend.name
+    ):
+        raise Failure(f"name must be made of lower-case letters, digits and underscores, is {backend.name!r}")
+    for member in ("probe", "supports", "compile"):
+        if not callable(getattr(backend, member, None)):
+            raise Failure(f"the backend has no method {member}(); see lite_core/backend.py")
+    for member in ("memory", "restore"):
+        if not callable(getattr(backend, member, lambda: None)):
+            raise Failure(f"{member} is optional, but must be a method where it is there")
+    failed = [r for r in context.subject.host.records() if r.failed and backend.name in _names(r)]
+    if failed:
+        raise Failure(f"its plugin {failed[0].label} failed at {failed[0].stage}: {failed[0].error}")
+    return _CHECKED
+
+
+def _names(record: PluginRecord) -> set[str]:
+    return {record.name, *(name for given in record.provides.values() for name in given)}
+
+
+def _devices(context: Context) -> Outcome:
+    """Each device says what it is; no two have one number."""
+    backend = context.subject.backend
+    with backend_call("probe()"):
+        devices = backend.probe()
+    if isinstance(devices, Unavailable):
+        raise Failure(f"probe() found devices before and says now that there is none: {devices.reason}")
+    if not isinstance(devices, Sequence):
+        raise Failure(f"probe() must give a list of devices or Unavailable, gave {type(devices).__name__}")
+    for device in devices:
+        if not isinstance(device, Device):
+            raise Failure(f"probe() gave {device!r}, which is not a Device")
+        if device.backend != backend.name:
+            raise Failure(f"device {device.label!r} must say backend={backend.name!r}, says {device.backend!r}")
+        if not isinstance(device.index, int) or device.index < 0:
+            raise Failure(f"a device's index must be a number of at least 0, is {device.index!r}")
+        if not isinstance(device.name, str) or not device.name:
+            raise Failure(f"device {device.label!r} has no name that a person would call it, but {device.name!r}")
+        if not all(isinstance(text, str) for pair in dict(device.details).items() for text in pair):
+            raise Failure(f"the details of device {device.label!r} must be texts by name, are {device.details!r}")
+        if not isinstance(device.score, (int, float)) or not math.isfinite(device.score):
+            raise Failure(f"device {device.label!r} has score {device.score!r}, which is not a finite number")
+    indices = [device.index for device in devices]
+    if len(set(indices)) != len(indices):
+        raise Failure(f"two devices have the same index: {indices}")
+    return _CHECKED
+
+
+def _repeatable(context: Context) -> Outcome:
+    """Asked again, probe() gives the same devices."""
+    backend = context.subject.backend
+    with backend_call("probe()"):
+        first, again = backend.probe(), backend.probe()
+        changed = isinstance(first, Unavailable) or isinstance(again, Unavailable) or list(first) != list(again)
+    if changed:
+        raise Failure(f"probe() gave {first!r}, and asked again {again!r}")
+    return _CHECKED
+
+
+def _unknown_operator(context: Context) -> Outcome:
+    """A node that nobody knows is answered No, not by an exception."""
+    for shape in ((2, 3), None):
+        type = TensorType(DType.FLOAT32, shape)
+        node = Node("NobodyKnowsThis", [Value("x", type)], [Value("y", type)], domain="nobody", name="unknown")
+        if not context.subject.refusals([node]):
+            raise Failure("supports() answered Yes for an operator that does not exist (nobody.NobodyKnowsThis)")
+    return _CHECKED

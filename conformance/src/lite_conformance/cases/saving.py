@@ -1,0 +1,111 @@
+"""Of level 1: what executables save, and what restore() makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from lite_conformance.cases.carriers import bulk, carriers
+from lite_conformance.cases.case import Context
+from lite_conformance.cases.tensors import Array
+from lite_conformance.drive.subject import Compiled, require_same
+from lite_conformance.judge.outcome import Failure, Outcome, Refused, backend_call
+from lite_core.backend import Executable, Options, Partition, Stale
+from lite_core.ir import Graph
+
+__all__ = ["damaged_save", "save_and_restore"]
+
+Pieces = Sequence[memoryview]
+
+_MOST_TRIED = 6  # pieces that are left out, cut short and exchanged
+
+
+def save_and_restore(context: Context) -> Outcome:
+    """What an executable saves is pieces, and restore() makes one of them that gives the same."""
+    graphs = _graphs(context)
+    for name, graph, inputs in graphs:
+        compiled = context.subject.compile(graph)
+        restored = _restore(context, compiled, _saved(context, compiled))
+        if isinstance(restored, Stale):
+            raise Failure(f"what save() gave a moment ago is stale for restore(): {restored.reason}")
+        again = Compiled(context.subject, compiled.graph, restored)
+        require_same(compiled.run(inputs), again.run(inputs), f"{name}: the restored executable")
+    return Outcome(examples=2 * len(graphs))
+
+
+def damaged_save(context: Context) -> Outcome:
+    """restore() answers Stale to pieces that are not those it saved for the graph, or computes what is right."""
+    examples = 0
+    (_, other, _), *graphs = _graphs(context)
+    foreign = _saved(context, context.subject.compile(other))
+    for name, graph, inputs in graphs:
+        compiled = context.subject.compile(graph)
+        expected = compiled.run(inputs)
+        for how, pieces in _damaged(_saved(context, compiled), foreign):
+            restored = _restore(context, compiled, pieces)
+            if not isinstance(restored, Stale):
+                what = f"{name}: an executable restored from pieces {how}, where Stale(reason) is due,"
+                require_same(expected, Compiled(context.subject, compiled.graph, restored).run(inputs), what)
+            examples += 1
+    return Outcome(examples=examples)
+
+
+def _graphs(context: Context) -> list[tuple[str, Graph, list[Array]]]:
+    """Graphs with inputs: of different operators, and one that has two weights of one size."""
+    found = [(carrier.name, *carrier.build(0)) for carrier in carriers(context.subject)]
+    return [*found, ("two layers", *bulk(context.subject, 0, layers=2))]
+
+
+def _damaged(pieces: Pieces, foreign: Pieces) -> Iterator[tuple[str, Pieces]]:
+    """Other pieces than were saved, and in words what is wrong with them."""
+    nonsense = _stored(b"not what save() gave" * 20)
+    yield "that are none", []
+    yield "of another graph", foreign
+    yield "of nonsense", [nonsense] * len(pieces)
+    yield "and one more", [*pieces, nonsense]
+    yield "in reverse order", pieces[::-1]
+    for i, piece in enumerate(pieces[:_MOST_TRIED]):
+        before, after = pieces[:i], pieces[i + 1 :]
+        yield f"without number {i}", [*before, *after]
+        yield f"of which number {i} is cut short", [*before, piece[: len(piece) // 2], *after]
+        yield f"of which number {i} is empty", [*before, piece[:0], *after]
+        yield f"of which number {i} is another graph's", [*before, foreign[min(i, len(foreign) - 1)], *after]
+        yield f"of which number {i} has changed places with the next", [*before, *after[:1], piece, *after[1:]]
+
+
+def _saved(context: Context, compiled: Compiled) -> Pieces:
+    """What an executable saves, as a model file gives it back."""
+    save = getattr(compiled.executable, "save", None)
+    if save is None:
+        raise Refused("saving is optional: the executable has no save()")
+    if not hasattr(context.subject.backend, "restore"):
+        raise Failure("the executable has save(), but the backend no restore()")
+    with backend_call("save()"):
+        saved = save()
+    # One bytes object is a sequence, too, of numbers.
+    if not isinstance(saved, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in saved):
+        raise Failure(f"save() must give a sequence of bytes and memoryviews, gave {type(saved).__name__}")
+    if not saved:
+        raise Refused("saving is optional: save() gave no pieces")
+    return [_stored(piece) for piece in saved]
+
+
+def _stored(piece: bytes | memoryview) -> memoryview:
+    """A read-only copy that begins at a multiple of 64."""
+    content = bytearray(piece)
+    memory = np.empty(len(content) + 64, np.uint8)
+    stored = memory[-memory.ctypes.data % 64 :][: len(content)]
+    stored[:] = content
+    stored.flags.writeable = False
+    return stored.data
+
+
+def _restore(context: Context, compiled: Compiled, pieces: Pieces) -> Executable | Stale:
+    restore = context.subject.backend.restore  # type: ignore[attr-defined]  # optional in the contract
+    with backend_call("restore(), which must answer Stale(reason),"):
+        part = Partition("restored", compiled.graph)
+        answer: Executable | Stale = restore(pieces, part, context.subject.device, Options())
+    if isinstance(answer, Stale) and not answer.reason:
+        raise Failure("restore() answered Stale without a reason")
+    return answer

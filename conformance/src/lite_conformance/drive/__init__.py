@@ -1,0 +1,1 @@
+"""Running the backend under test by its contract, with every buffer watched."""

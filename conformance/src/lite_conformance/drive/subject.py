@@ -1,0 +1,296 @@
+"""The backend under test, driven by its contract with every buffer watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from lite_conformance.cases.tensors import Array
+from lite_conformance.drive.finding import find_backend
+from lite_conformance.drive.guards import GuardedStorage, Storage, download
+from lite_conformance.judge.compare import allowed
+from lite_conformance.judge.oracle import expect
+from lite_conformance.judge.outcome import Failure, Refused, Replay, backend_call
+from lite_conformance.judge.tolerances import SCALED
+from lite_core.backend import Backend, Buffer, Device, Executable, Memory, No, Options, Partition, Unavailable, Yes
+from lite_core.errors import BackendUnavailableError
+from lite_core.ir import DType, Graph, Node, TensorType
+from lite_core.memory import HostMemory
+from lite_core.ops.infer import infer_graph
+from lite_core.plugins import PluginHost, available_backends, host_with
+from lite_core.schedule.devices import probe
+
+__all__ = ["Compiled", "Run", "Subject", "first_difference", "require_same", "same_bits"]
+
+# A case of the suite is small: more than this is a mistake, and would take the machine's memory.
+_MOST_SCRATCH = 2**32
+
+
+def _devices(backend: Backend) -> Sequence[Device]:
+    with backend_call("probe()"):
+        devices = probe(backend)
+    if isinstance(devices, Unavailable):
+        remedy = f". {devices.remedy}" if devices.remedy else ""
+        raise BackendUnavailableError(f"backend {backend.name!r} is not available: {devices.reason}{remedy}")
+    return devices
+
+
+class Subject:
+    """A device of a backend, driven directly by the contract: no session, no fallback, no passes.
+
+    Args:
+        backend: the backend.
+        device: one of its devices.
+        host: the plugins it lives among, for cases that need a session.
+        module: the module it comes from; that of its class when omitted.
+
+    Raises:
+        Failure: memory() raised, or gave no memory.
+    """
+
+    def __init__(self, backend: Backend, device: Device, host: PluginHost | None = None, module: str = "") -> None:
+        self.backend = backend
+        #: Where the backend comes from; its ``conformance.toml`` lies beside it.
+        self.module = module or type(backend).__module__
+        self.device = device
+        builtin = available_backends(PluginHost(list)).get(backend.name)
+        self.host = host or (PluginHost(list) if type(builtin) is type(backend) else host_with(backend))
+        provide = getattr(backend, "memory", None)
+        with backend_call(f"memory() of {device.label}"):
+            self.memory: Memory = HostMemory() if provide is None else provide(device)
+        missing = [m for m in ("space", "allocate", "upload", "download") if not hasattr(self.memory, m)]
+        if missing:
+            raise Failure(f"memory() gave {type(self.memory).__name__}, which lacks {', '.join(missing)}")
+        #: Called before each run with what it takes to repeat it, for a case that may take the process down.
+        self.on_run: Callable[[Replay], object] | None = None
+        #: Called with each drawn example before it is run, for the reader of what a dying process leaves behind.
+        self.on_example: Callable[[str], object] | None = None
+
+    @staticmethod
+    def open(spec: str) -> Subject:
+        """The device that a specification names; ``name:1`` is a backend's second device.
+
+        See :func:`lite_conformance.drive.finding.find_backend`.
+
+        Raises:
+            BackendUnavailableError: there is no such backend or device; the message has its reason.
+            Failure: the backend raised where it must not.
+        """
+        backend, host, module = find_backend(spec)
+        devices = _devices(backend)
+        index = spec.rpartition(":")[2]
+        number = int(index) if index.isdecimal() else devices[0].index
+        for device in devices:
+            if device.index == number:
+                return Subject(backend, device, host, module)
+        listed = ", ".join(f"{d.label} ({d.name})" for d in devices)
+        raise BackendUnavailableError(f"backend {backend.name!r} has no device {number}; it has: {listed}")
+
+    @staticmethod
+    def first(backend: Backend) -> Subject:
+        """The first device of a backend that is there already.
+
+        Raises:
+            BackendUnavailableError: it has none.
+            Failure: the backend raised where it must not.
+        """
+        return Subject(backend, _devices(backend)[0])
+
+    def require(self, graph: Graph) -> None:
+        """Ask the backend about every node.
+
+        Raises:
+            Refused: it answers No to one; the reason is the first one's.
+            Failure: it answers neither Yes nor No, or a No without a reason, or raises.
+        """
+        refusals = self.refusals(graph.nodes)
+        if refusals:
+            others = f" (and {len(refusals) - 1} more node(s))" if len(refusals) > 1 else ""
+            raise Refused(refusals[0] + others)
+
+    def refusals(self, nodes: Sequence[Node]) -> list[str]:
+        """The reasons of every No among nodes.
+
+        Raises:
+            Failure: an answer is neither Yes nor No, or a No without a reason, or an exception.
+        """
+        reasons = []
+        for node in nodes:
+            with backend_call(f"supports() of {node.describe()}"):
+                answer = self.backend.supports(node, self.device)
+            if isinstance(answer, No):
+                if not isinstance(answer.reason, str) or not answer.reason.strip():
+                    raise Failure(f"supports() answered No without a reason for {node.describe()}")
+                reasons.append(answer.reason)
+            elif not isinstance(answer, Yes):
+                raise Failure(f"supports() gave {answer!r} for {node.describe()}; it must answer Yes or No")
+        return reasons
+
+    def compile(self, graph: Graph, options: Options | None = None) -> Compiled:
+        """Compile a graph whose input shapes are known, as one partition.
+
+        Raises:
+            Refused: the backend cannot run a node.
+            Failure: it said it could, and fails to compile.
+        """
+        graph = graph.copy()
+        infer_graph(graph)
+        self.require(graph)
+        with backend_call("compile()"):
+            executable = self.backend.compile(Partition(graph.name, graph), self.device, options or Options())
+        return Compiled(self, graph, executable)
+
+
+class Compiled:
+    """A compiled graph. Every run has storage of its own: guarded, outputs poisoned, inputs compared after it.
+
+    Raises:
+        Failure: the executable is none.
+    """
+
+    def __init__(self, subject: Subject, graph: Graph, executable: Executable) -> None:
+        missing = [m for m in ("run", "scratch_bytes") if not hasattr(executable, m)]
+        if missing:
+            raise Failure(f"the backend gave {type(executable).__name__}, which lacks {', '.join(missing)}")
+        self.subject = subject
+        self.graph = graph
+        self.executable = executable
+        self._constants = {v: a.copy() for v, a in graph.constants.items()}
+
+    def constants(self) -> Iterator[tuple[str, Array, Array]]:
+        """Name, content at compile time and content now of every constant."""
+        for value, array in self._constants.items():
+            yield value.name, array, self.graph.constants[value]
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs of one run, as copies.
+
+        Raises:
+            Failure: the run raised, wrote where it must not, or left an output unfilled or of another type.
+        """
+        run = Run(self, inputs)
+        run.start()
+        return run.finish()
+
+
+class Run:
+    """One run's storage, given once and possibly run on several times.
+
+    Args:
+        compiled: what to run.
+        inputs: an array for each input of its graph.
+        storage: where tensors of known shape lie.
+    """
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        inputs: Sequence[Array],
+        storage: Callable[[Memory, TensorType], Storage] = GuardedStorage,
+    ) -> None:
+        self._compiled = compiled
+        self._inputs = inputs
+        memory = compiled.subject.memory
+        self._given = [storage(memory, TensorType.of_array(a)) for a in inputs]
+        for place, array in zip(self._given, inputs):
+            place.fill(array)
+        outputs = compiled.graph.outputs
+        self._results = [storage(memory, v.type) if v.type.is_static else None for v in outputs]
+        self._scratch = self._make_scratch()
+        self._outputs: list[Buffer] = []
+
+    def start(self) -> None:
+        """Poison the outputs and run. Raises Failure when the backend raises."""
+        memory = self._compiled.subject.memory
+        if self._compiled.subject.on_run is not None:
+            self._compiled.subject.on_run(self._replay())
+        for storage in (*self._results, self._scratch):
+            if storage is not None:
+                storage.poison()
+        arguments = [Buffer(s.type, memory, s.data) for s in self._given]
+        pairs = zip(self._compiled.graph.outputs, self._results)
+        self._outputs = [Buffer(v.type, memory, None if s is None else s.data) for v, s in pairs]
+        scratch = None if self._scratch is None else Buffer(self._scratch.type, memory, self._scratch.data)
+        try:
+            with backend_call("run()"):
+                self._compiled.executable.run(arguments, self._outputs, scratch)
+        except Failure as failure:
+            failure.replay = self._replay()
+            raise
+
+    def finish(self) -> list[Array]:
+        """Check everything the run could have touched, and copy the outputs."""
+        graph = self._compiled.graph
+        for value, storage, array in zip(graph.inputs, self._given, self._inputs):
+            _check_zones(f"input {value.name!r}", storage)
+            if not same_bits(storage.read(), array):
+                raise Failure(f"run() changed its input {value.name!r}; inputs are not to be written")
+        _check_zones("scratch", self._scratch)
+        for value, result in zip(graph.outputs, self._results):
+            _check_zones(f"output {value.name!r}", result)
+        for name, before, now in self._compiled.constants():
+            if not same_bits(before, now):
+                raise Failure(f"run() changed the constant {name!r}")
+        return self.read()
+
+    def read(self) -> list[Array]:
+        """What the outputs hold now, as copies."""
+        triples = zip(self._compiled.graph.outputs, self._outputs, self._results)
+        return [self._read(v.name, v.type, buffer, storage) for v, buffer, storage in triples]
+
+    def _replay(self) -> Replay:
+        graph = self._compiled.graph
+        pairs = [allowed(e, 1e-4, 1e-5) for e in expect(graph, self._inputs, SCALED)]
+        return Replay(graph, self._inputs, [truth for truth, _ in pairs], [room for _, room in pairs])
+
+    def _make_scratch(self) -> GuardedStorage | None:
+        with backend_call("scratch_bytes"):
+            size = self._compiled.executable.scratch_bytes
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or not 0 <= size <= _MOST_SCRATCH:
+            raise Failure(f"scratch_bytes must be a number of bytes from 0 to {_MOST_SCRATCH}, is {size!r}")
+        return GuardedStorage(self._compiled.subject.memory, TensorType(DType.UINT8, (int(size),))) if size else None
+
+    def _read(self, name: str, type: TensorType, buffer: Buffer, storage: Storage | None) -> Array:
+        if buffer.data is None:
+            raise Failure(f"run() left output {name!r} without storage; call Buffer.allocate or Buffer.store")
+        if storage is not None and buffer.data is not storage.data:
+            raise Failure(f"run() put other storage in the place of output {name!r} instead of filling it")
+        if not buffer.holds_its_own:
+            raise Failure(f"run() put storage of its own into output {name!r}; call Buffer.allocate or Buffer.store")
+        array = download(self._compiled.subject.memory, buffer.data)
+        if array.dtype != type.dtype.numpy or not type.accepts(array.shape):
+            raise Failure(f"output {name!r} is {array.dtype}{list(array.shape)}, expected {type}")
+        if type.dtype is DType.BOOL and (array.view(np.uint8) > 1).any():
+            raise Failure(f"output {name!r} holds bytes that are neither true nor false: not all of it was written")
+        return array
+
+
+def _check_zones(what: str, storage: Storage | None) -> None:
+    breach = None if storage is None else storage.breach()
+    if breach:
+        raise Failure(f"run() wrote outside {what}: {breach}")
+
+
+def same_bits(one: Array, other: Array) -> bool:
+    """Equal shapes and equal bits: NaN equals itself, zeros of different sign differ."""
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def require_same(one: Sequence[Array], other: Sequence[Array], what: str) -> None:
+    """Raise a Failure where two results are not the same bits; ``what`` begins its sentence."""
+    for first, second in zip(one, other):
+        if not same_bits(first, second):
+            raise Failure(f"{what} gave another result: {first_difference(first, second)}")
+
+
+def first_difference(one: Array, other: Array) -> str:
+    """In words, where two arrays differ."""
+    if one.shape != other.shape:
+        return f"shape {list(one.shape)}, then {list(other.shape)}"
+    different = np.flatnonzero((one != other).reshape(-1))
+    if not different.size:
+        return "zeros of different sign, or other NaN"
+    place = np.unravel_index(int(different[0]), one.shape)
+    where = [int(i) for i in place]
+    return f"{different.size} of {one.size} elements, first at {where}: {one[place]}, then {other[place]}"

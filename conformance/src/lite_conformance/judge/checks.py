@@ -1,0 +1,121 @@
+"""Running a graph on the backend under test and comparing it with the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lite_conformance.cases.tensors import Array
+from lite_conformance.judge.compare import Expected, allowed, compare, merge
+from lite_conformance.judge.oracle import expect
+from lite_conformance.judge.outcome import Failure, Outcome, Replay
+from lite_conformance.judge.record import Measured, Tolerance
+from lite_conformance.judge.tolerances import Numerics, default_tolerance
+from lite_core.ir import DType, Graph
+
+__all__ = ["Allowance", "check_arrays", "check_expected", "check_outcome"]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What the backend's package says about the tolerance of a case; None where it says nothing."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    reason: str = ""
+    source: str = "default"
+
+    def tolerance(self, numerics: Numerics, dtype: DType) -> Tolerance:
+        """The tolerance in force."""
+        default = default_tolerance(numerics, dtype)
+        rtol = default[0] if self.rtol is None else self.rtol
+        atol = default[1] if self.atol is None else self.atol
+        loosened = rtol > default[0] or atol > default[1]
+        return Tolerance(rtol, atol, self.source, loosened, default, self.reason)
+
+
+def check_arrays(
+    actual: Sequence[Array],
+    expected: Sequence[Expected],
+    numerics: Numerics,
+    allowance: Allowance,
+    dtype: DType | None = None,
+) -> tuple[Tolerance | None, Measured]:
+    """Compare outputs with what they should be.
+
+    Args:
+        actual: one array per output.
+        expected: what each should be.
+        numerics: the kind of operator.
+        allowance: the backend's own.
+        dtype: the element type whose tolerance is reported; each output's own when omitted.
+
+    Returns:
+        The tolerance of the first floating output (None where there is none), and the worst of all.
+    """
+    parts = []
+    reported: Tolerance | None = None
+    for array, want in zip(actual, expected):
+        if array.shape != want.array.shape:
+            raise Failure(f"output {want.name!r} has shape {list(array.shape)}, expected {list(want.array.shape)}")
+        tolerance = _tolerance(want, numerics, allowance, dtype)
+        if want.dtype.is_floating and reported is None:
+            reported = tolerance
+        parts.append(compare(array, want, tolerance.rtol, tolerance.atol))
+    return reported, merge(parts)
+
+
+def check_outcome(
+    graph: Graph,
+    inputs: Sequence[Array],
+    actual: Sequence[Array],
+    numerics: Numerics,
+    allowance: Allowance,
+    dtype: DType | None = None,
+) -> Outcome:
+    """Compare the outputs of a graph with the truth.
+
+    Raises:
+        Failure: an element is out of tolerance, or a shape is wrong; carries what it takes to repeat it.
+    """
+    return check_expected(graph, inputs, actual, expect(graph, inputs, numerics), numerics, allowance, dtype)
+
+
+def check_expected(
+    graph: Graph,
+    inputs: Sequence[Array],
+    actual: Sequence[Array],
+    expected: Sequence[Expected],
+    numerics: Numerics,
+    allowance: Allowance,
+    dtype: DType | None = None,
+) -> Outcome:
+    """As :func:`check_outcome`, where the truth is known already."""
+    try:
+        tolerance, measured = check_arrays(actual, expected, numerics, allowance, dtype)
+        if measured.wrong:
+            share = f"{measured.wrong} of {measured.elements} element(s) wrong"
+            raise Failure(f"{share}; {measured.worst}", tolerance=tolerance, measured=measured)
+    except Failure as failure:
+        failure.replay = _replay(graph, inputs, expected, numerics, allowance, dtype)
+        raise
+    return Outcome(tolerance, measured)
+
+
+def _replay(
+    graph: Graph,
+    inputs: Sequence[Array],
+    expected: Sequence[Expected],
+    numerics: Numerics,
+    allowance: Allowance,
+    dtype: DType | None,
+) -> Replay:
+    pairs = []
+    for want in expected:
+        tolerance = _tolerance(want, numerics, allowance, dtype)
+        pairs.append(allowed(want, tolerance.rtol, tolerance.atol))
+    return Replay(graph, inputs, [truth for truth, _ in pairs], [room for _, room in pairs])
+
+
+def _tolerance(want: Expected, numerics: Numerics, allowance: Allowance, dtype: DType | None) -> Tolerance:
+    return allowance.tolerance(numerics, want.dtype if dtype is None or not want.dtype.is_floating else dtype)

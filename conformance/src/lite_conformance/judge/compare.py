@@ -1,0 +1,160 @@
+"""Comparing a result with the truth, in numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lite_conformance.cases.tensors import Array
+from lite_conformance.judge.record import Measured
+from lite_conformance.judge.tolerances import epsilon, smallest_normal
+from lite_core.ir import DType
+
+__all__ = ["Expected", "allowed", "compare", "merge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What an output should be.
+
+    Attributes:
+        name: the output's name.
+        dtype: its element type.
+        array: the truth: float64 for floating outputs, the output's own type otherwise.
+        magnitude: what ``atol`` is relative to: one number, or one for each element.
+    """
+
+    name: str
+    dtype: DType
+    array: Array
+    magnitude: float | Array = 0.0
+
+
+def allowed(expected: Expected, rtol: float, atol: float) -> tuple[Array, Array]:
+    """What an output should be, as its element type can hold it, and how far each element may be from it."""
+    if not expected.dtype.is_floating:
+        return expected.array, np.zeros(expected.array.shape)
+    truth = _in_range(expected)
+    size = np.where(np.isfinite(truth), np.abs(truth), 0.0)
+    room = np.maximum(atol * np.asarray(expected.magnitude, np.float64), rtol * size)
+    return truth, np.maximum(room, smallest_normal(expected.dtype))
+
+
+def compare(actual: Array, expected: Expected, rtol: float, atol: float) -> Measured:
+    """Compare one output, which must have the expected shape and element type.
+
+    NaN must meet NaN and an infinity the same infinity; a truth beyond the range of the element type is an
+    infinity. Elements that are not floating are compared exactly.
+    """
+    if not expected.dtype.is_floating:
+        return _compare_exact(actual, expected)
+    with np.errstate(all="ignore"):
+        truth = _in_range(expected)
+        found = actual.astype(np.float64)
+        finite = np.isfinite(truth) & np.isfinite(found)
+        same = (truth == found) | (np.isnan(truth) & np.isnan(found))
+        error = np.where(same, 0.0, np.where(finite, np.abs(found - truth), np.inf))
+        size = np.where(np.isfinite(truth), np.abs(truth), 0.0)
+        # Subnormal numbers may be flushed to zero, in results and on the way.
+        error = np.where(error <= smallest_normal(expected.dtype), 0.0, error)
+        magnitude = np.broadcast_to(np.asarray(expected.magnitude, np.float64), truth.shape)
+        wrong = error > np.maximum(atol * magnitude, rtol * size)
+        relative = _ratio(error, size)
+        absolute = _ratio(error, magnitude)
+        # A number m * 2**e with m from 0.5 to 1 has its last place at epsilon * 2**(e - 1).
+        exponent = np.frexp(np.maximum(size, smallest_normal(expected.dtype)))[1]
+        last_place = np.ldexp(epsilon(expected.dtype), exponent - 1)
+        return Measured(
+            max_abs=_largest(error),
+            max_rel=_largest(relative[size > 0]) if (size > 0).any() else 0.0,
+            max_ulp=_largest(error / last_place),
+            nmse=_nmse(error, size),
+            worst=_worst(np.where(wrong, np.maximum(error, 1e-300), 0) if wrong.any() else error, actual, expected),
+            required_rtol=_required(error, size, relative, error > atol * magnitude),
+            required_atol=_required(error, magnitude, absolute, error > rtol * size),
+            wrong=int(wrong.sum()),
+            elements=int(truth.size),
+        )
+
+
+def merge(parts: Sequence[Measured]) -> Measured:
+    """The worst of several comparisons."""
+    if not parts:
+        return Measured()
+    worst = max(parts, key=lambda m: (m.wrong > 0, m.max_abs, bool(m.worst)))
+    return Measured(
+        max_abs=max(m.max_abs for m in parts),
+        max_rel=max(m.max_rel for m in parts),
+        max_ulp=max(m.max_ulp for m in parts),
+        nmse=max(m.nmse for m in parts),
+        worst=worst.worst,
+        required_rtol=max(m.required_rtol for m in parts),
+        required_atol=max(m.required_atol for m in parts),
+        wrong=sum(m.wrong for m in parts),
+        elements=sum(m.elements for m in parts),
+    )
+
+
+def _in_range(expected: Expected) -> Array:
+    """The truth in float64; an infinity where it is beyond the range of the element type."""
+    with np.errstate(all="ignore"):
+        rounded = expected.array.astype(expected.dtype.numpy).astype(np.float64)
+        return np.where(np.isfinite(rounded), expected.array.astype(np.float64), rounded)
+
+
+def _compare_exact(actual: Array, expected: Expected) -> Measured:
+    wrong = actual != expected.array
+    count = int(wrong.sum())
+    error = np.abs(actual.astype(np.float64) - expected.array.astype(np.float64))
+    error = np.where(wrong, np.maximum(error, 1.0), 0.0)  # int64 neighbours may be equal as float64
+    required = math.inf if count else 0.0
+    return Measured(
+        max_abs=_largest(error),
+        max_rel=_largest(_ratio(error, np.abs(expected.array.astype(np.float64)))),
+        nmse=_nmse(error, np.abs(expected.array.astype(np.float64))),
+        worst=_worst(error, actual, expected),
+        required_rtol=required,
+        required_atol=required,
+        wrong=count,
+        elements=int(wrong.size),
+    )
+
+
+def _ratio(error: Array, size: Array) -> Array:
+    with np.errstate(all="ignore"):
+        ratio: Array = np.where(error == 0, 0.0, np.where(size > 0, error / size, np.inf))
+    return ratio
+
+
+def _required(error: Array, size: Array, ratio: Array, chosen: Array) -> float:
+    """The smallest factor whose product with each chosen size, as it is rounded, reaches the error."""
+    short = ratio * size < error
+    return _largest(np.where(short, np.nextafter(ratio, np.inf), ratio)[chosen])
+
+
+def _largest(array: Array) -> float:
+    return float(array.max()) if array.size else 0.0
+
+
+def _nmse(error: Array, size: Array) -> float:
+    if not error.size or not error.any():
+        return 0.0
+    scale = max(_largest(size), 1e-300)  # squares of big and tiny numbers stay in range
+    power = float(np.mean((size / scale) ** 2))
+    return float(np.mean((error / scale) ** 2)) / power if power else math.inf
+
+
+def _worst(error: Array, actual: Array, expected: Expected) -> str:
+    if not error.size or not error.any():
+        return ""
+    place = np.unravel_index(int(np.argmax(error)), error.shape)
+    index = f"[{', '.join(str(int(i)) for i in place)}]" if place else ""
+    return f"{expected.name}{index}: {_shown(actual[place])}, expected {_shown(expected.array[place])}"
+
+
+def _shown(element: Any) -> str:
+    return f"{float(element):.9g}" if DType.of(element.dtype).is_floating else str(element)

@@ -1,0 +1,1 @@
+"""A run of the suite: which cases, in which processes, and what their failures are written down as."""

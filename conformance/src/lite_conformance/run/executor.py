@@ -1,0 +1,122 @@
+"""Running one case and writing down what became of it."""
+
+from __future__ import annotations
+
+import shlex
+import time
+import traceback
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from json import loads
+
+from lite_conformance.cases.case import Case, Context, Settings
+from lite_conformance.drive.subject import Subject
+from lite_conformance.judge.outcome import Failure, Outcome, Refused, Replay, Skipped
+from lite_conformance.judge.record import Record, Status
+from lite_core.errors import BackendUnavailableError
+
+__all__ = ["execute", "repro_command", "start_record"]
+
+
+def execute(case: Case, context: Context, on_failure: Callable[[Replay], object] | None = None) -> Record:
+    """Run a case in this process.
+
+    Args:
+        case: the case.
+        context: what it may use.
+        on_failure: given what it takes to repeat a failure, where numbers were compared.
+    """
+    record = start_record(case, context.settings, context.subject)
+    start = time.perf_counter()
+    try:
+        outcome = case.run(context)
+    except Refused as refused:
+        record.status, record.reason = Status.UNSUPPORTED, str(refused)
+    except Skipped as skipped:
+        record.status, record.reason = Status.SKIPPED, str(skipped)
+    except BackendUnavailableError as error:
+        record.status, record.reason = Status.SKIPPED, str(error)
+    except Failure as failure:
+        _fail(record, failure)
+        if failure.replay is not None and on_failure is not None:
+            _keep(record, failure.replay, on_failure)
+    except Exception as error:
+        record.status = Status.ERROR
+        record.reason = f"the suite failed with {type(error).__name__}: {error}"
+        record.details = traceback.format_exc()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit: the suite itself never raises one
+        record.status = Status.FAILED
+        record.reason = f"the backend raised {type(error).__name__}: {error}"
+        record.details = traceback.format_exc()
+    else:
+        _pass(record, outcome)
+    record.seconds = time.perf_counter() - start
+    return record
+
+
+def start_record(case: Case, settings: Settings, subject: Subject | None = None) -> Record:
+    """A record of a case that has not been run."""
+    return Record(
+        case=case.name,
+        level=case.level,
+        suite=case.suite,
+        op=case.op,
+        dtype=case.dtype,
+        backend=subject.backend.name if subject else settings.backend,
+        device=f"{subject.device.label}: {subject.device.name}" if subject else "",
+        seed=settings.seed,
+        weight=_weights().get(case.op, 0.0),
+        repro=repro_command(case.name, settings),
+    )
+
+
+def repro_command(case: str, settings: Settings) -> str:
+    """The command that runs one case again."""
+    command = ["lite-conformance", "--backend", settings.backend, "--case", case, "--seed", str(settings.seed)]
+    for model in settings.models:
+        if case.startswith("model["):
+            command += ["--model", model]
+    if settings.node_data and case.startswith("onnx["):
+        command += ["--node-data", settings.node_data]
+    if settings.examples != Settings(settings.backend).examples and case.endswith(",drawn]"):
+        command += ["--examples", str(settings.examples)]
+    if settings.expectations:
+        command += ["--expectations", settings.expectations]
+    return shlex.join(command)
+
+
+def _keep(record: Record, replay: Replay, on_failure: Callable[[Replay], object]) -> None:
+    """Write a failure down; that this is not possible does not make another case of it."""
+    try:
+        on_failure(replay)
+    except Exception as error:
+        told = f"what repeats it could not be written: {type(error).__name__}: {error}"
+        record.details = "\n".join(filter(None, [record.details, told]))
+
+
+def _pass(record: Record, outcome: Outcome) -> None:
+    record.tolerance, record.measured = outcome.tolerance, outcome.measured
+    record.examples, record.reason = outcome.examples, outcome.note
+
+
+def _fail(record: Record, failure: Failure) -> None:
+    record.status, record.reason = Status.FAILED, failure.reason
+    record.tolerance, record.measured = failure.tolerance, failure.measured
+    record.examples = failure.examples
+    cause = failure.__cause__
+    lines = [failure.details] if failure.details else []
+    if cause is not None:
+        lines += traceback.format_exception(type(cause), cause, cause.__traceback__)
+    record.details = "\n".join(lines)
+
+
+@cache
+def _weights() -> dict[str, float]:
+    """Operator to its share of the nodes of real models; see the file's own note."""
+    weights: dict[str, float] = loads(
+        files("lite_conformance").joinpath("operator_weights.json").read_text(encoding="utf-8")
+    )["weights"]
+    return weights

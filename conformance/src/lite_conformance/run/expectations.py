@@ -1,0 +1,162 @@
+"""What a backend's package says about itself: ``conformance.toml`` beside its plugin module.
+
+::
+
+    [[unsupported]]                    # permanent: the case is not run
+    case = "Conv[*,*3d*]"
+    reason = "the device has no 3-D convolution"
+
+    [[xfail]]                          # temporary: the case is run and must fail
+    case = "Softmax[f16,*]"
+    reason = "issue 12: the sum overflows"
+
+    [[tolerance]]                      # more room than the default, or less
+    case = "Exp[f32,*]"
+    rtol = 1e-5
+    reason = "the device's native_exp"
+
+``*`` and ``?`` are wildcards, brackets are plain. An entry that matches no case of the suite is an error, and
+so is a case that passes although an ``xfail`` matches it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lite_conformance.judge.checks import Allowance
+from lite_core.errors import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["FILE_NAME", "Entry", "Expectations", "find_expectations", "matches", "read_expectations"]
+
+FILE_NAME = "conformance.toml"
+_MOST = 1e6
+_KINDS: dict[str, tuple[str, ...]] = {
+    "unsupported": ("case", "reason"),
+    "xfail": ("case", "reason"),
+    "tolerance": ("case", "reason", "rtol", "atol"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the file.
+
+    Attributes:
+        kind: ``unsupported``, ``xfail`` or ``tolerance``.
+        case: the cases it is about, with wildcards.
+        reason: why.
+        rtol: for ``tolerance``, see :class:`lite_conformance.judge.record.Tolerance`.
+        atol: the same.
+    """
+
+    kind: str
+    case: str
+    reason: str
+    rtol: float | None = None
+    atol: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """All entries, and where they come from."""
+
+    entries: tuple[Entry, ...] = ()
+    source: str = ""
+
+    def find(self, kind: str, case: str) -> Entry | None:
+        """The first entry of a kind that matches a case."""
+        return next((e for e in self.entries if e.kind == kind and matches(e.case, case)), None)
+
+    def allowance(self, case: str) -> Allowance:
+        """The tolerance that the entries give a case."""
+        entry = self.find("tolerance", case)
+        return Allowance() if entry is None else Allowance(entry.rtol, entry.atol, entry.reason, FILE_NAME)
+
+    def unmatched(self, cases: Iterable[str]) -> list[Entry]:
+        """Entries that match none of these cases."""
+        names = list(cases)
+        return [e for e in self.entries if not any(matches(e.case, name) for name in names)]
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a name is what a pattern with ``*`` and ``?`` describes; case counts."""
+    return _compiled(pattern).fullmatch(name) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile("".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in pattern))
+
+
+def find_expectations(module: str) -> Expectations:
+    """The ``conformance.toml`` of a module's package: beside the module, or above it in the package."""
+    found = importlib.util.find_spec(module) if module not in sys.modules else sys.modules[module].__spec__
+    origin = getattr(found, "origin", None) or getattr(sys.modules.get(module), "__file__", None)
+    if not origin:
+        return Expectations()
+    folder = Path(origin).parent
+    depth = module.count(".") + (Path(origin).name == "__init__.py")
+    for _ in range(max(1, depth)):
+        file = folder / FILE_NAME
+        if file.is_file():
+            return read_expectations(file)
+        folder = folder.parent
+    return Expectations()
+
+
+def read_expectations(file: Path) -> Expectations:
+    """Read a file.
+
+    Raises:
+        InputError: it cannot be read, or entries are wrong; all of them are listed.
+    """
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    problems: list[str] = []
+    entries: list[Entry] = []
+    for kind, items in tables.items():
+        if kind not in _KINDS or not isinstance(items, list):
+            problems.append(f"{kind!r}: write [[unsupported]], [[xfail]] or [[tolerance]]")
+            continue
+        for number, item in enumerate(items, 1):
+            found = list(_problems(kind, item))
+            problems += [f"[[{kind}]] number {number}: {problem}" for problem in found]
+            if not found:
+                entries.append(Entry(kind, **item))
+    if problems:
+        raise InputError(f"{file}: " + "; ".join(problems))
+    return Expectations(tuple(entries), str(file))
+
+
+def _problems(kind: str, item: Any) -> Iterable[str]:
+    if not isinstance(item, dict):
+        yield f"must be a table, is {item!r}"
+        return
+    for key in ("case", "reason"):
+        if not isinstance(item.get(key), str) or not item[key].strip():
+            yield f"{key} must be a text that is not empty, is {item.get(key)!r}"
+    for key in item.keys() - set(_KINDS[kind]):
+        yield f"unknown key {key!r}; it has: {', '.join(_KINDS[kind])}"
+    if kind == "tolerance":
+        given = [key for key in ("rtol", "atol") if key in item]
+        if not given:
+            yield "give rtol, atol or both"
+        for key in given:
+            number = item[key]
+            # An infinite tolerance would let NaN pass for a number.
+            if not isinstance(number, (int, float)) or isinstance(number, bool) or not 0 <= number <= _MOST:
+                yield f"{key} must be a number from 0 to {_MOST:g}, is {number!r}"

@@ -1,0 +1,45 @@
+"""Main memory as a memory space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lite_core.errors import ExecutionError
+from lite_core.ir import TensorType, evaluate_shape
+
+__all__ = ["HostMemory", "read_only"]
+
+Array = np.ndarray[Any, Any]
+
+
+class HostMemory:
+    """Main memory; storage is a NumPy array."""
+
+    space = "host"
+
+    def allocate(self, type: TensorType) -> Array:
+        try:
+            return np.empty(type.shape or (), type.dtype.numpy)
+        except (MemoryError, ValueError) as error:  # ValueError: more than any machine can address
+            raise ExecutionError(f"there is no memory for a tensor {type}: {error}") from error
+
+    def upload(self, array: Array, data: Array) -> None:
+        np.copyto(data, array)
+
+    def download(self, data: Array) -> Array:
+        copy: Array = data.copy()
+        return copy
+
+    def view(self, data: Array, offset: int, type: TensorType) -> Array:
+        shape = evaluate_shape(type.shape or (), {})
+        view: Array = np.ndarray(shape, type.dtype.numpy, buffer=data.data, offset=offset)
+        return view
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written through: what is handed to code that must not change its inputs."""
+    view: Array = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,48 @@
+"""Zero copy: arrays in main memory that a device works in, instead of copies of them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Protocol, TypeGuard
+
+import numpy as np
+
+from lite_core.backend import Memory, SharesHostMemory
+from lite_core.ir import DType, TensorType, evaluate_shape
+from lite_core.memory.host import HostMemory
+
+__all__ = ["SharingMemory", "can_share", "is_shareable", "new_array"]
+
+Array = np.ndarray[Any, Any]
+
+#: What NumPy's own memory is aligned to on every 64-bit platform.
+_NUMPY_ALIGNMENT = 16
+
+
+class SharingMemory(Memory, SharesHostMemory, Protocol):
+    """A memory space with zero copy."""
+
+
+def can_share(memory: Memory) -> TypeGuard[SharingMemory]:
+    """Whether arrays in main memory may be tensors of a device."""
+    return hasattr(memory, "wrap")
+
+
+def is_shareable(array: Array, memory: Memory) -> bool:
+    """Whether ``memory.wrap`` takes this array."""
+    if not can_share(memory) or not array.nbytes or not array.flags.c_contiguous or not array.flags.aligned:
+        return False
+    address: int = array.__array_interface__["data"][0]
+    return address % memory.wrap_alignment == 0
+
+
+def new_array(type: TensorType, memory: SharingMemory) -> Array:
+    """An array of a static type, which ``memory.wrap`` takes unless it is empty; its content is undefined."""
+    if memory.wrap_alignment <= _NUMPY_ALIGNMENT:
+        return HostMemory().allocate(type)
+    shape = evaluate_shape(type.shape or (), {})
+    size = prod(shape) * type.dtype.itemsize
+    block = HostMemory().allocate(TensorType(DType.UINT8, (size + memory.wrap_alignment,)))
+    start = -block.ctypes.data % memory.wrap_alignment
+    array: Array = block[start : start + size].view(type.dtype.numpy).reshape(shape)
+    return array

@@ -1,0 +1,1 @@
+"""What backends that compile partitions share; a library, not a plugin."""

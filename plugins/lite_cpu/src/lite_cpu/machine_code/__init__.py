@@ -1,0 +1,1 @@
+"""From LLVM IR to code that can be called: compiling, linking, caching and mapping."""

@@ -1,0 +1,1 @@
+"""OpenCL devices: which there are, their memory, queues and uploaded constants."""

@@ -1,0 +1,73 @@
+"""Constants that kernels read as images, through the texture cache, which some GPUs have beside that of buffers.
+
+An image is a view of a constant's buffer: nothing is copied, and one upload serves kernels of both kinds. Four
+neighbouring elements are a texel, which ``read_imagef`` gives as a ``float4``, also where they are 16-bit floats.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyopencl as cl
+
+from lite_core.ir import DType
+from lite_opencl.device.errors import opencl_call
+from lite_opencl.device.memory import Allocation
+from lite_opencl.tensors import Tensor
+
+if TYPE_CHECKING:
+    from lite_opencl.device.devices import FoundDevice
+    from lite_opencl.device.runtime import DeviceRuntime
+
+__all__ = ["TEXEL", "ConstantImage", "ImagePool", "fits_image"]
+
+#: Elements of a texel. NOTE: before OpenCL 2.0, no format with fewer need exist.
+TEXEL = 4
+
+_FORMATS = {DType.FLOAT32: cl.channel_type.FLOAT, DType.FLOAT16: cl.channel_type.HALF_FLOAT}
+
+
+class ConstantImage(NamedTuple):
+    """A whole constant as an argument of a kernel: one ``read_only image1d_buffer_t``."""
+
+    tensor: Tensor
+
+    @property
+    def constant(self) -> Allocation:
+        """What holds the elements."""
+        place = self.tensor.storage.place
+        assert isinstance(place, Allocation)
+        return place
+
+
+def fits_image(device: FoundDevice, dtype: DType, size: int) -> bool:
+    """Whether the device can read so many elements of a type as an image."""
+    return dtype in _FORMATS and size % TEXEL == 0 and 0 < size // TEXEL <= device.image_texels
+
+
+class ImagePool:
+    """The images of one device. Each lives as long as its constant; may be used by several threads at once."""
+
+    def __init__(self, runtime: DeviceRuntime) -> None:
+        self._runtime = runtime
+        self._lock = threading.Lock()
+        self._images: weakref.WeakKeyDictionary[Allocation, cl.Image] = weakref.WeakKeyDictionary()
+
+    def get(self, constant: Allocation, dtype: DType) -> cl.Image:
+        """All elements of a constant, which are of this type, as an image.
+
+        NOTE: OpenCL's kernels do not keep their arguments: who uses the image must hold the constant.
+        """
+        with self._lock:
+            image = self._images.get(constant)
+            if image is None:
+                texels = constant.bytes // (TEXEL * dtype.itemsize)
+                layout = cl.ImageFormat(cl.channel_order.RGBA, _FORMATS[dtype])
+                with opencl_call(self._runtime.name, f"making an image of {constant.bytes} bytes"):
+                    image = cl.create_image(
+                        self._runtime.context, cl.mem_flags.READ_ONLY, layout, (texels,), buffer=constant.buffer
+                    )
+                self._images[constant] = image
+            return image

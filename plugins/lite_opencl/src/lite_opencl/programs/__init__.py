@@ -1,0 +1,1 @@
+"""Compiled programs: what they are made of, and where they are kept."""

@@ -1,0 +1,1 @@
+"""What was measured to be fastest on a device."""

@@ -1,0 +1,117 @@
+"""How long steps of a partition take, by the device's own clock, before the partition is compiled."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pyopencl as cl
+
+from lite_opencl.device.errors import OpenClError, opencl_call
+from lite_opencl.device.images import ConstantImage
+from lite_opencl.device.memory import Allocation
+from lite_opencl.device.runtime import DeviceRuntime
+from lite_opencl.lowering.context import PlannedStep
+from lite_opencl.tensors import Storage, Tensor
+
+__all__ = ["Stopwatch"]
+
+logger = logging.getLogger("lite.opencl.tuning")
+
+#: Both take turns until they have had this much of the device's time, at least and at most so many turns.
+_SECONDS, _FEWEST, _MOST = 0.1, 5, 25
+#: Where one is so much slower after the fewest turns, nothing more is measured.
+_HOPELESS = 1.3
+
+
+class _Trial:
+    """Steps with memory of their own, ready to be enqueued."""
+
+    def __init__(self, steps: Sequence[PlannedStep], runtime: DeviceRuntime) -> None:
+        self._runtime = runtime
+        self._memories: dict[Storage, Allocation] = {}
+        self.seconds = math.inf
+        runtime.programs.load(step.kernel for step in steps)
+        with opencl_call(runtime.name, "preparing a measurement"):
+            self._calls = [(self._bound(step), step.global_size, step.kernel.local) for step in steps]
+            self.run()  # the first time a driver may still compile
+
+    def _bound(self, step: PlannedStep) -> cl.Kernel:
+        kernel = self._runtime.programs.kernel(self._runtime.programs.key(step.kernel), step.kernel.name)
+        position = 0
+        for argument in step.arguments:
+            if isinstance(argument, Tensor):
+                kernel.set_arg(position, self._memory(argument.storage).buffer)
+                first = argument.storage.offset // argument.dtype.itemsize + argument.offset
+                kernel.set_arg(position + 1, np.uint64(first))
+                position += 2
+            else:
+                kernel.set_arg(position, self._image(argument) if isinstance(argument, ConstantImage) else argument)
+                position += 1
+        return kernel
+
+    def _image(self, argument: ConstantImage) -> cl.Image:
+        return self._runtime.images.get(argument.constant, argument.tensor.dtype)
+
+    def _memory(self, storage: Storage) -> Allocation:
+        """A constant's own memory, else zeros: no time is lost with numbers that are slow to compute with."""
+        if isinstance(storage.place, Allocation):
+            return storage.place
+        made = self._memories.get(storage)
+        if made is None:
+            made = self._memories[storage] = self._runtime.memory.allocate_bytes(storage.bytes)
+            queue, size = self._runtime.profiling_queue, max(storage.bytes, 1)
+            cl.enqueue_fill_buffer(queue, made.buffer, np.uint8(0), 0, size)
+        return made
+
+    def run(self) -> float:
+        """Seconds from the beginning of the first step to the end of the last."""
+        queue = self._runtime.profiling_queue
+        events = [cl.enqueue_nd_range_kernel(queue, *call) for call in self._calls]
+        if not events:
+            return 0.0
+        cl.wait_for_events(events)
+        return 1e-9 * (events[-1].profile.end - events[0].profile.start)
+
+    def measure(self) -> None:
+        """Run twice in a row: the second time caches hold what they do when a model runs."""
+        with opencl_call(self._runtime.name, "measuring"):
+            self.seconds = min(self.seconds, self.run(), self.run())
+
+
+class Stopwatch:
+    """Compares steps on a device.
+
+    Args:
+        runtime: of the device.
+    """
+
+    def __init__(self, runtime: DeviceRuntime) -> None:
+        self._runtime = runtime
+
+    def __call__(self, steps: Sequence[PlannedStep], others: Sequence[PlannedStep]) -> tuple[float, float]:
+        """Seconds that both take, the shortest of several times in turns; infinity for what cannot be built or run."""
+        trials = [self._trial(steps), self._trial(others)]
+        for turn in range(_MOST):
+            for i, trial in enumerate(trials):
+                if trial is not None:
+                    try:
+                        trial.measure()
+                    except OpenClError as error:
+                        logger.info("a candidate is left out: %s", error)
+                        trials[i] = None
+            first, second = (math.inf if trial is None else trial.seconds for trial in trials)
+            spent = 2 * (turn + 1) * (first + second)
+            is_clear = max(first, second) >= _HOPELESS * min(first, second)
+            if turn + 1 >= _FEWEST and (is_clear or spent > _SECONDS):
+                break
+        return first, second
+
+    def _trial(self, steps: Sequence[PlannedStep]) -> _Trial | None:
+        try:
+            return _Trial(steps, self._runtime)
+        except OpenClError as error:
+            logger.info("a candidate is left out: %s", error)
+            return None

@@ -1,0 +1,1 @@
+"""The commands that lite-paddle adds to ``lite``."""

@@ -1,0 +1,214 @@
+"""``lite opt``: ``lite convert`` for who comes from Paddle-Lite: the options of its opt tool, by their names.
+
+Options that Lite has something for do that; the others say in a sentence what to do instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lite_core import __version__, ops
+from lite_core.errors import LiteError
+from lite_core.formats import read_model
+from lite_tools.cli import EXIT_FAILURE, EXIT_UNAVAILABLE, print_json
+from lite_tools.cli.check import check_targets
+from lite_tools.cli.common import check_writable, console, json_option, table
+from lite_tools.cli.convert import print_report, shown_progress, split_targets
+from lite_tools.conversion import ConversionReport, convert
+
+__all__ = ["command"]
+
+_DEFAULT_TARGET = "arm"
+#: Names of --valid_targets that stand for several backends, in order of preference.
+_SEVERAL = {"x86_opencl": ("opencl", "x86"), "arm_metal": ("metal", "arm"), "x86_metal": ("metal", "x86")}
+_LISTS = ("print_all_ops", "print_all_ops_in_md_format", "print_supported_ops", "display_kernels")
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _boolean(name: str, text: str) -> Decorator:
+    """An option that takes true or false as a word, and is true where the word is left out."""
+    choice = click.Choice(["true", "false"], case_sensitive=False)
+    decorate: Decorator = click.option(name, type=choice, is_flag=False, flag_value="true", default="false", help=text)
+    return decorate
+
+
+@click.command("opt", short_help="Convert a model with the options of Paddle-Lite's opt")
+@click.argument("more_targets", nargs=-1, metavar="")
+@click.option("--model_dir", type=click.Path(), help="Folder of the model.")
+@click.option("--model_file", type=click.Path(), help="The model's program, with --param_file.")
+@click.option("--param_file", type=click.Path(), help="The model's parameters.")
+@click.option("--model_filename", help="Name of the program in --model_dir.")
+@click.option("--param_filename", help="Name of the parameters in --model_dir.")
+@click.option("--model_set", "--model_set_dir", "model_set", type=click.Path(), help="Folder of models, all converted.")
+@click.option("--optimize_out", help="File to write, without its ending: NAME gives NAME.lite.")
+@click.option(
+    "--optimize_out_type",
+    type=click.Choice(["naive_buffer", "protobuf"]),
+    default="naive_buffer",
+    help="naive_buffer stands for Lite's own file; no other is written.",
+)
+@click.option("--valid_targets", help=f"arm, x86, opencl, x86_opencl, host, ...  [default: {_DEFAULT_TARGET}]")
+@_boolean("--quant_model", "Store weights in fewer bits.")
+@click.option("--quant_type", type=click.Choice(["QUANT_INT8", "QUANT_INT16"]), help="Lite has QUANT_INT8.")
+@_boolean("--enable_fp16", "Prepare for computing in float16.")
+@_boolean("--sparse_model", "Lite has no sparse kernels: the model stays dense.")
+@click.option("--sparse_threshold", type=click.FloatRange(0, 1), help="Goes with --sparse_model.")
+@_boolean("--record_tailoring_info", "Lite is not tailored: nothing is recorded.")
+@_boolean("--print_all_ops", "List the operators that Lite knows.")
+@_boolean("--print_all_ops_in_md_format", "The same as a Markdown table.")
+@_boolean("--print_supported_ops", "The same, and how to ask the targets.")
+@_boolean("--display_kernels", "The same, only the names.")
+@_boolean("--print_model_ops", "Tell whether the targets can run the model.")
+@click.option("--optimized_nb_model_path", hidden=True)
+@click.option("--visualization_file_output_path", hidden=True)
+@click.version_option(__version__, prog_name="lite opt")
+@json_option
+def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Convert a Paddle model into a .lite file, with the options of Paddle-Lite's opt.
+
+    Operators that a target cannot run go to the other targets, and then to host, as they do there. Options that take
+    true or false mean true when nothing follows. `lite convert` can do more.
+    """
+    given = {name: value == "true" if value in ("true", "false") else value for name, value in given.items()}
+    _refuse_unknown(given)
+    chosen = _DEFAULT_TARGET if given["valid_targets"] is None else given["valid_targets"]
+    names = split_targets(" ".join([chosen, *more_targets]), "--valid_targets")
+    targets = list(dict.fromkeys(backend for name in names for backend in _SEVERAL.get(name, (name,))))
+    if _print_operators(given, targets, as_json):
+        return 0
+    for note in _notes(given):
+        click.echo(f"note: {note}", err=True)
+    if given["print_model_ops"]:
+        path, options = _model(given)
+        code = check_targets(path, read_model(path, **options), targets, as_json)
+        # Here as there, host runs what a target cannot.
+        return code if code == EXIT_UNAVAILABLE else 0
+    if given["model_set"]:
+        return _convert_set(given, targets, as_json)
+    path, options = _model(given)
+    output = _output(given)
+    check_writable(str(output), "--optimize_out")
+    report = _convert(path, options, output, given, targets)
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        print_report(report)
+    return 0
+
+
+def _refuse_unknown(given: dict[str, Any]) -> None:
+    """Say what to do instead of what Lite cannot do at all."""
+    if given["optimized_nb_model_path"] or given["visualization_file_output_path"]:
+        raise click.UsageError("Lite draws no pictures of models: `lite inspect MODEL` prints the graph of any model")
+    if given["optimize_out_type"] == "protobuf":
+        raise click.UsageError("Lite writes no Paddle program: leave --optimize_out_type out, and get a .lite file")
+    if given["quant_model"] and given["quant_type"] != "QUANT_INT8":
+        raise click.UsageError(
+            "Lite stores no weights as int16, opt's default: say --quant_type QUANT_INT8, or use "
+            "`lite convert --precision fp16`, which takes 16 bits as well"
+        )
+
+
+def _notes(given: dict[str, Any]) -> list[str]:
+    """What may surprise, and does not keep the model from running."""
+    notes = []
+    if given["valid_targets"] is None:
+        notes.append(f"--valid_targets is not given and stands for {_DEFAULT_TARGET}, as in Paddle-Lite")
+    if given["sparse_model"]:
+        notes.append("--sparse_model: Lite has no sparse kernels; the model is stored dense and computes the same")
+    if given["record_tailoring_info"]:
+        notes.append("--record_tailoring_info: Lite is not tailored to models; there is nothing to record")
+    if given["enable_fp16"]:
+        notes.append("--enable_fp16: what is prepared is used where the model is loaded with precision='float16'")
+    return notes
+
+
+def _model(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The path to read, and options for the reader."""
+    folder, model, params = given["model_dir"], given["model_file"], given["param_file"]
+    if folder and not model:
+        model = str(Path(folder, given["model_filename"])) if given["model_filename"] else folder
+        params = str(Path(folder, given["param_filename"])) if given["param_filename"] else params
+    if not model:
+        raise click.UsageError("say which model: --model_dir FOLDER, or --model_file FILE and --param_file FILE")
+    return model, {"params": params} if params else {}
+
+
+def _output(given: dict[str, Any]) -> Path:
+    if not given["optimize_out"]:
+        raise click.UsageError("say where to: --optimize_out NAME writes NAME.lite")
+    return Path(given["optimize_out"].removesuffix(".nb").removesuffix(".lite") + ".lite")
+
+
+def _convert(
+    model: str, options: dict[str, Any], output: Path, given: dict[str, Any], targets: list[str]
+) -> ConversionReport:
+    with shown_progress() as progress:
+        return convert(
+            model,
+            output,
+            targets,
+            "int8w" if given["quant_model"] else "float32",
+            compute="float16" if given["enable_fp16"] else "float32",
+            allow_fallback=True,
+            progress=progress,
+            **options,
+        )
+
+
+def _convert_set(given: dict[str, Any], targets: list[str], as_json: bool) -> int:
+    """Convert each folder of a folder into a file of its own."""
+    folder, output = Path(given["model_set"]), _output(given).with_suffix("")
+    models = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    if not models:
+        raise click.BadParameter(f"{str(folder)!r} is no folder that holds folders of models", param_hint="--model_set")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.BadParameter(
+            f"there cannot be a folder {str(output)!r}: {error}", param_hint="--optimize_out"
+        ) from None
+    reports, failures = [], []
+    for path in models:
+        model, options = _model({**given, "model_dir": str(path), "model_file": None})
+        try:
+            reports.append(_convert(model, options, output / f"{path.name}.lite", given, targets))
+        except LiteError as error:
+            failures.append(f"{path}: {error}")
+    if as_json:
+        print_json({"models": [report.as_dict() for report in reports], "failures": failures})
+    else:
+        for report in reports:
+            print_report(report)
+            console.print()
+        for failure in failures:
+            click.echo(f"error: {failure}", err=True)
+    return EXIT_FAILURE if failures else 0
+
+
+def _print_operators(given: dict[str, Any], targets: list[str], as_json: bool) -> bool:
+    """Print the operators where that was asked for; returns whether it was."""
+    if not any(given[name] for name in _LISTS):
+        return False
+    definitions = list(ops.all_ops())
+    names = [definition.qualified_name for definition in definitions]
+    if as_json:
+        print_json({"opset": ops.OPSET_VERSION, "operators": names})
+    elif given["display_kernels"]:
+        console.print("\n".join(f" - {name}" for name in names), markup=False)
+    elif given["print_all_ops_in_md_format"]:
+        rows = [f"| {d.qualified_name} | {d.signature} |".replace("*", "\\*") for d in definitions]
+        console.print("\n".join(["| operator | signature |", "| --- | --- |", *rows]), markup=False)
+    else:
+        table(("operator", "signature"), [(d.qualified_name, d.signature) for d in definitions])
+        console.print(
+            f"\n{len(names)} operators, to which Paddle's are lowered. host runs all of them; a target is asked about "
+            f"each node with its types: lite check MODEL --targets {','.join(targets)}",
+            markup=False,
+        )
+    return True

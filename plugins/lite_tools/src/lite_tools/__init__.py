@@ -1,0 +1,1 @@
+"""The command line of Lite, and what stands behind it: conversion, quantization, diagnostics and checks."""

@@ -1,0 +1,83 @@
+"""``lite backends``: what is installed, what it found, and why something is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lite_core.backend import API_VERSION, Backend, Unavailable
+from lite_core.plugins import PluginRecord, available_backends, default_host, left_out_backends
+from lite_tools.cli import print_json
+from lite_tools.cli.common import console, json_option, table
+
+
+@click.command("backends")
+@click.option("--verbose", "-v", is_flag=True, help="Show the details of each device and full tracebacks.")
+@json_option
+def command(verbose: bool, as_json: bool) -> None:
+    """Show the installed backends, their devices, and why one is missing."""
+    rows = backend_rows()
+    failed = [r for r in default_host().records() if r.failed]
+    if as_json:
+        print_json({"api_version": API_VERSION, "backends": rows, "failed_plugins": [record_row(r) for r in failed]})
+        return
+    columns = ("backend", "state", "device", "score", "about")
+    table(columns, [[row[c] for c in columns] for row in rows])
+    console.print("\nUnless you name a --backend, each node of a model runs on the best-scored device that can run it.")
+    if verbose:
+        for row in rows:
+            for key, value in row["details"].items():
+                console.print(f"  {row['device']}: {key}: {value}", markup=False)
+    for record in failed:
+        console.print(f"\nplugin {record.label} failed at {record.stage}: {record.error}", markup=False)
+        if verbose and record.traceback:
+            console.print(record.traceback, markup=False)
+    if failed and not verbose:
+        console.print("next: lite doctor")
+
+
+def backend_rows() -> list[dict[str, Any]]:
+    """Every installed backend: one row per device, or one that says why it has none or may not be used."""
+    rows = [row for backend in available_backends().values() for row in probe_rows(backend)]
+    return rows + [_row(name, "left out", why) for name, why in left_out_backends().items()]
+
+
+def _row(name: str, state: str, why: str) -> dict[str, Any]:
+    return {"backend": name, "state": state, "device": "-", "score": "-", "about": why, "details": {}}
+
+
+def probe_rows(backend: Backend) -> list[dict[str, Any]]:
+    """One row per device of a backend, or one that says why it has none."""
+    try:
+        devices = backend.probe()
+    except Exception as error:  # the contract forbids it; show it, do not fall over it
+        devices = Unavailable(f"probe() failed with {type(error).__name__}: {error}", "report it to its author")
+    if isinstance(devices, Unavailable):
+        why = f"{devices.reason}. {devices.remedy}" if devices.remedy else devices.reason
+        return [_row(backend.name, "unavailable", why)]
+    return [
+        {
+            "backend": backend.name,
+            "state": "ready",
+            "device": device.label,
+            "score": f"{device.score:g}",
+            "about": device.name,
+            "details": dict(device.details),
+        }
+        for device in devices
+    ]
+
+
+def record_row(record: PluginRecord) -> dict[str, Any]:
+    """A plugin's record as plain data."""
+    return {
+        "name": record.name,
+        "distribution": record.distribution,
+        "version": record.version,
+        "module": record.module,
+        "stage": record.stage,
+        "error": record.error,
+        "traceback": record.traceback,
+        "provides": record.provides,
+    }

@@ -1,0 +1,120 @@
+"""``lite bench``: how fast a model is, on one backend or several in turns."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import click
+
+from lite_core.session import Session, load
+from lite_tools.cli import print_json
+from lite_tools.cli.common import (
+    backends_of,
+    compute_option,
+    console,
+    json_option,
+    milliseconds,
+    model_argument,
+    reader_option,
+    seed_option,
+    table,
+    tune_option,
+)
+from lite_tools.cli.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.diagnostics import Latency, measure_latency
+
+
+@click.command("bench")
+@model_argument
+@click.option(
+    "--backend",
+    "-b",
+    "backends",
+    multiple=True,
+    help="Backend to measure, or several by preference: opencl,x86. Repeatable: all run in turns.  [default: auto]",
+)
+@click.option(
+    "--threads",
+    "-t",
+    "threads",
+    multiple=True,
+    type=click.IntRange(1),
+    help="CPU threads. Repeatable: each number is measured.  [default: all]",
+)
+@click.option("--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help="As for `lite run`. Repeatable.")
+@click.option(
+    "--shape",
+    "-s",
+    "shapes",
+    multiple=True,
+    metavar="[NAME=]1x3x224x224",
+    help="Shape of the random numbers for the input NAME, where the model leaves it open. Repeatable.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=3.0,
+    show_default=True,
+    help="How long each runs, all its turns together.",
+)
+@seed_option
+@compute_option
+@tune_option
+@reader_option
+@json_option
+def command(
+    model: str,
+    backends: tuple[str, ...],
+    threads: tuple[int, ...],
+    inputs: tuple[str, ...],
+    shapes: tuple[str, ...],
+    seconds: float,
+    seed: int,
+    compute: str,
+    tune: bool,
+    reader: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Measure how long MODEL takes on each backend and number of threads.
+
+    They run in turns in one process, so that what else the machine does slows all of them: ratios can be trusted more
+    than milliseconds.
+    """
+    wanted = [(text, count) for text in backends or ("auto",) for count in threads or (None,)]
+    makers = {
+        _name(text, count): partial(
+            load, model, backend=backends_of(text), threads=count, precision=compute, tune=tune, **reader
+        )
+        for text, count in wanted
+    }
+    arrays: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+
+    def make_inputs(session: Session) -> dict[str, Any]:
+        given = parse_shapes(session.inputs, shapes)
+        made = collect_inputs(session.inputs, inputs, given, ImageOptions(), seed, usual=prepared_shapes(model))
+        arrays.update(made[0])
+        sources.update(made[1])
+        return arrays
+
+    results = measure_latency(makers, make_inputs, seconds)
+    if as_json:
+        print_json({"model": model, "inputs": sources, "results": [result.as_dict() for result in results]})
+        return
+    shown = [(name, f"{array.dtype.name}{list(array.shape)}", sources[name]) for name, array in arrays.items()]
+    table(("input", "type", "from"), shown)
+    console.print()
+    heads = ("backend", "ran on", "load", "first run", "median", "fastest", "9 of 10 within", "runs", "of the first")
+    table(heads, [_row(result, results[0]) for result in results])
+
+
+def _name(backends: str, threads: int | None) -> str:
+    return backends if threads is None else f"{backends}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _row(result: Latency, first: Latency) -> tuple[object, ...]:
+    times = (result.load, result.first, result.median, result.fastest, result.slow)
+    ratio = f"{result.median / first.median:.2f}"
+    return (result.name, ", ".join(result.devices), *map(milliseconds, times), len(result.runs), ratio)

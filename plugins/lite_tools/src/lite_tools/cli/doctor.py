@@ -1,0 +1,99 @@
+"""``lite doctor``: the environment, every plugin, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from typing import Any
+
+import click
+import numpy as np
+
+from lite_core import __version__
+from lite_core.backend import API_VERSION
+from lite_core.plugins import PluginRecord, available_backends, default_host
+from lite_tools.cli import EXIT_FAILURE, plugin_commands, print_json
+from lite_tools.cli.backends import backend_rows, record_row
+from lite_tools.cli.common import console, json_option, table
+
+_VARIABLES = (
+    "LITE_BACKEND",
+    "LITE_BACKENDS",
+    "LITE_LOG",
+    "GLOG_v",
+    "LITE_STRICT_PLUGINS",
+    "LITE_TRACE_PLUGINS",
+    "OMP_NUM_THREADS",
+)
+_HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes", "lite_commands")
+
+
+@click.command("doctor")
+@json_option
+def command(as_json: bool) -> int:
+    """Show the environment, every plugin, and what is wrong with them.
+
+    Exits with 1 when a plugin failed.
+    """
+    host = default_host()
+    for hook in _HOOKS:
+        host.ask(hook)
+    plugin_commands()  # records the commands that cannot be used
+    rows = backend_rows()
+    reports = _reports()
+    records = host.records()
+    facts = _facts()
+    failed = [r for r in records if r.failed]
+    if as_json:
+        plugins = [record_row(r) for r in records]
+        print_json({"environment": facts, "plugins": plugins, "backends": rows, "reports": reports})
+        return EXIT_FAILURE if failed else 0
+    table(("environment", "value"), facts.items())
+    console.print()
+    table(("plugin", "package", "version", "state", "provides"), [_plugin_row(r) for r in records])
+    console.print()
+    columns = ("backend", "state", "device", "about")
+    table(columns, [[row[c] for c in columns] for row in rows])
+    for name, lines in reports.items():
+        console.print("\n".join([f"\n{name}", *(f"  {line}" for line in lines)]), markup=False)
+    for record in failed:
+        console.print(f"\nplugin {record.label} failed at {record.stage}: {record.error}", markup=False)
+        if record.traceback:
+            console.print(record.traceback.rstrip(), markup=False)
+        console.print(f"next: pip install --upgrade {record.distribution} lite-core", markup=False)
+    if not failed:
+        console.print("\nnothing is wrong with the plugins")
+    return EXIT_FAILURE if failed else 0
+
+
+def _facts() -> dict[str, str]:
+    facts = {
+        "lite-core": f"{__version__}, plugin API {API_VERSION}",
+        "python": f"{platform.python_version()} at {sys.executable}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()}",
+        "numpy": np.__version__,
+        "pluggy": metadata.version("pluggy"),
+    }
+    facts.update({name: os.environ[name] for name in _VARIABLES if name in os.environ})
+    return facts
+
+
+def _reports() -> dict[str, list[str]]:
+    """What backends have to say about themselves, by backend; those that say nothing are not in it."""
+    reports = {name: _report(backend) for name, backend in available_backends().items() if hasattr(backend, "report")}
+    return {name: lines for name, lines in reports.items() if lines}
+
+
+def _report(backend: Any) -> list[str]:
+    try:
+        return [str(line) for line in backend.report()]
+    except Exception as error:  # a report about what is broken may break as well: show that, too
+        return [f"report() failed with {type(error).__name__}: {error}"]
+
+
+def _plugin_row(record: PluginRecord) -> tuple[str, str, str, str, str]:
+    provides = "; ".join(f"{hook.removeprefix('lite_')}: {', '.join(v)}" for hook, v in record.provides.items())
+    state = f"failed at {record.stage}" if record.failed else record.stage
+    return record.name, record.distribution, record.version, state, record.error or provides

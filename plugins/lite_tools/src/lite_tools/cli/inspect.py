@@ -1,0 +1,148 @@
+"""``lite inspect``: a model's graph, as text or JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lite_core.container import LITE_FORMAT, ModelFile
+from lite_core.errors import ModelFormatError
+from lite_core.formats import read_model
+from lite_core.ir import Graph, format_graph, graph_to_dict
+from lite_tools.cli import print_json
+from lite_tools.cli.common import (
+    backend_option,
+    backends_of,
+    console,
+    json_option,
+    model_argument,
+    reader_option,
+    table,
+    threads_option,
+)
+from lite_tools.cli.model_file import file_report, prepared_shapes, print_file_report, print_targets
+
+
+@click.command("inspect")
+@model_argument
+@click.option("--ops", "only_ops", is_flag=True, help="Count the operators instead of printing the graph.")
+@click.option("--weights", is_flag=True, help="List the constants (weights), the largest first.")
+@click.option("--optimized", is_flag=True, help="Show the graph as it is run, after the optimization passes.")
+@click.option("--origins", is_flag=True, help="Show which operator of the file each node comes from.")
+@click.option("--sections", is_flag=True, help="Show what a .lite file holds, and whether it is whole.")
+@click.option("--memory", is_flag=True, help="Show the memory that running takes, and how well it is planned.")
+@click.option(
+    "--shape",
+    "-s",
+    "shapes",
+    multiple=True,
+    metavar="[NAME=]1x3x224x224",
+    help="With --memory: shape of the input NAME, where the model leaves it open. Repeatable.",
+)
+@backend_option
+@threads_option
+@reader_option
+@json_option
+def command(
+    model: str,
+    only_ops: bool,
+    weights: bool,
+    optimized: bool,
+    origins: bool,
+    sections: bool,
+    memory: bool,
+    shapes: tuple[str, ...],
+    backend: str,
+    threads: int | None,
+    reader: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Print the graph of MODEL, a file or a folder: inputs, outputs, nodes, types.
+
+    With --memory: what running it takes, on --backend with --threads.
+    """
+    if (memory or sections) and (only_ops or weights or optimized or origins or (memory and sections)):
+        option = "--memory" if memory else "--sections"
+        raise click.UsageError(f"{option} shows no graph: leave out the options that do")
+    if memory:
+        _show_memory(model, shapes, backend, threads, reader, as_json)
+        return
+    if shapes or threads or backend != "auto":
+        raise click.UsageError("--shape, --backend and --threads say how a model is run: add --memory")
+    if sections:
+        _show_sections(model, as_json)
+        return
+    graph = read_model(model, **reader)
+    if optimized:
+        from lite_core.passes import optimize
+
+        graph = optimize(graph)[0]
+    if as_json:
+        print_json({**graph_to_dict(graph), "op_counts": graph.op_counts(), "parameters": _parameters(graph)})
+        return
+    _print_summary(graph)
+    if LITE_FORMAT.sniff(Path(model)):
+        print_targets(ModelFile.open(model))
+        console.print()
+    if only_ops:
+        table(("operator", "count"), graph.op_counts().items())
+    elif weights:
+        constants = sorted(graph.constants.items(), key=lambda item: -item[1].nbytes)
+        table(("constant", "type", "KiB"), [(v.name, v.type, f"{a.nbytes / 1024:.1f}") for v, a in constants])
+    else:
+        console.print(format_graph(graph, origins=origins), markup=False)
+
+
+def _show_memory(
+    model: str, shapes: tuple[str, ...], backend: str, threads: int | None, reader: dict[str, Any], as_json: bool
+) -> None:
+    from lite_core.session import load
+    from lite_tools.cli.inputs import parse_shapes
+    from lite_tools.cli.memory import memory_report, print_memory_report
+
+    session = load(model, backend=backends_of(backend), threads=threads, **reader)
+    given = parse_shapes(session.inputs, shapes)
+    given = {**prepared_shapes(model), **given}
+    for name, type_ in session.inputs.items():
+        if name not in given and not type_.is_static:
+            raise click.UsageError(f"input {name} is {type_}: say its shape, as in --shape {name}=1x3x224x224")
+    plan = session.plan(given)
+    report = memory_report(plan)
+    if as_json:
+        inputs = {value.name: value.type.shape for value in plan.graph.inputs}
+        print_json({"model": model, "inputs": inputs, **report})
+        return
+    console.print(f"{model}: {', '.join(map(repr, plan.graph.inputs))}\n", markup=False)
+    print_memory_report(report)
+
+
+def _show_sections(model: str, as_json: bool) -> None:
+    if not LITE_FORMAT.sniff(Path(model)):
+        raise click.UsageError(f"--sections is for .lite files; {model!r} is none, `lite convert` makes one of it")
+    report = file_report(ModelFile.open(model))
+    if as_json:
+        print_json(report)
+    else:
+        print_file_report(report)
+    damaged = [section["name"] for section in report["sections"] if not section["whole"]]
+    if damaged:
+        raise ModelFormatError(
+            f"{model}: {len(damaged)} section(s) are damaged: {', '.join(damaged)}; copy the file again, or convert "
+            "the model again"
+        )
+
+
+def _parameters(graph: Graph) -> int:
+    return sum(a.size for scope in graph.walk() for a in scope.constants.values())
+
+
+def _print_summary(graph: Graph) -> None:
+    facts = ", ".join(f"{key} {value}" for key, value in graph.metadata.items())
+    size = sum(a.nbytes for scope in graph.walk() for a in scope.constants.values())
+    console.print(f"{graph.name}: {facts}", markup=False)
+    console.print(
+        f"{sum(graph.op_counts().values())} nodes, {len(graph.op_counts())} operators, "
+        f"{_parameters(graph):,} parameters ({size / 1e6:.1f} MB)\n"
+    )

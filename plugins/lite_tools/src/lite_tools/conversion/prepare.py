@@ -1,0 +1,182 @@
+"""Compiling a model for a target, and turning what its backend saves into records of a model file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lite_core.backend import Options
+from lite_core.container import PartitionRecord, PlanRecord, TargetRecord
+from lite_core.errors import GraphError, InputError
+from lite_core.ir import Graph
+from lite_core.memory.scratch import ScratchPool
+from lite_core.ops.infer import infer_graph
+from lite_core.schedule import Candidate, CompileError, PlacedPartition, Plan, Selection, compatibility_of, place
+from lite_core.schedule.compile import CompiledPartition
+from lite_core.schedule.planner import Planner
+from lite_tools.conversion.pieces import Pieces
+from lite_tools.conversion.report import TargetReport
+from lite_tools.conversion.targets import Coverage
+
+__all__ = ["PreparedTarget", "Shapes", "prepare_target", "typed_graph"]
+
+_DECIDED = "input shapes decide which branches are taken: a session compiles what is left for them when it meets them"
+
+#: A shape for each input, by name.
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTarget:
+    """What goes into the file for one target, and what to tell about it."""
+
+    record: TargetRecord
+    report: TargetReport
+
+
+def typed_graph(graph: Graph, shapes: Shapes) -> Graph:
+    """A copy of a graph with the types that follow from the shapes of its inputs.
+
+    Raises:
+        InputError: the model does not accept them.
+    """
+    typed = graph.copy()
+    try:
+        infer_graph(typed, {v.name: v.type.with_shape(shapes[v.name]) for v in graph.inputs})
+    except GraphError as error:
+        listed = ", ".join(f"{name}={list(shape)}" for name, shape in shapes.items())
+        raise InputError(f"the model does not accept the input shapes {listed}: {error}") from None
+    return typed
+
+
+def prepare_target(
+    graph: Graph,
+    coverage: Coverage,
+    others: Sequence[Candidate],
+    signatures: Sequence[tuple[Shapes, Graph]],
+    options: Sequence[Options],
+    pieces: Pieces | None,
+    *,
+    may_move: bool = False,
+) -> PreparedTarget:
+    """Compile a model for a target and save what can be saved.
+
+    Args:
+        graph: the model as it will be in the file.
+        coverage: the target, and what it said about the nodes.
+        others: devices that may run what the target cannot, in order of preference; none where nothing may.
+        signatures: input shapes that plans are made for, and the graph with the types that follow from them.
+        options: what sessions will allow, in ascending order of the number of threads; a plan is saved for each.
+        pieces: gets what the backends save; None where that does not go into the file.
+        may_move: whether what fails to compile may go to ``others``, too.
+
+    Raises:
+        CompileError: the backend failed to compile or to save, and no other device may run those nodes.
+        UnsupportedOperatorError: with some of the shapes nodes run nowhere.
+    """
+    target, candidate = coverage.target, coverage.target.candidate
+    precision, exact = options[0].precision, options[0].exact
+    if candidate is None:
+        # No backend's name: where the nodes run is found out where the model is loaded.
+        nowhere, nothing = ("",) * len(graph.nodes), ((),) * len(graph.nodes)
+        record = TargetRecord(target.name, target.plugin, precision, exact, nowhere, nothing)
+        return PreparedTarget(record, _report(coverage, record, 0))
+    candidates, failures = (candidate, *others), list[str]()
+    selection = Selection(candidates, (), automatic=may_move)
+    wanted = options[-1:] if pieces is None else options
+    planners = [(allowed, Planner(selection, {}, allowed, ScratchPool(), failures)) for allowed in wanted]
+    plans = [
+        (shapes, allowed, planner.plan(typed, place(typed, candidates)))
+        for shapes, typed in signatures
+        for allowed, planner in planners
+        if planner.plan_decided(typed) is None  # a plan of these shapes alone is not one of the graph in the file
+    ]
+    placement = plans[0][2].placement if plans else place(graph, candidates)
+    records: list[PlanRecord] = []
+    if pieces is not None:
+        every = [PlanRecord(shapes, own.threads, _partition_records(plan, own, pieces)) for shapes, own, plan in plans]
+        # Of others there is nothing that the file could spare a session.
+        records = [record for record in every if any(part.sections for part in record.partitions)]
+    names = [c.device.backend for c in placement.candidates]
+    record = TargetRecord(
+        backend=target.name,
+        plugin=target.plugin,
+        precision=precision,
+        exact=exact,
+        devices=tuple(names[index] for index in placement.choice),
+        refusals=tuple(assignment.refusals for assignment in placement.assignments),
+        plans=tuple(records),
+    )
+    saved = {name for plan in records for part in plan.partitions for name in part.sections}
+    saved_bytes = 0 if pieces is None else pieces.size(saved)
+    saves_nothing = pieces is not None and len(plans) > len(records)
+    report = _report(coverage, record, saved_bytes, failures, saves_nothing=saves_nothing)
+    if len(plans) < len(signatures) * len(planners):
+        report = replace(report, notes=(*report.notes, _DECIDED))
+    return PreparedTarget(record, report)
+
+
+def _partition_records(plan: Plan, options: Options, pieces: Pieces) -> tuple[PartitionRecord, ...]:
+    numbers = {node: number for number, node in enumerate(plan.graph.nodes)}
+    records = []
+    for compiled in plan.compiled:
+        sections = tuple(map(pieces.add, _save(compiled)))
+        inner = compiled.part.graph
+        records.append(
+            PartitionRecord(
+                name=compiled.part.name,
+                backend=compiled.candidate.device.backend,
+                nodes=tuple(numbers[node] for node in inner.nodes),
+                inputs=tuple(value.name for value in inner.inputs),
+                outputs=tuple((value.name, value.type) for value in inner.outputs),
+                compatibility=compatibility_of(compiled.candidate, options) if sections else "",
+                sections=sections,
+            )
+        )
+    return tuple(records)
+
+
+def _save(compiled: CompiledPartition) -> Sequence[bytes | memoryview]:
+    """The pieces that the backend saves of a partition, none where it saves nothing."""
+    save = getattr(compiled.executable, "save", None)
+    if save is None:
+        return ()
+    placed = PlacedPartition(compiled.part, compiled.candidate)
+    try:
+        saved: Sequence[bytes | memoryview] = save()
+    except Exception as error:
+        raise CompileError(placed, f"its save() failed with {type(error).__name__}: {error}") from error
+    # One bytes object is a sequence, too, of numbers.
+    if not isinstance(saved, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in saved):
+        raise CompileError(placed, f"its save() gave {type(saved).__name__}, not a sequence of bytes and memoryviews")
+    return saved
+
+
+def _report(
+    coverage: Coverage,
+    record: TargetRecord,
+    saved_bytes: int,
+    failures: Sequence[str] = (),
+    saves_nothing: bool = False,
+) -> TargetReport:
+    target = coverage.target
+    notes = [f"{failure}; other devices run those nodes" for failure in dict.fromkeys(failures)]
+    if target.candidate is None:
+        notes.append(
+            f"{target.name} could not be asked: {target.absent}. The model is in the file; a session on {target.name} "
+            "places and compiles it when it loads"
+        )
+    elif saves_nothing:
+        notes.append(f"{target.name} saves nothing: a session on it compiles the model when it loads")
+    return TargetReport(
+        name=target.name,
+        plugin=target.plugin,
+        absent=target.absent,
+        nodes=dict(Counter(filter(None, record.devices))),
+        refusals=coverage.refusals or (),
+        plans=tuple({tuple(plan.shapes.items()): dict(plan.shapes) for plan in record.plans}.values()),
+        threads=tuple(dict.fromkeys(plan.threads for plan in record.plans)),
+        saved_bytes=saved_bytes,
+        notes=tuple(notes),
+    )

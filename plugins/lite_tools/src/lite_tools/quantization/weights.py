@@ -1,0 +1,253 @@
+"""Finding the weights of a graph and storing them in fewer bits.
+
+Rules:
+    1. ``int8w``: a constant that is nothing but a weight (see :data:`_WEIGHTS`) becomes int8 with a scale for each
+       output channel, and a DequantizeLinear in front of what uses it.
+    2. ``fp16``: any constant of float32 or float64 becomes float16, and a Cast in front of what uses it. Scales
+       of quantized tensors are left alone.
+    3. The table of a Gather along axis 0 that nothing else uses: the rows are gathered first and widened then, so that
+       the table is small in memory too.
+    4. A constant of fewer than 1,024 elements, or one that is an output of a graph, is left alone: so are biases.
+
+A constant has one stored form, however many nodes use it, in the graph that holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lite_core import ops
+from lite_core.errors import InputError
+from lite_core.ir import Attribute, DType, Graph, Node, Value
+from lite_core.passes.rewriting import first_origin
+from lite_tools.quantization.schemes import SCHEMES, Stored, Unsuitable, relative_rms_error
+
+__all__ = ["QuantizationResult", "WeightRecord", "quantize_weights"]
+
+Array = np.ndarray[Any, Any]
+
+#: Below, a scale for each channel and one more node outweigh what is saved.
+_FEWEST_ELEMENTS = 1024
+
+_Axis = Callable[[Mapping[str, Any], int], int]
+
+#: For each operator, which inputs are weights, and the axis of their output channels, given attributes and rank.
+_WEIGHTS: dict[str, dict[int, _Axis]] = {
+    "Conv": {1: lambda attributes, rank: 0},
+    # [inputs, outputs / groups, ...]: with several groups the inputs tell apart more of what belongs together.
+    "ConvTranspose": {1: lambda attributes, rank: 1 if attributes["group"] == 1 else 0},
+    "DeformConv": {1: lambda attributes, rank: 0},
+    "Gather": {0: lambda attributes, rank: rank - 1},
+    "Gemm": {
+        0: lambda attributes, rank: 1 if attributes["transA"] else 0,
+        1: lambda attributes, rank: 0 if attributes["transB"] else 1,
+    },
+    "MatMul": {0: lambda attributes, rank: rank - 2, 1: lambda attributes, rank: rank - 1},
+    **{op: {1: lambda attributes, rank: 1, 2: lambda attributes, rank: 1} for op in ("GRU", "LSTM", "RNN")},
+}
+# A backend that computes with the integers themselves must find the scales among the constants.
+_TAKE_SCALES = ("DequantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul")
+
+
+@dataclass(frozen=True, slots=True)
+class WeightRecord:
+    """What became of one constant.
+
+    Attributes:
+        name: of the value, which keeps it.
+        op: the operators that use it, separated by commas.
+        shape: of the weight.
+        dtype: element type before.
+        bytes_before: of its elements.
+        bytes_after: of what is stored for it now, scales included.
+        max_error: the largest difference of an element.
+        relative_rms_error: root mean square of the differences over that of the elements.
+        kept: why it stays as it was; empty when it does not.
+    """
+
+    name: str
+    op: str
+    shape: tuple[int, ...]
+    dtype: DType
+    bytes_before: int
+    bytes_after: int
+    max_error: float = 0.0
+    relative_rms_error: float = 0.0
+    kept: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizationResult:
+    """A graph with its weights in fewer bits.
+
+    Attributes:
+        graph: with the inputs, outputs and value names of the graph it was made from.
+        scheme: one of :data:`SCHEMES`.
+        weights: a record for each constant that was considered, in the order of the graph.
+        bytes_before: of all constants.
+        bytes_after: of all constants.
+    """
+
+    graph: Graph
+    scheme: str
+    weights: tuple[WeightRecord, ...]
+    bytes_before: int
+    bytes_after: int
+
+
+class _Use(NamedTuple):
+    node: Node
+    place: int
+
+
+def quantize_weights(graph: Graph, scheme: str) -> QuantizationResult:
+    """Store trained weights in fewer bits; all arithmetic stays as it is.
+
+    Args:
+        graph: not changed. Run the passes first: they fold constants into weights only while these are constants.
+        scheme: ``int8w`` or ``fp16``, see the rules above.
+
+    Returns:
+        A new graph and what became of each weight. Weights that are in as few bits already stay.
+
+    Raises:
+        InputError: there is no such scheme.
+    """
+    if scheme not in SCHEMES:
+        raise InputError(f"there is no quantization scheme {scheme!r}; there are: {', '.join(SCHEMES)}")
+    result = graph.copy()
+    names = {value.name for scope in result.walk() for value in scope.defined()}
+    uses = _uses(result)
+    outputs = {value for scope in result.walk() for value in scope.outputs}
+    records = []
+    for scope in list(result.walk()):
+        for value, array in list(scope.constants.items()):
+            users = uses.get(value, [])
+            if value in outputs or array.size < _FEWEST_ELEMENTS or not _is_candidate(scheme, value, users):
+                continue
+            stored = _store(scheme, array, users)
+            if isinstance(stored, Stored):
+                _Editor(scope, names).put(value, stored, users)
+            records.append(_record(value, array, users, stored))
+    return QuantizationResult(result, scheme, tuple(records), _constant_bytes(graph), _constant_bytes(result))
+
+
+# **** finding ****
+
+
+def _uses(graph: Graph) -> dict[Value, list[_Use]]:
+    found: dict[Value, list[_Use]] = {}
+    for scope in graph.walk():
+        for node in scope.nodes:
+            for index, value in enumerate(node.inputs):
+                if value is not None:
+                    found.setdefault(value, []).append(_Use(node, index))
+    return found
+
+
+def _is_candidate(scheme: str, value: Value, users: list[_Use]) -> bool:
+    if not users or not value.dtype.is_floating:
+        return False
+    if scheme == "fp16":
+        takes_scales = any(use.node.qualified_op in _TAKE_SCALES for use in users)
+        return not value.dtype.is_half and not takes_scales
+    return any(_channel_axis(use, len(value.shape)) is not None for use in users)
+
+
+def _channel_axis(use: _Use, rank: int) -> int | None:
+    """The axis of the output channels; None where the use is not as a weight, -1 where it has no channels."""
+    axis_of = _WEIGHTS.get(use.node.qualified_op, {}).get(use.place)
+    if axis_of is None:
+        return None
+    # The right operand of a product that is a vector belongs to one output, and so does a table of single elements.
+    return -1 if rank < 2 else axis_of(ops.get(use.node).attributes_of(use.node), rank)
+
+
+def _store(scheme: str, array: Array, users: list[_Use]) -> Stored | Unsuitable:
+    axes = [_channel_axis(use, array.ndim) for use in users]
+    if scheme == "int8w" and None in axes:
+        return Unsuitable(f"{users[axes.index(None)].node.op} uses it too, and not as a weight")
+    axis = axes[0]
+    return SCHEMES[scheme](array, None if axis == -1 else axis)
+
+
+# **** editing ****
+
+
+@dataclass(slots=True)
+class _Editor:
+    """Edits one graph; ``names`` are those of every value in it and around it."""
+
+    graph: Graph
+    names: set[str]
+
+    def put(self, value: Value, stored: Stored, users: list[_Use]) -> None:
+        """Have ``value`` computed from ``stored``, so that those who use it need no change."""
+        del self.graph.constants[value]
+        source = self._constant(f"{value.name}.{stored.array.dtype.name}", stored.array)
+        scales = None if stored.scales is None else self._constant(f"{value.name}.scale", stored.scales)
+        gather = self._only_gather(value, users)
+        if gather is None:
+            first = next(n for n in self.graph.nodes if value in n.used())
+            axis = _channel_axis(users[0], len(value.shape))
+            self._widen(source, scales, value, axis, self.graph.nodes.index(first), first)
+        else:
+            rows = gather.outputs[0]
+            assert rows is not None
+            gathered = Value(self._unique(f"{rows.name}.{source.dtype}"), rows.type.with_dtype(source.dtype))
+            gather.inputs = (source, *gather.inputs[1:])
+            gather.outputs = (gathered,)
+            self._widen(gathered, scales, rows, -1, self.graph.nodes.index(gather) + 1, gather)
+
+    def _only_gather(self, value: Value, users: list[_Use]) -> Node | None:
+        """The Gather of this graph along axis 0 that alone uses a table."""
+        (node, place), *others = users
+        if others or place or node.qualified_op != "Gather" or node not in self.graph.nodes or len(value.shape) < 2:
+            return None
+        return None if ops.get(node).attributes_of(node)["axis"] % len(value.shape) else node
+
+    def _widen(
+        self, source: Value, scales: Value | None, result: Value, axis: int | None, place: int, user: Node
+    ) -> None:
+        name, origin = f"{result.name}.stored", first_origin([user])
+        if scales is None:
+            node = Node("Cast", [source], [result], {"to": result.dtype}, name=name, origin=origin)
+        else:
+            attributes: dict[str, Attribute] = {} if axis is None or not scales.shape else {"axis": axis}
+            node = Node("DequantizeLinear", [source, scales], [result], attributes, name=name, origin=origin)
+        self.graph.nodes.insert(place, node)
+
+    def _constant(self, name: str, array: Array) -> Value:
+        array.flags.writeable = False
+        return self.graph.add_constant(self._unique(name), array)
+
+    def _unique(self, wanted: str) -> str:
+        name, number = wanted, 1
+        while name in self.names:
+            name, number = f"{wanted}_{number}", number + 1
+        self.names.add(name)
+        return name
+
+
+# **** telling ****
+
+
+def _record(value: Value, array: Array, users: list[_Use], stored: Stored | Unsuitable) -> WeightRecord:
+    op = ", ".join(dict.fromkeys(use.node.qualified_op for use in users))
+    about = (value.name, op, array.shape, DType.of(array), array.nbytes)
+    if isinstance(stored, Unsuitable):
+        return WeightRecord(*about, array.nbytes, kept=stored.reason)
+    finite = np.isfinite(array)
+    differences = np.abs(stored.restored[finite].astype(np.float64) - array[finite])
+    size = stored.array.nbytes + (0 if stored.scales is None else stored.scales.nbytes)
+    largest = float(differences.max(initial=0.0))
+    return WeightRecord(*about, size, largest, relative_rms_error(array, stored.restored))
+
+
+def _constant_bytes(graph: Graph) -> int:
+    arrays: Iterator[Array] = (a for scope in graph.walk() for a in scope.constants.values())
+    return sum(a.nbytes for a in arrays)

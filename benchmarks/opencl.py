@@ -32,7 +32,7 @@ from lite_core.ir import Graph
 from lite_core.schedule.profile import RunProfile
 from lite_opencl.device.devices import find_devices
 from lite_opencl.device.runtime import DeviceRuntime, runtime_of
-from lite_opencl.programs.programs import BUILD_OPTIONS
+from lite_opencl.programs.library import BUILD_OPTIONS
 from lite_opencl.tuning.table import TuningTable
 
 ROOT = Path(__file__).resolve().parents[1]

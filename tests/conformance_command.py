@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lite_conformance.judge.record import Record, Report, Status, read_report
+from lite_conformance.reports.record import Record, Report, Status, read_report
 
 __all__ = ["assert_every_letter", "assert_green"]
 

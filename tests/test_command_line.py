@@ -258,7 +258,7 @@ def test_commands_of_plugins(tmp_path: Path, toy: dict[str, str]) -> None:
     shown = lite("--help", **toy)
     assert "hello" in shown.stdout
     assert "fake" not in shown.stdout
-    assert shown.stderr.count("the command name 'run' is taken by lite-core itself") == 1
+    assert shown.stderr.count("the command name 'run' is taken by 'tools' (lite-tools 0.1.0)") == 1
     assert shown.stderr.count("is not a click.Command") == 1
     shown = lite("doctor", "--json", **toy)
     assert shown.returncode == 1

@@ -51,7 +51,7 @@ def test_convert_shows_passes_targets_and_checks(output: Path) -> None:
 
 def test_convert_as_json(output: Path) -> None:
     shown = lite(
-        "convert", TINY, "-o", output, "--targets", "x86,host", "--precision", "int8w", "--prepare", "--json",
+        "convert", TINY, "-o", output, "--targets", "x86,host", "--weights", "int8", "--prepare", "--json",
         "-s", "1x3x32x32", "-s", "3x3x32x32", "--threads", "1,4",
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
@@ -62,6 +62,7 @@ def test_convert_as_json(output: Path) -> None:
     checked = [(check["target"], check["threads"]) for check in data["checks"] if check["shapes"]["x"][0] == 1]
     assert checked[:3] == [("references", None), ("x86", 1), ("x86", 4)]
     assert data["agrees"] is True
+    assert (data["precision"], data["stored_as"]) == ("float32", "int8")
     assert data["size"] == output.stat().st_size
     assert data["weights"][0]["bytes_after"] < data["weights"][0]["bytes_before"] / 3
     assert data["accuracy"][0]["top1_agreement"] == 1
@@ -78,7 +79,8 @@ def test_convert_as_json(output: Path) -> None:
         (("--input-shape", "y=1x3"), 2, "there is no input 'y'"),
         (("--threads", "1,0"), 2, "numbers of threads read like 1,4, not like '1,0'"),
         (("--threads", ""), 2, "numbers of threads read like 1,4, not like ''"),
-        (("--precision", "int4"), 2, "'int4' is not one of 'float32'"),
+        (("--weights", "int4"), 2, "'int4' is not one of 'float32'"),
+        (("--precision", "int8"), 2, "'int8' is not one of 'float32'"),
         (("--data", "nowhere.npz"), 2, "there is no file 'nowhere.npz'"),
         (("--output", "nowhere/model.lite"), 2, "there is no folder"),
     ],

@@ -46,9 +46,11 @@ def test_as_json_and_from_a_lite_file(tmp_path: Path) -> None:
     assert answer["size"] == (tmp_path / "model.onnx").stat().st_size
 
 
-@pytest.mark.parametrize("option", [["--targets", "x86"], ["--precision", "fp16"], ["--tune"], ["-s", "1x3x32x32"]])
-def test_what_is_about_lite_files_is_refused(option: list[str], tmp_path: Path) -> None:
-    shown = convert(TINY, "-o", tmp_path / "model.onnx", *option)
+@pytest.mark.parametrize(
+    "option", ["--targets=x86", "--weights=float16", "--precision=float16", "--tune", "--input-shape=1x3x32x32"]
+)
+def test_what_is_about_lite_files_is_refused(option: str, tmp_path: Path) -> None:
+    shown = convert(TINY, "-o", tmp_path / "model.onnx", option)
     assert shown.returncode == 2
     assert "is for .lite files" in shown.stderr
     assert list(tmp_path.iterdir()) == []

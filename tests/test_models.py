@@ -42,7 +42,7 @@ def models() -> None:
 @pytest.mark.parametrize("name", catalog.NAMES)
 def test_model_matches_paddle(name: str) -> None:
     path = catalog.ensure(name)
-    session = lite.load(path.model, backend="host", params=path.params)
+    session = lite.load(path.model, backend="host", reader_options={"params": path.params})
     outputs = session.run(catalog.example_input(name))
     answer = catalog.paddle_answer(name)
     assert list(outputs) == list(answer)
@@ -53,7 +53,7 @@ def test_model_matches_paddle(name: str) -> None:
 @pytest.mark.parametrize("name", OCR)
 def test_ocr_model_matches_the_committed_sample(name: str) -> None:
     path = catalog.ensure(name)
-    session = lite.load(path.model, backend="host", params=path.params)
+    session = lite.load(path.model, backend="host", reader_options={"params": path.params})
     (output,) = session.run(catalog.example_input(name)).values()
     sample = catalog.sampled_answer(name)
     assert output.shape == sample.shape

@@ -1,4 +1,4 @@
-"""Built wheels in a clean environment: the core alone, with each plugin, and with the suite and a new backend."""
+"""Built wheels in clean environments: the core, with the tools and plugins, and with the suite and a new backend."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from workspace import Distribution, distributions
+
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests/models/goldens/tiny_conv/pir"
 
@@ -20,18 +22,8 @@ TINY = ROOT / "tests/models/goldens/tiny_conv/pir"
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheels")
-    for project in (
-        "core",
-        "conformance",
-        "plugins/lite_paddle",
-        "plugins/lite_cpu",
-        "plugins/lite_x86",
-        "plugins/lite_opencl",
-        "plugins/lite_onnx",
-        "plugins/lite_onnxruntime",
-    ):
-        # Through the source distribution, as a release is built.
-        build(ROOT / project, folder)
+    for distribution in distributions():
+        build(distribution.folder, folder)  # through the source distribution, as a release is built
     return folder
 
 
@@ -85,7 +77,7 @@ def suite(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run(python, python.parent / "lite-conformance", *arguments)
 
 
-def test_core_alone_then_with_lite_paddle(python: Path, wheels: Path) -> None:
+def test_core_alone_then_with_the_tools_then_with_lite_paddle(python: Path, wheels: Path) -> None:
     code = """
 import lite_core as lite, numpy as np
 b = lite.GraphBuilder("g")
@@ -96,7 +88,13 @@ print(lite.load(b.build()).run(x=np.zeros((1, 3), np.float32))["y"])
     assert "[[0.3333" in shown.stdout, shown.stderr
     refused = run(python, "-m", "lite_core", "run", TINY)
     assert refused.returncode == 3
-    assert "`pip install lite-paddle` reads Paddle's" in refused.stderr
+    assert "pip install 'lite-core[tools]'" in refused.stderr
+    assert run(python, "-m", "lite_core", "doctor").returncode == 0
+
+    install(python, wheels, "lite_core", "[tools]")
+    refused = run(python, "-m", "lite_core", "run", TINY)
+    assert refused.returncode == 3
+    assert "`pip install lite-paddle` reads such models" in refused.stderr
     assert run(python, "-m", "lite_core", "doctor").returncode == 0
 
     install(python, wheels, "lite_paddle")
@@ -111,6 +109,7 @@ print(lite.load(b.build()).run(x=np.zeros((1, 3), np.float32))["y"])
 def test_lite_x86(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> None:
     python = clean_environment(tmp_path_factory.mktemp("x86"))
     install(python, wheels, "lite_x86")
+    install(python, wheels, "lite_tools")
     shown = run(python, "-m", "lite_core", "backends", "--json")
     assert shown.returncode == 0, shown.stderr
     answer = json.loads(shown.stdout)
@@ -158,65 +157,15 @@ def test_the_installed_suite_answers(backend_author: tuple[Path, Path]) -> None:
     assert run(python, "-m", "pip", "check").returncode == 0
 
 
-def test_wheels_hold_what_they_need(wheels: Path) -> None:
-    needed = {
-        "lite_core": {
-            "py.typed",
-            "cli/templates/backend/pyproject.toml.tmpl",
-            "cli/templates/backend/README.md.tmpl",
-            "cli/templates/backend/src/package/plugin.py.tmpl",
-            "cli/templates/backend/src/package/conformance.toml.tmpl",
-            "cli/templates/backend/src/package/py.typed.tmpl",
-            "cli/templates/backend/tests/test_conformance.py.tmpl",
-        },
-        "lite_conformance": {
-            "py.typed",
-            "operator_weights.json",
-            "onnx_node_data/left_out.txt",
-            "reports/page/page.html",
-            "reports/page/style.css",
-            "reports/page/main.js",
-            "networks/weights/glyph_classifier.npz",
-            "networks/weights/line_reader.npz",
-            "networks/weights/sequence_transformer.npz",
-            "networks/weights/shape_detector.npz",
-            "networks/weights/upscaler.npz",
-        },
-        "lite_paddle": {
-            "py.typed",
-            "reader/attribute_defaults.json",
-            "examples/ocr/ocr.py",
-            "examples/ocr/picture.png",
-        },
-        "lite_cpu": {"py.typed"},
-        "lite_x86": {"py.typed", "plugin.py"},
-        "lite_opencl": {"py.typed", "plugin.py", "kernels/common.cl"},
-        "lite_onnx": {"py.typed", "plugin.py"},
-        "lite_onnxruntime": {"py.typed", "plugin.py", "conformance.toml"},
-    }
-    for package, files in needed.items():
-        (wheel,) = wheels.glob(f"{package}-*.whl")
-        names = set(zipfile.ZipFile(wheel).namelist())
-        assert {f"{package}/{file}" for file in files} <= names
-        assert any(name.endswith("LICENSE") for name in names)
-
-
-def test_every_file_of_the_sources_is_in_the_wheel(wheels: Path) -> None:
-    folders = {
-        "lite_core": "core",
-        "lite_conformance": "conformance",
-        "lite_cpu": "plugins/lite_cpu",
-        "lite_x86": "plugins/lite_x86",
-        "lite_opencl": "plugins/lite_opencl",
-        "lite_onnx": "plugins/lite_onnx",
-        "lite_onnxruntime": "plugins/lite_onnxruntime",
-    }
-    for package, folder in folders.items():
-        (wheel,) = wheels.glob(f"{package}-*.whl")
-        names = set(zipfile.ZipFile(wheel).namelist())
-        sources = ROOT / folder / "src"
-        files = {f.relative_to(sources) for f in sources.rglob("*") if f.is_file()}
-        # Caches of the interpreter and of tools may lie between the sources.
-        kept = {f.as_posix() for f in files if not any(p == "__pycache__" or p.startswith(".") for p in f.parts)}
-        assert kept
-        assert kept <= names
+@pytest.mark.parametrize("distribution", distributions(), ids=lambda one: one.name)
+def test_a_wheel_holds_every_file_of_the_sources_and_the_licence(distribution: Distribution, wheels: Path) -> None:
+    (wheel,) = wheels.glob(f"{distribution.package}-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    sources = distribution.sources.parent
+    walked = os.walk(sources, followlinks=True)
+    files = {(Path(folder) / name).relative_to(sources) for folder, _, inside in walked for name in inside}
+    # Caches of the interpreter and of tools may lie between the sources.
+    kept = {f.as_posix() for f in files if not any(p == "__pycache__" or p.startswith(".") for p in f.parts)}
+    assert f"{distribution.package}/py.typed" in kept
+    assert kept <= names
+    assert any(name.endswith("LICENSE") for name in names)

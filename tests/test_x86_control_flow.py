@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from lite_conformance.cases.graphs import control, dynamic
 from lite_conformance.cases.graphs.draft import GraphCase
-from lite_conformance.cases.op_cases import OpCase, table_of
+from lite_conformance.cases.op_cases import OpCase
+from lite_conformance.cases.operators import all_tables
 from lite_conformance.cases.tensors import short_name
 from lite_conformance.judge.checks import Allowance, check_outcome
 from lite_core import convert
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 OPERATORS = ("If", "Loop", "Scan")
+TABLES = {table.definition.name: table for table in all_tables() if table.definition.name in OPERATORS}
 GRAPHS = [case for case in (*control.graphs, *dynamic.graphs) if case.op in OPERATORS]
 DTYPES = (DType.FLOAT32, DType.INT64)
 
@@ -55,7 +57,7 @@ def test_a_graph(case: GraphCase) -> None:
 
 def op_cases() -> Iterator[Any]:
     for op in OPERATORS:
-        for name, dtype, case in table_of(op).cases():
+        for name, dtype, case in TABLES[op].cases():
             if dtype in DTYPES:
                 yield pytest.param(case, dtype, id=name)
 
@@ -75,7 +77,7 @@ def run(case: OpCase, dtype: DType) -> Session:
 @pytest.mark.parametrize("op", OPERATORS)
 def test_drawn_programs(op: str) -> None:
     """Most bodies are at least partly on x86, or this would show nothing."""
-    drawer = next(drawer for _, dtype, drawer in table_of(op).drawers() if dtype is DType.FLOAT32)
+    drawer = next(drawer for _, dtype, drawer in TABLES[op].drawers() if dtype is DType.FLOAT32)
     on_x86: Counter[bool] = Counter()
 
     @settings(max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))

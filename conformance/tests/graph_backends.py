@@ -10,7 +10,7 @@ import numpy as np
 from lite_conformance.cases.case import Case, Context, Settings
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Replay
-from lite_conformance.judge.record import Record
+from lite_conformance.reports.record import Record
 from lite_conformance.run.executor import execute
 from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Yes
 from lite_core.builtin import HostBackend

@@ -9,7 +9,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from lite_conformance.cases.onnx_node_data import find_node_data
+from lite_conformance.cases.onnx_node_data.source import find_node_data
 
 VERSION = "1.17.0"
 

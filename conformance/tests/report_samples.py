@@ -7,7 +7,9 @@ import math
 import random
 from collections.abc import Sequence
 
-from lite_conformance.judge.record import Measured, Record, Report, Status, Tolerance
+from lite_conformance.judge.compare import Measured
+from lite_conformance.judge.tolerances import Tolerance
+from lite_conformance.reports.record import Record, Report, Status
 
 #: Operators with their share of real models' nodes.
 OPERATORS = {

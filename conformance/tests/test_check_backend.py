@@ -28,7 +28,7 @@ def test_the_backend_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     # Whoever set this meant programs that say nothing else.
     monkeypatch.setenv("LITE_BACKEND", "null")
     records = check_backend(HostBackend(), cases=("probe[*]", "contract[session]", *RELU), examples=2)
-    assert len(records) == 6
+    assert len(records) == 7
     assert {r.status for r in records} == {Status.PASSED}
     assert {r.device for r in records} == {records[0].device}
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lite_conformance.judge.compare import Expected, allowed, compare, merge
-from lite_conformance.judge.record import Measured
+from lite_conformance.judge.compare import Expected, Measured, allowed, compare, merge
 from lite_conformance.judge.tolerances import epsilon, smallest_normal
 from lite_core.ir import DType
 

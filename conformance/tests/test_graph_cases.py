@@ -14,7 +14,7 @@ from graph_backends import Array, FarMemory, FarWalker, Storage, Values, Walker,
 from lite_conformance.cases.case import Case, Context, Settings
 from lite_conformance.cases.graphs import cases
 from lite_conformance.judge.outcome import Replay
-from lite_conformance.judge.record import Status
+from lite_conformance.reports.record import Status
 from lite_core.ir import Graph, Node
 
 CASES: dict[str, Case] = {case.name: case for case in cases()}

@@ -14,7 +14,7 @@ from lite_conformance.cases.case import Case, Settings
 from lite_conformance.cases.models import cases, whole
 from lite_conformance.cases.networks import NETWORKS
 from lite_conformance.judge.outcome import Replay
-from lite_conformance.judge.record import Status
+from lite_conformance.reports.record import Status
 from lite_conformance.run.repro import write_script
 from lite_core.builder import GraphBuilder
 from lite_core.errors import ModelFormatError

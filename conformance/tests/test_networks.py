@@ -17,6 +17,7 @@ from lite_conformance.cases.networks.upscaler import bilinear, psnr, shrink
 from lite_core import Graph, passes
 from lite_core.ir import SymbolicDim
 from lite_core.ops.evaluate import evaluate_graph
+from lite_tools.checking import optimize_checked
 
 Array = np.ndarray[Any, Any]
 
@@ -91,7 +92,7 @@ def test_a_session_gives_what_the_references_give(network: Network) -> None:
 def test_every_pass_keeps_the_results(network: Network) -> None:
     """On random input, by the passes' own check, and on examples."""
     graph = network.build()
-    optimized, _ = passes.optimize(graph, check=True)
+    optimized, _ = optimize_checked(graph)
     inputs = network.examples(2)
     expected, found = run_references(graph, inputs), run_references(optimized, inputs)
     for name, array in expected.items():

@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 from onnx_wheel import node_data
 
-from lite_conformance.cases.onnx_node_data import (
+from lite_conformance.cases.onnx_node_data import convert
+from lite_conformance.cases.onnx_node_data.cases import (
     FOUR_DECIMALS,
     NODE_DATA,
     NodeDataCase,
-    convert,
     expected,
-    find_node_data,
     left_out,
     node_data_cases,
     unmapped,
 )
+from lite_conformance.cases.onnx_node_data.source import find_node_data
 from lite_conformance.cases.tensors import Array
 from lite_conformance.judge.checks import Allowance, check_arrays
 from lite_conformance.judge.outcome import Failure

@@ -12,7 +12,7 @@ import pytest
 
 from lite_conformance.cases.case import Case, Settings
 from lite_conformance.cases.catalogue import all_cases
-from lite_conformance.judge.record import Record, Status
+from lite_conformance.reports.record import Record, Status
 from lite_conformance.run.pool import Pool, Worker, WorkerDiedError
 from lite_core.errors import BackendUnavailableError, InputError
 

@@ -21,8 +21,8 @@ from report_samples import (
     small_report,
 )
 
-from lite_conformance.judge.record import Report
-from lite_conformance.reports import write_html
+from lite_conformance.reports.html import write_html
+from lite_conformance.reports.record import Report
 from lite_conformance.reports.summary import bad_records, printable
 
 if TYPE_CHECKING:

@@ -14,10 +14,12 @@ import pytest
 from report_samples import HOSTILE, find, hostile_report, later_report, one_of_each, small_report
 from rich.console import Console
 
-from lite_conformance.judge.record import Measured, Record, Report, Status, Tolerance, read_report
-from lite_conformance.reports import print_summary, write_html, write_junit
+from lite_conformance.judge.compare import Measured
+from lite_conformance.judge.tolerances import Tolerance
 from lite_conformance.reports.changes import compare
-from lite_conformance.reports.html import embedded_json, render_html
+from lite_conformance.reports.html import embedded_json, render_html, write_html
+from lite_conformance.reports.junit import write_junit
+from lite_conformance.reports.record import Record, Report, Status, read_report
 from lite_conformance.reports.summary import (
     SEVERITY,
     bad_records,
@@ -29,6 +31,7 @@ from lite_conformance.reports.summary import (
     tolerance_use,
     verdict,
 )
+from lite_conformance.reports.terminal import print_summary
 from lite_core.errors import InputError
 
 

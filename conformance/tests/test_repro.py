@@ -17,8 +17,8 @@ from lite_conformance.cases.tensors import Array
 from lite_conformance.judge.compare import allowed
 from lite_conformance.judge.oracle import expect
 from lite_conformance.judge.outcome import Replay
-from lite_conformance.judge.record import Record, Status
 from lite_conformance.judge.tolerances import SUM, Numerics
+from lite_conformance.reports.record import Record, Status
 from lite_conformance.run.repro import write_script
 from lite_conformance.run.runner import run_suite
 from lite_conformance.run.selection import select

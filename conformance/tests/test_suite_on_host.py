@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lite_conformance import Report, Status, read_report
-from lite_conformance.cases.op_cases import all_tables
+from lite_conformance.cases.operators import all_tables
 from lite_core import ops
 
 

@@ -14,6 +14,9 @@ FILE = Path(__file__).with_name("wrong_backends.py")
 # A few operators in one element type: what the wrong backends claim to have.
 OPERATORS = ("Add[f32,*]", "Relu[f32,*]", "Softmax[f32,*]", "MatMul[f32,*]")
 CONTRACT = ("probe[*]", "contract[*]")
+NAMES = ("probe[member-names]", "contract[member-names]")
+OPTIONS = ("contract[options]",)
+SAVING = ("contract[save-and-restore]",)
 LEAKS = ("stress[lives]", "stress[runs]")
 STRESS = tuple(f"stress[{what},{op}]" for what in ("deterministic", "threads", "fence") for op in ("Add", "Softmax"))
 ALL = (*CONTRACT, *OPERATORS, *STRESS)
@@ -45,6 +48,13 @@ class Catch:
 CATCHES = [
     Catch("two_devices_one_number", 0, Status.FAILED, "probe[devices]", "same index", only=("probe[devices]",)),
     Catch("dies_in_probe", 0, Status.CRASHED, "probe[open]", "SIGSEGV"),
+    Catch("misspelt_restore", 0, Status.FAILED, "probe[member-names]", "'restor', which looks", CONTRACT, NAMES),
+    Catch("misspelt_memory", 0, Status.FAILED, "probe[member-names]", "memory 'host' has 'synchro", CONTRACT, NAMES),
+    Catch("misspelt_executable", 1, Status.FAILED, "contract[member-names]", "a misspelt run_prof", CONTRACT, NAMES),
+    Catch("misspelt_when_restored", 1, Status.FAILED, "contract[save-and", "'constants_reads'", CONTRACT, SAVING),
+    Catch("takes_any_option", 1, Status.FAILED, "contract[options]", "must raise InputError", CONTRACT, OPTIONS),
+    Catch("stumbles_over_options", 1, Status.FAILED, "contract[options]", "raised KeyError", CONTRACT, OPTIONS),
+    Catch("needs_an_option", 1, Status.FAILED, "contract[options]", "no options raised", CONTRACT, OPTIONS),
     Catch("no_without_a_reason", 0, Status.FAILED, "probe[unknown-operator]", "without a reason"),
     Catch("raises_in_supports", 1, Status.FAILED, "contract[answers-for-unknown", "TypeError", only=("contract",)),
     Catch("restores_anything", 1, Status.FAILED, "contract[damaged-save]", "of nonsense", only=("contract[damaged",)),

@@ -7,14 +7,16 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Stale, Yes
+from lite_core.backend import Buffer, Device, Executable, KernelTime, Memory, No, Options, Partition, Stale, Yes
 from lite_core.builtin import HostBackend
+from lite_core.errors import InputError
 from lite_core.ir import Node
+from lite_core.memory import HostMemory
 from lite_core.ops.evaluate import evaluate_graph
 
 Array = np.ndarray[Any, Any]
@@ -290,6 +292,89 @@ class SavesOnePiece(RestoresAnything):
         return executable  # type: ignore[no-any-return]
 
 
+class MisspeltRestore(WrongBackend):
+    """What it saved is never restored: nobody calls it by this name."""
+
+    def restor(
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+    ) -> Executable | Stale:
+        return Stale("nothing was saved")
+
+
+class _MemoryOfTheHost(HostMemory):
+    """In British English, which the contract is not in."""
+
+    wrap_alignment = 64
+
+    def wrap(self, array: Array) -> Array:
+        return array
+
+    def synchronise(self, data: Array) -> None:
+        pass
+
+
+class MisspeltMemory(WrongBackend):
+    """Arrays of the host are always copied."""
+
+    def memory(self, device: Device) -> Memory:
+        return _MemoryOfTheHost()
+
+
+class MisspeltExecutable(WrongBackend):
+    """Its executables are never profiled."""
+
+    class Executable(WrongExecutable):
+        def run_profile(
+            self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
+        ) -> list[KernelTime]:
+            self.run(inputs, outputs, scratch)
+            return []
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        return self.Executable(part, right)
+
+
+class MisspeltWhenRestored(WrongBackend):
+    """All constants are verified, although what was restored reads none."""
+
+    class Restored(Scaled):
+        def constants_reads(self) -> list[str]:
+            return []
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        return Scaled(part)
+
+    def restore(
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+    ) -> Executable | Stale:
+        if [bytes(piece) for piece in pieces] != Scaled(part).save():
+            return Stale("these are not the numbers that were saved")
+        return self.Restored(part)
+
+
+class TakesAnyOption(WrongBackend):
+    """Whoever misspells an option is not told."""
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        pass
+
+
+class StumblesOverOptions(WrongBackend):
+    """It looks an option up before it knows whether there is one of this name."""
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        for name in options:
+            {"level": int}[name]
+
+
+class NeedsAnOption(WrongBackend):
+    """No options are not enough for it."""
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        if set(options) != {"level"}:
+            raise InputError("the only option is level, and it must be given")
+
+
 class TwoDevicesOneNumber(WrongBackend):
     """Two devices that cannot be told apart."""
 
@@ -312,6 +397,13 @@ for _kind, _name in (
     (RestoresAnything, "restores_anything"),
     (MixesUpPieces, "mixes_up_pieces"),
     (SavesOnePiece, "saves_one_piece"),
+    (MisspeltRestore, "misspelt_restore"),
+    (MisspeltMemory, "misspelt_memory"),
+    (MisspeltExecutable, "misspelt_executable"),
+    (MisspeltWhenRestored, "misspelt_when_restored"),
+    (TakesAnyOption, "takes_any_option"),
+    (StumblesOverOptions, "stumbles_over_options"),
+    (NeedsAnOption, "needs_an_option"),
     (TwoDevicesOneNumber, "two_devices_one_number"),
     (DiesInProbe, "dies_in_probe"),
 ):

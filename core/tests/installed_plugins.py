@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
+
+import pytest
 
 from lite_core.plugins import ENTRY_POINT_GROUP, PluginHost
 
@@ -28,6 +30,16 @@ def relu(x, *, out):
 def lite_backends():
     return [backend]
 """
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on ``sys.path`` to install plugins into; what is imported from it is forgotten at the end."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("LITE_STRICT_PLUGINS", raising=False)
+    yield tmp_path
+    for name in [n for n, m in sys.modules.items() if str(tmp_path) in (getattr(m, "__file__", None) or "")]:
+        del sys.modules[name]
 
 
 def install(

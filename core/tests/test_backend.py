@@ -384,7 +384,7 @@ class Steals(Leaves):
         ({"probe": lambda: Device("mine")}, "its probe.. failed with TypeError"),
         ({"probe": list}, "found no device"),
         ({"supports": lambda node, device: True}, "answered True, not Yes or No"),
-        ({"compile": lambda part, device, options: None}, "NoneType for partition .* lacks run, scratch_bytes"),
+        ({"compile": lambda part, device, options: None}, "NoneType for partition .* lacks scratch_bytes, run"),
         ({"memory": lambda device: 1 / 0}, "failed to compile partition .* ZeroDivisionError"),
         ({"compile": lambda part, device, options: GraphBuilder().add("No", [])}, "failed to compile partition"),
     ],

@@ -10,7 +10,8 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Origin, Value
-from lite_core.passes import DeadNodeElimination, GeluFusion, HardSwishFusion, SwishFusion, run_passes
+from lite_core.passes import DeadNodeElimination, GeluFusion, HardSwishFusion, SwishFusion
+from lite_tools.checking import run_passes_checked
 
 
 class Expression:
@@ -74,7 +75,7 @@ def graph_of(function: Function, dtype: str = "float32") -> Graph:
 
 def fuse(graph: Graph) -> Graph:
     passes = [GeluFusion(), HardSwishFusion(), SwishFusion(), DeadNodeElimination()]
-    return run_passes(graph, passes, check=True)[0]
+    return run_passes_checked(graph, passes)[0]
 
 
 R2 = math.sqrt(2)

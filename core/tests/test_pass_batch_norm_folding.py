@@ -9,13 +9,14 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Origin, Value
-from lite_core.passes import BatchNormFolding, DeadNodeElimination, run_passes
+from lite_core.passes import BatchNormFolding, DeadNodeElimination
+from lite_tools.checking import run_passes_checked
 
 random = np.random.default_rng(7)
 
 
 def fold(graph: Graph) -> Graph:
-    return run_passes(graph, [BatchNormFolding(), DeadNodeElimination()], check=True)[0]
+    return run_passes_checked(graph, [BatchNormFolding(), DeadNodeElimination()])[0]
 
 
 def weights(b: GraphBuilder, *shape: int, dtype: str = "float32", name: str = "") -> Value:

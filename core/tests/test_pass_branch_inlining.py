@@ -10,9 +10,10 @@ import pytest
 from lite_core.builder import GraphBuilder
 from lite_core.errors import LiteError
 from lite_core.ir import Graph, Value
-from lite_core.passes import BranchInlining, IdentityElimination, run_passes
+from lite_core.passes import BranchInlining, IdentityElimination
 from lite_core.passes.branch_inlining import with_branches_decided
 from lite_core.session import load
+from lite_tools.checking import run_passes_checked
 
 Array = np.ndarray[Any, Any]
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -50,7 +51,7 @@ def squeezed(size_of_one: int = 1) -> Graph:
 
 @pytest.mark.parametrize("truth", [True, False])
 def test_the_branch_that_is_taken_takes_the_place_of_the_if(truth: bool) -> None:
-    graph, _ = run_passes(chosen(truth), [BranchInlining(), IdentityElimination()], check=True)
+    graph, _ = run_passes_checked(chosen(truth), [BranchInlining(), IdentityElimination()])
     assert graph.op_counts() == ({"Mul": 1, "Add": 1} if truth else {"Add": 1})
 
 

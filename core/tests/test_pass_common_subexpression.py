@@ -6,11 +6,12 @@ import numpy as np
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
-from lite_core.passes import CommonSubexpression, DeadNodeElimination, run_passes
+from lite_core.passes import CommonSubexpression, DeadNodeElimination
+from lite_tools.checking import run_passes_checked
 
 
 def merge(graph: Graph) -> Graph:
-    return run_passes(graph, [CommonSubexpression(), DeadNodeElimination()], check=True)[0]
+    return run_passes_checked(graph, [CommonSubexpression(), DeadNodeElimination()])[0]
 
 
 def test_equal_nodes_and_constants_merge() -> None:

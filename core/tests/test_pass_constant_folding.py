@@ -10,10 +10,11 @@ from lite_core.errors import GraphError
 from lite_core.ir import DType, Graph, Node, TensorType, Value
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.passes import ConstantFolding, DeadNodeElimination, run_passes
+from lite_tools.checking import run_passes_checked
 
 
 def fold(graph: Graph, *passes: object) -> Graph:
-    return run_passes(graph, [*(passes or (ConstantFolding(),)), DeadNodeElimination()], check=True)[0]
+    return run_passes_checked(graph, [*(passes or (ConstantFolding(),)), DeadNodeElimination()])[0]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

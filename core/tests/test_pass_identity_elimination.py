@@ -9,11 +9,12 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
-from lite_core.passes import DeadNodeElimination, IdentityElimination, run_passes
+from lite_core.passes import DeadNodeElimination, IdentityElimination
+from lite_tools.checking import run_passes_checked
 
 
 def eliminate(graph: Graph) -> Graph:
-    return run_passes(graph, [IdentityElimination(), DeadNodeElimination()], check=True)[0]
+    return run_passes_checked(graph, [IdentityElimination(), DeadNodeElimination()])[0]
 
 
 Build = Callable[[GraphBuilder, Value], Value]

@@ -10,11 +10,12 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Origin, Value
-from lite_core.passes import DeadNodeElimination, LayerNormFusion, run_passes
+from lite_core.passes import DeadNodeElimination, LayerNormFusion
+from lite_tools.checking import run_passes_checked
 
 
 def fuse(graph: Graph) -> Graph:
-    return run_passes(graph, [LayerNormFusion(), DeadNodeElimination()], check=True)[0]
+    return run_passes_checked(graph, [LayerNormFusion(), DeadNodeElimination()])[0]
 
 
 @dataclass

@@ -8,11 +8,12 @@ import pytest
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, TensorType
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.passes import DeadNodeElimination, ShapeFolding, run_passes
+from lite_core.passes import DeadNodeElimination, ShapeFolding
+from lite_tools.checking import run_passes_checked
 
 
 def fold(graph: Graph) -> Graph:
-    return run_passes(graph, [ShapeFolding(), DeadNodeElimination()], check=True)[0]
+    return run_passes_checked(graph, [ShapeFolding(), DeadNodeElimination()])[0]
 
 
 def dimension(b: GraphBuilder, value: object, axis: int) -> object:

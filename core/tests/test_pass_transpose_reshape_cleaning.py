@@ -7,11 +7,12 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Value
-from lite_core.passes import DeadNodeElimination, TransposeReshapeCleaning, run_passes
+from lite_core.passes import DeadNodeElimination, TransposeReshapeCleaning
+from lite_tools.checking import run_passes_checked
 
 
 def clean(graph: Graph) -> Graph:
-    return run_passes(graph, [TransposeReshapeCleaning(), DeadNodeElimination()], check=True)[0]
+    return run_passes_checked(graph, [TransposeReshapeCleaning(), DeadNodeElimination()])[0]
 
 
 def transpose(b: GraphBuilder, x: Value, *order: int) -> Value:

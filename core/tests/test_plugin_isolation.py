@@ -180,7 +180,7 @@ def test_a_mistyped_option_is_named(file: Path) -> None:
 
     host = host_of(a=lambda: plugin(lite_formats=[Reader(read=read)]))
     with pytest.raises(InputError, match=r"format 'test' has no option thread \(it has: params\)"):
-        load(file, thread=2, plugins=host)
+        load(file, reader_options={"thread": 2}, plugins=host)
 
 
 # **** passes ****

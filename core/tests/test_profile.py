@@ -3,59 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from measuring import Measuring, X, network
 
 from lite_core import KernelBackend
-from lite_core.backend import Buffer, Device, KernelTime, Options, Partition, Yes
-from lite_core.builder import GraphBuilder
-from lite_core.ir import Graph, Node
 from lite_core.plugins import host_with
 from lite_core.session import RunProfile, Session, load
-from lite_tools.cli.run import command
-
-X = np.array([[-1, 2, -3]], np.float32)
-
-
-def network() -> Graph:
-    b = GraphBuilder("network")
-    x = b.input("x", "float32", ["n", 3])
-    y = b.add("Relu", [b.add("Exp", [x], name="first")], name="second")
-    b.output(b.add("Neg", [y], name="third"), "y")
-    return b.build()
-
-
-class Measuring:
-    """Runs nothing, and has figures that are easy to check."""
-
-    name = "measuring"
-    scratch_bytes = 0
-    kernels = (
-        KernelTime("exp_relu", ("first", "second"), 0.002, flops=4e6, bytes=8e6, peak_share=0.25),
-        KernelTime("neg", ("third",), 0.001),
-    )
-
-    def probe(self) -> list[Device]:
-        return [Device(self.name)]
-
-    def supports(self, node: Node, device: Device) -> Yes:
-        return Yes()
-
-    def compile(self, part: Partition, device: Device, options: Options) -> Measuring:
-        return self
-
-    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
-        for buffer in outputs:
-            buffer.data.fill(0)
-
-    def run_profiled(
-        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
-    ) -> Sequence[KernelTime]:
-        self.run(inputs, outputs, scratch)
-        return self.kernels
 
 
 @pytest.fixture
@@ -145,15 +100,3 @@ def test_kernel_backends_measure_each_kernel() -> None:
         ("relu", "Relu", ("second",), 24),
     ]
     assert all(k.seconds > 0 for k in profile.kernels)
-
-
-def test_the_command_line_shows_it(measured: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lite_tools.cli.run.load", lambda *_, **__: measured)
-    plain = CliRunner().invoke(command, ["model", "--shape", "2x3"])
-    shown = CliRunner().invoke(command, ["model", "--shape", "2x3", "--profile"])
-    assert plain.exit_code == shown.exit_code == 0, shown.output
-    assert "exp_relu" not in plain.output
-    assert "exp_relu" in shown.output
-    assert "Exp+Relu" in shown.output
-    told = CliRunner().invoke(command, ["model", "--shape", "2x3", "--json"])
-    assert json.loads(told.output)["kernels"][0]["peak_share"] == 0.25

@@ -15,7 +15,7 @@ import catalog
 from lite_core import passes
 from lite_core.formats import read_model
 
-WEIGHTS = Path(__file__).parents[2] / "conformance/src/lite_conformance/operator_weights.json"
+WEIGHTS = Path(__file__).parents[2] / "conformance/src/lite_conformance/run/operator_weights.json"
 
 
 # Each network once: its older file has the same operators.

@@ -9,7 +9,7 @@ From a terminal: ``lite-conformance --backend NAME``. From Python::
 From pytest: :mod:`lite_conformance.pytest_plugin`.
 """
 
-from lite_conformance.judge.record import Record, Report, Status, read_report
+from lite_conformance.reports.record import Record, Report, Status, read_report
 from lite_conformance.run.runner import check_backend, run_suite
 
 __all__ = ["Record", "Report", "Status", "__version__", "check_backend", "read_report", "run_suite"]

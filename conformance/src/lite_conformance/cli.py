@@ -22,16 +22,23 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from lite_conformance import __version__
 from lite_conformance.cases.case import Settings
 from lite_conformance.cases.catalogue import all_cases
-from lite_conformance.judge.record import Record, Report, Status, read_report
+from lite_conformance.reports.record import Record, Report, Status, read_report
 from lite_conformance.run.runner import run_suite
 from lite_conformance.run.selection import parse_level, select
 from lite_core.errors import BackendUnavailableError, InputError, LiteError
-from lite_tools.cli.common import check_writable
+from lite_tools.commands import (
+    EXIT_CRASH,
+    EXIT_FAILURE,
+    EXIT_NOTHING,
+    EXIT_OK,
+    EXIT_UNAVAILABLE,
+    EXIT_USAGE,
+    check_writable,
+)
 
 __all__ = ["exit_code", "main"]
 
 _PATIENCE_SECONDS = 3.0
-EXIT_FAILURE, EXIT_USAGE, EXIT_UNAVAILABLE, EXIT_NOTHING, EXIT_CRASH = 1, 2, 3, 4, 5
 
 
 class _Main(click.Group):
@@ -127,7 +134,7 @@ def run(
     if list_cases:
         for case in select(list(all_cases(settings)), levels, cases):
             click.echo(f"L{case.level} {case.name}")
-        return 0
+        return EXIT_OK
     if backend is None:
         raise click.UsageError("say which backend: --backend NAME; `lite backends` shows those that are installed")
     for file, option in ((json_file, "--json"), (junit, "--junit"), (html, "--html")):
@@ -152,7 +159,7 @@ def report_command(files: tuple[str, ...], output: str) -> int:
     reports = [read_report(file) for file in files]
     _write(reports, [Path(file).stem for file in files], None, None, output)
     click.echo(f"wrote {output}")
-    return 0
+    return EXIT_OK
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -191,7 +198,7 @@ def _leave_endless_threads(code: int) -> None:
 def _main(arguments: list[str]) -> int:
     try:
         result = conformance.main(arguments, prog_name="lite-conformance", standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        return result if isinstance(result, int) else EXIT_OK
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _fail("interrupted", EXIT_FAILURE)
     except click.ClickException as error:
@@ -216,7 +223,7 @@ def exit_code(report: Report) -> int:
         return EXIT_CRASH
     if any(status.is_bad for status in statuses):
         return EXIT_FAILURE
-    return 0 if report.something_ran() else EXIT_NOTHING
+    return EXIT_OK if report.something_ran() else EXIT_NOTHING
 
 
 def _run(

@@ -18,7 +18,7 @@ import pytest
 
 from lite_conformance.cases.case import Case, Settings
 from lite_conformance.cases.catalogue import all_cases
-from lite_conformance.judge.record import Record, Status
+from lite_conformance.reports.record import Record, Status
 from lite_conformance.run.expectations import Expectations
 from lite_conformance.run.pool import Pool, Worker, WorkerDiedError
 from lite_conformance.run.selection import apply_expectation, parse_level, select, unmatched_entries

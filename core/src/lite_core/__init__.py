@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lite_core.collector import collector_paused
 from lite_core.log import configure_from_environment
+from lite_core.version import __version__
 
 if TYPE_CHECKING:
     from lite_core.backend import API_VERSION, Device, No, Unavailable, Yes
@@ -36,17 +37,14 @@ if TYPE_CHECKING:
     from lite_core.formats import read_model
     from lite_core.ir import DType, Graph, TensorType
     from lite_core.kernel_backend import KernelBackend
+    from lite_core.launcher import convert
     from lite_core.plugins import hookimpl
     from lite_core.session import RunProfile, Session, load
-    from lite_tools.conversion import ConversionReport, convert
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "API_VERSION": "backend",
     "BackendUnavailableError": "errors",
     "ConversionError": "errors",
-    "ConversionReport": "conversion",
     "DType": "ir",
     "Device": "backend",
     "ExecutionError": "errors",
@@ -66,7 +64,7 @@ _HOMES = {
     "Unavailable": "backend",
     "UnsupportedOperatorError": "errors",
     "Yes": "backend",
-    "convert": "conversion",
+    "convert": "launcher",
     "hookimpl": "plugins",
     "load": "session",
     "read_model": "formats",
@@ -76,7 +74,6 @@ __all__ = [
     "API_VERSION",
     "BackendUnavailableError",
     "ConversionError",
-    "ConversionReport",
     "DType",
     "Device",
     "ExecutionError",

@@ -1,5 +1,5 @@
 """``python -m lite_core`` is the command ``lite``."""
 
-from lite_tools.cli import main
+from lite_core.launcher import main
 
 main()

@@ -4,12 +4,9 @@ A backend is an object with ``name``, ``probe``, ``supports`` and ``compile`` (:
 which devices there are, ``supports`` for each node of a model, and ``compile`` for each partition: nodes for one device
 that can run in one go. The :class:`Executable` that comes back is run many times, possibly by several threads at once.
 
-All else is optional. Each optional part is a small Protocol of its own, named after what it adds, and Lite finds it by
-its methods. A class that names the Protocol among its bases has its signatures checked by mypy, and cannot be made
-while a method is missing or misspelt::
-
-    class MyBackend(ProvidesMemory, RestoresState):
-        ...
+All else is optional. Each optional part is a small Protocol, named after what it adds, and Lite finds it by its
+members. A class that names the Protocol among its bases, ``class MyBackend(ProvidesMemory, RestoresState)``, has them
+checked by mypy, which then also says where one is missing or misspelt.
 
 An author who does not want to compile partitions writes kernels: see :mod:`lite_core.kernel_backend`.
 """
@@ -74,12 +71,10 @@ class Device:
         name: what a person would call it, for example the processor's model.
         score: the higher, the sooner ``backend="auto"`` takes it. ``host`` has 0.
         details: anything worth showing: driver version, memory, instruction sets.
-        flops: floating-point operations it can do in a second, all its processors together; 0 where nobody knows.
-        bandwidth: bytes it can read or write in its memory in a second; 0 where nobody knows.
-        launch_seconds: what running one more kernel costs beside its work.
-
-    From ``flops``, ``bandwidth`` and ``launch_seconds`` the scheduler estimates what a node costs there, to weigh it
-    against copies between memory spaces. Of a device without the first two nothing is taken away for its cost.
+        flops: floating-point operations it can do in a second, all its processors together; 0 where that is unknown.
+        bandwidth: bytes it can read or write in its memory in a second; 0 where that is unknown.
+        launch_seconds: the cost of running one more kernel. From these three the scheduler estimates what a node costs,
+            to weigh it against copies; it moves no node away from a device that leaves the first two out.
     """
 
     backend: str
@@ -127,8 +122,8 @@ class Stale:
 class Family:
     """What partitions have in common that differ in the sizes of their tensors only.
 
-    They have the same nodes with the same attributes in the same order, tensors of the same element types and ranks, and
-    the same array objects as constants in the same order. A backend may keep what it made of all that in a
+    They have the same nodes with the same attributes in the same order, tensors of the same element types and ranks,
+    and the same array objects as constants in the same order. A backend may keep what it made of all that in a
     ``weakref.WeakKeyDictionary``: a family lives no longer than its session and the session's plans.
     """
 
@@ -143,8 +138,7 @@ class Partition:
         name: unique in the model, for messages and profiles.
         graph: a graph of its own; its inputs and outputs are the partition's. Each output is made by one of its nodes,
             and listed once. Shapes are those of the input signature at hand; a dimension is symbolic only where it
-            depends on data. Constants are the same array objects for every signature, so prepared weights can be kept by
-            identity.
+            depends on data. Constants are the same array objects for every signature: keep packed weights by identity.
         family: the same object for the partitions that other signatures of the session have in this one's place.
     """
 
@@ -281,13 +275,7 @@ class KernelTime(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Memory that is needed from one step to another, both included.
-
-    Attributes:
-        size: in bytes.
-        first: number of the step that writes it.
-        last: number of the last step that reads it.
-    """
+    """``size`` bytes of memory, from the step that writes them, ``first``, to the last that reads them."""
 
     size: int
     first: int
@@ -311,9 +299,8 @@ class MemoryUse(NamedTuple):
 
 
 class Executable(Protocol):
-    """A compiled partition. ``run`` may be called by several threads at once."""
+    """A compiled partition. Every run needs ``scratch_bytes``; several threads may call ``run`` at once."""
 
-    #: Bytes of scratch memory that every run needs.
     scratch_bytes: int
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
@@ -356,9 +343,9 @@ class ReportsMemoryUse(Protocol):
 class SavesState(Protocol):
     """Optional part of an executable: its compiled form can be stored in a model file.
 
-    ``save`` gives the pieces that :meth:`RestoresState.restore` takes, none where there is nothing to save. A piece that
-    several partitions, shapes or targets save is stored once, so what programs share, such as each packed weight, is a
-    piece of its own.
+    ``save`` gives the pieces that :meth:`RestoresState.restore` takes, none where there is nothing to save. A piece
+    that several partitions, shapes or targets save is stored once, so what programs share, such as each packed weight,
+    is a piece of its own.
     """
 
     def save(self) -> Sequence[bytes | memoryview]: ...
@@ -422,8 +409,8 @@ class StatesCompatibility(Protocol):
 class RestoresState(Protocol):
     """Optional part of a backend: as :meth:`Backend.compile`, from the pieces that :meth:`SavesState.save` gave.
 
-    Lite has compared their checksums: the pieces are whole, unchanged and in their order. Each is read-only, begins at a
-    multiple of 64 in memory, is usually mapped from the model file, and stays valid as long as anything refers to it.
+    Lite has compared their checksums: the pieces are whole, unchanged and in their order. Each is read-only, begins at
+    a multiple of 64 in memory, is usually mapped from the model file, and stays valid as long as anything refers to it.
     Stale is the answer to pieces that were not saved for this partition: missing, cut short, another's, in another
     order. The types of the partition's inputs and outputs are those of the signature; those between may still have
     symbolic dimensions.

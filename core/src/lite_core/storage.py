@@ -1,23 +1,45 @@
-"""Files that can be made again, in the user's cache folder: compiled kernels, which take long to make.
+"""What Lite keeps on disk for a user: the cache folder, its limits, and one configuration file.
 
-A cache never fails a run: what cannot be read is made again, what cannot be written is not kept, and the log says so.
-It does not grow without bound either: entries that were not used for longest make room for new ones.
+The cache holds files that can be made again, such as compiled kernels. It never fails a run: what cannot be read is made
+again, what cannot be written is not kept, and the log says so. It does not grow without bound either: entries that were
+not used for longest make room for new ones.
+
+The configuration is ``config.json`` in the user's configuration folder, an object in JSON::
+
+    {"cache_folder": "/var/cache/lite", "cache_limit_mib": 4096}
+
+Environment variables go before it. A plugin keeps its settings under a name of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import logging
 import math
 import os
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
-__all__ = ["DiskCache", "cache_folder", "cache_limit"]
+from lite_core.errors import LiteError
 
-#: What one folder may hold where ``LITE_CACHE_LIMIT`` does not say otherwise.
+__all__ = [
+    "DiskCache",
+    "cache_folder",
+    "cache_limit",
+    "configuration",
+    "configuration_folder",
+    "update_configuration",
+]
+
+logger = logging.getLogger("lite.storage")
+
+#: What one folder may hold where neither ``LITE_CACHE_LIMIT`` nor the configuration says otherwise.
 _USUAL_LIMIT_MIB = 1024
 
 #: When a folder is full it is emptied to this share of its limit, and looked at again when that much was written.
@@ -31,13 +53,85 @@ _USE_SECONDS = 3600.0
 _ABANDONED_SECONDS, _PASSING = 3600.0, (".tmp", ".lock")
 
 
+# **** configuration ****
+
+
+def configuration_folder() -> Path:
+    """The folder of the configuration: ``LITE_CONFIG_DIR`` where that is set, else the user's configuration folder."""
+    chosen = os.environ.get("LITE_CONFIG_DIR")
+    if not chosen:
+        import platformdirs
+
+        chosen = platformdirs.user_config_dir("lite", appauthor=False)
+    return Path(chosen)
+
+
+def configuration() -> Mapping[str, Any]:
+    """The settings in ``config.json``, read once for each process; empty where there is none.
+
+    A file that cannot be read is a line in the log, and counts as empty: no run fails because of it.
+    """
+    return _read_configuration(configuration_folder() / "config.json")
+
+
+def update_configuration(changes: Mapping[str, Any]) -> None:
+    """Write settings into ``config.json``; all others in it stay.
+
+    Args:
+        changes: what JSON can say, by name; None removes a setting.
+
+    Raises:
+        LiteError: the file cannot be written, or is there and cannot be read: it is left as it is.
+    """
+    path = configuration_folder() / "config.json"
+    try:
+        before = _parse(path) if path.exists() else {}
+        after = {name: value for name, value in {**before, **changes}.items() if value is not None}
+        text = json.dumps(after, indent=2, sort_keys=True) + "\n"
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    except (OSError, ValueError) as error:
+        raise LiteError(
+            f"the configuration {str(path)!r} cannot be written: {error}; repair or remove it, or set LITE_CONFIG_DIR"
+        ) from error
+    _read_configuration.cache_clear()
+
+
+@functools.cache
+def _read_configuration(path: Path) -> Mapping[str, Any]:
+    try:
+        return MappingProxyType(_parse(path))
+    except FileNotFoundError:
+        return MappingProxyType({})
+    except (OSError, ValueError) as error:
+        logger.warning("the configuration %s is left out: %s", path, error)
+        return MappingProxyType({})
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(settings, dict):
+        raise ValueError(f"it must be an object in JSON, is {type(settings).__name__}")
+    return settings
+
+
+# **** the cache ****
+
+
 def cache_folder(kind: str) -> Path | None:
     """The folder for one kind of entries, or None where nothing is kept on disk.
 
-    It is below ``LITE_CACHE_DIR`` where that is set, else below the user's cache folder. ``LITE_CACHE_DIR`` set to
-    nothing or to ``off`` keeps nothing on disk.
+    It is below ``LITE_CACHE_DIR`` where that is set, else below ``cache_folder`` of the configuration, else below the
+    user's cache folder. Set to nothing or to ``off``, nothing is kept on disk.
     """
     chosen = os.environ.get("LITE_CACHE_DIR")
+    if chosen is None:
+        chosen = configuration().get("cache_folder")
+        if chosen is not None and not isinstance(chosen, str):
+            logger.warning("cache_folder in the configuration must be text, is %r: it is left out", chosen)
+            chosen = None
     if chosen is None:
         import platformdirs
 
@@ -46,18 +140,23 @@ def cache_folder(kind: str) -> Path | None:
 
 
 def cache_limit() -> float:
-    """Bytes that one folder may hold: ``LITE_CACHE_LIMIT`` in MiB, infinity where that is ``off``."""
-    return 2**20 * _limit_in_mib(os.environ.get("LITE_CACHE_LIMIT", ""))
+    """Bytes that one folder may hold: ``LITE_CACHE_LIMIT`` in MiB, or ``cache_limit_mib`` of the configuration.
+
+    Infinity where that is ``off``.
+    """
+    setting = os.environ.get("LITE_CACHE_LIMIT")
+    if setting:
+        return 2**20 * _limit_in_mib("LITE_CACHE_LIMIT", setting)
+    configured = configuration().get("cache_limit_mib", _USUAL_LIMIT_MIB)
+    return 2**20 * _limit_in_mib("cache_limit_mib in the configuration", str(configured))
 
 
 @functools.cache
-def _limit_in_mib(setting: str) -> float:
+def _limit_in_mib(name: str, setting: str) -> float:
     if setting == "off":
         return math.inf
-    if setting and not setting.isdecimal():
-        logging.getLogger("lite.cache").warning(
-            "LITE_CACHE_LIMIT=%s is neither a number of MiB nor off: %d MiB are kept", setting, _USUAL_LIMIT_MIB
-        )
+    if not setting.isdecimal():
+        logger.warning("%s=%s is neither a number of MiB nor off: %d MiB are kept", name, setting, _USUAL_LIMIT_MIB)
     return float(setting) if setting.isdecimal() else _USUAL_LIMIT_MIB
 
 

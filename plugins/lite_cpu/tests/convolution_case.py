@@ -13,7 +13,7 @@ from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_cpu.lowering.compile import lower_graph
-from lite_cpu.lowering.context import PlannedStep
+from lite_cpu.lowering.steps import PlannedStep
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
 from lite_cpu.machine_code.library import KernelLibrary

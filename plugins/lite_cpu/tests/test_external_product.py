@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,56 +9,23 @@ import numpy as np
 import pytest
 from agreement import normal
 from levels import LevelBackend, runnable_machines
+from numpy_sgemm import NumpySgemm
 
 from lite_core import load
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Value
 from lite_core.plugins.backends import host_with
-from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
 
 Array = np.ndarray[Any, Any]
 
-_INT, _FLOAT, _FLOATS = ctypes.c_int, ctypes.c_float, ctypes.POINTER(ctypes.c_float)
-_SGEMM = ctypes.CFUNCTYPE(
-    None, *(_INT,) * 6, _FLOAT, _FLOATS, _INT, _FLOATS, _INT, _FLOAT, _FLOATS, _INT
-)  # fmt: skip
 _TOLERANCE = 4e-6
-
-
-class NumpySgemm:
-    """``cblas_sgemm`` in NumPy; counts its calls."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[int, int, int]] = []
-        self.asked = 0
-        self.function = _SGEMM(self._multiply)
-
-    def _multiply(
-        self, layout: int, trans_a: int, trans_b: int, m: int, n: int, k: int, alpha: float,
-        a: Any, lda: int, b: Any, ldb: int, beta: float, c: Any, ldc: int,
-    ) -> None:  # fmt: skip
-        assert (layout, trans_a) == (101, 111)
-        assert (alpha, beta) == (1.0, 0.0)
-        self.calls.append((m, n, k))
-        right = _matrix(b, n, k, ldb).T if trans_b == 112 else _matrix(b, k, n, ldb)
-        _matrix(c, m, n, ldc)[:] = _matrix(a, m, k, lda) @ right
-
-    def offered(self) -> ExternalSgemm:
-        self.asked += 1
-        return ExternalSgemm("numpy", ctypes.cast(self.function, ctypes.c_void_p).value or 0)
-
-
-def _matrix(pointer: Any, rows: int, columns: int, stride: int) -> Array:
-    """Memory as a matrix whose last row may end where its elements do."""
-    flat = np.ctypeslib.as_array(pointer, ((rows - 1) * stride + columns,))
-    return np.lib.stride_tricks.as_strided(flat, (rows, columns), (4 * stride, 4))
 
 
 class _Backend(LevelBackend):
     def __init__(self, machine: Machine, sgemm: NumpySgemm) -> None:
         super().__init__(machine)
-        self.external_sgemm = sgemm.offered  # type: ignore[method-assign]
+        self.external_sgemm = lambda _: sgemm.offered()  # type: ignore[method-assign]
 
 
 @pytest.fixture

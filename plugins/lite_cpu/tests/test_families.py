@@ -8,23 +8,18 @@ import sys
 import pytest
 
 from lite_cpu import scalar_ops
-from lite_cpu.lowering import registry
-from lite_cpu.lowering.families import FAMILIES, import_all_families
+from lite_cpu.lowering.registry import OPERATORS
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_table_lists_what_a_module_registers(family: str) -> None:
-    import_all_families()
-    module = f"lite_cpu.lowering.{family}"
-    registered = {op for op, (function, _, _) in registry._TABLE.items() if function.__module__ == module}
-    if family == "quantization":
-        registered |= registry._REWRITTEN.keys()
-    assert sorted(registered) == FAMILIES[family].split()
+@pytest.mark.parametrize("family", OPERATORS.families)
+def test_a_family_registers_what_the_table_lists(family: str) -> None:
+    """The registry compares them when the module is imported, and raises."""
+    OPERATORS.import_family(family)
 
 
-def test_all_other_operators_are_elementwise() -> None:
-    listed = {op for ops in FAMILIES.values() for op in ops.split()}
-    assert registry.native_operators() - listed == set(scalar_ops.OPERATORS)
+def test_all_other_operators_are_element_wise() -> None:
+    listed = {op for operators in OPERATORS.families.values() for op in operators}
+    assert OPERATORS.registered_operators() - listed == set(scalar_ops.OPERATORS)
 
 
 def test_a_model_imports_its_own_families_only() -> None:
@@ -42,4 +37,15 @@ print(*sorted(name for name in sys.modules if name.startswith("lite_cpu.lowering
     assert done.returncode == 0, done.stderr
     imported = {name.rpartition(".")[2] for name in done.stdout.split()}
     assert "elementwise" in imported
-    assert not imported & (FAMILIES.keys() - {"shape"}), imported
+    assert not imported & (OPERATORS.families.keys() - {"shape"}), imported
+
+
+def test_listing_the_operators_imports_no_family() -> None:
+    program = """
+import sys
+from lite_cpu.lowering.registry import OPERATORS
+assert {"Conv", "Relu", "QLinearConv"} <= OPERATORS.registered_operators()
+print(*(family for family in OPERATORS.families if f"lite_cpu.lowering.{family}" in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr

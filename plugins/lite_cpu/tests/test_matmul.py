@@ -149,13 +149,16 @@ def test_not_a_number_stays_in_its_row_and_column(machine: Machine) -> None:
         ("bij,bjk->bik", (1, 3, 5), (4, 5, 7)),
         ("bij,bjk->ibk", (4, 3, 1), (4, 5, 7)),
         ("ij,jk->ik", (3, 0), (0, 7)),
+        ("...i,ij->...j", (2, 3, 5), (5, 7)),
+        ("...ij,...jk->...ik", (2, 1, 3, 5), (4, 5, 7)),
+        ("i...j,j->...i", (4, 2, 3, 5), (5,)),
     ],
 )
 def test_einsum(machine: Machine, equation: str, left: Shape, right: Shape) -> None:
     agree(machine, "Einsum", [normal(*left), normal(*right, seed=1)], {"equation": equation}, tolerance=TOLERANCE)
 
 
-@pytest.mark.parametrize("equation", ["ij,ij->ij", "ij,jk->i", "ii,ij->j", "...i,ij->...j", "ij,jk,kl->il", "ij->ji"])
+@pytest.mark.parametrize("equation", ["ij,ij->ij", "ij,jk->i", "ii,ij->j", "...i,...i->...i", "ij,jk,kl->il", "ij->ji"])
 def test_einsum_that_is_not_a_product_is_refused(equation: str) -> None:
     g = Drawn("float32")
     terms = equation.split("->")[0].split(",")

@@ -11,18 +11,19 @@ from hypothesis import strategies as st
 from levels import backend_for, run_on, runnable_machines
 from saving import compiled, restored, saved
 
+from lite_compiler.chains import Apply
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.memory.arena import plan_arena
 from lite_core.ops.evaluate import evaluate_graph
-from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.chains import Chain, Operand
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.memory import Lifetime, lifetimes_of, place
+from lite_cpu.lowering.memory import lifetimes_of
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
-from lite_cpu.tensors import Storage, Tensor
+from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -107,7 +108,7 @@ ADD = Chain(Operand(DType.FLOAT32), (Operand(DType.FLOAT32),), (Apply("Add", (0,
 def empty_lowering() -> Lowering:
     b = GraphBuilder("nothing")
     b.output(b.input("x", "float32", (1,)), "y")
-    return Lowering(b.build(), runnable_machines()[-1], Options(threads=1), WeightCache())
+    return Lowering(runnable_machines()[-1], b.build(), Options(threads=1), WeightCache())
 
 
 def test_a_result_takes_the_place_of_an_operand_that_nobody_reads_later() -> None:
@@ -142,13 +143,6 @@ def test_operands_that_lie_otherwise_keep_their_place() -> None:
 
 
 # **** the arena ****
-
-
-def test_storages_that_take_turns_lie_at_one_place_and_others_beside_them() -> None:
-    x, y, z = Storage(100), Storage(100), Storage(64)
-    assert place([Lifetime([x, y], 0, 3), Lifetime([z], 2, 4)]) == 192
-    assert x.offset == y.offset
-    assert sorted([x.offset, z.offset]) in ([0, 64], [0, 128])
 
 
 @machines

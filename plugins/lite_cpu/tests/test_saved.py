@@ -146,7 +146,7 @@ def test_another_librarys_product_is_called_at_its_address_here() -> None:
     class Offering(LevelBackend):
         address = 0
 
-        def external_sgemm(self) -> ExternalSgemm | None:
+        def external_sgemm(self, options: Options) -> ExternalSgemm | None:
             return ExternalSgemm("Other", self.address)
 
     g = Sketch()
@@ -287,7 +287,8 @@ def test_shapes_that_depend_on_data_are_not_saved() -> None:
 
 _FRESH = """
 import sys
-for name in ("llvmlite", "lite_cpu.emit", "lite_cpu.machine_code.objects", "lite_cpu.kernels", "lite_cpu.lowering.compile"):
+own = ("emit", "machine_code.objects", "kernels", "lowering.compile")
+for name in ("llvmlite", *(f"lite_cpu.{{module}}" for module in own)):
     sys.modules[name] = None  # an attempt to import it fails
 import pickle
 import numpy as np

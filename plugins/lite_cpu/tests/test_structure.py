@@ -138,7 +138,7 @@ def test_nodes_are_looked_at_for_the_first_size_only(monkeypatch: pytest.MonkeyP
 def test_chains_with_numbers_that_follow_from_sizes_are_not_kept() -> None:
     structure = Structure()
     described(of_size(clipped_by_size(), 4), WeightCache(), structure)
-    assert not structure.chains
+    assert not structure.kept.chains
 
 
 def test_what_is_kept_goes_with_the_family() -> None:

@@ -21,7 +21,7 @@ from lite_tools.quantization import quantize_weights
 
 pytestmark = pytest.mark.skipif(not runnable_machines(), reason="this is not an x86-64 processor")
 
-schemes = pytest.mark.parametrize("scheme", ["int8w", "fp16"])
+schemes = pytest.mark.parametrize("scheme", ["int8", "float16"])
 
 
 class _Network:
@@ -104,7 +104,7 @@ def widened(graph: Graph) -> Graph:
 def test_results_are_those_of_the_widened_weights_and_near_the_reference(
     machine: Any, network: str, scheme: str
 ) -> None:
-    if scheme == "fp16" and not machine.half:
+    if scheme == "float16" and not machine.half:
         pytest.skip("this level has no instruction that converts float16, and leaves the Cast to the host")
     graph = quantize_weights(NETWORKS[network](), scheme).graph
     inputs = example(graph)

@@ -64,11 +64,11 @@ def make(
     return helper.make_model(body, opset_imports=opsets, functions=list(functions), ir_version=ir_version)
 
 
-def load(model: onnx.ModelProto, folder: Path, **options: Any) -> lite.Session:
+def load(model: onnx.ModelProto, folder: Path, **reader_options: Any) -> lite.Session:
     """A model on host."""
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
-    return lite.load(path, backend="host", **options)
+    return lite.load(path, backend="host", reader_options=reader_options)
 
 
 def run(model: onnx.ModelProto, folder: Path, **arrays: Array) -> dict[str, Array]:

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from runtime_models import RuntimeModels, numbers
-
-
-@pytest.fixture
-def models(tmp_path: Path) -> RuntimeModels:
-    return RuntimeModels(tmp_path)
-
 
 _DIMS = {0: ("batch", "sequence", 8)}
 

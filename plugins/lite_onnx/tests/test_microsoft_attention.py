@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,6 @@ from lite_core.errors import UnsupportedOperatorError
 Array = np.ndarray[Any, Any]
 
 _B, _N, _S, _P, _H, _WIDTH = 2, 3, 4, 5, 8, 12  # batch, heads, positions, past ones, size of a head, width of the input
-
-
-@pytest.fixture
-def models(tmp_path: Path) -> RuntimeModels:
-    return RuntimeModels(tmp_path)
 
 
 def _weighted(*sizes: int) -> list[Array]:

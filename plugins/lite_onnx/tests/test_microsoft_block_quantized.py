@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,6 @@ from lite_core.errors import UnsupportedOperatorError
 Array = np.ndarray[Any, Any]
 
 _ROWS = 12
-
-
-@pytest.fixture
-def models(tmp_path: Path) -> RuntimeModels:
-    return RuntimeModels(tmp_path)
 
 
 def _weights(depth: int, block: int, bits: int, *, zeros: str = "") -> list[Array | None]:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from runtime_models import RuntimeModels, numbers
-
-
-@pytest.fixture
-def models(tmp_path: Path) -> RuntimeModels:
-    return RuntimeModels(tmp_path)
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])

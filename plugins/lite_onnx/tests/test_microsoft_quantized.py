@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,6 @@ from runtime_models import RuntimeModels, numbers, quantized
 Array = np.ndarray[Any, Any]
 
 _TYPES = [np.uint8, np.int8]
-
-
-@pytest.fixture
-def models(tmp_path: Path) -> RuntimeModels:
-    return RuntimeModels(tmp_path)
 
 
 def _scale(number: float) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,6 @@ from runtime_models import RuntimeModels, numbers
 Array = np.ndarray[Any, Any]
 
 _B, _N, _S, _P, _H = 2, 4, 3, 5, 8  # batch, heads, positions, past ones, size of a head
-
-
-@pytest.fixture
-def models(tmp_path: Path) -> RuntimeModels:
-    return RuntimeModels(tmp_path)
 
 
 @pytest.fixture

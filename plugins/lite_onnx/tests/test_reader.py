@@ -316,5 +316,5 @@ def test_other_files_are_told(content: bytes, what: str, tmp_path: Path) -> None
 def test_without_the_plugin_it_is_named(tmp_path: Path) -> None:
     for name in ("model.onnx", "renamed.bin"):
         (tmp_path / name).write_bytes(make([RELU]).SerializeToString())
-        with pytest.raises(ModelFormatError, match="`pip install lite-onnx` reads ONNX models"):
+        with pytest.raises(ModelFormatError, match="`pip install lite-onnx` reads such models"):
             read_model(tmp_path / name, host=PluginHost(list))

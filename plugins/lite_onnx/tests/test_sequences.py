@@ -122,7 +122,7 @@ def test_a_sequence_of_very_many_tensors(tmp_path: Path) -> None:
 
 def test_the_length_of_an_input_must_be_said(tmp_path: Path) -> None:
     model = make([node("ConcatFromSequence", ["s"], ["y"], axis=0)], [_info("s", _SEQUENCE)])
-    with pytest.raises(UnsupportedOperatorError, match=r"lengths=\{'s': 3\}"):
+    with pytest.raises(UnsupportedOperatorError, match=r"reader_options=\{'lengths': \{'s': 3\}\}"):
         load(model, tmp_path)
     session = load(model, tmp_path, lengths={"s": 2})
     assert session.run({"s[0]": X, "s[1]": X[:1]})["y"].tolist() == [1, -2, 1]
@@ -204,8 +204,9 @@ def test_a_loop_that_fills_a_list(tmp_path: Path) -> None:
 def test_the_case_of_onnx_that_its_runner_cannot_compare() -> None:
     model = _NODES / "test_loop16_seq_none/model.onnx"
     constants = {"trip_count": 5, "cond": True}
-    session = lite.load(model, backend="host", lengths={"opt_seq": None}, constants=constants)
+    options = {"lengths": {"opt_seq": None}, "constants": constants}
+    session = lite.load(model, backend="host", reader_options=options)
     pieces = [0.0, *([float(n) for n in range(1, count + 1)] for count in range(1, 6))]
     assert [a.tolist() for a in session.run({}).values()] == pieces
-    session = lite.load(model, backend="host", lengths={"opt_seq": 1}, constants=constants)
+    session = lite.load(model, backend="host", reader_options={**options, "lengths": {"opt_seq": 1}})
     assert [a.tolist() for a in session.run({"opt_seq[0]": np.array(7, np.float32)}).values()] == [7.0, *pieces[1:]]

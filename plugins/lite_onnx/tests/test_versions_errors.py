@@ -15,7 +15,7 @@ from lite_core.errors import ModelFormatError, UnsupportedOperatorError
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.graphs import GraphLowering
 from lite_onnx.lowering.node import SourceNode
-from lite_onnx.lowering.registry import adapters
+from lite_onnx.lowering.operators import adapters
 from lite_onnx.lowering.scope import Scope
 
 

@@ -15,7 +15,7 @@ import onnx.defs
 import pytest
 
 from lite_core import ops
-from lite_onnx.lowering.registry import adapters
+from lite_onnx.lowering.operators import every_adapter
 
 NEWEST = ops.OPSET_VERSION
 
@@ -119,8 +119,8 @@ CHANGES = {
 }
 ADAPTERS = {
     (adapter.op, adapter.until): adapter
-    for adapter in adapters()
-    if adapter.domain == "" and adapter.adapt.__module__.startswith("lite_onnx.lowering.versions")
+    for adapter in every_adapter()
+    if adapter.domain == "" and adapter.adapt.__module__.startswith("lite_onnx.lowering.operators.ai_onnx.versions")
 }
 
 

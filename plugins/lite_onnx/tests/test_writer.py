@@ -254,7 +254,7 @@ def test_an_unknown_rank_is_written_unchecked(tmp_path: Path, caplog: pytest.Log
 
 
 def test_lite_core_writes_by_the_format(tmp_path: Path) -> None:
-    from lite_onnx.plugin import OnnxFormat
+    from lite_onnx.format import OnnxFormat
 
     OnnxFormat().write(classifier(), tmp_path / "model.onnx", check=False)
     assert lite.read_model(tmp_path / "model.onnx").op_counts() == {"Conv": 1, "Relu": 1}

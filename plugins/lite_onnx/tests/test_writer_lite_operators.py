@@ -13,7 +13,8 @@ import pytest
 from written_models import open_written, run_written
 
 import lite_onnx
-from lite_conformance.cases.op_cases import OpCase, all_tables
+from lite_conformance.cases.op_cases import OpCase
+from lite_conformance.cases.operators import all_tables
 from lite_core.builder import GraphBuilder
 from lite_core.errors import UnsupportedOperatorError
 from lite_core.ir import DType, Graph

@@ -14,7 +14,8 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import host_with
-from lite_onnxruntime.backend import OnnxRuntimeBackend, _refused, _serialized
+from lite_onnxruntime.backend import OnnxRuntimeBackend, _refused
+from lite_onnxruntime.onnx_models import _onnx_format, onnx_model
 from lite_onnxruntime.single_node import single_node
 
 BACKEND = OnnxRuntimeBackend()
@@ -108,7 +109,7 @@ def test_operators_of_other_domains_are_not_for_it() -> None:
 
 def test_it_is_asked_once_for_nodes_that_differ_in_sizes_and_names() -> None:
     first, second, other = nodes("Relu", (2, 3), (4, 5), (6,))
-    contents = [_serialized(single_node(node)) for node in (first, second, other)]
+    contents = [onnx_model(single_node(node)) for node in (first, second, other)]
     assert contents[0] == contents[1] != contents[2]
     _refused.cache_clear()
     for node in (first, second, other):
@@ -157,6 +158,24 @@ def test_without_the_package_it_is_unavailable(monkeypatch: pytest.MonkeyPatch) 
     missing = BACKEND.probe()
     assert isinstance(missing, Unavailable)
     assert missing.remedy == "pip install onnxruntime"
+
+
+def test_without_the_package_that_writes_onnx_it_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lite_onnx" else found(name))
+    missing = BACKEND.probe()
+    assert isinstance(missing, Unavailable)
+    assert missing.remedy == "pip install lite-onnx"
+
+
+def test_without_a_plugin_that_writes_onnx_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lite_onnxruntime.onnx_models.default_host", host_with)
+    _onnx_format.cache_clear()
+    (node,) = nodes("Relu", (3,))
+    reply = answer(node)
+    _onnx_format.cache_clear()
+    assert isinstance(reply, No)
+    assert "pip install lite-onnx" in reply.reason
 
 
 def test_options_reach_the_session() -> None:

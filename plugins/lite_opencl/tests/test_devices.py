@@ -50,3 +50,16 @@ def test_a_choice_that_fits_no_device_names_those_there_are(monkeypatch: pytest.
     answer = devices.find_devices()
     assert isinstance(answer, Unavailable)
     assert device.name in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("OpenCL 3.0 PoCL HSTR: pthread-x86_64-unknown-linux-gnu-generic", True),
+        ("OpenCL 3.0 PoCL HSTR: pthread-x86_64-unknown-linux-gnu-znver3", False),
+        ("OpenCL 3.0 PoCL HSTR: cpu-aarch64-unknown-linux-gnu-generic", False),
+        ("OpenCL 3.0 (Build 0)", False),
+    ],
+)
+def test_pocl_that_does_not_know_the_processor_compiles_nothing(version: str, expected: bool) -> None:
+    assert devices.compiles_nothing(version) is expected

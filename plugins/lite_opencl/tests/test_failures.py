@@ -16,11 +16,11 @@ import lite_core as lite
 from lite_core.backend import Options, Partition
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
+from lite_opencl.compiled.executable import _Slot
 from lite_opencl.device.errors import OpenClError
 from lite_opencl.device.memory import DeviceArray
-from lite_opencl.executable import _Slot
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.programs.programs import ProgramLibrary
+from lite_opencl.programs.library import ProgramLibrary
 
 cl = pytest.importorskip("pyopencl")
 

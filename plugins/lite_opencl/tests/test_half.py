@@ -191,7 +191,7 @@ def test_the_command_validates_in_the_type_that_it_computes_in(tmp_path: Path) -
     lite.convert(overflowing(), file, "host")
     words = [str(file), "--backend", "opencl", "--validate"]
     assert "validated: the results of all nodes are finite" in CliRunner().invoke(run_command, words).output
-    shown = CliRunner().invoke(run_command, [*words, "--compute", "float16"]).output
+    shown = CliRunner().invoke(run_command, [*words, "--precision", "float16"]).output
     assert "first that of\nnode 'too large' (MatMul) on opencl" in shown
 
 

@@ -19,8 +19,8 @@ from lite_core.backend import Device
 from lite_core.builder import GraphBuilder
 from lite_core.ir import TensorType
 from lite_core.plugins import host_with
-from lite_opencl import executable
 from lite_opencl.backend import OpenClBackend
+from lite_opencl.compiled import executable
 from lite_opencl.device import pinned
 from lite_opencl.device.memory import DeviceMemory, SharedMemory
 from lite_opencl.device.queues import QueuePool
@@ -79,8 +79,8 @@ def test_the_plan_says_that_nothing_is_copied() -> None:
 
 
 def test_a_gpu_takes_whole_pages() -> None:
-    memory = shared_memory()
-    found = replace(memory._runtime.found, kind="GPU")
+    shared_memory()
+    found = replace(first_runtime().found, kind="GPU")
     assert DeviceRuntime(found, "opencl-gpu").memory.wrap_alignment == 4096  # type: ignore[attr-defined]
 
 

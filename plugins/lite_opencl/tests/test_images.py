@@ -20,9 +20,9 @@ import lite_core as lite
 from lite_core.backend import Options
 from lite_core.ir import DType
 from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.compiled.launches import ImageLocation
 from lite_opencl.device.devices import FoundDevice, _image_texels
 from lite_opencl.device.images import ConstantImage, fits_image
-from lite_opencl.launches import ImageLocation
 from lite_opencl.lowering import compile as compiler
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.compile import lower_graph

@@ -18,7 +18,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
-from lite_opencl.executable import OpenClExecutable
+from lite_opencl.compiled.executable import OpenClExecutable
 
 Array = np.ndarray[Any, Any]
 

@@ -14,9 +14,9 @@ from opencl_device import first_device, first_runtime, run
 import lite_core as lite
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
-from lite_opencl import executable as executables
+from lite_opencl.compiled import executable as executables
 from lite_opencl.programs.binary_cache import BinaryCache
-from lite_opencl.programs.programs import ProgramLibrary
+from lite_opencl.programs.library import ProgramLibrary
 
 X = np.random.default_rng(0).standard_normal((1, 3, 12, 12)).astype(np.float32)
 
@@ -104,7 +104,7 @@ def test_a_partition_is_enqueued_without_a_round_trip(monkeypatch: pytest.Monkey
 
 def test_constants_in_main_memory_are_read_where_they_are() -> None:
     runtime = first_runtime()
-    if not runtime.unified_memory:
+    if not runtime.found.unified_memory:
         pytest.skip("the device has a memory of its own")
     raw = np.zeros(4096 + 64, np.uint8)
     first = -raw.ctypes.data % 64

@@ -17,7 +17,7 @@ from lite_core.ir import DType
 from lite_opencl.chains import Chain
 from lite_opencl.device.errors import OpenClError
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.programs.programs import ProgramLibrary
+from lite_opencl.programs.library import ProgramLibrary
 
 COPY = KernelSource(
     "elementwise",

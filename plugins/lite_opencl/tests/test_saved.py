@@ -13,7 +13,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
 from lite_opencl.lowering import compile as compiler
-from lite_opencl.programs.programs import ProgramLibrary
+from lite_opencl.programs.library import ProgramLibrary
 
 RANDOM = np.random.default_rng(0)
 

@@ -29,7 +29,7 @@ from lite_opencl.lowering import choosing, convolution, convolution_gemm, produc
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.compile import compile_graph, lower_graph
 from lite_opencl.lowering.convolution_choice import Algorithm, gemm_tiles
-from lite_opencl.programs.programs import ProgramLibrary
+from lite_opencl.programs.library import ProgramLibrary
 from lite_opencl.tuning.stopwatch import Stopwatch
 from lite_opencl.tuning.table import Choice, TuningTable
 from lite_tools.cli.convert import command as convert_command

@@ -43,7 +43,7 @@ def test_formats_are_recognised_by_content(model: Path) -> None:
     model.rename(renamed)
     parameters = next(renamed.parent.glob("*.pdiparams"))
     moved = parameters.rename(renamed.parent.parent / "elsewhere.bin")
-    session = lite.load(renamed, backend="host", params=moved)
+    session = lite.load(renamed, backend="host", reader_options={"params": moved})
     assert session.graph.metadata["kind"] == "pir"
 
 

@@ -18,9 +18,11 @@ from lite_cpu.machine_code.library import KernelLibrary
 from lite_x86 import detect, mkl, mkl_choice
 from lite_x86.backend import X86Backend
 from lite_x86.mkl_choice import Choice, Times, choose
+from lite_x86.options import MklSetting, mkl_setting
 
 x86 = pytest.mark.skipif(not detect.is_x86_64(), reason="not an x86-64 processor")
 FASTER, SLOWER = Times(mkl=0.002, own=0.0024), Times(mkl=0.0026, own=0.0024)
+AUTO, ALWAYS = mkl_setting({}, {}), mkl_setting({}, {"LITE_MKL": "always"})
 
 pytestmark = x86
 
@@ -47,15 +49,15 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Times]:
 
 
 def test_no_mkl_is_no_choice(library: KernelLibrary, caplog: pytest.LogCaptureFixture) -> None:
-    assert choose(mkl.Search("not found"), library, {}) == Choice(None, "")
+    assert choose(AUTO, mkl.Search("not found"), library) == Choice(None, "")
     assert not caplog.records
-    choose(mkl.Search("not found"), library, {"LITE_MKL": "always"})
+    choose(ALWAYS, mkl.Search("not found"), library)
     assert [r.message for r in caplog.records] == ["LITE_MKL=always has no effect, MKL: not found"]
 
 
 def test_a_faster_mkl_is_used(library: KernelLibrary, measured: list[Times]) -> None:
     measured.append(FASTER)
-    choice = choose(found(), library, {})
+    choice = choose(AUTO, found(), library)
     assert choice.sgemm is not None
     assert (choice.sgemm.name, choice.sgemm.address) == ("MKL", 0x1000)
     times = "512 x 512 x 512 took 2.0 ms, own kernels 2.4 ms"
@@ -68,7 +70,7 @@ def test_a_slower_mkl_is_not_used(
     measured.append(SLOWER)
     caplog.set_level(logging.INFO, "lite.x86.mkl")
     reason = "MKL 2026.2 found, not used: 512 x 512 x 512 took 2.6 ms, own kernels 2.4 ms"
-    assert choose(found(), library, {}) == Choice(None, reason)
+    assert choose(AUTO, found(), library) == Choice(None, reason)
     assert [r.message for r in caplog.records] == [reason]
 
 
@@ -78,15 +80,15 @@ def test_a_small_gain_is_none(mkl_ms: float, faster: bool) -> None:
 
 
 def test_always_is_not_measured(library: KernelLibrary, measured: list[Times]) -> None:
-    choice = choose(found(), library, {"LITE_MKL": "always"})
+    choice = choose(ALWAYS, found(), library)
     assert choice.sgemm is not None
     assert choice.reason == "MKL 2026.2 computes large matrix products: LITE_MKL=always"
 
 
-@pytest.mark.parametrize("environment", [{}, {"LITE_MKL": "always"}])
-def test_an_mkl_with_threads_is_refused(library: KernelLibrary, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("setting", [AUTO, ALWAYS])
+def test_an_mkl_with_threads_is_refused(library: KernelLibrary, setting: MklSetting) -> None:
     reason = "MKL 2026.2 found, not used: other code in this process uses it with threads"
-    assert choose(found(sequential=False), library, environment) == Choice(None, reason)
+    assert choose(setting, found(sequential=False), library) == Choice(None, reason)
 
 
 # **** the measurement is kept ****
@@ -94,8 +96,8 @@ def test_an_mkl_with_threads_is_refused(library: KernelLibrary, environment: dic
 
 def test_it_is_measured_once_on_a_machine(library: KernelLibrary, measured: list[Times]) -> None:
     measured += [SLOWER, FASTER]
-    first = choose(found(), library, {})
-    assert choose(found(), library, {}) == first
+    first = choose(AUTO, found(), library)
+    assert choose(AUTO, found(), library) == first
     assert measured == [SLOWER]
 
 
@@ -103,11 +105,11 @@ def test_a_damaged_file_is_measured_again(
     library: KernelLibrary, measured: list[Times], caplog: pytest.LogCaptureFixture
 ) -> None:
     measured += [SLOWER, FASTER]
-    choose(found(), library, {})
+    choose(AUTO, found(), library)
     assert library.cache.folder is not None
     (file,) = library.cache.folder.glob("sgemm-*.json")
     file.write_text('{"mkl_seconds": ')
-    assert choose(found(), library, {}).sgemm is None
+    assert choose(AUTO, found(), library).sgemm is None
     assert f"{file} cannot be read" in caplog.text
     assert json.loads(file.read_text())["mkl_seconds"] == SLOWER.mkl
 
@@ -119,14 +121,14 @@ def test_a_folder_that_cannot_be_written_is_a_warning(
     measured.append(FASTER)
     library = KernelLibrary(detect.this_machine(), KernelCache(tmp_path / "file"))
     with caplog.at_level(logging.WARNING, "lite.x86.mkl"):
-        assert choose(found(), library, {}).sgemm is not None
-    assert "every process measures MKL again" in caplog.text
+        assert choose(AUTO, found(), library).sgemm is not None
+    assert f"{tmp_path / 'file'} cannot be used" in caplog.text
 
 
 def test_without_a_folder_it_is_measured_in_every_process(measured: list[Times]) -> None:
     measured += [SLOWER, FASTER]
     library = KernelLibrary(detect.this_machine(), KernelCache(None))
-    assert [choose(found(), library, {}).sgemm is None for _ in range(2)] == [False, True]
+    assert [choose(AUTO, found(), library).sgemm is None for _ in range(2)] == [False, True]
 
 
 # **** the backend ****
@@ -179,7 +181,7 @@ def test_the_real_mkl_is_reported(real: mkl.Mkl) -> None:
 
 
 def test_the_real_mkl_is_measured(real: mkl.Mkl, library: KernelLibrary) -> None:
-    choice = choose(mkl.search(), library, {})
+    choice = choose(AUTO, mkl.search(), library)
     times = "512 x 512 x 512 took "
     verdict = "found, not used" if choice.sgemm is None else "computes large matrix products"
     assert choice.reason.startswith(f"MKL {real.version} {verdict}: {times}")

@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lite_conformance.cases.op_cases import OpCase, all_tables
+from lite_conformance.cases.op_cases import OpCase
+from lite_conformance.cases.operators import all_tables
 from lite_conformance.cases.tensors import Array
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Refused

@@ -8,8 +8,9 @@ from functools import partial
 from lite_conformance.cases import contract, graphs, models, probe, stress
 from lite_conformance.cases.case import Case, Context, Settings
 from lite_conformance.cases.onnx_node_data import running as node_data
-from lite_conformance.cases.op_cases import Drawer, OpCase, all_tables
-from lite_conformance.drive.op_runner import run_drawn, run_op_case
+from lite_conformance.cases.op_cases import Drawer, OpCase
+from lite_conformance.cases.op_runner import run_drawn, run_op_case
+from lite_conformance.cases.operators import all_tables
 from lite_conformance.judge.outcome import Outcome
 from lite_core.ir import DType
 

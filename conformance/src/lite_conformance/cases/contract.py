@@ -9,13 +9,16 @@ import numpy as np
 
 from lite_conformance.cases.carriers import carrier, carriers
 from lite_conformance.cases.case import Case, Context
-from lite_conformance.cases.op_cases import all_tables
+from lite_conformance.cases.operators import all_tables
+from lite_conformance.cases.probe import require_well_spelt
 from lite_conformance.cases.saving import damaged_save, save_and_restore
 from lite_conformance.cases.tensors import Array, normal
-from lite_conformance.drive.guards import GuardedStorage, can_guard, download
+from lite_conformance.drive.backend_call import backend_call
+from lite_conformance.drive.guards import GuardedStorage, download
 from lite_conformance.drive.subject import Compiled, Run, first_difference, require_same, same_bits
-from lite_conformance.judge.outcome import Failure, Outcome, Refused, backend_call
-from lite_core.backend import Options, Partition
+from lite_conformance.judge.outcome import Failure, Outcome, Refused
+from lite_core.backend import Options, Partition, TakesOptions, ViewsMemory
+from lite_core.errors import InputError
 from lite_core.ir import DType, Graph, Node, SymbolicDim, TensorType
 from lite_core.memory import read_only
 from lite_core.ops.infer import infer_graph
@@ -38,6 +41,7 @@ def cases() -> Iterator[Case]:
         _outlives_the_graph,
         _two_of_one_graph,
         _read_only_inputs,
+        _member_names,
         _options,
         save_and_restore,
         damaged_save,
@@ -131,7 +135,7 @@ def _memory(context: Context) -> Outcome:
 def _memory_view(context: Context) -> Outcome:
     """Storage within larger storage: the optional Memory.view(storage, offset, type)."""
     memory = context.subject.memory
-    if not can_guard(memory):
+    if not isinstance(memory, ViewsMemory):
         raise Refused(f"the memory {memory.space!r} has no view(); it is optional, and guard zones need it")
     storage = GuardedStorage(memory, TensorType(DType.FLOAT32, (2, 3)))
     storage.fill(np.arange(6, dtype=np.float32).reshape(2, 3))
@@ -243,22 +247,38 @@ def _read_only_inputs(context: Context) -> Outcome:
     return Outcome()
 
 
+def _member_names(context: Context) -> Outcome:
+    """No member of an executable looks like a misspelt optional one, which Lite would never use."""
+    for found in carriers(context.subject):
+        executable = context.subject.compile(found.build(0)[0]).executable
+        require_well_spelt(executable, "executable", f"the executable of {found.name}")
+    return Outcome(examples=0)
+
+
 def _options(context: Context) -> Outcome:
-    """Every option that a session may give is taken; unknown extras are left alone."""
+    """Every option that a session may give is taken; of the backend's own, only those that it knows."""
     found = carrier(context.subject)
     graph, inputs = found.build(0)
     expected = context.subject.compile(graph).run(inputs)
-    many = (
-        Options(threads=2),
-        Options(threads=64),
-        Options(exact=True),
-        Options(extra={"an option of another backend": object()}),
-    )
+    many = (Options(threads=2), Options(threads=64), Options(exact=True))
     for options in many:
         _require_close(expected, context.subject.compile(graph, options).run(inputs), f"{found.name} with {options}")
     for precision in ("float16", "bfloat16"):
         context.subject.compile(graph, Options(precision=precision)).run(inputs)
+    if isinstance(context.subject.backend, TakesOptions):
+        _check_own_options(context.subject.backend)
     return Outcome(examples=len(many) + 3)
+
+
+def _check_own_options(backend: TakesOptions) -> None:
+    with backend_call("check_options() of no options"):
+        backend.check_options({})
+    with backend_call("check_options() of an option that nobody knows, which must raise InputError,"):
+        try:
+            backend.check_options({"nobody_knows_this": 1})
+        except InputError:
+            return
+    raise Failure("check_options() took an option that nobody knows (nobody_knows_this); it must raise InputError")
 
 
 # **** a session ****

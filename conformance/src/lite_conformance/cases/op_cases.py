@@ -30,7 +30,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops import OpDef
 
-__all__ = ["Body", "Draw", "Drawer", "OpCase", "OpTable", "all_tables", "held_in_float32", "table", "table_of"]
+__all__ = ["Body", "Draw", "Drawer", "OpCase", "OpTable", "held_in_float32", "table", "table_of", "tables"]
 
 #: Hypothesis' ``draw``: takes a strategy, gives a value.
 Draw = Callable[[Any], Any]
@@ -223,17 +223,12 @@ def table(
 
 
 def table_of(op: str, domain: str = "") -> OpTable:
-    """The table of an operator, whose family is imported where need be."""
-    if (domain, op) not in _tables:
-        all_tables()
+    """The table of an operator, for adding to it; its family must have been imported."""
     return _tables[domain, op]
 
 
-def all_tables() -> Sequence[OpTable]:
-    """Every table, in the order of the opset."""
-    from lite_conformance.cases import operators
-
-    operators.load()
+def tables() -> Sequence[OpTable]:
+    """The tables so far, in the order of the opset; :mod:`lite_conformance.cases.operators` has them all."""
     return [_tables[key] for key in sorted(_tables)]
 
 

@@ -6,19 +6,21 @@ import math
 from collections.abc import Iterator, Sequence
 
 from lite_conformance.cases.case import Case, Context
-from lite_conformance.judge.outcome import Failure, Outcome, backend_call
-from lite_core.backend import Device, Unavailable
+from lite_conformance.drive.backend_call import backend_call
+from lite_conformance.judge.outcome import Failure, Outcome
+from lite_core.backend import Device, RestoresState, Unavailable
 from lite_core.ir import DType, Node, TensorType, Value
 from lite_core.plugins import PluginRecord
+from lite_core.plugins.contracts import Kind, misspelt_members
 
-__all__ = ["cases"]
+__all__ = ["cases", "require_well_spelt"]
 
 _CHECKED = Outcome(examples=0)
 
 
 def cases() -> Iterator[Case]:
     """The cases of level 0."""
-    checks = (_registration, _devices, _repeatable, _unknown_operator)
+    checks = (_registration, _member_names, _devices, _repeatable, _unknown_operator)
     for check in checks:
         yield Case(f"probe[{check.__name__.strip('_').replace('_', '-')}]", 0, "probe", check)
 
@@ -32,12 +34,11 @@ def _registration(context: Context) -> Outcome:
         or backend.name.lower() != backend.name
     ):
         raise Failure(f"name must be made of lower-case letters, digits and underscores, is {backend.name!r}")
-    for member in ("probe", "supports", "compile"):
-        if not callable(getattr(backend, member, None)):
+    for member, method in {"probe": backend.probe, "supports": backend.supports, "compile": backend.compile}.items():
+        if not callable(method):
             raise Failure(f"the backend has no method {member}(); see lite_core/backend.py")
-    for member in ("memory", "restore"):
-        if not callable(getattr(backend, member, lambda: None)):
-            raise Failure(f"{member} is optional, but must be a method where it is there")
+    if isinstance(backend, RestoresState) and not callable(backend.restore):
+        raise Failure("restore is optional, but must be a method where it is there")
     failed = [r for r in context.subject.host.records() if r.failed and backend.name in _names(r)]
     if failed:
         raise Failure(f"its plugin {failed[0].label} failed at {failed[0].stage}: {failed[0].error}")
@@ -46,6 +47,26 @@ def _registration(context: Context) -> Outcome:
 
 def _names(record: PluginRecord) -> set[str]:
     return {record.name, *(name for given in record.provides.values() for name in given)}
+
+
+def _member_names(context: Context) -> Outcome:
+    """No member of the backend or of its memory looks like a misspelt optional one, which Lite would never use."""
+    subject = context.subject
+    require_well_spelt(subject.backend, "backend", "the backend")
+    require_well_spelt(subject.memory, "memory", f"the memory {subject.memory.space!r}")
+    return _CHECKED
+
+
+def require_well_spelt(thing: object, kind: Kind, what: str) -> None:
+    """Raise a Failure where a member looks like a misspelt optional member of the contract; ``what`` begins it."""
+    found = misspelt_members(thing, kind)
+    if found:
+        pairs = ", and ".join(
+            f"{name!r}, which looks like a misspelt {meant}{'()' if callable(getattr(thing, name, None)) else ''}"
+            for name, meant in found
+        )
+        each = "it" if len(found) == 1 else "each"
+        raise Failure(f"{what} has {pairs}: rename {each}, or begin it with an underscore if it is your own")
 
 
 def _devices(context: Context) -> Outcome:

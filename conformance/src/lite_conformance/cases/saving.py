@@ -8,10 +8,12 @@ import numpy as np
 
 from lite_conformance.cases.carriers import bulk, carriers
 from lite_conformance.cases.case import Context
+from lite_conformance.cases.probe import require_well_spelt
 from lite_conformance.cases.tensors import Array
+from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.subject import Compiled, require_same
-from lite_conformance.judge.outcome import Failure, Outcome, Refused, backend_call
-from lite_core.backend import Executable, Options, Partition, Stale
+from lite_conformance.judge.outcome import Failure, Outcome, Refused
+from lite_core.backend import Executable, Options, Partition, RestoresState, SavesState, Stale
 from lite_core.ir import Graph
 
 __all__ = ["damaged_save", "save_and_restore"]
@@ -29,6 +31,8 @@ def save_and_restore(context: Context) -> Outcome:
         restored = _restore(context, compiled, _saved(context, compiled))
         if isinstance(restored, Stale):
             raise Failure(f"what save() gave a moment ago is stale for restore(): {restored.reason}")
+        if type(restored) is not type(compiled.executable):
+            require_well_spelt(restored, "executable", f"the restored executable of {name}")
         again = Compiled(context.subject, compiled.graph, restored)
         require_same(compiled.run(inputs), again.run(inputs), f"{name}: the restored executable")
     return Outcome(examples=2 * len(graphs))
@@ -76,13 +80,12 @@ def _damaged(pieces: Pieces, foreign: Pieces) -> Iterator[tuple[str, Pieces]]:
 
 def _saved(context: Context, compiled: Compiled) -> Pieces:
     """What an executable saves, as a model file gives it back."""
-    save = getattr(compiled.executable, "save", None)
-    if save is None:
+    if not isinstance(compiled.executable, SavesState):
         raise Refused("saving is optional: the executable has no save()")
-    if not hasattr(context.subject.backend, "restore"):
+    if not isinstance(context.subject.backend, RestoresState):
         raise Failure("the executable has save(), but the backend no restore()")
     with backend_call("save()"):
-        saved = save()
+        saved = compiled.executable.save()
     # One bytes object is a sequence, too, of numbers.
     if not isinstance(saved, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in saved):
         raise Failure(f"save() must give a sequence of bytes and memoryviews, gave {type(saved).__name__}")
@@ -102,10 +105,11 @@ def _stored(piece: bytes | memoryview) -> memoryview:
 
 
 def _restore(context: Context, compiled: Compiled, pieces: Pieces) -> Executable | Stale:
-    restore = context.subject.backend.restore  # type: ignore[attr-defined]  # optional in the contract
+    backend = context.subject.backend
+    assert isinstance(backend, RestoresState)  # _saved() has seen to it
     with backend_call("restore(), which must answer Stale(reason),"):
         part = Partition("restored", compiled.graph)
-        answer: Executable | Stale = restore(pieces, part, context.subject.device, Options())
+        answer = backend.restore(pieces, part, context.subject.device, Options())
     if isinstance(answer, Stale) and not answer.reason:
         raise Failure("restore() answered Stale without a reason")
     return answer

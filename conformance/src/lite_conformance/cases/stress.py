@@ -19,12 +19,14 @@ import numpy as np
 
 from lite_conformance.cases.carriers import bulk, carrier
 from lite_conformance.cases.case import Case, Context
-from lite_conformance.cases.op_cases import OpCase, OpTable, all_tables
+from lite_conformance.cases.op_cases import OpCase, OpTable
+from lite_conformance.cases.operators import all_tables
 from lite_conformance.cases.tensors import Array
+from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.fences import FencedStorage
 from lite_conformance.drive.subject import Run, require_same
 from lite_conformance.judge.checks import check_outcome
-from lite_conformance.judge.outcome import Failure, Outcome, Skipped, backend_call
+from lite_conformance.judge.outcome import Failure, Outcome, Skipped
 from lite_core.ir import DType
 from lite_core.session import load
 

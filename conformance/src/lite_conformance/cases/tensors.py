@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from lite_conformance.judge.tolerances import smallest_normal
 from lite_core.ir import DType
 
 __all__ = [
     "Array",
     "Fill",
     "Tensor",
+    "as_type",
     "big",
     "const",
     "distinct",
     "integers",
     "ints",
+    "largest_finite",
     "normal",
     "positive",
     "short_name",
@@ -50,10 +53,10 @@ def short_name(dtype: DType | str) -> str:
 def normal(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
     """Standard normal; small integers, negative ones too where the type has them; random booleans."""
     if dtype.is_floating:
-        return _as(random.standard_normal(shape), dtype)
+        return as_type(random.standard_normal(shape), dtype)
     if dtype is DType.BOOL:
         return np.asarray(random.integers(0, 2, shape)).astype(bool)
-    return _as(random.integers(-5 if dtype.is_signed else 0, 8, shape), dtype)
+    return as_type(random.integers(-5 if dtype.is_signed else 0, 8, shape), dtype)
 
 
 def uniform(low: float, high: float) -> Fill:
@@ -62,8 +65,8 @@ def uniform(low: float, high: float) -> Fill:
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         """Evenly spread numbers."""
         if dtype.is_floating:
-            return _as(random.uniform(low, high, shape), dtype)
-        return _as(random.integers(int(low), int(high), shape), dtype)
+            return as_type(random.uniform(low, high, shape), dtype)
+        return as_type(random.integers(int(low), int(high), shape), dtype)
 
     return fill
 
@@ -72,7 +75,7 @@ def integers(low: int, high: int) -> Fill:
     """Whole numbers from ``low`` to ``high - 1``, in whatever element type: indices, sizes, ties."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-        return _as(random.integers(low, high, shape), dtype)
+        return as_type(random.integers(low, high, shape), dtype)
 
     return fill
 
@@ -85,18 +88,18 @@ def distinct(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) 
     """No two elements are equal (as far as the element type has room): sorting and arg-maxima have one answer."""
     count = int(np.prod(shape))
     numbers = random.permutation(count).reshape(shape)
-    return _as((numbers - count // 2) / 4 if dtype.is_floating else numbers, dtype)
+    return as_type((numbers - count // 2) / 4 if dtype.is_floating else numbers, dtype)
 
 
 def big(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
     """Large magnitudes whose products still fit the element type."""
     if dtype.is_floating:
         exponent = {DType.FLOAT16: 1.3, DType.FLOAT64: 140.0}.get(dtype, 17.0)
-        return _as(np.clip(random.standard_normal(shape), -3, 3) * 10.0**exponent, dtype)
+        return as_type(np.clip(random.standard_normal(shape), -3, 3) * 10.0**exponent, dtype)
     if dtype is DType.BOOL:
         return normal(random, shape, dtype)
     most = int(np.sqrt(float(np.iinfo(dtype.numpy).max)))
-    return _as(random.integers(-most if dtype.is_signed else 0, most + 1, shape), dtype)
+    return as_type(random.integers(-most if dtype.is_signed else 0, most + 1, shape), dtype)
 
 
 def tiny(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -104,10 +107,10 @@ def tiny(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> A
     if dtype.is_floating:
         exponent = {DType.FLOAT16: -1.5, DType.FLOAT64: -140.0}.get(dtype, -17.0)
         numbers = random.uniform(0.5, 2, shape) * random.choice([-1.0, 1.0], shape)
-        return _as(numbers * 10.0**exponent, dtype)
+        return as_type(numbers * 10.0**exponent, dtype)
     if dtype is DType.BOOL:
         return normal(random, shape, dtype)
-    return _as(random.integers(-1 if dtype.is_signed else 0, 2, shape), dtype)
+    return as_type(random.integers(-1 if dtype.is_signed else 0, 2, shape), dtype)
 
 
 def special(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -116,8 +119,8 @@ def special(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -
     if dtype is DType.BOOL:
         return array
     if dtype.is_floating:
-        limits = _limits(dtype)
-        chosen = [np.nan, np.inf, -np.inf, 0.0, -0.0, limits[0], -limits[0], limits[1]]
+        largest = largest_finite(dtype)
+        chosen = [np.nan, np.inf, -np.inf, 0.0, -0.0, largest, -largest, smallest_normal(dtype)]
     else:
         info = np.iinfo(dtype.numpy)
         chosen = [info.min, info.max, 0, 1]
@@ -128,15 +131,13 @@ def special(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -
     return flat.reshape(shape)
 
 
-def _limits(dtype: DType) -> tuple[float, float]:
-    """The largest finite and the smallest normal number of a floating type."""
-    if dtype is DType.BFLOAT16:
-        return 3.3895313892515355e38, 2.0**-126
-    info = np.finfo(dtype.numpy)
-    return float(info.max), float(info.tiny)
+def largest_finite(dtype: DType) -> float:
+    """The largest finite number of a floating type."""
+    return 3.3895313892515355e38 if dtype is DType.BFLOAT16 else float(np.finfo(dtype.numpy).max)
 
 
-def _as(array: Any, dtype: DType) -> Array:
+def as_type(array: Any, dtype: DType) -> Array:
+    """Numbers in an element type; what does not fit becomes what the type makes of it."""
     with np.errstate(all="ignore"):
         return np.asarray(array).astype(dtype.numpy)
 
@@ -182,7 +183,7 @@ def values(elements: Any, dtype: str | None = None, *, constant: bool = False) -
     array = np.asarray(elements)
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-        return _as(array, dtype)
+        return as_type(array, dtype)
 
     return Tensor(array.shape, fill, dtype, constant)
 

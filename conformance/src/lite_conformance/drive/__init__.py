@@ -1,1 +1,1 @@
-"""Running the backend under test by its contract, with every buffer watched."""
+"""Driving the backend under test by its contract: finding it, and calling it with every buffer watched."""

@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 
-from lite_conformance.cases.tensors import Array
 from lite_conformance.drive.guards import POISON
+from lite_conformance.judge.compare import Array
 from lite_conformance.judge.outcome import Skipped
 from lite_core.backend import Memory
 from lite_core.ir import TensorType, evaluate_shape

@@ -14,6 +14,7 @@ from typing import Any
 from lite_core.backend import Backend
 from lite_core.errors import BackendUnavailableError, InputError
 from lite_core.plugins import PluginHost, available_backends, default_host, host_with
+from lite_core.plugins.contracts import missing_members
 
 __all__ = ["find_backend", "require_backend"]
 
@@ -37,7 +38,7 @@ def find_backend(spec: str) -> tuple[Backend, PluginHost, str]:
     thing = getattr(module, attribute, None)
     if thing is None:
         raise InputError(f"module {module_name!r} has no attribute {attribute!r}, which --backend {spec} names")
-    if isinstance(thing, type) or (callable(thing) and not hasattr(thing, "probe")):
+    if isinstance(thing, type) or (callable(thing) and not isinstance(thing, Backend)):
         with _named_by_the_user(f"{spec}()"):
             thing = thing()
     require_backend(thing, spec)
@@ -46,7 +47,7 @@ def find_backend(spec: str) -> tuple[Backend, PluginHost, str]:
 
 def require_backend(thing: Any, what: str) -> None:
     """Raise an InputError unless something has what the contract asks of a backend."""
-    missing = [m for m in ("name", "probe", "supports", "compile") if not hasattr(thing, m)]
+    missing = missing_members(thing, "backend")
     if missing:
         raise InputError(f"{what} is not a backend: it lacks {', '.join(missing)}; see lite_core/backend.py")
     if not isinstance(thing.name, str) or not thing.name:

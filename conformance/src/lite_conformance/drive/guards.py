@@ -6,13 +6,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lite_conformance.cases.tensors import Array
-from lite_conformance.judge.outcome import Failure, backend_call
-from lite_core.backend import Memory
+from lite_conformance.drive.backend_call import backend_call
+from lite_conformance.judge.compare import Array
+from lite_conformance.judge.outcome import Failure
+from lite_core.backend import Memory, ViewsMemory
 from lite_core.ir import DType, TensorType, evaluate_shape
 from lite_core.memory import HostMemory
 
-__all__ = ["POISON", "GuardedStorage", "Storage", "can_guard", "download"]
+__all__ = ["POISON", "GuardedStorage", "Storage", "download"]
 
 # Bytes on each side; a multiple of every alignment that kernels ask for.
 _ZONE = 1024
@@ -32,11 +33,6 @@ def download(memory: Memory, data: Any) -> Array:
     if not isinstance(array, np.ndarray):
         raise Failure(f"Memory.download() must give a NumPy array, gave {type(array).__name__}")
     return array
-
-
-def can_guard(memory: Memory) -> bool:
-    """Whether a memory can place a tensor within larger storage, as main memory can."""
-    return hasattr(memory, "view")
 
 
 class Storage(Protocol):
@@ -67,7 +63,7 @@ class GuardedStorage:
         self.shape = tuple(int(d) for d in shape)
         self._bytes = int(np.prod(self.shape, dtype=np.int64)) * type.dtype.itemsize
         self._block: Any = None
-        if can_guard(memory):
+        if isinstance(memory, ViewsMemory):
             size = -(-self._bytes // 64) * 64 + 2 * _ZONE + 64
             block_type = TensorType(DType.UINT8, (size,))
             with backend_call("Memory.allocate()"):
@@ -75,7 +71,7 @@ class GuardedStorage:
             self._upload(np.full(size, _PATTERN, np.uint8), self._block)
             self._offset = _ZONE + _to_alignment(memory, self._block)
             with backend_call("Memory.view()"):
-                self.data = memory.view(self._block, self._offset, type)  # type: ignore[attr-defined]  # is optional
+                self.data = memory.view(self._block, self._offset, type)
         else:
             with backend_call("Memory.allocate()"):
                 self.data = memory.allocate(type)

@@ -6,19 +6,32 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from lite_conformance.cases.tensors import Array
+from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.finding import find_backend
 from lite_conformance.drive.guards import GuardedStorage, Storage, download
-from lite_conformance.judge.compare import allowed
+from lite_conformance.judge.compare import Array, allowed
 from lite_conformance.judge.oracle import expect
-from lite_conformance.judge.outcome import Failure, Refused, Replay, backend_call
+from lite_conformance.judge.outcome import Failure, Refused, Replay
 from lite_conformance.judge.tolerances import SCALED
-from lite_core.backend import Backend, Buffer, Device, Executable, Memory, No, Options, Partition, Unavailable, Yes
+from lite_core.backend import (
+    Backend,
+    Buffer,
+    Device,
+    Executable,
+    Memory,
+    No,
+    Options,
+    Partition,
+    ProvidesMemory,
+    Unavailable,
+    Yes,
+)
 from lite_core.errors import BackendUnavailableError
 from lite_core.ir import DType, Graph, Node, TensorType
 from lite_core.memory import HostMemory
 from lite_core.ops.infer import infer_graph
 from lite_core.plugins import PluginHost, available_backends, host_with
+from lite_core.plugins.contracts import missing_members
 from lite_core.schedule.devices import probe
 
 __all__ = ["Compiled", "Run", "Subject", "first_difference", "require_same", "same_bits"]
@@ -56,10 +69,9 @@ class Subject:
         self.device = device
         builtin = available_backends(PluginHost(list)).get(backend.name)
         self.host = host or (PluginHost(list) if type(builtin) is type(backend) else host_with(backend))
-        provide = getattr(backend, "memory", None)
         with backend_call(f"memory() of {device.label}"):
-            self.memory: Memory = HostMemory() if provide is None else provide(device)
-        missing = [m for m in ("space", "allocate", "upload", "download") if not hasattr(self.memory, m)]
+            self.memory: Memory = backend.memory(device) if isinstance(backend, ProvidesMemory) else HostMemory()
+        missing = missing_members(self.memory, "memory")
         if missing:
             raise Failure(f"memory() gave {type(self.memory).__name__}, which lacks {', '.join(missing)}")
         #: Called before each run with what it takes to repeat it, for a case that may take the process down.
@@ -150,7 +162,7 @@ class Compiled:
     """
 
     def __init__(self, subject: Subject, graph: Graph, executable: Executable) -> None:
-        missing = [m for m in ("run", "scratch_bytes") if not hasattr(executable, m)]
+        missing = missing_members(executable, "executable")
         if missing:
             raise Failure(f"the backend gave {type(executable).__name__}, which lacks {', '.join(missing)}")
         self.subject = subject

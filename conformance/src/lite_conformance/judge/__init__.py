@@ -1,1 +1,1 @@
-"""Telling right from wrong: the truth, how far a result may be from it, and what became of a case."""
+"""Telling right from wrong: the truth, how far a result may be from it, and how a case ends."""

@@ -1,16 +1,14 @@
-"""Running a graph on the backend under test and comparing it with the truth."""
+"""Comparing the outputs of a graph with the truth, within the tolerance in force."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lite_conformance.cases.tensors import Array
-from lite_conformance.judge.compare import Expected, allowed, compare, merge
+from lite_conformance.judge.compare import Array, Expected, Measured, allowed, compare, merge
 from lite_conformance.judge.oracle import expect
 from lite_conformance.judge.outcome import Failure, Outcome, Replay
-from lite_conformance.judge.record import Measured, Tolerance
-from lite_conformance.judge.tolerances import Numerics, default_tolerance
+from lite_conformance.judge.tolerances import Numerics, Tolerance, default_tolerance
 from lite_core.ir import DType, Graph
 
 __all__ = ["Allowance", "check_arrays", "check_expected", "check_outcome"]

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from lite_conformance.cases.tensors import Array
-from lite_conformance.judge.record import Measured
 from lite_conformance.judge.tolerances import epsilon, smallest_normal
 from lite_core.ir import DType
 
-__all__ = ["Expected", "allowed", "compare", "merge"]
+__all__ = ["Array", "Expected", "Measured", "allowed", "compare", "merge"]
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,33 @@ class Expected:
     dtype: DType
     array: Array
     magnitude: float | Array = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How far the results were, the worst over all elements of all outputs of all examples.
+
+    Attributes:
+        max_abs: largest absolute error.
+        max_rel: largest error relative to the expected element, where that is not 0.
+        max_ulp: largest error in units in the last place of the output's element type.
+        nmse: mean squared error over mean squared expected value.
+        worst: which output and element had the largest error: ``"y[0, 3, 1]: 1.25, expected 1.5"``.
+        required_rtol: the smallest ``rtol`` that passes, given the ``atol`` in force.
+        required_atol: the smallest ``atol`` that passes, given the ``rtol`` in force.
+        wrong: how many elements are out of tolerance.
+        elements: how many were compared.
+    """
+
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    max_ulp: float = 0.0
+    nmse: float = 0.0
+    worst: str = ""
+    required_rtol: float = 0.0
+    required_atol: float = 0.0
+    wrong: int = 0
+    elements: int = 0
 
 
 def allowed(expected: Expected, rtol: float, atol: float) -> tuple[Array, Array]:

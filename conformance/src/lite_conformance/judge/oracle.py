@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lite_conformance.cases.tensors import Array
-from lite_conformance.judge.compare import Expected
+from lite_conformance.judge.compare import Array, Expected
 from lite_conformance.judge.tolerances import Numerics
 from lite_core import ops
 from lite_core.errors import LiteError

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from lite_conformance.cases.tensors import Array
-from lite_conformance.judge.record import Measured, Tolerance
-from lite_core.errors import LiteError
+from lite_conformance.judge.compare import Array, Measured, merge
+from lite_conformance.judge.tolerances import Tolerance
 from lite_core.ir import Graph
 
-__all__ = ["Failure", "Outcome", "Refused", "Replay", "Skipped", "backend_call"]
+__all__ = ["Failure", "Outcome", "Refused", "Replay", "Skipped", "merged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +37,12 @@ class Outcome:
     measured: Measured | None = None
     examples: int = 1
     note: str = ""
+
+
+def merged(outcomes: Sequence[Outcome], note: str = "") -> Outcome:
+    """Several runs as one outcome: the tolerance of the first that has one, and the worst of all that was measured."""
+    tolerance = next((o.tolerance for o in outcomes if o.tolerance), None)
+    return Outcome(tolerance, merge([o.measured for o in outcomes if o.measured]), len(outcomes), note)
 
 
 class Failure(Exception):
@@ -78,33 +80,3 @@ class Refused(Exception):
 
 class Skipped(Exception):
     """Something that is not the backend's is missing."""
-
-
-@contextmanager
-def backend_call(what: str) -> Iterator[None]:
-    """Around each call of the backend under test: what it raises is its failure, not the suite's.
-
-    Afterwards NumPy's error settings are what they were before, so that a backend's do not reach the suite's numbers.
-
-    Args:
-        what: begins the sentence: ``"run()"``.
-
-    Raises:
-        Failure: the backend raised anything, ``SystemExit`` included; only an interrupt by the user passes.
-    """
-    try:
-        with np.errstate():
-            yield
-    except (Failure, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        told = f"{what} raised {type(error).__name__}: {_text(error)}"
-        advice = "" if isinstance(error, LiteError) else "; backends raise LiteError with a sentence for the user"
-        raise Failure(told + advice) from error
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as another:
-        return f"(its text cannot be had: {type(another).__name__})"

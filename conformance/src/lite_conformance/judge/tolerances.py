@@ -39,8 +39,10 @@ __all__ = [
     "SCALED",
     "SUM",
     "Numerics",
+    "Tolerance",
     "default_tolerance",
     "epsilon",
+    "smallest_normal",
 ]
 
 
@@ -62,6 +64,27 @@ class Numerics:
     half: tuple[float, float]
     magnitude: str
     truth: str = "float64"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a result may be from the truth: ``|error| <= max(atol * magnitude, rtol * |expected|)``.
+
+    Attributes:
+        rtol: relative to each expected element.
+        atol: relative to the magnitude of the case, see above.
+        source: ``"default"``, or where the backend's package says otherwise.
+        loosened: whether the backend's package allows more than the default.
+        default: ``(rtol, atol)`` without the backend's own.
+        reason: why the backend needs more.
+    """
+
+    rtol: float
+    atol: float
+    source: str = "default"
+    loosened: bool = False
+    default: tuple[float, float] = (0.0, 0.0)
+    reason: str = ""
 
 
 EXACT = Numerics("exact", (0, 0), (0, 0), "none", "native")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from lite_conformance.judge.record import Record, Report, Status
+from lite_conformance.reports.record import Record, Report, Status
 
 __all__ = ["GROWTH", "Changes", "compare"]
 

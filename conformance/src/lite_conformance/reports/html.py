@@ -19,8 +19,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from lite_conformance.judge.record import Measured, Record, Report, Status, Tolerance
+from lite_conformance.judge.compare import Measured
+from lite_conformance.judge.tolerances import Tolerance
 from lite_conformance.reports.changes import GROWTH, compare
+from lite_conformance.reports.record import Record, Report, Status
 from lite_conformance.reports.summary import (
     LEVEL_NAMES,
     SEVERITY,

@@ -7,7 +7,7 @@ import os
 import re
 from xml.etree import ElementTree
 
-from lite_conformance.judge.record import Record, Report, Status
+from lite_conformance.reports.record import Record, Report, Status
 from lite_conformance.reports.summary import fact_lines, number, printable, why
 
 __all__ = ["write_junit"]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from lite_conformance.judge.record import Record, Report, Status
+from lite_conformance.reports.record import Record, Report, Status
 
 __all__ = [
     "LEVEL_NAMES",

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lite_conformance.judge.record import Record, Report, Status
+from lite_conformance.reports.record import Record, Report, Status
 from lite_conformance.reports.summary import (
     LEVEL_NAMES,
     SEVERITY,

@@ -13,7 +13,7 @@ from json import loads
 from lite_conformance.cases.case import Case, Context, Settings
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Failure, Outcome, Refused, Replay, Skipped
-from lite_conformance.judge.record import Record, Status
+from lite_conformance.reports.record import Record, Status
 from lite_core.errors import BackendUnavailableError
 
 __all__ = ["execute", "repro_command", "start_record"]
@@ -116,7 +116,7 @@ def _fail(record: Record, failure: Failure) -> None:
 @cache
 def _weights() -> dict[str, float]:
     """Operator to its share of the nodes of real models; see the file's own note."""
-    weights: dict[str, float] = loads(
-        files("lite_conformance").joinpath("operator_weights.json").read_text(encoding="utf-8")
-    )["weights"]
+    weights: dict[str, float] = loads(files(__package__).joinpath("operator_weights.json").read_text(encoding="utf-8"))[
+        "weights"
+    ]
     return weights

@@ -57,7 +57,7 @@ class Entry:
         kind: ``unsupported``, ``xfail`` or ``tolerance``.
         case: the cases it is about, with wildcards.
         reason: why.
-        rtol: for ``tolerance``, see :class:`lite_conformance.judge.record.Tolerance`.
+        rtol: for ``tolerance``, see :class:`lite_conformance.judge.tolerances.Tolerance`.
         atol: the same.
     """
 

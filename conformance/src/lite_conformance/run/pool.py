@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lite_conformance.cases.case import Case, Settings
-from lite_conformance.judge.record import Record, Status
+from lite_conformance.reports.record import Record, Status
 from lite_conformance.run.executor import start_record
 from lite_conformance.run.expectations import Entry, Expectations
 from lite_conformance.run.worker import EXAMPLE_MARK

@@ -36,7 +36,8 @@ data = np.load(Path(__file__).with_suffix(".npz"))
 
 
 def array(name, dtype):
-    return data[name].view({view}) if dtype == "bfloat16" else data[name].astype(dtype, copy=False)
+    kind = lite.DType(dtype).numpy
+    return data[name].view(kind) if dtype == "bfloat16" else data[name].astype(kind, copy=False)
 
 
 {graph}
@@ -93,7 +94,6 @@ def write_script(folder: Path, case: str, settings: Settings, replay: Replay) ->
         name=name,
         command=_in_docstring(repro_command(case, settings)),
         imports=imports,
-        view='__import__("ml_dtypes").bfloat16',
         graph="\n".join(lines),
         load=load,
         inputs=", ".join(f"{v.name!r}: array({'input_' + v.name!r}, {v.dtype.value!r})" for v in replay.graph.inputs),

@@ -19,7 +19,7 @@ from lite_conformance.cases.catalogue import all_cases
 from lite_conformance.drive.finding import require_backend
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Failure
-from lite_conformance.judge.record import Record, Report, Status
+from lite_conformance.reports.record import Record, Report, Status
 from lite_conformance.run.executor import execute, start_record
 from lite_conformance.run.expectations import Expectations
 from lite_conformance.run.pool import Pool, Worker, WorkerDiedError

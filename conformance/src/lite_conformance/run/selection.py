@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lite_conformance.cases.case import Case, Settings
-from lite_conformance.judge.record import Record, Status
+from lite_conformance.reports.record import Record, Status
 from lite_conformance.run.expectations import Expectations, matches
 from lite_core.errors import InputError
 

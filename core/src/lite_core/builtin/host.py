@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from lite_core import ops
-from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Unavailable, Yes
+from lite_core.backend import Buffer, Device, Executable, MeasuresSpeed, No, Options, Partition, Unavailable, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
@@ -21,7 +21,7 @@ __all__ = ["HostBackend"]
 _REPETITIONS = 5
 
 
-class HostBackend:
+class HostBackend(MeasuresSpeed):
     """Runs every operator of the opset; the last fallback and the oracle of conformance.
 
     ``Options.threads`` does not apply: the references leave matrix products to NumPy's BLAS, whose

@@ -16,7 +16,7 @@ class LiteFormat:
     """Reads the graph of a model file; see :class:`lite_core.formats.Format`."""
 
     name = "lite"
-    suffixes = (".lite",)
+    suffixes: tuple[str, ...] = (".lite",)
 
     def sniff(self, path: Path) -> bool:
         """Whether the file begins as model files do."""

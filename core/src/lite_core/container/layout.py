@@ -31,10 +31,10 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lite_core import __version__
 from lite_core.container.records import Section
 from lite_core.container.upgrades import UPGRADES, upgraded
 from lite_core.errors import ModelFormatError
+from lite_core.version import __version__
 
 __all__ = [
     "ALIGNMENT",

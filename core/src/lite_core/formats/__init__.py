@@ -1,5 +1,6 @@
 """Model file formats: the contract of readers and writers, and choosing one for a file by its content."""
 
-from lite_core.formats.formats import Format, read_model
+from lite_core.formats.choosing import FoundModel, find_model, read_model
+from lite_core.formats.contract import Format, WritesModels
 
-__all__ = ["Format", "read_model"]
+__all__ = ["Format", "FoundModel", "WritesModels", "find_model", "read_model"]

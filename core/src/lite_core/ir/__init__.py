@@ -1,5 +1,6 @@
-"""The graph and its types: SSA values, nodes, constants, symbolic dimensions, printer, verifier."""
+"""The graph and its types: SSA values, nodes, constants, symbolic dimensions, verifier."""
 
+from lite_core.ir.attributes import format_attribute
 from lite_core.ir.dim_data import dim_from_data, dim_to_data
 from lite_core.ir.dims import (
     Dim,
@@ -13,8 +14,8 @@ from lite_core.ir.dims import (
     product,
     quotient,
 )
-from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value
-from lite_core.ir.printer import format_attribute, format_graph, graph_to_dict
+from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value, format_graph
+from lite_core.ir.graph_data import graph_to_dict
 from lite_core.ir.types import DType, TensorType
 from lite_core.ir.verifier import verify_structure
 

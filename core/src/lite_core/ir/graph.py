@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from lite_core.errors import GraphError
+from lite_core.ir.attributes import PlainAttribute, format_attribute, format_constant
 from lite_core.ir.types import DType, TensorType
 
-__all__ = ["Attribute", "Graph", "Node", "Origin", "Value"]
+__all__ = ["Attribute", "Graph", "Node", "Origin", "Value", "format_graph"]
 
 Array = np.ndarray[Any, Any]
-Attribute = Union[int, float, str, DType, tuple[int, ...], tuple[float, ...], tuple[str, ...], Array, "Graph"]
+Attribute = Union[PlainAttribute, "Graph"]
 
 
 class Origin(NamedTuple):
@@ -286,9 +287,45 @@ class Graph:
         self.nodes = order
 
     def __str__(self) -> str:
-        from lite_core.ir.printer import format_graph
-
         return format_graph(self)
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.nodes)} nodes, {len(self.constants)} constants>"
+
+
+def format_graph(graph: Graph, *, origins: bool = False) -> str:
+    """The graph as text, one line a node.
+
+    Args:
+        graph: what to print; sub-graphs are indented below their node.
+        origins: add where each node comes from in the model that was read.
+    """
+    return "\n".join(_lines(graph, "", origins))
+
+
+def _lines(graph: Graph, indent: str, origins: bool) -> list[str]:
+    inputs = ", ".join(repr(v) for v in graph.inputs)
+    lines = [f"{indent}graph {graph.name}({inputs}) {{"]
+    lines += [f"{indent}  const %{v.name}: {format_constant(v.type, array)}" for v, array in graph.constants.items()]
+    for node in graph.nodes:
+        lines += _node_lines(node, indent + "  ", origins)
+    lines.append(f"{indent}  return {', '.join(repr(v) for v in graph.outputs)}")
+    return [*lines, f"{indent}}}"]
+
+
+def _node_lines(node: Node, indent: str, origins: bool) -> list[str]:
+    results = ", ".join("_" if v is None else repr(v) for v in node.outputs)
+    arguments = ", ".join("_" if v is None else f"%{v.name}" for v in node.inputs)
+    plain = {k: a for k, a in node.attributes.items() if not isinstance(a, Graph)}
+    attributes = ", ".join(f"{k}={format_attribute(a)}" for k, a in plain.items())
+    line = f"{indent}{results} = {node.qualified_op}({arguments})"
+    if attributes:
+        line += f" {{{attributes}}}"
+    if origins and node.origin:
+        line += f"  # {node.origin}"
+    lines = [line]
+    for key, attribute in node.attributes.items():
+        if isinstance(attribute, Graph):
+            lines.append(f"{indent}  {key} =")
+            lines += _lines(attribute, indent + "    ", origins)
+    return lines

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lite_core.errors import LiteError
 from lite_core.ir.dims import Dim, Shape, SymbolicDim, product
 
 __all__ = ["DType", "TensorType"]
@@ -51,11 +52,18 @@ class DType(str, Enum):
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype. bfloat16 and the narrow ones come from ml_dtypes, 4-bit integers with a byte for each."""
+        """The NumPy dtype. bfloat16 and the narrow ones come from ml_dtypes, 4-bit integers with a byte for each.
+
+        Raises:
+            LiteError: the type is one of those, and ml_dtypes is not installed.
+        """
         if self is not DType.BFLOAT16 and not self.is_narrow:
             return np.dtype(str(self.value))
-        import ml_dtypes  # heavy enough to wait until a model needs it
-
+        try:
+            import ml_dtypes  # an extra of lite-core, and heavy enough to wait until a model needs it
+        except ImportError:
+            remedy = 'pip install "lite-core[narrow]"'
+            raise LiteError(f"NumPy has no element type {self.value}, the package ml-dtypes has it: {remedy}") from None
         found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.value.replace("float8", "float8_")))
         return found
 

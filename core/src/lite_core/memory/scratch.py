@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from lite_core.backend import Buffer, Memory
+from lite_core.backend import Buffer, Memory, ViewsMemory
 from lite_core.ir import DType, TensorType
 from lite_core.memory.host import HostMemory
 
@@ -17,17 +17,18 @@ _ALIGNMENT = 64
 class ScratchBlock:
     """Memory for one run at a time, of undefined content; in main memory at a multiple of 64."""
 
-    __slots__ = ("_buffer", "_storage", "capacity", "memory")
+    __slots__ = ("_buffer", "_storage", "_views", "capacity", "memory")
 
     def __init__(self, memory: Memory, size: int) -> None:
         self.memory = memory
+        self._views = memory if isinstance(memory, ViewsMemory) else None
         self.capacity = size
         self._storage = _allocate(memory, size)
         self._buffer = Buffer(_bytes(size), memory, self._storage)
 
     def fits(self, size: int) -> bool:
         """Whether there are this many bytes, or exactly these where the memory gives no views."""
-        return size == self.capacity or (size < self.capacity and hasattr(self.memory, "view"))
+        return size == self.capacity or (size < self.capacity and self._views is not None)
 
     def at(self, offset: int, size: int) -> Buffer:
         """``size`` bytes of it, ``offset`` bytes from its start."""
@@ -40,8 +41,8 @@ class ScratchBlock:
 
     def tensor(self, offset: int, type: TensorType) -> Buffer:
         """A tensor that lies ``offset`` bytes from the start."""
-        view = self.memory.view(self._storage, offset, type)  # type: ignore[attr-defined]
-        return Buffer(type, self.memory, view)
+        assert self._views is not None
+        return Buffer(type, self.memory, self._views.view(self._storage, offset, type))
 
 
 class ScratchPool:

@@ -25,7 +25,7 @@ class SharingMemory(Memory, SharesHostMemory, Protocol):
 
 def can_share(memory: Memory) -> TypeGuard[SharingMemory]:
     """Whether arrays in main memory may be tensors of a device."""
-    return hasattr(memory, "wrap")
+    return hasattr(memory, "wrap")  # as isinstance(memory, SharesHostMemory), which is slow for what each run asks
 
 
 def is_shareable(array: Array, memory: Memory) -> bool:

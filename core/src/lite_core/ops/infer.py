@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,12 +13,56 @@ from lite_core.ir import Dim, Graph, Node, SymbolicDim, TensorType, Value
 from lite_core.ops.inference import Inference
 from lite_core.ops.registry import OpDef
 
-__all__ = ["GraphInference", "bind_symbols", "infer_graph", "specialize"]
+__all__ = ["GraphInference", "KnownInference", "bind_symbols", "infer_graph", "specialize"]
 
 Array = np.ndarray[Any, Any]
 
 # Elements beyond this are data, not shape arithmetic.
 _MOST_KNOWN_ELEMENTS = 1024
+
+
+class _Inferred(NamedTuple):
+    """What was inferred for a node, and all that it follows from."""
+
+    definition: OpDef
+    attributes: Mapping[str, Any]
+    types_in: list[TensorType | None]
+    values_in: list[Array | None]
+    types: list[TensorType]
+    elements: Array | None
+
+
+class KnownInference:
+    """What was inferred for nodes, used again as long as it follows from the same.
+
+    Passes infer a graph again and again, and change little of it each time. Nodes with sub-graphs are not kept.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[Node, _Inferred] = {}
+
+    def find(
+        self, node: Node, definition: OpDef, types_in: list[TensorType | None], values_in: list[Array | None]
+    ) -> _Inferred | None:
+        """What was inferred for a node with the same operator, attributes, and types and elements of its inputs."""
+        found = self._nodes.get(node)
+        if (
+            found is None
+            or found.definition is not definition
+            or len(found.types) != len(node.outputs)
+            or found.types_in != types_in
+            or len(found.values_in) != len(values_in)
+            or any(a is not b for a, b in zip(found.values_in, values_in))
+            or found.attributes.keys() != node.attributes.keys()
+            or any(found.attributes[name] is not value for name, value in node.attributes.items())
+        ):
+            return None
+        return found
+
+    def keep(self, node: Node, inferred: _Inferred) -> None:
+        """Keep what was inferred for a node."""
+        if not any(node.subgraphs):
+            self._nodes[node] = inferred
 
 
 class GraphInference:
@@ -29,10 +73,18 @@ class GraphInference:
     Args:
         outer: what is known of the enclosing graph.
         branches_may_not_fit: see :class:`Inference`; ``outer`` decides where there is one.
+        known: what was inferred before, in a graph that has no graph around it.
     """
 
-    def __init__(self, outer: GraphInference | None = None, *, branches_may_not_fit: bool = False) -> None:
+    def __init__(
+        self,
+        outer: GraphInference | None = None,
+        *,
+        branches_may_not_fit: bool = False,
+        known: KnownInference | None = None,
+    ) -> None:
         self._outer = outer
+        self._known = None if outer else known
         self._branches_may_not_fit: bool = outer._branches_may_not_fit if outer else branches_may_not_fit
         self._values: dict[Value, Array] = {}
         self._types: dict[Value, TensorType] = {}
@@ -80,6 +132,9 @@ class GraphInference:
             else:
                 types_in.append(known_types.get(value) or self.type_of(value))
                 values_in.append(known_values.get(value) if outer is None else self.value_of(value))
+        known = self._known.find(node, definition, types_in, values_in) if self._known else None
+        if known is not None:
+            return self._remember(node, known.types, known.elements)
         inference = Inference(
             types_in,
             definition.attributes_of(node),
@@ -95,11 +150,17 @@ class GraphInference:
             elements = self._propagate(definition, inference, types[0])
         except GraphError as error:
             raise GraphError(f"{node.describe()}: {error}") from error
+        if self._known:
+            kept = _Inferred(definition, dict(node.attributes), types_in, values_in, types, elements)
+            self._known.keep(node, kept)
+        return self._remember(node, types, elements)
+
+    def _remember(self, node: Node, types: list[TensorType], elements: Array | None) -> list[TensorType]:
         for value, type in zip(node.outputs, types):
             if value is not None:
-                known_types[value] = type
+                self._types[value] = type
         if elements is not None and node.outputs[0] is not None:
-            known_values[node.outputs[0]] = elements
+            self._values[node.outputs[0]] = elements
         return types
 
     @staticmethod
@@ -141,15 +202,18 @@ class GraphInference:
         return [inner.type_of(v) for v in graph.outputs]
 
 
-def infer_graph(graph: Graph, input_types: Mapping[str, TensorType] | None = None) -> None:
+def infer_graph(
+    graph: Graph, input_types: Mapping[str, TensorType] | None = None, *, known: KnownInference | None = None
+) -> None:
     """Infer every value of a graph and write the types into it.
 
     Args:
         graph: edited in place.
         input_types: types that replace those the inputs declare, by name. A branch of If that does not fit them keeps
             the types that it has.
+        known: what was inferred for nodes of the graph before.
     """
-    inference = GraphInference(branches_may_not_fit=input_types is not None)
+    inference = GraphInference(branches_may_not_fit=input_types is not None, known=known)
     for value in graph.inputs:
         inference.set_type(value, (input_types or {}).get(value.name, value.type))
     inference.run(graph)

@@ -12,6 +12,15 @@ __all__ = ["integer_limits", "to_narrow"]
 
 Array = np.ndarray[Any, Any]
 
+# The largest finite numbers of 8-bit floats: Micikevicius et al., "FP8 Formats for Deep Learning", 2022, table 1, and
+# for the types without a negative zero Noune et al., "8-bit Numerical Formats for Deep Neural Networks", 2022.
+_LARGEST = {
+    DType.FLOAT8E4M3FN: 448.0,
+    DType.FLOAT8E4M3FNUZ: 240.0,
+    DType.FLOAT8E5M2: 57344.0,
+    DType.FLOAT8E5M2FNUZ: 57344.0,
+}
+
 
 def to_narrow(x: Array, to: DType, saturate: bool) -> Array:
     """Elements converted to a narrow type: to the nearest number, halves to the even neighbour.
@@ -22,15 +31,12 @@ def to_narrow(x: Array, to: DType, saturate: bool) -> Array:
         saturate: whether a float beyond the largest one of 8 bits, and infinity, becomes that. Otherwise it becomes
             what the type has for it: infinity (E5M2) or NaN. NaN stays NaN in any case.
     """
-    import ml_dtypes
-
     real = x.astype(np.float32)
     if to.is_integer:
         low, high = integer_limits(to.numpy)
         return np.clip(np.rint(np.nan_to_num(real, nan=0.0)), low, high).astype(np.int8).astype(to.numpy)
     if saturate:
-        finfo: Any = ml_dtypes.finfo
-        most = float(finfo(to.numpy).max)
+        most = _LARGEST[to]
         real = np.clip(real, -most, most)  # leaves NaN as it is
     with np.errstate(all="ignore"):
         narrow: Array = real.astype(to.numpy)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lite_core.ir import Graph
-from lite_core.passes.base import Pass, PassRecord, PassResult, run_passes
+from lite_core.ops.infer import KnownInference
+from lite_core.passes.base import Inspect, Pass, PassRecord, PassResult, run_passes
 from lite_core.passes.batch_norm_folding import BatchNormFolding
 from lite_core.passes.branch_inlining import BranchInlining
 from lite_core.passes.common_subexpression import CommonSubexpression
@@ -18,7 +19,6 @@ from lite_core.passes.layer_norm_fusion import LayerNormFusion
 from lite_core.passes.shape_folding import ShapeFolding
 from lite_core.passes.swish_fusion import SwishFusion
 from lite_core.passes.transpose_reshape_cleaning import TransposeReshapeCleaning
-from lite_tools.checking.comparison import compare_graphs
 
 __all__ = [
     "BatchNormFolding",
@@ -29,6 +29,7 @@ __all__ = [
     "GeluFusion",
     "HardSwishFusion",
     "IdentityElimination",
+    "Inspect",
     "LayerNormFusion",
     "Pass",
     "PassRecord",
@@ -36,22 +37,24 @@ __all__ = [
     "ShapeFolding",
     "SwishFusion",
     "TransposeReshapeCleaning",
-    "compare_graphs",
     "default_passes",
     "optimize",
     "run_passes",
 ]
 
 
-def default_passes() -> list[Pass]:
+def default_passes(known: KnownInference | None = None) -> list[Pass]:
     """The passes every graph goes through, in order.
 
     What refines types and removes shape arithmetic comes first, because the others recognise more then;
     patterns come after duplicates are merged, because they must be the only users of what they replace.
+
+    Args:
+        known: keeps the types that are inferred, for who infers the graph after the passes.
     """
     return [
         DeadNodeElimination(),
-        ShapeFolding(),
+        ShapeFolding(known),
         ConstantFolding(),
         BranchInlining(),
         IdentityElimination(),
@@ -67,20 +70,24 @@ def default_passes() -> list[Pass]:
 
 
 def optimize(
-    graph: Graph, check: bool = False, *, extra: Iterable[Pass] = (), seed: int = 0
+    graph: Graph,
+    *,
+    extra: Iterable[Pass] = (),
+    inspect: Inspect | None = None,
+    known: KnownInference | None = None,
 ) -> tuple[Graph, list[PassRecord]]:
     """Run the default passes on a copy of a graph until nothing changes.
 
     Args:
         graph: not changed.
-        check: compare the results before and after each pass, see :func:`run_passes`.
         extra: passes that run after the default ones (those of plugins).
-        seed: with ``check``, the seed of the random input.
+        inspect: called after each pass that changed something, see :func:`run_passes`.
+        known: keeps the types that are inferred, for who infers the graph after the passes.
 
     Returns:
         The new graph and one record for each pass run.
 
     Raises:
-        PassError: with ``check``, a pass changed the result; names the pass.
+        PassError: a pass failed; names the pass.
     """
-    return run_passes(graph, [*default_passes(), *extra], check=check, seed=seed)
+    return run_passes(graph, [*default_passes(known), *extra], inspect=inspect)

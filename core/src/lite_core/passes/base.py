@@ -1,4 +1,4 @@
-"""What a graph pass is, and running several with an optional check of each.
+"""What a graph pass is, and running several.
 
 A pass is a callable object with a ``name``; it may edit the graph it is given and returns
 ``PassResult(graph, changed)``. Its docstring lists its rules, numbered. It keeps the graph's inputs and
@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from lite_core import ops
 from lite_core.errors import GraphError, LiteError, PassError
-from lite_core.ir import DType, Graph
+from lite_core.ir import Graph
 
-__all__ = ["Pass", "PassRecord", "PassResult", "run_passes"]
+__all__ = ["Inspect", "Pass", "PassRecord", "PassResult", "run_passes"]
 
 logger = logging.getLogger("lite.passes")
 
@@ -51,35 +51,13 @@ class PassRecord:
     nodes_before: int
     nodes_after: int
     seconds: float
-    #: Largest difference of an output over that output's range; None when not checked.
+    #: What ``inspect`` returned; None where nobody looked.
     error: float | None = None
 
 
-@dataclass(slots=True)
-class _Checker:
-    """Compares a graph with the one it came from on random input."""
-
-    compare: Callable[[Graph, Graph], float]
-    tolerance: float
-    before: Graph | None = field(default=None)
-
-    def remember(self, graph: Graph) -> None:
-        self.before = graph.copy()
-
-    def check(self, name: str, graph: Graph) -> float:
-        assert self.before is not None
-        _verify(name, graph)
-        try:
-            error = self.compare(self.before, graph)
-        except PassError as problem:
-            raise PassError(f"pass {name!r} broke graph {graph.name!r}: {problem}") from problem
-        allowed = self.tolerance * _rounding_factor(self.before)
-        if not error <= allowed:
-            raise PassError(
-                f"pass {name!r} changed the result of graph {graph.name!r}: the largest difference is "
-                f"{error:.3g} of an output's range, allowed is {allowed:.3g}; leave the pass out and report it"
-            )
-        return error
+#: Looks at what a pass did: its name, the graph before and after it; returns the error that it measured. Raises
+#: PassError where that is too much.
+Inspect = Callable[[str, Graph, Graph], float]
 
 
 def _apply(pass_: Pass, graph: Graph) -> PassResult:
@@ -106,57 +84,34 @@ def _verify(name: str, graph: Graph) -> None:
         raise PassError(f"pass {name!r} left a graph that is not valid: {problem}") from problem
 
 
-def _rounding_factor(graph: Graph) -> float:
-    """How much coarser than float32's the tolerance is, by the coarsest element type of the graph.
-
-    A pass moves the places where values are rounded, so an error of a few roundings is to be expected.
-    """
-    dtypes = {value.dtype for scope in graph.walk() for value in scope.defined()}
-    return 800.0 if DType.BFLOAT16 in dtypes else 100.0 if DType.FLOAT16 in dtypes else 1.0
-
-
 def run_passes(
-    graph: Graph,
-    passes: Sequence[Pass],
-    *,
-    check: bool = False,
-    tolerance: float = 1e-4,
-    seed: int = 0,
+    graph: Graph, passes: Sequence[Pass], *, inspect: Inspect | None = None
 ) -> tuple[Graph, list[PassRecord]]:
     """Run passes in order, again and again until none changes anything (at most 8 rounds).
 
     Args:
         graph: not changed; the result is a copy.
         passes: what to run.
-        check: after each pass that changed something, run the graph before and after on the same
-            random input and compare; also verify its structure.
-        tolerance: with ``check``, the largest difference allowed, as a share of each output's range; 100
-            times that for graphs with float16 values and 800 times with bfloat16.
-        seed: with ``check``, the seed of the random input.
+        inspect: called after each pass that changed something; lite-tools compares results with it
+            (``lite_tools.checking.optimize_checked``).
 
     Returns:
         The graph and one record for each pass run.
 
     Raises:
-        PassError: a pass failed, or, with ``check``, changed the result or broke the graph; names the pass.
+        PassError: a pass failed; names the pass.
     """
-    checker = None
-    if check:
-        from lite_tools.checking.comparison import compare_graphs
-
-        checker = _Checker(lambda a, b: compare_graphs(a, b, seed=seed), tolerance)
     graph = graph.copy()
     records: list[PassRecord] = []
     for round_number in range(1, _MOST_ROUNDS + 1):
         any_changed = False
         for pass_ in passes:
-            if checker:
-                checker.remember(graph)
+            before = graph.copy() if inspect else graph
             nodes, start = len(graph.nodes), time.perf_counter()
             result = _apply(pass_, graph)
             seconds = time.perf_counter() - start
             graph = result.graph
-            error = checker.check(pass_.name, graph) if result.changed and checker else None
+            error = inspect(pass_.name, before, graph) if result.changed and inspect else None
             records.append(
                 PassRecord(pass_.name, round_number, result.changed, nodes, len(graph.nodes), seconds, error)
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lite_core.ir import Dim, Graph, Node, Shape, TensorType
-from lite_core.ops.infer import GraphInference
+from lite_core.ops.infer import GraphInference, KnownInference
 from lite_core.passes.base import PassResult
 from lite_core.passes.identity_elimination import passed_through
 from lite_core.passes.rewriting import IMPURE_OPS, Scope
@@ -27,17 +27,22 @@ class ShapeFolding:
         3. Expand, Reshape and Slice to the shape the input already has are removed.
         4. Types of values inside the graph are refined to what inference finds, in sub-graphs those of
            inputs and outputs too. This alone does not count as a change.
+
+    Args:
+        known: keeps what is inferred, for the next round and for others.
     """
 
     name = "shape_folding"
 
+    def __init__(self, known: KnownInference | None = None) -> None:
+        self._known = known or KnownInference()
+
     def __call__(self, graph: Graph) -> PassResult:
-        return PassResult(graph, _fold_scope(graph, None, None))
+        return PassResult(graph, _fold_scope(graph, None, GraphInference(known=self._known)))
 
 
-def _fold_scope(graph: Graph, outer: Scope | None, outer_inference: GraphInference | None) -> bool:
+def _fold_scope(graph: Graph, outer: Scope | None, inference: GraphInference) -> bool:
     scope = Scope(graph, outer)
-    inference = GraphInference(outer_inference)
     inference.add_constants(graph)
     for value in graph.inputs:
         # NOTE: the types of a body's inputs are what inference of Loop found to hold in every iteration.
@@ -61,7 +66,7 @@ def _fold_scope(graph: Graph, outer: Scope | None, outer_inference: GraphInferen
             value.type = inference.type_of(value)
     for node in graph.nodes:
         for subgraph in _reachable_subgraphs(node, inference):
-            changed |= _fold_scope(subgraph, scope, inference)
+            changed |= _fold_scope(subgraph, scope, GraphInference(inference))
     return changed
 
 

@@ -9,6 +9,7 @@ from lite_core.builtin import HostBackend, NullBackend
 from lite_core.errors import PluginError
 from lite_core.plugins.hooks import hookimpl
 from lite_core.plugins.host import PluginHost, default_host
+from lite_core.version import __version__
 
 __all__ = [
     "allowed_backends",
@@ -43,8 +44,6 @@ def installed_backends(host: PluginHost | None = None) -> dict[str, Backend]:
 
 def backend_sources(host: PluginHost | None = None) -> dict[str, str]:
     """The distribution and version that each backend comes from, by its name: ``"lite-x86 0.1.0"``."""
-    from lite_core import __version__
-
     sources = dict.fromkeys(("host", "null"), f"lite-core {__version__}")
     for record, backend in (host or default_host()).ask("lite_backends"):
         sources.setdefault(backend.name, f"{record.distribution} {record.version}")

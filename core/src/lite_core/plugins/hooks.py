@@ -1,4 +1,4 @@
-"""The hooks a plugin may implement, and what each item that a hook gives must have."""
+"""The hooks a plugin may implement."""
 
 from __future__ import annotations
 
@@ -9,18 +9,9 @@ import pluggy
 
 from lite_core.backend import Backend
 
-__all__ = ["CONTRACTS", "ENTRY_POINT_GROUP", "HookSpecs", "hookimpl", "hookspec"]
+__all__ = ["ENTRY_POINT_GROUP", "HookSpecs", "hookimpl", "hookspec"]
 
 ENTRY_POINT_GROUP = "lite.plugins"
-
-#: What each item that a hook gives must have; see the contracts that HookSpecs names.
-CONTRACTS = {
-    "lite_backends": ("name", "probe", "supports", "compile"),
-    "lite_formats": ("name", "suffixes", "sniff", "read"),
-    "lite_ops": ("name", "domain", "reference", "infer"),
-    "lite_passes": ("name", "__call__"),
-    "lite_commands": ("name", "callback"),
-}
 
 hookspec = pluggy.HookspecMarker("lite")
 #: Marks a plugin's implementation of a hook.

@@ -16,7 +16,8 @@ import pluggy
 from lite_core import ops
 from lite_core.errors import PluginError
 from lite_core.ops import OpDef
-from lite_core.plugins.hooks import CONTRACTS, ENTRY_POINT_GROUP, HookSpecs
+from lite_core.plugins.contracts import misspelt_members, required_of_hook
+from lite_core.plugins.hooks import ENTRY_POINT_GROUP, HookSpecs
 from lite_core.plugins.installed import EntryPoint, installed_entry_points
 from lite_core.plugins.record import PluginRecord, record_of
 from lite_core.plugins.versions import api_problem, requirement_problem
@@ -190,18 +191,27 @@ class PluginHost:
         with self._isolated(record, hook):
             for result in caller():
                 for item in result:
-                    missing = [m for m in CONTRACTS[hook] if not hasattr(item, m)]
+                    missing = [m for m in required_of_hook(hook) if not hasattr(item, m)]
                     if missing:
                         self._fail(record, hook, f"{item!r} lacks {', '.join(missing)}")
                     elif not isinstance(item.name, str):
                         self._fail(record, hook, f"the name of {item!r} is not a string")
                     else:
                         accepted.append(item)
+                        if hook == "lite_backends":
+                            self._warn_of_misspelt(record, item)
         if accepted:
             record.provides[hook] = [item.name for item in accepted]
         given = ", ".join(record.provides.get(hook, ())) or "nothing"
         logger.debug("plugin %s: %s gave %s in %s", record.label, hook, given, _since(start))
         return accepted
+
+    def _warn_of_misspelt(self, record: PluginRecord, backend: Any) -> None:
+        for found, meant in misspelt_members(backend, "backend"):
+            warning = f"backend {backend.name!r} has {found!r}, which is never used: it looks like a misspelt {meant!r}"
+            if warning not in record.warnings:
+                record.warnings.append(warning)
+                logger.warning("plugin %s: %s", record.label, warning)
 
     def _refuse_version(self, record: PluginRecord, problem: str) -> None:
         self._fail(record, "version", f"{problem}; install versions of lite-core and {record.distribution} that fit")

@@ -23,6 +23,7 @@ class PluginRecord:
         error: why it failed, one line; empty while all is well.
         traceback: the full traceback where there is one.
         provides: what its hooks gave, by hook.
+        warnings: what looks wrong and hurts nobody, a sentence each, such as a misspelt optional member of a backend.
     """
 
     name: str
@@ -33,6 +34,7 @@ class PluginRecord:
     error: str = ""
     traceback: str = ""
     provides: dict[str, list[str]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:

@@ -10,8 +10,8 @@ import operator
 import re
 from collections.abc import Iterable
 
-from lite_core import __version__
 from lite_core.backend import API_VERSION
+from lite_core.version import __version__
 
 __all__ = ["api_problem", "requirement_problem"]
 

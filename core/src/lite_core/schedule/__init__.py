@@ -5,6 +5,7 @@ from lite_core.schedule.devices import Candidate, Selection, select_devices
 from lite_core.schedule.partition import PlacedPartition, cut, split
 from lite_core.schedule.placement import NodeAssignment, Placement, place
 from lite_core.schedule.plan import Plan, make_plan
+from lite_core.schedule.plan_cache import PlanStatistics
 from lite_core.schedule.profile import CopyTime, KernelRecord, PartitionTime, RunProfile
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "PlacedPartition",
     "Placement",
     "Plan",
+    "PlanStatistics",
     "RunProfile",
     "Selection",
     "compatibility_of",

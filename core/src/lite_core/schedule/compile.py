@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from lite_core.backend import Executable, Memory, Options, Partition, Stale
+from lite_core.backend import (
+    Executable,
+    Memory,
+    Options,
+    Partition,
+    ProvidesMemory,
+    RestoresState,
+    Stale,
+    StatesCompatibility,
+)
 from lite_core.errors import ExecutionError
 from lite_core.memory import HostMemory
+from lite_core.plugins.contracts import Kind, missing_members, misspelt_members
 from lite_core.schedule.control import ControlExecutable, PlanBody
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.partition import PlacedPartition
@@ -18,6 +28,8 @@ __all__ = ["CompileError", "CompiledPartition", "compile_partition", "restore_pa
 logger = logging.getLogger("lite.schedule")
 
 _HOST = HostMemory()
+#: Classes of executables and memories whose members were compared with the contract.
+_looked_at: set[type[Any]] = set()
 
 
 class CompileError(ExecutionError):
@@ -58,7 +70,7 @@ def compile_partition(
     if placed.is_control and plan_body is not None:
         return CompiledPartition(part, candidate, ControlExecutable(part, plan_body), _HOST)
     try:
-        executable = candidate.backend.compile(part, candidate.device, options)
+        executable = candidate.backend.compile(part, candidate.device, candidate.options(options))
         return _checked(placed, executable, memory_of(candidate))
     except CompileError:
         raise
@@ -71,14 +83,14 @@ def restore_partition(
 ) -> CompiledPartition | Stale:
     """What was saved of a partition, ready to run, or why it has to be compiled again. Never raises."""
     candidate, part = placed.candidate, placed.partition
-    restore = getattr(candidate.backend, "restore", None)
-    if restore is None:
-        return Stale(f"the backend {candidate.backend.name!r} that is installed here restores nothing")
+    backend = candidate.backend
+    if not isinstance(backend, RestoresState):
+        return Stale(f"the backend {backend.name!r} that is installed here restores nothing")
     try:
         here = compatibility_of(candidate, options)
         if compatibility != here:
             return Stale(f"it was prepared for {compatibility or 'anything'}; here is {here or 'anything'}")
-        executable = restore(pieces, part, candidate.device, options)
+        executable = backend.restore(pieces, part, candidate.device, candidate.options(options))
         return executable if isinstance(executable, Stale) else _checked(placed, executable, memory_of(candidate))
     except Exception as error:
         logger.warning("restoring %s failed", part.name, exc_info=True)
@@ -87,25 +99,43 @@ def restore_partition(
 
 def compatibility_of(candidate: Candidate, options: Options) -> str:
     """What must be the same for a backend's saved state to be used; empty where it does not say."""
-    ask = getattr(candidate.backend, "compatibility", None)
-    return "" if ask is None else str(ask(candidate.device, options))
+    backend = candidate.backend
+    if not isinstance(backend, StatesCompatibility):
+        return ""
+    return str(backend.compatibility(candidate.device, candidate.options(options)))
 
 
 def memory_of(candidate: Candidate) -> Memory:
     """Where the tensors of a device live."""
-    provide = getattr(candidate.backend, "memory", None)
-    memory: Memory = _HOST if provide is None else provide(candidate.device)
-    return memory
+    backend = candidate.backend
+    return backend.memory(candidate.device) if isinstance(backend, ProvidesMemory) else _HOST
 
 
 def _checked(placed: PlacedPartition, executable: Executable, memory: Memory) -> CompiledPartition:
-    contracts = ((executable, ("run", "scratch_bytes")), (memory, ("space", "allocate", "upload", "download")))
-    for thing, members in contracts:
-        missing = [m for m in members if not hasattr(thing, m)]
+    label, part = placed.candidate.device.label, placed.partition
+    kinds: tuple[tuple[object, Kind], ...] = ((executable, "executable"), (memory, "memory"))
+    for thing, kind in kinds:
+        missing = missing_members(thing, kind)
         if missing:
-            label, part = placed.candidate.device.label, placed.partition
             raise ExecutionError(
                 f"backend {label!r}: its {type(thing).__name__} for partition {part.name!r} lacks "
                 f"{', '.join(missing)}; see lite_core/backend.py"
             )
+        made_by: type[Any] = type(thing)
+        _warn_of_misspelt(made_by, kind, label)
     return CompiledPartition(placed.partition, placed.candidate, executable, memory)
+
+
+def _warn_of_misspelt(made_by: type[Any], kind: Kind, label: str) -> None:
+    """Once for each class: members of it that are never used because their names are not those of the contract."""
+    if made_by in _looked_at:
+        return
+    _looked_at.add(made_by)
+    for found, meant in misspelt_members(made_by, kind):
+        logger.warning(
+            "backend %r: its %s has %r, which is never used: it looks like a misspelt %r",
+            label,
+            made_by.__name__,
+            found,
+            meant,
+        )

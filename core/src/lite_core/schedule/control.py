@@ -7,27 +7,33 @@ bodies' partitions, which run wherever their nodes were placed.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from lite_core.backend import Buffer, Partition
 from lite_core.ir import Graph, Node, Value
+from lite_core.schedule.plan_cache import PlanCache, Signature
 from lite_core.schedule.profile import RunProfile
 
-if TYPE_CHECKING:
-    from lite_core.schedule.plan import Plan
-
-__all__ = ["ControlExecutable", "PlanBody"]
+__all__ = ["BodyPlan", "ControlExecutable", "PlanBody"]
 
 Array = np.ndarray[Any, Any]
-_Signature = tuple[tuple[int, ...], ...]
+
+
+class BodyPlan(Protocol):
+    """What is needed of the plan of a body: running it."""
+
+    def run(
+        self, inputs: Sequence[Array], out: Mapping[str, Array] | None = None, profile: RunProfile | None = None
+    ) -> list[Array]:
+        """An array for each output of the body, in order; ``profile`` is told what its partitions take."""
+        ...
+
 
 #: Makes the plan of a body, a graph of its own whose types are inferred; the text goes before its partitions' names.
-PlanBody = Callable[[Graph, str], "Plan"]
+PlanBody = Callable[[Graph, str], BodyPlan]
 
 # Lengths that grow with the iterations come back in the same order: fewer plans than lengths serve none of them.
 _MOST_PLANS = 64
@@ -104,8 +110,7 @@ class _Body:
         )
         self._prefix = prefix
         self._plan_body = plan_body
-        self._plans: OrderedDict[_Signature, _Slot] = OrderedDict()
-        self._lock = threading.Lock()
+        self._plans: PlanCache[BodyPlan] = PlanCache(_MOST_PLANS)
 
     def run(self, arrays: Sequence[Array], scope: Mapping[Value, Array], profile: RunProfile | None) -> list[Array]:
         """The body's outputs for its inputs; they may share memory with these, with captured values or constants."""
@@ -115,23 +120,15 @@ class _Body:
         if graph.outputs:
             # NOTE: not ascontiguousarray, which makes a vector of a scalar. Scan gives slices and NumPy's scalars.
             ready = [np.asarray(array, order="C") for array in given]
-            plan = self._plan(tuple([array.shape for array in ready]))
+            signature = tuple([array.shape for array in ready])
+            plan = self._plans.find(signature) or self._plans.get(signature, self._make_plan)
             known.update(zip(graph.outputs, plan.run(ready, None, profile)))
         return [known[value] for value in self._outputs]
 
-    def _plan(self, signature: _Signature) -> Plan:
-        with self._lock:
-            slot = self._plans.setdefault(signature, _Slot())
-            self._plans.move_to_end(signature)
-            while len(self._plans) > _MOST_PLANS:
-                self._plans.popitem(last=False)
-        if slot.plan is None:
-            with slot.lock:
-                if slot.plan is None:
-                    slot.plan = self._plan_body(self._typed(signature), self._prefix)
-        return slot.plan
+    def _make_plan(self, signature: Signature) -> BodyPlan:
+        return self._plan_body(self._typed(signature), self._prefix)
 
-    def _typed(self, signature: _Signature) -> Graph:
+    def _typed(self, signature: Signature) -> Graph:
         """The graph with the types that follow from the shapes of its inputs."""
         graph = self._graph
         # The types found with the graph around it are better where they serve: more elements are known there.
@@ -144,11 +141,3 @@ class _Body:
         graph = graph.copy()
         infer_graph(graph, {v.name: v.type.with_shape(shape) for v, shape in zip(graph.inputs, signature)})
         return graph
-
-
-class _Slot:
-    """A place for a plan that one thread is making."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.plan: Plan | None = None

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lite_core.backend import Memory
-from lite_core.builtin import HostBackend
+from lite_core.backend import Device, MeasuresSpeed, Memory
 from lite_core.ir import Node, TensorType, Value
 from lite_core.memory import HostMemory
 from lite_core.memory.sharing import can_share, new_array
@@ -221,6 +220,9 @@ def _measured_link(memory: Memory) -> Link:
 class Costs:
     """What nodes and copies cost on the devices at hand. Nothing is measured before it is asked for."""
 
+    def __init__(self) -> None:
+        self._devices: dict[str, Device] = {}
+
     def node_seconds(self, node: Node, candidate: Candidate) -> float | None:
         """How long a device takes for a node, by the roofline model: the longer of computing and of moving its bytes.
 
@@ -229,13 +231,19 @@ class Costs:
         Returns:
             None where the node's work or the device's speed is not known.
         """
-        backend, device = candidate.backend, candidate.device
-        if isinstance(backend, HostBackend):
-            device = backend.measured(device)
+        device = self._devices.get(candidate.device.label) or self._measured(candidate)
         work = work_of(node) if device.flops and device.bandwidth else None
         if work is None:
             return None
         return max(work.flops / device.flops, work.bytes / device.bandwidth) + device.launch_seconds
+
+    def _measured(self, candidate: Candidate) -> Device:
+        """The device with its speed, measured once where its backend leaves that until somebody asks."""
+        backend, device = candidate.backend, candidate.device
+        if isinstance(backend, MeasuresSpeed):
+            device = backend.measured(device)
+        self._devices[device.label] = device
+        return device
 
     def link(self, candidate: Candidate) -> Link:
         """How tensors get to the memory of a device and back.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from lite_core.backend import Backend, Device, Unavailable
+from lite_core.backend import Backend, Device, Options, TakesOptions, Unavailable
 from lite_core.errors import BackendUnavailableError, InputError
 from lite_core.plugins import allowed_backends
+from lite_core.plugins.known import backend_distribution
 
 __all__ = ["Candidate", "Selection", "probe", "select_devices"]
 
@@ -17,10 +20,21 @@ logger = logging.getLogger("lite.schedule")
 
 
 class Candidate(NamedTuple):
-    """A device a session may use, with the backend that drives it."""
+    """A device a session may use, with the backend that drives it.
+
+    Attributes:
+        backend: the backend.
+        device: one of its devices.
+        own_options: the backend's own options, from ``load(backend_options={name: ...})``.
+    """
 
     backend: Backend
     device: Device
+    own_options: Mapping[str, Any] = MappingProxyType({})
+
+    def options(self, options: Options) -> Options:
+        """What the session allows, with the backend's own options."""
+        return replace(options, own=self.own_options) if self.own_options else options
 
 
 class Selection(NamedTuple):
@@ -41,6 +55,7 @@ def select_devices(
     fallback: str = "host",
     left_out: Mapping[str, str] | None = None,
     targets: Sequence[str] = (),
+    backend_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Selection:
     """Choose the devices for a session.
 
@@ -52,8 +67,10 @@ def select_devices(
         left_out: backends that are installed and may not be used, with the reason.
         targets: the backends that the model's file was made for, the preferred first: ``"auto"`` takes those that are
             here, and any other only where none of them is.
+        backend_options: options of backends, by the backend's name.
 
     Raises:
+        InputError: an option is unknown to its backend, or there is no such backend.
         BackendUnavailableError: a backend asked for by name is not installed or has no device; the
             message has the reason. ``"auto"`` records why not, and raises only where nothing is left to run on.
     """
@@ -79,6 +96,7 @@ def select_devices(
         assert not isinstance(devices, Unavailable)
         candidates.append(Candidate(host, devices[0]))
         log.append("host: the fallback for what the others cannot run")
+    candidates = _with_options(candidates, backend_options or {}, [*backends, *left_out], log)
     for line in log:
         logger.info("%s", line)
     if not candidates:
@@ -98,7 +116,7 @@ def _for_targets(
     Only where none is are other backends probed: that may take long, and start drivers that nobody needs.
     """
     log += [
-        f"{name}: the model is made for it, but it is not installed: pip install {_distribution(name)}"
+        f"{name}: the model is made for it, but it is not installed: {_how_to_install(name)}"
         for name in targets
         if name not in backends and name not in left_out
     ]
@@ -116,6 +134,35 @@ def _for_targets(
         instead = ", ".join(c.device.label for c in found) or "host, the slow references,"
         log.append(f"none of the model's targets ({listed}) is here: {instead} will compile and run it instead")
     return found
+
+
+def _with_options(
+    candidates: Iterable[Candidate], given: Mapping[str, Mapping[str, Any]], installed: Sequence[str], log: list[str]
+) -> list[Candidate]:
+    """The candidates with the options of their backends, which have checked them.
+
+    Options of a backend that this session does not use are said and passed over: a program may run elsewhere, too.
+    """
+    if not isinstance(given, Mapping) or not all(isinstance(own, Mapping) for own in given.values()):
+        raise InputError(f"backend_options must be like {{'NAME': {{'option': value}}}}, is {given!r}")
+    used = {c.device.backend: c.backend for c in candidates}
+    for name, own in given.items():
+        if name not in used:
+            if name not in installed and backend_distribution(name) is None:
+                raise InputError(
+                    f"backend_options names {name!r}, and no such backend is installed: {_listed(installed)}"
+                )
+            log.append(f"{name}: its backend_options are passed over, this session does not use it")
+        elif own:
+            backend = used[name]
+            if not isinstance(backend, TakesOptions):
+                raise InputError(f"backend {name!r} has no options of its own, given: {_listed(own)}")
+            backend.check_options(own)
+    return [c._replace(own_options=MappingProxyType(dict(given.get(c.device.backend, {})))) for c in candidates]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(map(str, names)))
 
 
 def _names(requested: object) -> list[str]:
@@ -164,18 +211,17 @@ def _named(name: str, backends: Mapping[str, Backend], left_out: Mapping[str, st
     return Candidate(backends[base], chosen)
 
 
-def _distribution(backend: str) -> str:
-    """The distribution that brings a backend of Lite's own."""
-    return f"lite-{backend.replace('_', '-')}"
+def _how_to_install(backend: str) -> str:
+    distribution = backend_distribution(backend)
+    return f"pip install {distribution}" if distribution else "none of Lite's packages brings it"
 
 
 def _not_installed(name: str, installed: Sequence[str]) -> str:
     allowed = allowed_backends()
     also = "" if allowed is None or name in allowed else "; LITE_BACKENDS would have to name it, too"
     return (
-        f"backend {name!r} is not installed (here are: {', '.join(sorted(installed))}). "
-        f"`pip install {_distribution(name)}` if it is one of Lite's{also}; `lite backends` shows what "
-        "is installed and what failed to load"
+        f"backend {name!r} is not installed (here are: {_listed(installed)}): {_how_to_install(name)}{also}; "
+        "`lite backends` shows what is installed and what failed to load"
     )
 
 

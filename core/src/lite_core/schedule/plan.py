@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Buffer, Interval, Memory, Options, Partition
+from lite_core.backend import Buffer, Interval, Memory, Options, Partition, ViewsMemory
 from lite_core.errors import InputError
 from lite_core.ir import Graph, Value
 from lite_core.memory import HostMemory, read_only
@@ -141,6 +141,9 @@ class Plan:
         lines += [f"  arena in {memory.space} memory: {size} bytes" for memory, size in self.arenas]
         return "\n".join(lines)
 
+    def __str__(self) -> str:
+        return self.describe()
+
 
 def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Step], dict[Value, Value]]:
     """The steps, with a copy wherever a value is needed in another memory space, and where each output is found."""
@@ -179,7 +182,7 @@ def _place(steps: Sequence[Step], outputs: set[Value]) -> list[tuple[Memory, int
     arenas: list[tuple[Memory, int]] = []
     for number, step in enumerate(steps):
         memory = step.memory
-        if not hasattr(memory, "view"):  # every tensor has to be allocated for itself
+        if not isinstance(memory, ViewsMemory):  # every tensor has to be allocated for itself
             if step.scratch_bytes:
                 step.scratch = Place(len(arenas), 0)
                 arenas.append((memory, step.scratch_bytes))

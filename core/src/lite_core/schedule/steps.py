@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lite_core.backend import Buffer, KernelTime, Memory
+from lite_core.backend import Buffer, HasNotes, KernelTime, Memory, ProfilesKernels
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import TensorType, Value
 from lite_core.memory import HostMemory, read_only
@@ -124,7 +124,10 @@ class PartitionStep:
             assert self.scratch is not None
             scratch = run.blocks[self.scratch.arena].at(self.scratch.offset, size)
         try:
-            self._execute(arguments, results, scratch, run.profile)
+            if run.profile is None:
+                self._executable.run(arguments, results, scratch)
+            else:
+                self._run_profiled(arguments, results, scratch, run.profile)
         except LiteError:
             raise
         except Exception as error:
@@ -151,21 +154,21 @@ class PartitionStep:
                 return Buffer(type, memory, memory.wrap(array))
         return Buffer(type, memory, memory.allocate(type) if is_static else None)
 
-    def _execute(
-        self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile | None
+    def _run_profiled(
+        self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile
     ) -> None:
-        if profile is None:
-            self._executable.run(arguments, results, scratch)
-            return
-        run_profiled = getattr(self._executable, "run_profiled", None)
-        start = time.perf_counter()
-        if run_profiled is None:
-            self._executable.run(arguments, results, scratch)
-            kernels: Sequence[KernelTime] = ()
+        executable = self._executable
+        kernels: Sequence[KernelTime] = ()
+        if isinstance(executable, ProfilesKernels):
+            start = time.perf_counter()
+            kernels = executable.run_profiled(arguments, results, scratch)
         else:
-            kernels = run_profiled(arguments, results, scratch)
+            start = time.perf_counter()
+            executable.run(arguments, results, scratch)
         seconds = time.perf_counter() - start
-        profile.add(self.part, self.label, seconds, kernels, getattr(self._executable, "notes", ()))
+        profile.add(
+            self.part, self.label, seconds, kernels, executable.notes if isinstance(executable, HasNotes) else ()
+        )
 
     def describe(self) -> str:
         counts = ", ".join(f"{op} {n}" if n > 1 else op for op, n in self.part.graph.op_counts().items())
@@ -178,18 +181,16 @@ class PartitionStep:
 class ControlStep(PartitionStep):
     """Runs a node whose sub-graphs have plans of their own. Its time is what remains beside those."""
 
-    def _execute(
-        self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile | None
+    def _run_profiled(
+        self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile
     ) -> None:
         executable = self.compiled.executable
         assert isinstance(executable, ControlExecutable)
-        inside = None if profile is None else RunProfile()
+        inside = RunProfile()
         start = time.perf_counter()
         executable.run(arguments, results, scratch, inside)
-        if profile is not None and inside is not None:
-            seconds = time.perf_counter() - start - inside.accounted_seconds()
-            profile.add(self.part, self.label, seconds, ())
-            profile.add_repeated(inside)
+        profile.add(self.part, self.label, time.perf_counter() - start - inside.accounted_seconds(), ())
+        profile.add_repeated(inside)
 
     def describe(self) -> str:
         node = self.part.graph.nodes[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Options, Partition, Stale
+from lite_core.backend import ListsConstantsRead, Options, Partition, Stale
 from lite_core.container import ModelFile, PartitionRecord, PlanRecord, TargetRecord
 from lite_core.errors import ModelFormatError
 from lite_core.ir import Graph, SymbolicDim, TensorType
@@ -200,8 +200,7 @@ def _fits(type: TensorType, declared: TensorType) -> bool:
 def _constants_read(compiled: CompiledPartition) -> list[Array]:
     """The constants of a partition that its executable reads: all, where it does not say."""
     constants = compiled.part.graph.constants
-    says = getattr(compiled.executable, "constants_read", None)
-    if says is None:
+    if not isinstance(compiled.executable, ListsConstantsRead):
         return list(compiled.part.graph.every_constant())
-    names = set(says())
+    names = set(compiled.executable.constants_read())
     return [array for value, array in constants.items() if value.name in names]

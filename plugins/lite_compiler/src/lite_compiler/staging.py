@@ -10,12 +10,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lite_core.backend import Buffer, Executable, KernelTime, Memory, MemoryUse
+from lite_core.backend import (
+    Buffer,
+    Executable,
+    HasNotes,
+    KernelTime,
+    Memory,
+    MemoryUse,
+    ProfilesKernels,
+    ReportsMemoryUse,
+)
 from lite_core.ir import Graph, Node, TensorType
 from lite_core.memory import HostMemory
 from lite_core.memory.scratch import ScratchPool
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import infer_graph
+from lite_core.schedule.partition import cut
 
 __all__ = ["Compile", "StagedExecutable", "Undecided", "is_static"]
 
@@ -34,7 +44,7 @@ def is_static(graph: Graph, undecided: Undecided = lambda graph: ()) -> bool:
     return all(v.type.is_static for v in graph.defined()) and not undecided(graph)
 
 
-class StagedExecutable:
+class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse):
     """Runs a graph in stages. May be used by several threads at once.
 
     A stage is what can be compiled once the shapes of the graph's inputs are known. The nodes that then decide further
@@ -80,12 +90,12 @@ class StagedExecutable:
     @property
     def notes(self) -> Sequence[str]:
         """What the backend says of the stages that were used last."""
-        said = (note for _, executable in self._latest for note in getattr(executable, "notes", ()))
+        said = (note for _, executable in self._latest if isinstance(executable, HasNotes) for note in executable.notes)
         return tuple(dict.fromkeys(("compiled in stages: shapes depend on data", *said)))
 
     def memory_use(self) -> MemoryUse:
         """Of the stages that were used last, all together."""
-        told = [e.memory_use() for _, e in self._latest if hasattr(e, "memory_use")]
+        told = [executable.memory_use() for _, executable in self._latest if isinstance(executable, ReportsMemoryUse)]
         uses = [use for use in told if any(use)]
         intervals = uses[0].intervals if len(uses) == 1 else ()
         arenas, scratch = sum(u.arena_bytes for u in uses), sum(u.scratch_bytes for u in uses)
@@ -112,7 +122,7 @@ class StagedExecutable:
             block = self._scratch.take(memory, size) if size else None
             scratch = None if block is None else block.at(0, size)
             arguments = [values[v] for v in graph.inputs], [values[v] for v in graph.outputs], scratch
-            if times is not None and hasattr(executable, "run_profiled"):
+            if times is not None and isinstance(executable, ProfilesKernels):
                 times += executable.run_profiled(*arguments)
             else:
                 executable.run(*arguments)
@@ -139,7 +149,7 @@ class _Between(Buffer):
             super().store(array)
 
 
-class _OnHost:
+class _OnHost(ProfilesKernels):
     """Runs nodes by their references, of which none reads what another one makes."""
 
     scratch_bytes = 0
@@ -188,20 +198,6 @@ def _make_stage(
     deciding = [n for n in waiting if available.issuperset(n.used())]
     rest = [n for n in waiting if n not in deciding]
     follow = partial(StagedExecutable, memory=memory, compile=compile, undecided=undecided)
-    pieces = (compile, ready, waiting), (_OnHost, deciding, rest), (follow, rest, ())
-    cut = [(make, _cut(graph, nodes, readers)) for make, nodes, readers in pieces if nodes]
-    return _Stage(graph, [(part, make(part)) for make, part in cut])
-
-
-def _cut(graph: Graph, nodes: Sequence[Node], readers: Sequence[Node]) -> Graph:
-    """Some nodes as a graph, whose outputs are what ``readers`` and the whole graph's outputs need of them."""
-    made = dict.fromkeys(v for n in nodes for v in n.outputs if v is not None)
-    used = dict.fromkeys(v for n in nodes for v in n.used() if v not in made)
-    wanted = {*graph.outputs, *(v for n in readers for v in n.used())}
-    return Graph(
-        graph.name,
-        inputs=[v for v in used if v not in graph.constants],
-        outputs=[v for v in made if v in wanted],
-        nodes=nodes,
-        constants={v: graph.constants[v] for v in used if v in graph.constants},
-    )
+    makers: Sequence[tuple[Compile, list[Node]]] = (compile, ready), (_OnHost, deciding), (follow, rest)
+    pieces = [(make, cut(graph, graph.name, nodes)) for make, nodes in makers if nodes]
+    return _Stage(graph, [(piece, make(piece)) for make, piece in pieces])

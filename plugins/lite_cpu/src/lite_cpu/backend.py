@@ -5,10 +5,25 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lite_core.backend import Device, Executable, Family, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.backend import (
+    Backend,
+    Device,
+    Executable,
+    Family,
+    No,
+    Options,
+    Partition,
+    RestoresState,
+    Stale,
+    StatesCompatibility,
+    Unavailable,
+    Yes,
+)
 from lite_core.ir import DType, Graph, Node
 from lite_core.memory import HostMemory
 from lite_cpu.external import ExternalSgemm
@@ -20,8 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CpuBackend"]
 
+FindSgemm = Callable[[], ExternalSgemm | None]
 
-class CpuBackend(ABC):
+
+class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
     """A backend that runs partitions with the kernels of lite-cpu. A subclass describes the processor."""
 
     def __init__(self, name: str) -> None:
@@ -37,11 +54,19 @@ class CpuBackend(ABC):
     def probe(self) -> Sequence[Device] | Unavailable:
         """The devices of this machine."""
 
-    def external_sgemm(self) -> ExternalSgemm | None:
+    def external_sgemm(self, options: Options) -> ExternalSgemm | None:
         """A matrix product of another library that is faster for large ones; asked when the first one is compiled."""
         return None
 
+    def binding_options(self, options: Options) -> Mapping[str, str]:
+        """The backend's own options, by name, that a saved program must have been compiled with to be used."""
+        return {}
+
     def supports(self, node: Node, device: Device) -> Yes | No:
+        from lite_cpu.machine_code.objects import missing_compiler
+
+        if missing_compiler():
+            return No(missing_compiler())
         from lite_cpu.lowering.registry import refusal
 
         values = [v for v in (*node.used(), *node.outputs) if v is not None]
@@ -55,66 +80,90 @@ class CpuBackend(ABC):
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         from lite_compiler.staging import StagedExecutable, is_static
+        from lite_cpu.machine_code.objects import KernelCompileError, missing_compiler
+
+        if missing_compiler():
+            raise KernelCompileError(missing_compiler())
 
         def compile_static(graph: Graph) -> CpuExecutable:
-            return shared.compile(graph, options)
+            return shared.compile(graph, reduced, find_sgemm)
 
-        shared = self._share()
+        shared, reduced, find_sgemm = self._share(), self._reduced(options), partial(self.external_sgemm, options)
         if is_static(part.graph):
-            return shared.compile(part.graph, options, part.family)
+            return shared.compile(part.graph, reduced, find_sgemm, part.family)
         return StagedExecutable(part.graph, HostMemory(), compile_static)
 
     def compatibility(self, device: Device, options: Options) -> str:
-        """What must be the same for saved programs to be used: the machine, this package's code, and the precision."""
+        """What must be the same for saved programs to be used: the machine, this package's code, and some options."""
         from lite_cpu.saved.frame import compatibility
 
-        return compatibility(self._share().library.identity, options)
+        return compatibility(self._share().library.identity, self._reduced(options))
 
     def restore(
         self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
     ) -> CpuExecutable | Stale:
         """An executable from what one saved: nothing is lowered, packed or compiled."""
-        return self._share().restore(pieces, part.graph, options, self.compatibility(device, options))
+        compatible, find_sgemm = self.compatibility(device, options), partial(self.external_sgemm, options)
+        return self._share().restore(pieces, part.graph, options, compatible, find_sgemm)
+
+    def _reduced(self, options: Options) -> Options:
+        """Of the backend's own options those that programs depend on."""
+        return replace(options, own=self.binding_options(options))
 
     def _share(self) -> _Shared:
         with self._lock:
             if self._shared is None:
-                self._shared = _Shared(self.machine(), self.external_sgemm)
+                self._shared = _Shared(self.machine())
             return self._shared
 
 
 class _Shared:
     """What partitions of a process share: compiled kernels, packed weights and, in a family, the structure."""
 
-    def __init__(self, machine: Machine, external_sgemm: Callable[[], ExternalSgemm | None]) -> None:
+    def __init__(self, machine: Machine) -> None:
         from lite_cpu.lowering.weights import WeightCache
         from lite_cpu.machine_code.library import KernelLibrary
 
         self.library = KernelLibrary(machine)
         self.weights = WeightCache()
         self._structures: weakref.WeakKeyDictionary[Family, Structure] = weakref.WeakKeyDictionary()
-        self._external_sgemm = external_sgemm
+        self._peak_flops = 0.0
 
-    def compile(self, graph: Graph, options: Options, family: Family | None = None) -> CpuExecutable:
+    def compile(
+        self, graph: Graph, options: Options, find_sgemm: FindSgemm, family: Family | None = None
+    ) -> CpuExecutable:
         from lite_cpu.executable import CpuExecutable
         from lite_cpu.lowering.compile import compile_graph
         from lite_cpu.lowering.structure import Structure
         from lite_cpu.runtime import usable_threads
 
         structure = None if family is None else self._structures.setdefault(family, Structure())
-        compiled = compile_graph(graph, options, self.library, self.weights, self._external_sgemm, structure)
-        return CpuExecutable(compiled, usable_threads(options.threads), self.library.peak_flops)
+        compiled = compile_graph(graph, options, self.library, self.weights, find_sgemm, structure)
+        return CpuExecutable(compiled, usable_threads(options.threads), self.peak_flops)
 
     def restore(
-        self, pieces: Sequence[memoryview], graph: Graph, options: Options, compatibility: str
+        self,
+        pieces: Sequence[memoryview],
+        graph: Graph,
+        options: Options,
+        compatibility: str,
+        find_sgemm: FindSgemm,
     ) -> CpuExecutable | Stale:
         from lite_cpu.executable import CpuExecutable
         from lite_cpu.runtime import usable_threads
         from lite_cpu.saved.restoring import restore_program
 
         restored = restore_program(
-            pieces, graph, options.threads, compatibility, self.library, self.weights, self._external_sgemm
+            pieces, graph, options.threads, compatibility, self.library, self.weights, find_sgemm
         )
         if isinstance(restored, Stale):
             return restored
-        return CpuExecutable(restored, usable_threads(options.threads), self.library.peak_flops)
+        return CpuExecutable(restored, usable_threads(options.threads), self.peak_flops)
+
+    def peak_flops(self) -> float:
+        """Floating-point operations that one core can do in a second; measured when it is first asked for."""
+        if not self._peak_flops:
+            from lite_cpu.peak import measure_peak_flops
+
+            self._peak_flops = measure_peak_flops(self.library)
+        return self._peak_flops

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from lite_core.ir import Attribute, DType
+from lite_compiler.chains import Apply
+from lite_core.ir import DType
 from lite_cpu.emit import Emitter, Val
 from lite_cpu.scalar_ops import cost, emit_operator
 
-__all__ = ["Apply", "Chain", "Operand"]
+__all__ = ["Chain", "Operand"]
 
 
 # Chains are tuples, not dataclasses, because every plan makes, hashes and compares them for each of its kernels.
@@ -29,15 +30,6 @@ class Operand(NamedTuple):
     dtype: DType
     spread: bool = False
     constant: float | None = None
-
-
-class Apply(NamedTuple):
-    """One operator. ``inputs`` are value numbers; None stands for an optional input that is left out."""
-
-    op: str
-    inputs: tuple[int | None, ...]
-    output: DType
-    attributes: tuple[tuple[str, Attribute], ...] = ()
 
 
 class Chain(NamedTuple):

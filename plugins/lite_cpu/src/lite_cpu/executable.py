@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lite_core.backend import Buffer, Interval, KernelTime, MemoryUse
+from lite_core.backend import (
+    Buffer,
+    Executable,
+    Interval,
+    KernelTime,
+    MemoryUse,
+    ProfilesKernels,
+    ReportsMemoryUse,
+    SavesState,
+)
 from lite_core.errors import ExecutionError
 from lite_cpu.runtime import ALIGNMENT, Program
 
@@ -39,7 +48,7 @@ class CompiledProgram(NamedTuple):
     save: Callable[[], Pieces]
 
 
-class CpuExecutable:
+class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
     """Runs a program. May be used by several threads at once: all state of a run is its own.
 
     Args:

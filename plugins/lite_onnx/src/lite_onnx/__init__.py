@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lite_onnx.reader import read
-
 if TYPE_CHECKING:
+    from lite_onnx.reader import read
     from lite_onnx.writer import write
 
 __all__ = ["read", "write"]
 
+#: Where the public names are. They are imported when they are first used: importing onnx takes time.
+_HOMES = {"read": "reader", "write": "writer"}
+
 
 def __getattr__(name: str) -> Any:
-    if name != "write":
-        raise AttributeError(f"module 'lite_onnx' has no attribute {name!r}")
-    from lite_onnx.writer import write  # needs onnx, which takes time to import, and few need it
-
-    return write
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -12,6 +12,7 @@ from lite_core.backend import Device, Executable, No, Options, Partition, Unavai
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import DType, Graph, Node
 from lite_onnxruntime.executable import OnnxRuntimeExecutable, open_session
+from lite_onnxruntime.onnx_models import onnx_model
 from lite_onnxruntime.refusals import refusal
 from lite_onnxruntime.single_node import single_node
 
@@ -29,8 +30,9 @@ class OnnxRuntimeBackend:
 
     def probe(self) -> Sequence[Device] | Unavailable:
         # NOTE: nothing is imported, which takes longer than loading a small model: every session asks for devices.
-        if importlib.util.find_spec("onnxruntime") is None:
-            return Unavailable("the package onnxruntime is not installed", "pip install onnxruntime")
+        for module, package in (("onnxruntime", "onnxruntime"), ("lite_onnx", "lite-onnx")):
+            if importlib.util.find_spec(module) is None:
+                return Unavailable(f"the package {package} is not installed", f"pip install {package}")
         try:
             version = metadata.version("onnxruntime")
         except metadata.PackageNotFoundError:
@@ -51,14 +53,14 @@ class OnnxRuntimeBackend:
         reason = refusal(node)
         if reason is None:
             try:
-                reason = _refused(_serialized(single_node(node)))
+                reason = _refused(onnx_model(single_node(node)))
             except LiteError as error:
                 reason = f"{node.qualified_op} cannot be written as ONNX: {error}"
         return No(reason) if reason else Yes()
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         try:
-            session = open_session(_serialized(part.graph), options.threads, fuse=not _has_doubles(part.graph))
+            session = open_session(onnx_model(part.graph), options.threads, fuse=not _has_doubles(part.graph))
         except LiteError:
             raise
         except Exception as error:  # of a dozen types, which have no other base class in common
@@ -69,13 +71,6 @@ class OnnxRuntimeBackend:
 def _has_doubles(graph: Graph) -> bool:
     """NOTE: what ONNX Runtime fuses of float64 keeps some of its numbers in float32."""
     return any(value.dtype is DType.FLOAT64 for value in graph.defined())
-
-
-def _serialized(graph: Graph) -> bytes:
-    from lite_onnx.writer import to_model
-
-    content: bytes = to_model(graph).SerializeToString(deterministic=True)
-    return content
 
 
 @lru_cache(_MOST_ANSWERS)

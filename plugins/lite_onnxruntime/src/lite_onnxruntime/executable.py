@@ -10,14 +10,21 @@ import numpy as np
 
 from lite_core.backend import Buffer
 from lite_core.errors import ExecutionError
-from lite_core.ir import Graph
-from lite_onnx.reader.element_types import onnx_number
+from lite_core.ir import DType, Graph
 
 __all__ = ["OnnxRuntimeExecutable", "open_session"]
 
 _ERRORS_ONLY = 3
 #: Zeros that a Pad puts round a MaxPool's input become padding of the MaxPool, which ignores them.
 _WRONG_FUSIONS = ["Pad_Fusion"]
+#: What ONNX numbers element types as that NumPy lacks; ONNX Runtime takes the others by their NumPy types.
+_ONNX_NUMBERS = {
+    DType.BFLOAT16: 16,
+    DType.FLOAT8E4M3FN: 17,
+    DType.FLOAT8E4M3FNUZ: 18,
+    DType.FLOAT8E5M2: 19,
+    DType.FLOAT8E5M2FNUZ: 20,
+}
 
 
 def open_session(model: bytes, threads: int, *, fuse: bool = True) -> Any:
@@ -80,7 +87,8 @@ class OnnxRuntimeExecutable:
 
 
 def _bind(bind: Any, name: str, array: np.ndarray[Any, Any]) -> None:
-    bind(name, "cpu", 0, onnx_number(array.dtype), array.shape, array.ctypes.data)
+    element_type = _ONNX_NUMBERS.get(DType.of(array), array.dtype.type)
+    bind(name, "cpu", 0, element_type, array.shape, array.ctypes.data)
 
 
 def _copy(result: Any, buffer: Buffer) -> None:

@@ -6,19 +6,34 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lite_core.backend import Device, Executable, Memory, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.backend import (
+    Backend,
+    Device,
+    Executable,
+    Memory,
+    No,
+    Options,
+    Partition,
+    ProvidesMemory,
+    ReportsFindings,
+    RestoresState,
+    Stale,
+    StatesCompatibility,
+    Unavailable,
+    Yes,
+)
 from lite_core.errors import BackendUnavailableError
 from lite_core.ir import DType, Graph, Node
 from lite_opencl.device.devices import FoundDevice, describe, find_devices
 
 if TYPE_CHECKING:
+    from lite_opencl.compiled.executable import OpenClExecutable
     from lite_opencl.device.runtime import DeviceRuntime
-    from lite_opencl.executable import OpenClExecutable
 
 __all__ = ["OpenClBackend"]
 
 
-class OpenClBackend:
+class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState, ReportsFindings):
     """Runs partitions on OpenCL devices; ``opencl`` is the best of them, ``opencl:1`` the next."""
 
     name = "opencl"
@@ -73,9 +88,16 @@ class OpenClBackend:
         self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
     ) -> Executable | Stale:
         """An executable from what one saved: nothing is lowered, packed or built from source."""
-        from lite_opencl.saved import restore
+        from lite_opencl.compiled.executable import OpenClExecutable
+        from lite_opencl.compiled.saved import restore
+        from lite_opencl.lowering.half import unheeded_precision
 
-        return restore(pieces, part.graph, self._runtime(device), options)
+        runtime = self._runtime(device)
+        restored = restore(pieces, part.graph, runtime, options)
+        if isinstance(restored, Stale):
+            return restored
+        notes = [f"programs: {len(restored.programs)} from the model's file"]
+        return OpenClExecutable(restored, runtime, [*notes, *unheeded_precision(options, runtime.found)])
 
     def report(self) -> Sequence[str]:
         """Lines for ``lite doctor``: every device and what it has, and the programs that are kept."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lite_core.ir import Attribute, DType
 from lite_opencl.addressing import Addressing
-from lite_opencl.element_types import c_type
+from lite_opencl.programs.element_types import c_type
 from lite_opencl.scalar_ops import cost, emit_operator, helper_functions
 
 __all__ = ["Apply", "Chain", "Operand"]

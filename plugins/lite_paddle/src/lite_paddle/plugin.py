@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lite_core.plugins import hookimpl
 
@@ -45,12 +45,15 @@ class PaddleFormat:
 
 
 @hookimpl
-def lite_formats() -> list[Any]:
+def lite_formats() -> list[PaddleFormat]:
     return [PaddleFormat()]
 
 
 @hookimpl
 def lite_commands() -> list[click.Command]:
-    from lite_paddle.commands import demo, opt
+    from lite_tools.commands import LazyCommand
 
-    return [demo.command, opt.command]
+    return [
+        LazyCommand("demo", "Read the text in a picture", "lite_paddle.commands.demo"),
+        LazyCommand("opt", "Convert a model with the options of Paddle-Lite's opt", "lite_paddle.commands.opt"),
+    ]

@@ -220,7 +220,10 @@ def _extended(base: Machine, extensions: Mapping[str, str], processor: Processor
 
 def _ask_llvm() -> tuple[str, frozenset[str]]:
     # Imported here: it costs tens of milliseconds, and Linux does without it.
-    from llvmlite import binding
-
+    try:
+        from llvmlite import binding
+    except ImportError as error:
+        logger.warning("the processor's features are unknown: %s; pip install 'lite-cpu[compile]'", error)
+        return "unknown", frozenset()
     features: Mapping[str, bool] = binding.get_host_cpu_features()
     return binding.get_host_cpu_name(), frozenset(name for name, present in features.items() if present)

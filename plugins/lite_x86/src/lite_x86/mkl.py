@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from lite_x86.mkl_places import Place, places
 
-__all__ = ["Attempt", "Mkl", "Search", "find", "search"]
+__all__ = ["Attempt", "Mkl", "Search", "find", "not_looked_for", "search"]
 
 logger = logging.getLogger("lite.x86.mkl")
 
@@ -98,13 +98,18 @@ def find(environment: Mapping[str, str], where: Iterable[Place] | None = None) -
     """Look for MKL, log each attempt and the outcome.
 
     Args:
-        environment: the variables that name places; ``LITE_MKL=off`` looks nowhere.
+        environment: the variables that name places.
         where: the places to look at, those of :func:`~lite_x86.mkl_places.places` by default.
     """
-    if environment.get("LITE_MKL", "").lower() == "off":
-        result = Search("not looked for, LITE_MKL=off")
-    else:
-        result = _find(places(environment) if where is None else where)
+    return _logged(_find(places(environment) if where is None else where))
+
+
+def not_looked_for(why: str) -> Search:
+    """What stands for the search where MKL is not wanted; ``why`` goes into the log."""
+    return _logged(Search(f"not looked for, {why}"))
+
+
+def _logged(result: Search) -> Search:
     logger.info("MKL: %s", result.outcome)
     return result
 

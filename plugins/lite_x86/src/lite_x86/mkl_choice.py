@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
-import os
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
+from lite_core.storage import DiskCache
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
-from lite_cpu.lowering.compile import compile_graph
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_x86.detect import this_processor
 from lite_x86.mkl import Mkl, Search
+from lite_x86.options import MklSetting
 
 __all__ = ["Choice", "Times", "choose"]
 
@@ -63,25 +61,25 @@ class Choice:
     reason: str = ""
 
 
-def choose(search: Search, library: KernelLibrary, environment: Mapping[str, str]) -> Choice:
+def choose(setting: MklSetting, search: Search, library: KernelLibrary) -> Choice:
     """Choose what computes large matrix products, and log it.
 
     Args:
+        setting: what the session or the user wants.
         search: what was found.
         library: compiles the kernels to compare with; its cache's folder keeps the measurement.
-        environment: ``LITE_MKL=always`` chooses MKL unmeasured.
     """
-    always = environment.get("LITE_MKL", "").lower() == "always"
+    always = setting.value == "always"
     mkl = search.mkl
     if mkl is None:
         if always:
-            logger.warning("LITE_MKL=always has no effect, MKL: %s", search.outcome)
+            logger.warning("%s has no effect, MKL: %s", setting.source, search.outcome)
         return Choice(None)
     sgemm = ExternalSgemm("MKL", mkl.sgemm, "win64cc" if sys.platform == "win32" else "")
     if not mkl.sequential:
         choice = _refused(mkl, "other code in this process uses it with threads")
     elif always:
-        choice = _taken(mkl, sgemm, "LITE_MKL=always")
+        choice = _taken(mkl, sgemm, setting.source)
     else:
         times = _times(mkl, sgemm, library)
         choice = _taken(mkl, sgemm, str(times)) if times.mkl_is_faster else _refused(mkl, str(times))
@@ -100,44 +98,35 @@ def _refused(mkl: Mkl, why: str) -> Choice:
 def _times(mkl: Mkl, sgemm: ExternalSgemm, library: KernelLibrary) -> Times:
     """Measured once on a machine, and again when MKL or Lite's kernels change."""
     key = f"{this_processor().model}, {library.identity}, MKL {mkl.version} at {mkl.path}"
-    folder = library.cache.folder
-    if folder is None:
-        return _measure(sgemm, library)
-    file = folder / f"sgemm-{hashlib.sha256(key.encode()).hexdigest()}.json"
-    times = _read(file)
+    files = DiskCache(library.cache.folder, ".json", logger)
+    name = f"sgemm-{hashlib.sha256(key.encode()).hexdigest()}"
+    times = _kept(files, name)
     if times is None:
         times = _measure(sgemm, library)
-        _write(file, key, times)
+        text = json.dumps({"measured": key, "mkl_seconds": times.mkl, "own_seconds": times.own}, indent=2)
+        files.write(name, text.encode())
     return times
 
 
-def _read(file: Path) -> Times | None:
+def _kept(files: DiskCache, name: str) -> Times | None:
     """The measurement in a file; None, with a line in the log, where it cannot be read."""
+    content = files.read(name)
+    if content is None:
+        return None
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
+        kept = json.loads(content)
         return Times(float(kept["mkl_seconds"]), float(kept["own_seconds"]))
-    except FileNotFoundError:
+    except (ValueError, KeyError, TypeError) as error:
+        logger.warning("%s cannot be read (%r): MKL is measured again", files.path(name), error)
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        logger.warning("%s cannot be read (%r): MKL is measured again", file, error)
-        return None
-
-
-def _write(file: Path, key: str, times: Times) -> None:
-    text = json.dumps({"measured": key, "mkl_seconds": times.mkl, "own_seconds": times.own}, indent=2)
-    temporary = file.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, file)
-    except OSError as error:
-        logger.warning("%s cannot be written (%s): every process measures MKL again", file, error)
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _measure(sgemm: ExternalSgemm, library: KernelLibrary) -> Times:
     """The best of several runs of one MatMul, compiled both ways, in turns."""
+    # Imported late: where the measurement is kept, a restored model runs without the compiler.
+    from lite_cpu.lowering.compile import compile_graph
+    from lite_cpu.peak import measure_peak_flops
+
     graph = _product()
     x = np.full((_SIZE, _SIZE), 0.5, np.float32)
     y = np.empty_like(x)
@@ -145,7 +134,7 @@ def _measure(sgemm: ExternalSgemm, library: KernelLibrary) -> Times:
     candidates = []
     for offered in (lambda: sgemm, no_external_sgemm):
         compiled = compile_graph(graph, Options(threads=1), library, WeightCache(), offered)
-        executable = CpuExecutable(compiled, 1, library.peak_flops)
+        executable = CpuExecutable(compiled, 1, partial(measure_peak_flops, library))
         candidates.append((executable, np.empty(executable.scratch_bytes, np.uint8)))
         best.append(float("inf"))
     for number in range(1 + _ROUNDS):

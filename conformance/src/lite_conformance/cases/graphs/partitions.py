@@ -19,10 +19,10 @@ from lite_conformance.cases.case import Case, Context
 from lite_conformance.cases.graphs.draft import Draft, Drafted
 from lite_conformance.cases.graphs.elsewhere import Elsewhere
 from lite_conformance.cases.graphs.patchwork import HERE, THERE, Patchwork, find_carrier
-from lite_conformance.cases.graphs.running import merged, session_outputs, told
+from lite_conformance.cases.graphs.running import session_outputs, told
 from lite_conformance.cases.tensors import Array
 from lite_conformance.judge.checks import check_outcome
-from lite_conformance.judge.outcome import Failure, Outcome, Refused
+from lite_conformance.judge.outcome import Failure, Outcome, Refused, merged
 from lite_conformance.judge.tolerances import GRAPH, Numerics
 from lite_core.errors import BackendUnavailableError, LiteError, UnsupportedOperatorError
 from lite_core.ir import DType, Graph

@@ -9,14 +9,13 @@ from lite_conformance.cases.case import Context
 from lite_conformance.cases.graphs.draft import Drafted, GraphCase
 from lite_conformance.cases.tensors import Array
 from lite_conformance.judge.checks import check_outcome
-from lite_conformance.judge.compare import merge
-from lite_conformance.judge.outcome import Failure, Outcome, Refused
+from lite_conformance.judge.outcome import Failure, Outcome, Refused, merged
 from lite_core.errors import BackendUnavailableError, LiteError, UnsupportedOperatorError
 from lite_core.ir import Graph
 from lite_core.ops.infer import infer_graph
 from lite_core.session import Session, load
 
-__all__ = ["merged", "only_on_the_backend", "run_compiled", "run_in_session", "session_outputs", "told"]
+__all__ = ["only_on_the_backend", "run_compiled", "run_in_session", "session_outputs", "told"]
 
 
 def run_compiled(context: Context, case: GraphCase) -> Outcome:
@@ -92,12 +91,6 @@ def session_outputs(session: Session, graph: Graph, inputs: Sequence[Array]) -> 
         if outputs[value.name].dtype != value.dtype.numpy:
             raise Failure(f"output {value.name!r} is {outputs[value.name].dtype}, expected {value.type}")
     return [outputs[v.name] for v in graph.outputs]
-
-
-def merged(outcomes: Sequence[Outcome]) -> Outcome:
-    """Several runs as one outcome: the worst of all."""
-    tolerance = next((o.tolerance for o in outcomes if o.tolerance), None)
-    return Outcome(tolerance, merge([o.measured for o in outcomes if o.measured]), len(outcomes))
 
 
 def _turns(drafted: Drafted) -> list[int]:

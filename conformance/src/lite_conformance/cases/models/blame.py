@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lite_conformance.cases.case import Context
-from lite_conformance.cases.op_cases import all_tables
+from lite_conformance.cases.operators import all_tables
 from lite_conformance.cases.tensors import Array
 from lite_conformance.judge.checks import check_arrays, check_outcome
-from lite_conformance.judge.compare import Expected
+from lite_conformance.judge.compare import Expected, Measured
 from lite_conformance.judge.outcome import Failure, Outcome, Refused, Replay
-from lite_conformance.judge.record import Measured
 from lite_conformance.judge.tolerances import GRAPH, NETWORK, Numerics
 from lite_core.errors import LiteError
 from lite_core.ir import Graph, Node, TensorType, Value

@@ -8,21 +8,21 @@ from dataclasses import replace
 from itertools import islice
 
 from lite_conformance.cases.case import Context
-from lite_conformance.cases.graphs.running import merged, session_outputs
+from lite_conformance.cases.graphs.running import session_outputs
 from lite_conformance.cases.models.blame import blame
 from lite_conformance.cases.networks import Network
 from lite_conformance.cases.tensors import Array
 from lite_conformance.judge.checks import Allowance, check_arrays
 from lite_conformance.judge.compare import Expected
 from lite_conformance.judge.oracle import expect
-from lite_conformance.judge.outcome import Failure, Outcome, Refused, Skipped
+from lite_conformance.judge.outcome import Failure, Outcome, Refused, Skipped, merged
 from lite_conformance.judge.tolerances import NETWORK
 from lite_core.errors import BackendUnavailableError, InputError, LiteError
 from lite_core.formats import read_model
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.session import Session, load
-from lite_tools.checking.random_inputs import candidate_inputs
+from lite_tools.checking import candidate_inputs
 
 __all__ = ["run_file", "run_network", "stable_examples"]
 

@@ -25,15 +25,6 @@ __all__ = ["NotConvertible", "read_graph", "read_tensors"]
 
 _Message = TypeVar("_Message", onnx.ModelProto, onnx.TensorProto)
 
-# Attributes that hold an element type as ONNX's number.
-_DTYPE_ATTRIBUTES = {
-    ("Cast", "to"),
-    ("EyeLike", "dtype"),
-    ("QuantizeLinear", "output_dtype"),
-    ("QuantizeLinear", "precision"),
-    ("RandomNormal", "dtype"),
-}
-
 
 class NotConvertible(LiteError):
     """The model uses something that is not in Lite's opset; the message is the reason to skip."""
@@ -126,12 +117,13 @@ def _node(builder: GraphBuilder, node: onnx.NodeProto, scope: dict[str, Value]) 
     if node.op_type == "Constant" and not node.domain:
         scope[node.output[0]] = builder.constant(_constant(node))
         return
-    if ops.find(node.op_type, node.domain) is None:
+    definition = ops.find(node.op_type, node.domain)
+    if definition is None:
         raise NotConvertible(
             f"operator {node.domain + '.' if node.domain else ''}{node.op_type} is not in Lite's opset"
         )
     carried = [scope[name].type if name else None for name in node.input[2:]] if node.op_type == "Loop" else []
-    attributes = {a.name: _attribute(builder, node.op_type, a, scope, carried) for a in node.attribute}
+    attributes = {a.name: _attribute(builder, definition, a, scope, carried) for a in node.attribute}
     inputs = [scope[name] if name else None for name in node.input]
     if "axes" in attributes and (node.op_type.startswith("Reduce") or node.op_type.endswith("queeze")):
         # Before opset 13 (18 for most reductions) the axes were an attribute: the same meaning, another place.
@@ -156,13 +148,14 @@ def _constant(node: onnx.NodeProto) -> Array:
 
 def _attribute(
     builder: GraphBuilder,
-    op: str,
+    definition: ops.OpDef,
     attribute: onnx.AttributeProto,
     scope: dict[str, Value],
     carried: list[TensorType | None],
 ) -> Any:
     value = onnx.helper.get_attribute_value(attribute)
-    if (op, attribute.name) in _DTYPE_ATTRIBUTES:
+    spec = definition.attributes.get(attribute.name)
+    if spec is not None and spec.kind == "dtype":
         return _dtype_of(value)
     if isinstance(value, bytes):
         return value.decode()

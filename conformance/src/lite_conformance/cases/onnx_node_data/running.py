@@ -9,8 +9,7 @@ from lite_conformance.cases.case import Case, Context, Settings
 from lite_conformance.cases.onnx_node_data.cases import NodeDataCase, expected, node_data_cases
 from lite_conformance.cases.onnx_node_data.source import find_node_data
 from lite_conformance.judge.checks import check_expected
-from lite_conformance.judge.compare import merge
-from lite_conformance.judge.outcome import Outcome
+from lite_conformance.judge.outcome import Outcome, merged
 from lite_core.ir import TensorType
 
 __all__ = ["cases"]
@@ -39,5 +38,4 @@ def _run(context: Context, case: NodeDataCase) -> Outcome:
         outcomes.append(
             check_expected(compiled.graph, data.inputs, actual, expected(data), case.numerics, context.allowance)
         )
-    tolerance = next((o.tolerance for o in outcomes if o.tolerance), None)
-    return Outcome(tolerance, merge([o.measured for o in outcomes if o.measured]), len(outcomes))
+    return merged(outcomes)

@@ -1,52 +1,18 @@
-"""The cases of every operator, one file per family."""
+"""The cases of every operator, one file per family; beside them, in files that have no table, what families share."""
 
 from __future__ import annotations
 
+import pkgutil
+from collections.abc import Sequence
 from importlib import import_module
 
-__all__ = ["load"]
+from lite_conformance.cases.op_cases import OpTable, tables
 
-_FAMILIES = (
-    "activation",
-    "comparison",
-    "control",
-    "convolution",
-    "cumulative",
-    "detection",
-    "elementwise_binary",
-    "elementwise_unary",
-    "gather",
-    "generate",
-    "lite_boxes",
-    "lite_detection",
-    "lite_priors",
-    "lite_regions",
-    "movement",
-    "padding",
-    "reduction",
-    "scatter",
-    "search",
-    "shape",
-    "slicing",
-    "deformable_convolution",
-    "determinant",
-    "einsum",
-    "grid_sample",
-    "matmul",
-    "normalization",
-    "pooling",
-    "quantization",
-    "recurrent",
-    "resize",
-    "softmax",
-    "transposed_convolution",
-    "window",
-    # Adds to the tables of the others.
-    "large",
-)
+__all__ = ["all_tables"]
 
 
-def load() -> None:
-    """Import every family, which fills the tables."""
-    for family in _FAMILIES:
-        import_module(f"lite_conformance.cases.operators.{family}")
+def all_tables() -> Sequence[OpTable]:
+    """The table of every operator, in the order of the opset. Imports every file of this package, which fills them."""
+    for family in pkgutil.iter_modules(__path__):
+        import_module(f"{__name__}.{family.name}")
+    return tables()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_conformance.cases.tensors import Array, Fill, normal
+from lite_conformance.cases.tensors import Array, Fill, as_type, largest_finite, normal
 from lite_conformance.judge.tolerances import epsilon, smallest_normal
 from lite_core.ir import DType
 
@@ -17,20 +17,20 @@ def few(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Ar
     """Only five different numbers around zero (two booleans): many elements of two such tensors are equal."""
     if dtype is DType.BOOL:
         return normal(random, shape, dtype)
-    return _as(random.integers(-2 if dtype.is_signed else 0, 3 if dtype.is_signed else 5, shape), dtype)
+    return as_type(random.integers(-2 if dtype.is_signed else 0, 3 if dtype.is_signed else 5, shape), dtype)
 
 
 def grid(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
     """Multiples of 1/4 from -8 to 8: sums, products and quotients of them are exact or far from a rounding edge."""
     if not dtype.is_floating:
         return normal(random, shape, dtype)
-    return _as(random.integers(-32, 33, shape) / 4, dtype)
+    return as_type(random.integers(-32, 33, shape) / 4, dtype)
 
 
 def nonzero(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
     """Divisors: multiples of 1/4 from 1/2 to 4 (integers from 1 to 4), negative ones too where the type has them."""
     sizes = random.integers(2, 17, shape) / 4 if dtype.is_floating else random.integers(1, 5, shape)
-    return _as(sizes * (random.choice([-1, 1], shape) if dtype.is_signed else 1), dtype)
+    return as_type(sizes * (random.choice([-1, 1], shape) if dtype.is_signed else 1), dtype)
 
 
 def neighbours(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -39,7 +39,7 @@ def neighbours(random: np.random.Generator, shape: tuple[int, ...], dtype: DType
         return normal(random, shape, dtype)
     steps = random.integers(0, 4, shape)
     if dtype.is_floating:
-        return _as(1 + steps * epsilon(dtype), dtype)
+        return as_type(1 + steps * epsilon(dtype), dtype)
     return np.asarray(np.iinfo(dtype.numpy).max - steps.astype(dtype.numpy)).astype(dtype.numpy)
 
 
@@ -63,7 +63,7 @@ def specials(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) 
     if dtype is DType.BOOL:
         chosen: list[Any] = [False, True]
     elif dtype.is_floating:
-        least, largest = smallest_normal(dtype), _largest(dtype)
+        least, largest = smallest_normal(dtype), largest_finite(dtype)
         chosen = [np.nan, np.inf, -np.inf, 0.0, -0.0, largest, -largest, least, -least, 1.0, -1.5]
     else:
         info = np.iinfo(dtype.numpy)
@@ -89,17 +89,6 @@ def within(low: float, high: float, half: float) -> Fill:
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         ends = (max(low, -half), min(high, half)) if dtype.is_half else (low, high)
-        return _as(random.uniform(*ends, shape), dtype)
+        return as_type(random.uniform(*ends, shape), dtype)
 
     return fill
-
-
-def _largest(dtype: DType) -> float:
-    if dtype is DType.BFLOAT16:
-        return 3.3895313892515355e38
-    return float(np.finfo(dtype.numpy).max)
-
-
-def _as(array: Any, dtype: DType) -> Array:
-    with np.errstate(all="ignore"):
-        return np.asarray(array).astype(dtype.numpy)

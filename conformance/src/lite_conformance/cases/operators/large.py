@@ -8,6 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from lite_conformance.cases.op_cases import table_of
+from lite_conformance.cases.operators import (  # noqa: F401 - they make the tables that are added to
+    activation,
+    convolution,
+    elementwise_binary,
+    elementwise_unary,
+    gather,
+    matmul,
+    movement,
+    normalization,
+    pooling,
+    reduction,
+    search,
+    shape,
+    softmax,
+)
 from lite_conformance.cases.tensors import Tensor, const, distinct, integers, ints, t
 
 

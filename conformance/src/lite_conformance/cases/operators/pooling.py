@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -9,7 +11,7 @@ from lite_conformance.cases.op_cases import Draw, OpCase, OpTable, table
 from lite_conformance.cases.operators.fills import strewn
 from lite_conformance.cases.operators.layer_fills import negative, unbounded
 from lite_conformance.cases.operators.spatial import sliding_window
-from lite_conformance.cases.tensors import big, distinct, ints, normal, special, t, tiny, values
+from lite_conformance.cases.tensors import Tensor, big, distinct, ints, normal, special, t, tiny, values
 from lite_conformance.judge.tolerances import EXACT, SUM
 from lite_core.ir import DType
 
@@ -93,10 +95,15 @@ average("tiny", t(1, 3, 5, 7, fill=tiny), kernel_shape=(2, 3))
 
 @average.drawn
 def draw_average(draw: Draw, dtype: DType) -> OpCase:
+    x, ceil, window = _draw_window(draw)
+    return average.given(x, ceil_mode=ceil, count_include_pad=draw(st.integers(0, 1)), **window)
+
+
+def _draw_window(draw: Draw) -> tuple[Tensor, int, dict[str, Any]]:
+    """An input, whether sizes are rounded up, and the attributes of the windows that slide over it."""
     size, window = sliding_window(draw, draw(st.integers(1, 2)))
     ceil = draw(st.integers(0, 1)) if "auto_pad" not in window else 0
-    x = t(draw(st.integers(1, 2)), draw(st.integers(1, 3)), *size)
-    return average.given(x, ceil_mode=ceil, count_include_pad=draw(st.integers(0, 1)), **window)
+    return t(draw(st.integers(1, 2)), draw(st.integers(1, 3)), *size), ceil, window
 
 
 norm = table("LpPool", SUM)
@@ -110,9 +117,7 @@ norm("tiny", t(1, 3, 5, 7, fill=tiny), kernel_shape=(2, 3))
 
 @norm.drawn
 def draw_norm(draw: Draw, dtype: DType) -> OpCase:
-    size, window = sliding_window(draw, draw(st.integers(1, 2)))
-    ceil = draw(st.integers(0, 1)) if "auto_pad" not in window else 0
-    x = t(draw(st.integers(1, 2)), draw(st.integers(1, 3)), *size)
+    x, ceil, window = _draw_window(draw)
     return norm.given(x, ceil_mode=ceil, p=draw(st.integers(1, 3)), **window)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lite_compiler.chains import Apply
 from lite_core.ir import DType
-from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.chains import Chain, Operand
 from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.packing import Contiguous, Matrix, emit_panels

@@ -8,41 +8,10 @@ from dataclasses import dataclass
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emit import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.tensors import Tensor
 
-__all__ = ["Elementwise", "collapse"]
+__all__ = ["Elementwise"]
 
 _UNROLL = 2
-
-
-def collapse(tensors: Sequence[Tensor]) -> tuple[list[int], list[list[int]]]:
-    """Fewest loops that walk tensors of one shape together, innermost last.
-
-    Dimensions are put in the order of the first tensor's strides, and neighbours that all tensors can walk
-    as one are merged.
-
-    Returns:
-        The size of each loop, and for each tensor its stride in each loop. At least one loop.
-    """
-    axes = [a for a, n in enumerate(tensors[0].shape) if n != 1]
-    axes.sort(key=lambda a: -abs(tensors[0].strides[a]))
-    sizes: list[int] = []
-    strides: list[list[int]] = [[] for _ in tensors]
-    for axis in axes:
-        count = tensors[0].shape[axis]
-        if sizes and all(s[-1] == count * t.strides[axis] for s, t in zip(strides, tensors)):
-            sizes[-1] *= count
-            for s, t in zip(strides, tensors):
-                s[-1] = t.strides[axis]
-        else:
-            sizes.append(count)
-            for s, t in zip(strides, tensors):
-                s.append(t.strides[axis])
-    if not sizes:
-        sizes = [1]
-        strides = [[0] for _ in tensors]
-        strides[0] = [1]
-    return sizes, strides
 
 
 @dataclass(frozen=True)

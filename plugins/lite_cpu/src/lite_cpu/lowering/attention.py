@@ -15,11 +15,10 @@ from lite_compiler.fusion import Group
 from lite_core import ops
 from lite_core.ir import DType, Node, Value
 from lite_cpu.kernels.attention import Attention, AttentionShape
-from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.packing import Contiguous
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.products import rows_contiguous
-from lite_cpu.tensors import Tensor
+from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["AttentionGroup", "attention", "group_attention"]
 

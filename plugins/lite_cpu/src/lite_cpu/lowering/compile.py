@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.fusion import absorb_producers, group_nodes
+from lite_compiler.known import evaluate_if_known
+from lite_compiler.lifetimes import place
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
-from lite_core.ir import Graph, Node, Value
+from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.executable import CompiledProgram, Pieces, StepInfo
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
@@ -19,7 +21,7 @@ from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.depthwise import reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
 from lite_cpu.lowering.half import has_halves, widen_halves
-from lite_cpu.lowering.memory import lifetimes_of, place
+from lite_cpu.lowering.memory import lifetimes_of
 from lite_cpu.lowering.places import reserve_places
 from lite_cpu.lowering.registry import find_lowering
 from lite_cpu.lowering.structure import NodeRoles, Structure
@@ -50,7 +52,7 @@ def lower_graph(
 ) -> Lowering:
     """The steps of a graph whose shapes are known, memory not yet planned. Arguments as for :func:`compile_graph`."""
     graph, structure, roles = _with_roles(graph, structure or Structure(), weights)
-    lowering = Lowering(graph, library.machine, options, weights, external_sgemm, structure)
+    lowering = Lowering(library.machine, graph, options, weights, external_sgemm, structure.kept, roles.weighted)
     nodes = graph.nodes
     elementwise = {nodes[i] for i in roles.elementwise}
     reserve_places(lowering, elementwise)
@@ -160,28 +162,15 @@ def compile_graph(
     return CompiledProgram(program, infos, faults, intervals, sum(s.bytes for s in constants), save)
 
 
-def _evaluate(lowering: Lowering, nodes: list[Node]) -> bool:
+def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:
     """Compute nodes now if all they read is known, and say whether that was so."""
-    made: dict[Value, Array] = {}
-    for node in nodes:
-        arrays = []
-        for value in node.inputs:
-            array = None if value is None else made.get(value)
-            if array is None:
-                array = lowering.known(value)
-                if array is None and value is not None:
-                    return False
-            arrays.append(array)
-        if node.subgraphs:
-            return False
-        results = _evaluated(node, arrays, lowering.weights)
-        made.update((v, array) for v, array in zip(node.outputs, results) if v is not None)
-    for value, array in made.items():
+    made = evaluate_if_known(nodes, lowering.elements, partial(_evaluated, lowering.weights))
+    for value, array in () if made is None else made.items():
         lowering.know(value, array)
-    return True
+    return made is not None
 
 
-def _evaluated(node: Node, arrays: list[Array | None], weights: WeightCache) -> Sequence[Array]:
+def _evaluated(weights: WeightCache, node: Node, arrays: Sequence[Array | None]) -> Sequence[Array]:
     """The outputs of a node of constants. What is made of weights alone is the same array for all who use it."""
     if len(arrays) == 1 and arrays[0] is not None and arrays[0].size >= _FEWEST_SHARED and len(node.outputs) == 1:
         how = (node.qualified_op, str(node.attributes))

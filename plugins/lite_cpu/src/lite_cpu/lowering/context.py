@@ -2,104 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 
+from lite_compiler.chains import read_chain
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import dense_strides
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, Value
-from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.chains import Chain, Operand
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
-from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.elementwise import Elementwise, collapse
 from lite_cpu.kernels.gemm import gemm_tile, pack_panels
+from lite_cpu.lowering.chaining import run_chain
 from lite_cpu.lowering.copying import copy_elements, walkable
-from lite_cpu.lowering.structure import Structure
+from lite_cpu.lowering.kept import Kept
+from lite_cpu.lowering.steps import StepEmitter
 from lite_cpu.lowering.weights import WeightCache
-from lite_cpu.machine import Machine
-from lite_cpu.tensors import ARENA, FIRST_ARGUMENT, Storage, Tensor, dense_strides
+from lite_cpu.tensors import FIRST_ARGUMENT, Storage, Tensor
 
-__all__ = ["Lowering", "PlannedStep"]
+__all__ = ["Lowering", "channels_last_order"]
 
 Array = np.ndarray[Any, Any]
 _Made = TypeVar("_Made")
 
-#: Elements that one work item of a light kernel should have at least: below, handing it out costs more.
-_ITEM_ELEMENTS = 8192
-
-
-@dataclass(slots=True)
-class PlannedStep:
-    """A call of a kernel before memory is planned.
-
-    ``overwrites`` are positions in ``tensors``: operands whose memory the first tensor, the result, may take over,
-    as the kernel reads each of their elements before it writes the same place, and no other.
-    """
-
-    kernel: Kernel
-    tensors: list[Tensor]
-    params: list[int]
-    tasks: int
-    grain: int
-    flops: int
-    label: str
-    nodes: tuple[str, ...]
-    scratch_bytes: int = 0
-    overwrites: tuple[int, ...] = ()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all tensors, elements that are repeated by broadcasting counted once."""
-        total = 0
-        for tensor in self.tensors:
-            shape = tensor.shape
-            if 0 in tensor.strides:
-                shape = tuple([count for count, stride in zip(shape, tensor.strides) if stride])
-            total += tensor.dtype.itemsize * prod(shape)
-        return total
-
 
 @dataclass
-class Lowering:
+class Lowering(StepEmitter):
     """What lowering functions work with.
 
     Attributes:
         graph: the partition, every shape known.
-        machine: the processor to emit for.
         options: what the session allows.
         weights: packed constants, shared by all plans of the process.
         external_sgemm: tells the matrix product of another library that is faster for large ones, if there is one;
             to be asked only when one is to be lowered.
-        structure: what is the same for graphs that differ in sizes only.
+        kept: what is the same for graphs that differ in sizes only.
+        weighted: positions of the nodes that read something beside their first input, all of it constants.
         positions: where each node stands in the graph.
-        steps: the steps so far.
+        elements: of the values that are known before the run.
         faults: what may turn out wrong in a run, as messages: ``{}`` takes the number that a kernel found.
     """
 
     graph: Graph
-    machine: Machine
     options: Options
     weights: WeightCache
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm
-    structure: Structure = field(default_factory=Structure)
-    steps: list[PlannedStep] = field(default_factory=list)
+    kept: Kept = field(default_factory=Kept)
+    weighted: Set[int] = frozenset()
     faults: list[str] = field(default_factory=list)
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
-    _known: dict[Value, Array] = field(default_factory=dict)
+    elements: dict[Value, Array] = field(default_factory=dict)
     _targets: dict[Value, Tensor] = field(default_factory=dict)
-    _names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for i, value in enumerate(self.graph.inputs):
             self._tensors[value] = self._argument(value, FIRST_ARGUMENT + i)
         first_output = FIRST_ARGUMENT + len(self.graph.inputs)
         self.outputs = {v: self._argument(v, first_output + i) for i, v in enumerate(self.graph.outputs)}
-        self._known.update(self.graph.constants)
+        self.elements.update(self.graph.constants)
         self.positions = {node: i for i, node in enumerate(self.graph.nodes)}
 
     def _argument(self, value: Value, base: int) -> Tensor:
@@ -117,23 +82,23 @@ class Lowering:
 
     def known(self, value: Value | None) -> Array | None:
         """The elements of a value where they are known before the run: a constant, or computed from some."""
-        return None if value is None else self._known.get(value)
+        return None if value is None else self.elements.get(value)
 
     def know(self, value: Value, array: Array) -> None:
         """Record the elements of a value; nothing needs to run for it."""
-        self._known[value] = array
+        self.elements[value] = array
         self._tensors.pop(value, None)  # a place that was chosen for it before this was clear stays unwritten
 
     def tensor(self, value: Value) -> Tensor:
         """Where a value is when the program runs."""
         found = self._tensors.get(value)
         if found is None:
-            array = self._known.get(value)
+            array = self.elements.get(value)
             if array is None:
                 raise ExecutionError(f"value {value.name!r} is used before a step makes it")
             if value in self.graph.constants:
                 # The tensor keeps the array alive, so no other one can have its id.
-                found = self.structure.once(id(array), lambda: self.constant(array))
+                found = self.kept.once(id(array), lambda: self.constant(array))
             else:
                 found = self.constant(array)
             self._tensors[value] = found
@@ -178,18 +143,12 @@ class Lowering:
             what: tells apart what is made for one node, by whatever it depends on beside that.
             make: makes it; it must not look at sizes, or hold nodes or values of the graph.
         """
-        roles, position = self.structure.roles, self.positions[node]
-        if roles is None or position not in roles.weighted:
+        position = self.positions[node]
+        if position not in self.weighted:
             return make()
-        return self.structure.once((position, what), make)
+        return self.kept.once((position, what), make)
 
     # **** tensors ****
-
-    def allocate(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Tensor:
-        """A dense tensor in the arena; ``order`` lists its dimensions from outermost to innermost."""
-        shape = tuple(shape)
-        bytes = prod(shape) * dtype.itemsize
-        return Tensor(Storage(bytes, ARENA), dtype, shape, dense_strides(shape, order))
 
     def target(self, value: Value, order: Sequence[int] | None = None) -> Tensor:
         """Where a step should write a value: a place reserved for it, an output of the partition, or the arena.
@@ -232,73 +191,15 @@ class Lowering:
 
     # **** steps ****
 
-    def step(
-        self,
-        kernel: Kernel,
-        tensors: Sequence[Tensor],
-        params: Sequence[int],
-        tasks: int,
-        grain: int = 1,
-        *,
-        flops: int = 0,
-        scratch_bytes: int = 0,
-        label: str = "",
-        overwrites: Sequence[int] = (),
-    ) -> None:
-        """Call a kernel on work items 0 to ``tasks``, at least ``grain`` at a time."""
-        if tasks:
-            label = label or kernel.symbol
-            self.steps.append(
-                PlannedStep(
-                    kernel,
-                    list(tensors),
-                    list(params),
-                    tasks,
-                    grain,
-                    flops,
-                    label,
-                    self._names,
-                    scratch_bytes,
-                    tuple(overwrites),
-                )
-            )
-
     def copy(self, source: Tensor, destination: Tensor) -> None:
         """Copy elements between tensors of one shape and element type."""
         copy_elements(self, source, destination)
 
     def elementwise(self, chain: Chain, sources: Sequence[Tensor], destination: Tensor) -> None:
-        """Run a chain over all elements; sources are broadcast to the destination's shape.
-
-        The operands of ``chain`` give the element types; which of them repeat is found here.
-        """
-        if destination.size == 0:
-            return
+        """Run a chain over all elements; see :func:`run_chain`. Sources that it could only walk slowly are copied."""
         if chain.steps:
             sources = [walkable(self, s, destination) for s in sources]
-        tensors = [destination, *(s.expand(destination.shape) for s in sources)]
-        sizes, strides = collapse(tensors)
-        spread = [s[-1] == 0 for s in strides[1:]]
-        strided = any(s[-1] not in (0, 1) for s in strides) or strides[0][-1] != 1
-        start, *operands = (Operand(t.dtype, flag) for t, flag in zip(tensors[1:], spread))
-        outer = max(0, len(sizes) - 2)
-        if len(sizes) == 1:  # one long row: cut it into several, so that threads can share it
-            length = sizes[0]
-            rows = max(1, length // _ITEM_ELEMENTS)
-            while rows > 1 and length % rows:
-                rows -= 1
-            sizes = [rows, length // rows]
-            strides = [[s[0] * sizes[1], s[0]] for s in strides]
-        rows, length = sizes[-2:]
-        row_block = min(rows, max(1, _ITEM_ELEMENTS // length))
-        items = -(-rows // row_block) * prod(sizes[:-2])
-        kernel = Elementwise(Chain(start, tuple(operands), chain.steps), outer, strided)
-        params = Elementwise.params(sizes, strides, row_block)
-        grain = max(1, _ITEM_ELEMENTS // (row_block * length))
-        self.step(
-            kernel, tensors, params, items, grain, flops=chain.cost * destination.size,
-            label="elementwise" if chain.steps else "copy", overwrites=_replaceable(tensors),
-        )  # fmt: skip
+        run_chain(self, chain, sources, destination)
 
     # **** groups ****
 
@@ -314,35 +215,21 @@ class Lowering:
         if not nodes:
             return Chain(Operand(start.dtype)), []
         key = (nodes[0].inputs.index(start), *[self.positions[n] for n in nodes])
-        found = self.structure.chains.get(key)
+        found = self.kept.chains.get(key)
         if found is not None:
             chain, places = found
             return chain, [nodes[i].inputs[k] for i, k in places]  # type: ignore[misc]  # none is left out
         chain, reads = self._new_chain(start, nodes)
         if all(o.constant is None or v in self.graph.constants for o, v in zip(chain.operands, reads)):
             places = [next((i, n.inputs.index(v)) for i, n in enumerate(nodes) if v in n.inputs) for v in reads]
-            self.structure.chains[key] = chain, places
+            self.kept.chains[key] = chain, places
         return chain, reads
 
     def _new_chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
-        made = {n.outputs[0] for n in nodes}
-        numbers: dict[Value, int] = {start: 0}
-        for node in nodes:
-            for value in _operands(node):
-                if value is not None and value not in numbers and value not in made:
-                    numbers[value] = len(numbers)
-        reads = list(numbers)[1:]
-        steps = []
-        for node in nodes:
-            output = node.outputs[0]
-            assert output is not None
-            inputs = tuple([None if v is None else numbers[v] for v in _operands(node)])
-            attributes = tuple(sorted(node.attributes.items()))
-            steps.append(Apply(node.qualified_op, inputs, output.dtype, attributes))
-            numbers[output] = len(numbers)
+        reads, steps = read_chain(start, nodes)
         clips = "Clip" in [node.op for node in nodes]
         operands = tuple([Operand(v.dtype, False, self._clip_bound(v, nodes) if clips else None) for v in reads])
-        return Chain(Operand(start.dtype), operands, tuple(steps)), reads
+        return Chain(Operand(start.dtype), operands, steps), reads
 
     def _clip_bound(self, value: Value, nodes: Sequence[Node]) -> float | None:
         """The number a value is, if it is known and only a bound of Clip.
@@ -383,33 +270,6 @@ class Lowering:
         spread = [t.strides[axis] == 0 and shape[axis] > 1 for t in tensors]
         operands = tuple([Operand(o.dtype, flag, o.constant) for o, flag in zip(chain.operands, spread)])
         return Chain(chain.start, operands, chain.steps), tensors
-
-
-def _operands(node: Node) -> Sequence[Value | None]:
-    """The inputs whose elements an element-wise node reads.
-
-    NOTE: CastLike takes the element type of its second input alone, whose shape need not fit.
-    """
-    return node.inputs[:1] if node.qualified_op == "CastLike" else node.inputs
-
-
-def _replaceable(tensors: Sequence[Tensor]) -> list[int]:
-    """Which operands of an element-wise step (after the result) lie in memory of their own just as the result does."""
-    result = tensors[0]
-
-    def lies_alike(tensor: Tensor) -> bool:
-        return (tensor.strides, tensor.offset, tensor.bytes) == (result.strides, result.offset, result.bytes)
-
-    def is_alone(tensor: Tensor) -> bool:
-        return tensor.storage.in_arena and tensor.bytes == tensor.storage.bytes
-
-    if not is_alone(result):
-        return []
-    return [
-        i
-        for i, tensor in enumerate(tensors)
-        if i and is_alone(tensor) and all(lies_alike(t) for t in tensors if t.storage is tensor.storage)
-    ]
 
 
 def channels_last_order(rank: int) -> list[int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.lowering.context import Lowering, channels_last_order
-from lite_cpu.lowering.dense import Convolution, dense
+from lite_cpu.lowering.convolution_task import Convolution
+from lite_cpu.lowering.dense import dense
 from lite_cpu.lowering.depthwise import depthwise, is_depthwise
 from lite_cpu.lowering.depthwise_pointwise import depthwise_pointwise
 from lite_cpu.lowering.filters import filters_of

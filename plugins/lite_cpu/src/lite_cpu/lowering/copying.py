@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
-from lite_core.ir import DType
+from lite_compiler.tensors import memory_order
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.transpose import Transpose, transpose_block
-from lite_cpu.tensors import Tensor
+from lite_cpu.lowering.chaining import run_chain
+from lite_cpu.lowering.steps import StepEmitter
+from lite_cpu.tensors import Tensor, collapse
 
-if TYPE_CHECKING:
-    from lite_cpu.lowering.context import Lowering
-
-__all__ = ["as_bits", "copy_elements", "walkable"]
+__all__ = ["copy_elements", "walkable"]
 
 #: Elements that a work item should have at least, and at most where there are enough items.
 _ITEM_ELEMENTS = 8192
@@ -27,40 +24,33 @@ _MOST_INTERLEAVED = 4
 _LEAST_BYTES = 4096
 
 
-def as_bits(tensor: Tensor) -> Tensor:
-    """The same elements as unsigned integers of their size: one kernel moves every type, and NaN stays as it is."""
-    dtype = DType(f"uint{8 * tensor.dtype.itemsize}")
-    return Tensor(tensor.storage, dtype, tensor.shape, tensor.strides, tensor.offset)
-
-
-def copy_elements(lowering: Lowering, source: Tensor, destination: Tensor) -> None:
+def copy_elements(emitter: StepEmitter, source: Tensor, destination: Tensor) -> None:
     """Copy elements between tensors of one shape and element type; ``source`` may repeat elements (stride 0)."""
     if destination.size == 0:
         return
-    source, destination = as_bits(source), as_bits(destination)
+    source, destination = source.as_bits(), destination.as_bits()
     sizes, (to, from_) = collapse([destination, source])
     columns = next((i for i, (n, s) in enumerate(zip(sizes, from_)) if n > 1 and s == 1), None)
     if to[-1] != 1 or columns is None or columns == len(sizes) - 1:
-        lowering.elementwise(Chain(Operand(source.dtype)), [source], destination)
+        run_chain(emitter, Chain(Operand(source.dtype)), [source], destination)
     else:
-        _transpose(lowering, source, destination, sizes, to, from_, columns)
+        _transpose(emitter, source, destination, sizes, to, from_, columns)
 
 
-def walkable(lowering: Lowering, source: Tensor, destination: Tensor) -> Tensor:
+def walkable(emitter: StepEmitter, source: Tensor, destination: Tensor) -> Tensor:
     """The source of an element-wise step, first copied if only its layout keeps the step from using vectors."""
     if source.shape != destination.shape or source.bytes < _LEAST_BYTES:
         return source
     _, (to, from_) = collapse([destination, source])
     if to[-1] != 1 or from_[-1] in (0, 1):
         return source
-    order = sorted(range(source.rank), key=lambda a: -abs(destination.strides[a]))
-    copy = lowering.allocate(source.shape, source.dtype, order)
-    copy_elements(lowering, source, copy)
+    copy = emitter.allocate(source.shape, source.dtype, memory_order(destination))
+    copy_elements(emitter, source, copy)
     return copy
 
 
 def _transpose(
-    lowering: Lowering,
+    emitter: StepEmitter,
     source: Tensor,
     destination: Tensor,
     sizes: Sequence[int],
@@ -70,7 +60,7 @@ def _transpose(
 ) -> None:
     """The destination is contiguous in the last of the loops, the source in loop ``columns``."""
     itemsize = source.dtype.itemsize
-    block = transpose_block(lowering.machine, itemsize)
+    block = transpose_block(emitter.machine, itemsize)
     around = [i for i in reversed(range(len(sizes) - 1)) if i != columns]
     loops = [(sizes[i], from_[i], to[i]) for i in around]
     rows, width = sizes[-1], sizes[columns]
@@ -78,7 +68,7 @@ def _transpose(
     interleave = rows if thin and 2 <= rows <= _MOST_INTERLEAVED and to[columns] == rows else 0
     column_block = -(-max(1, _ITEM_ELEMENTS // rows) // block) * block
     items = -(-width // column_block) * prod(sizes[i] for i in around)
-    lowering.step(
+    emitter.step(
         Transpose(itemsize, len(loops), thin, interleave),
         [source, destination],
         Transpose.params(rows, width, from_[-1], to[columns], column_block, loops),

@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
-from lite_cpu.chains import Chain
 from lite_cpu.kernels.bands import cut_bands
 from lite_cpu.kernels.direct import MOST_PLANES, Direct, DirectShape
 from lite_cpu.kernels.gemm import Gemm, GemmShape
 from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.lowering.context import Lowering, channels_last_order
+from lite_cpu.lowering.convolution_task import Convolution
 from lite_cpu.lowering.filters import Filters
-from lite_cpu.lowering.window import Window, image_strides, with_close_channels
+from lite_cpu.lowering.window import image_strides, with_close_channels
 from lite_cpu.lowering.winograd import best_tile, winograd
 from lite_cpu.machine import Machine
 from lite_cpu.tensors import Tensor
 
-__all__ = ["Convolution", "dense", "pointwise"]
-
-
-@dataclass(frozen=True, slots=True)
-class Convolution:
-    """A convolution of images [batch, channels, height, width], and what is done to its result.
-
-    Attributes:
-        window: the geometry.
-        source: the input, with any strides.
-        target: the output; the channels of a pixel are neighbours.
-        bias: one element for each channel of the output.
-        epilogue: what is done to each output element.
-        operands: what the epilogue reads, broadcast to the shape of the target.
-    """
-
-    window: Window
-    source: Tensor
-    target: Tensor
-    bias: Tensor
-    epilogue: Chain
-    operands: tuple[Tensor, ...] = ()
+__all__ = ["dense", "pointwise"]
 
 
 def dense(lowering: Lowering, task: Convolution, filters: Filters) -> None:

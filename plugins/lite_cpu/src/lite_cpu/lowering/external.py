@@ -8,10 +8,9 @@ from math import prod
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
-from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.products import Tail, insert_axis
-from lite_cpu.tensors import Tensor
+from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["external_product"]
 

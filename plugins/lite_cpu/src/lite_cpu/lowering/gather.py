@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
+from lite_compiler.views import gathered
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Node
-from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.bounds import CheckIndices
 from lite_cpu.kernels.gather import GatherElements, GatherRows, Lines
 from lite_cpu.kernels.scatter import ScatterElements, ScatterRows
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.copying import as_bits
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import attributes_of, required_input
 from lite_cpu.tensors import Tensor
@@ -62,29 +62,13 @@ def gather(lowering: Lowering, group: Group) -> None:
     axis = attributes_of(node)["axis"] % source.rank
     check_indices(lowering, node, (source.shape[axis],))
     known = lowering.known(indices)
-    spaced = None if known is None else evenly_spaced(known, source.shape[axis])
-    if spaced is not None:
-        first, step = spaced
-        stride = source.strides[axis]
-        spread = [step * stride * prod(indices.shape[i + 1 :]) for i in range(len(indices.shape))]
-        strides = (*source.strides[:axis], *spread, *source.strides[axis + 1 :])
-        lowering.bind(y, replace(source, shape=tuple(y.shape), strides=strides, offset=source.offset + first * stride))
+    view = None if known is None else gathered(source, axis, known)
+    if view is not None:
+        lowering.bind(y, view)
         return
     outer = prod(source.shape[:axis])
     row = prod(source.shape[axis + 1 :])
     _gather_rows(lowering, group, source, outer, (source.shape[axis],), (row,), 0)
-
-
-def evenly_spaced(indices: Array, size: int) -> tuple[int, int] | None:
-    """First index and step, where the indices of an axis of ``size`` can be written so."""
-    if not indices.size:
-        return None
-    flat = indices.reshape(-1).astype(np.int64)
-    flat = np.where(flat < 0, flat + size, flat)
-    steps = np.diff(flat)
-    if steps.size and (steps != steps[0]).any():
-        return None
-    return int(flat[0]), int(steps[0]) if steps.size else 1
 
 
 @lowers("GatherND")
@@ -122,7 +106,7 @@ def _gather_rows(
     if rows and source.size:
         lowering.step(
             GatherRows(y.dtype.itemsize, value.dtype, len(sizes)),
-            [as_bits(source), indices, as_bits(result)],
+            [source.as_bits(), indices, result.as_bits()],
             GatherRows.params(length, rows // outer, source_outer, index_outer, sizes, strides),
             rows if length else 0,
             max(1, _ITEM_ELEMENTS // max(length, 1)),
@@ -144,7 +128,7 @@ def gather_elements(lowering: Lowering, group: Group) -> None:
     count = y.shape[axis]
     lowering.step(
         GatherElements(y.dtype.itemsize, index_value.dtype, Lines(source.rank - 1)),
-        [as_bits(source), indices, as_bits(result)],
+        [source.as_bits(), indices, result.as_bits()],
         Lines.params(axis, indices.shape, indices.strides, source.shape[axis], source.strides),
         result.size // max(count, 1) if count else 0,
         max(1, _ITEM_ELEMENTS // max(count, 1)),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import dense_strides
 from lite_core.ir import Node
 from lite_cpu.kernels.int8_tiles import LeftSide
 from lite_cpu.lowering.context import Lowering
@@ -22,7 +23,7 @@ from lite_cpu.lowering.int8_products import emit_int8_product
 from lite_cpu.lowering.products import insert_axis, rows_contiguous
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import input_of, required_input
-from lite_cpu.tensors import Tensor, dense_strides
+from lite_cpu.tensors import Tensor
 
 __all__ = ["refuse_matmul_integer"]
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 from itertools import product
 
 from lite_cpu.chains import Chain
-from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.gemm_int8 import GemmInt8, GemmInt8Shape
 from lite_cpu.kernels.int8_tiles import LeftSide
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.int8_operands import RightSide
-from lite_cpu.tensors import Tensor
+from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["ITEM_OPERATIONS", "emit_int8_product"]
 

@@ -6,11 +6,11 @@ from math import prod
 
 import numpy as np
 
+from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
 from lite_core import ops
 from lite_core.ir import DType, Node, Value
-from lite_cpu.chains import Apply, Chain, Operand
-from lite_cpu.kernels.elementwise import collapse
+from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.plain_matmul import PlainMatMul
 from lite_cpu.lowering.attention import AttentionGroup, attention
 from lite_cpu.lowering.context import Lowering
@@ -19,7 +19,7 @@ from lite_cpu.lowering.narrow_weights import stored_weights
 from lite_cpu.lowering.packing import pack_at_run_time, pack_constant
 from lite_cpu.lowering.products import Panels, Tail, emit_product, insert_axis, rows_contiguous
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.tensors import Tensor
+from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["panels_at_run_time", "product_to"]
 

@@ -7,20 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
+from lite_compiler.places import parts_of
+from lite_compiler.tensors import memory_order, split_dimensions
+from lite_compiler.views import repeated
 from lite_core.ir import DType, Value
 from lite_core.ops.evaluate import evaluate_node
-from lite_cpu.chains import Apply, Chain, Operand
+from lite_cpu.chains import Chain, Operand
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import (
-    attributes_of,
-    input_of,
-    known_ints,
-    required_input,
-    reshaped,
-    split_dimensions,
-)
+from lite_cpu.lowering.shape import attributes_of, input_of, known_ints, required_input, reshaped
 from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -30,20 +27,16 @@ Array = np.ndarray[Any, Any]
 def concat(lowering: Lowering, group: Group) -> None:
     """Copies what its producers have not written into the result already (see :mod:`lite_cpu.lowering.places`)."""
     node, y = group.head, group.output
-    target = lowering.target(y, memory_order([lowering.tensor(v) for v in node.used()]))
-    axis = attributes_of(node)["axis"] % target.rank
-    start = 0
-    for value in node.used():
-        source, place = lowering.tensor(value), target.slice(axis, start, value.shape[axis])
-        if (source.storage, source.offset, source.strides) != (place.storage, place.offset, place.strides):
+    target = lowering.target(y, order_of_largest([lowering.tensor(v) for v in node.used()]))
+    for value, place in parts_of(node, target):
+        source = lowering.tensor(value)
+        if not source.is_same_place(place):
             lowering.copy(source, place)
-        start += value.shape[axis]
 
 
-def memory_order(tensors: list[Tensor]) -> list[int]:
+def order_of_largest(tensors: list[Tensor]) -> list[int]:
     """The order of dimensions in memory, outermost first, of the largest of some tensors."""
-    largest = max(tensors, key=lambda t: t.size)
-    return sorted(range(largest.rank), key=lambda a: -abs(largest.strides[a]))
+    return memory_order(max(tensors, key=lambda t: t.size))
 
 
 @lowers("Tile")
@@ -54,13 +47,6 @@ def tile(lowering: Lowering, group: Group) -> None:
     repeats = known_ints(lowering, group.head, 1) or []
     parts = list(zip(repeats, source.shape))
     lowering.copy(repeated(source, repeats), split_dimensions(lowering.target(y), parts))
-
-
-def repeated(tensor: Tensor, repeats: list[int]) -> Tensor:
-    """Before each dimension one of stride 0."""
-    shape = tuple(n for pair in zip(repeats, tensor.shape) for n in pair)
-    strides = tuple(s for stride in tensor.strides for s in (0, stride))
-    return Tensor(tensor.storage, tensor.dtype, shape, strides, tensor.offset)
 
 
 # **** Pad, CenterCropPad ****
@@ -78,7 +64,7 @@ def pad(lowering: Lowering, group: Group) -> None:
     for i, axis in enumerate(places):
         begins[axis], ends[axis] = pads[i], pads[i + len(places)]
     mode = attributes_of(node)["mode"]
-    target = lowering.target(y, memory_order([source]))
+    target = lowering.target(y, memory_order(source))
     fill_value = input_of(node, 2)
     filler = zero_like(lowering, x) if fill_value is None else lowering.tensor(fill_value)
     write_padded(lowering, source, target, begins, ends, filler if mode == "constant" else None, mode)
@@ -89,7 +75,7 @@ def center_crop_pad(lowering: Lowering, group: Group) -> None:
     """The middle of the input, or the input in the middle of zeros."""
     x, y = required_input(group.head), group.output
     source = lowering.tensor(x)
-    target = lowering.target(y, memory_order([source]))
+    target = lowering.target(y, memory_order(source))
     # NOTE: an odd rest goes to the end both ways: cropped (a negative begin is rounded towards 0) and padded.
     begins = [(m - n) // 2 if m >= n else -((n - m) // 2) for n, m in zip(source.shape, target.shape)]
     ends = [m - n - b for n, m, b in zip(source.shape, target.shape, begins)]
@@ -195,7 +181,7 @@ def trilu(lowering: Lowering, group: Group) -> None:
         ),
     )
     zero = zero_like(lowering, x)
-    lowering.elementwise(chain, [column, row, diagonal, source, zero], lowering.target(y, memory_order([source])))
+    lowering.elementwise(chain, [column, row, diagonal, source, zero], lowering.target(y, memory_order(source)))
 
 
 @lowers("OneHot")

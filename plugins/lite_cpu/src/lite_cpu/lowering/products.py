@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from lite_compiler.tensors import dense_strides
 from lite_cpu.chains import Chain
 from lite_cpu.kernels.dot import Dot
-from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.gemm import Gemm, GemmShape
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.tensors import Tensor, dense_strides
+from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["Panels", "Tail", "emit_product", "insert_axis", "rows_contiguous"]
 

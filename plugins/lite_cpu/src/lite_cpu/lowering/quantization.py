@@ -350,6 +350,6 @@ _RULES = {
     "QLinearMatMul": _rewrite_qlinear_matmul,
 }
 
-rewritten("DynamicQuantizeLinear")
-rewritten("QLinearConv", refuse=refuse_conv_integer)
-rewritten("QLinearMatMul", refuse=refuse_matmul_integer)
+rewritten(__name__, "DynamicQuantizeLinear")
+rewritten(__name__, "QLinearConv", refuse=refuse_conv_integer)
+rewritten(__name__, "QLinearMatMul", refuse=refuse_matmul_integer)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.recurrent import ActivationFunction, activation_functions
 from lite_core import ops
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain, Operand
@@ -25,7 +26,6 @@ from lite_cpu.tensors import Tensor
 Array = np.ndarray[Any, Any]
 F32 = DType.FLOAT32
 
-_DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 #: Position of P among the inputs of an LSTM.
 _PEEPHOLES = 7
 
@@ -102,7 +102,10 @@ def recurrent(lowering: Lowering, group: Group) -> None:
     shape = (directions, batch, hidden)
     written = list(layer.outputs(steps, shape))
     if 0 not in shape:
-        activations = _activations(group.head.op, attributes, directions)
+        activations = [
+            tuple([_activation(function, attributes["clip"]) for function in functions])
+            for functions in activation_functions(group.head.op, attributes, directions)
+        ]
         reversed_from = 0 if attributes["direction"] == "reverse" else 1
         kernel = _kernel(layer, batch, activations[0])
         tensors = _tensors(layer, kernel, shape, [t for t, _ in written])
@@ -209,29 +212,10 @@ _OPERATORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "hardsigmoid": ("HardSigmoid", ("alpha", "beta")),
     "elu": ("Elu", ("alpha",)),
 }
-_PARAMETER_DEFAULTS = {
-    "affine": (1.0, 0.0),
-    "leakyrelu": (0.01,),
-    "thresholdedrelu": (1.0,),
-    "scaledtanh": (1.0, 1.0),
-    "hardsigmoid": (0.2, 0.5),
-    "elu": (1.0,),
-}
 
 
-def _activations(op: str, attributes: Mapping[str, Any], directions: int) -> list[tuple[Activation, ...]]:
-    """The functions of each direction; alphas and betas are handed out to those that take them, in order."""
-    names = attributes["activations"] or _DEFAULTS[op] * directions
-    given = [iter(attributes[f"activation_{which}"] or ()) for which in ("alpha", "beta")]
-    made = []
-    for name in (n.lower() for n in names):
-        parameters = tuple(next(g, default) for g, default in zip(given, _PARAMETER_DEFAULTS.get(name, ())))
-        made.append(_activation(name, parameters, attributes["clip"]))
-    count = len(names) // directions
-    return [tuple(made[d * count : (d + 1) * count]) for d in range(directions)]
-
-
-def _activation(name: str, parameters: tuple[float, ...], clip: float | None) -> Activation:
+def _activation(function: ActivationFunction, clip: float | None) -> Activation:
+    name, parameters = function
     if name == "affine":
         return Activation(None, scale_out=parameters[0], offset=parameters[1], clip=clip)
     if name == "scaledtanh":

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.tensors import split_dimensions
 from lite_core.ir import Value
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.packing import pack_at_run_time
-from lite_cpu.lowering.shape import split_dimensions
 from lite_cpu.tensors import Tensor
 
 __all__ = ["gate_vectors", "input_panels", "recurrent_weights"]

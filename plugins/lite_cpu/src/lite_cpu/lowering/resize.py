@@ -15,7 +15,6 @@ from lite_core.ops.evaluate import evaluate_op
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.interpolate import Interpolate
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.copying import as_bits
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import attributes_of, input_of, required_input
 from lite_cpu.tensors import Tensor
@@ -209,7 +208,7 @@ def interpolate(
         lowering.constant((np.ones((1, 1)) if t.weights is None else t.weights).astype(computed.numpy)) for t in pair
     ]
     if not weighted and not chain.steps:
-        a, c = as_bits(a), as_bits(c)
+        a, c = a.as_bits(), c.as_bits()
         chain = Chain(Operand(a.dtype))
     strides = [t.strides[:3] for t in (a, c, *(o.permute(order) for o in operands))]
     row = c.shape[2] * c.shape[3]

@@ -6,10 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from lite_cpu.kernels.elementwise import collapse
 from lite_cpu.kernels.rows import UNROLL, RowLayout, Vectors
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.tensors import Tensor
+from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["RowPlan", "along_axes", "order_of", "plan_rows"]
 

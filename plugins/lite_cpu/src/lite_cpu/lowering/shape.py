@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.views import between_depth_and_space, between_space_and_depth, sliced, transposition
 from lite_core import ops
 from lite_core.errors import ExecutionError
 from lite_core.ir import Node, Value
@@ -23,8 +23,6 @@ __all__ = [
     "known_ints",
     "required_input",
     "reshaped",
-    "split_dimensions",
-    "transposition",
 ]
 
 
@@ -91,14 +89,6 @@ def transpose(lowering: Lowering, group: Group) -> None:
     lowering.bind(group.output, lowering.tensor(x).permute(transposition(group.head)))
 
 
-def transposition(node: Node) -> list[int]:
-    """Which dimension of its input each dimension of a Transpose's result is."""
-    x = required_input(node)
-    rank = len(x.shape)
-    order = attributes_of(node)["perm"]
-    return list(reversed(range(rank))) if order is None else [a % rank for a in order]
-
-
 @lowers("Expand")
 def expand(lowering: Lowering, group: Group) -> None:
     """Repeated elements have stride 0."""
@@ -128,15 +118,8 @@ def slice_(lowering: Lowering, group: Group) -> None:
     x, y = required_input(node), group.output
     starts = known_ints(lowering, node, 1) or []
     axes = known_ints(lowering, node, 3)
-    steps = known_ints(lowering, node, 4) or [1] * len(starts)
-    view = lowering.tensor(x)
-    for axis, start, step in zip(range(len(starts)) if axes is None else axes, starts, steps):
-        axis %= view.rank
-        size = view.shape[axis]
-        first = start + size if start < 0 else start
-        first = min(max(first, 0), size if step > 0 else size - 1)
-        view = view.slice(axis, first, y.shape[axis], step)
-    lowering.bind(y, view)
+    steps = known_ints(lowering, node, 4)
+    lowering.bind(y, sliced(lowering.tensor(x), y.shape, starts, axes, steps))
 
 
 @lowers("Shape", "Size", "EyeLike")
@@ -151,38 +134,13 @@ def from_type(lowering: Lowering, group: Group) -> None:
 @lowers("DepthToSpace")
 def depth_to_space(lowering: Lowering, group: Group) -> None:
     """Channels to blocks of pixels."""
-    x, y = required_input(group.head), group.output
-    attributes = attributes_of(group.head)
-    n, c, h, w = lowering.tensor(x).shape
-    b = attributes["blocksize"]
-    depth = c // (b * b)
-    if attributes["mode"] == "DCR":
-        parts, order = [(n,), (b, b, depth), (h,), (w,)], (0, 3, 4, 1, 5, 2)
-    else:
-        parts, order = [(n,), (depth, b, b), (h,), (w,)], (0, 1, 4, 2, 5, 3)
-    blocks = split_dimensions(lowering.tensor(x), parts).permute(order)
-    _copy_split(lowering, blocks, y, [(n,), (depth,), (h, b), (w, b)])
+    block, mode = group.attributes["blocksize"], group.attributes["mode"]
+    target = lowering.target(group.output, channels_last_order(4))
+    lowering.copy(*between_depth_and_space(lowering.tensor(group.input(0)), target, block, mode))
 
 
 @lowers("SpaceToDepth")
 def space_to_depth(lowering: Lowering, group: Group) -> None:
     """Blocks of pixels to channels."""
-    x, y = required_input(group.head), group.output
-    n, c, height, width = lowering.tensor(x).shape
-    b = attributes_of(group.head)["blocksize"]
-    h, w = height // b, width // b
-    parts = [(n,), (c,), (h, b), (w, b)]
-    blocks = split_dimensions(lowering.tensor(x), parts).permute((0, 3, 5, 1, 2, 4))
-    _copy_split(lowering, blocks, y, [(n,), (b, b, c), (h,), (w,)])
-
-
-def _copy_split(lowering: Lowering, source: Tensor, value: Value, parts: Sequence[Sequence[int]]) -> None:
-    target = lowering.target(value, channels_last_order(len(value.shape)))
-    lowering.copy(source, split_dimensions(target, parts))
-
-
-def split_dimensions(tensor: Tensor, parts: Sequence[Sequence[int]]) -> Tensor:
-    """A view with each dimension split into some, whose product it is."""
-    shape = [n for part in parts for n in part]
-    strides = [stride * prod(part[i + 1 :]) for part, stride in zip(parts, tensor.strides) for i in range(len(part))]
-    return Tensor(tensor.storage, tensor.dtype, tuple(shape), tuple(strides), tensor.offset)
+    target = lowering.target(group.output, channels_last_order(4))
+    lowering.copy(*between_space_and_depth(lowering.tensor(group.input(0)), target, group.attributes["blocksize"]))

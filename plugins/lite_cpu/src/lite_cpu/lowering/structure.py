@@ -1,20 +1,19 @@
-"""What lowering finds out about a graph that does not depend on the sizes of its tensors: kept for the next sizes."""
+"""What the nodes of a graph are to lowering, whatever the sizes of its tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from lite_compiler.fusion import count_uses
+from lite_compiler.registry import Lower
 from lite_core.ir import Graph, Node
-from lite_cpu import scalar_ops
-from lite_cpu.chains import Chain
-from lite_cpu.lowering.registry import Lower, find_lowering, takes_epilogue
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.elementwise import is_elementwise
+from lite_cpu.lowering.kept import Kept
+from lite_cpu.lowering.registry import find_lowering, takes_epilogue
 
 __all__ = ["NodeRoles", "Structure"]
-
-_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class NodeRoles:
 
     elementwise: frozenset[int]
     hosts: frozenset[int]
-    lowerings: tuple[tuple[Lower | None, str], ...]
+    lowerings: tuple[tuple[Lower[Lowering] | None, str], ...]
     weighted: frozenset[int]
     uses: tuple[int, ...]
 
@@ -49,7 +48,7 @@ class NodeRoles:
 
         uses = count_uses(graph)
         return NodeRoles(
-            elementwise=positions(_is_elementwise),
+            elementwise=positions(is_elementwise),
             hosts=positions(takes_epilogue),
             lowerings=tuple([find_lowering(node) for node in graph.nodes]),
             weighted=positions(is_weighted),
@@ -60,32 +59,14 @@ class NodeRoles:
 class Structure:
     """What is the same for all graphs of one family on one machine; see :class:`lite_core.backend.Family`.
 
-    Those graphs have the same nodes, attributes, element types, ranks and constants: what is made of nothing else is
-    made for the first of them and kept here. Nodes and values are each graph's own, so none are kept.
+    Those graphs have the same nodes, attributes, element types, ranks and constants: what follows from nothing else is
+    found out for the first of them.
 
     Attributes:
         roles: what the nodes are; None until the first graph is lowered.
-        chains: what runs of element-wise nodes do, by where the value they start from is read and by their positions;
-            each with the places, node of the run and input, where the other operands are read.
+        kept: what is made of them.
     """
 
     def __init__(self) -> None:
         self.roles: NodeRoles | None = None
-        self.chains: dict[tuple[int, ...], tuple[Chain, Sequence[tuple[int, int]]]] = {}
-        self._made: dict[Hashable, Any] = {}
-
-    def once(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
-        """What ``make`` returned for this key; it is called only for the first graph."""
-        if key not in self._made:
-            self._made[key] = make()
-        made: _Made = self._made[key]
-        return made
-
-
-def _is_elementwise(node: Node) -> bool:
-    if len(node.outputs) != 1 or node.outputs[0] is None:
-        return False
-    if node.qualified_op not in scalar_ops.OPERATORS:
-        return False
-    inputs = [None if v is None else v.dtype for v in node.inputs]
-    return scalar_ops.supports(node.qualified_op, inputs, node.outputs[0].dtype, node.attributes) is None
+        self.kept = Kept()

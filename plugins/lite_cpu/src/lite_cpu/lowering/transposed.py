@@ -22,7 +22,8 @@ from lite_cpu.chains import Chain
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.convolution import refuse_convolution, task_of
-from lite_cpu.lowering.dense import Convolution, dense, pointwise
+from lite_cpu.lowering.convolution_task import Convolution
+from lite_cpu.lowering.dense import dense, pointwise
 from lite_cpu.lowering.filters import Filters, filters_of
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.window import Window, as_image

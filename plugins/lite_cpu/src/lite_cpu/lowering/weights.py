@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lite_compiler.tensors import dense_strides
 from lite_core.ir import DType
 from lite_cpu.aligned import aligned_empty, is_aligned
-from lite_cpu.tensors import ABSOLUTE, Storage, Tensor, dense_strides
+from lite_cpu.tensors import ABSOLUTE, Storage, Tensor
 
 __all__ = ["WeightCache"]
 

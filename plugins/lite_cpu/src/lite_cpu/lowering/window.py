@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lite_core import ops
 from lite_core.ir import Node
+from lite_cpu.lowering.context import Lowering
 from lite_cpu.tensors import Tensor
-
-if TYPE_CHECKING:
-    from lite_cpu.lowering.context import Lowering
 
 __all__ = ["Window", "as_image", "image_strides", "kept_window", "window_of", "with_close_channels"]
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lite_cpu.kernels.tiles import gemm_tile, pack_columns
 from lite_cpu.kernels.toom_cook import TAPS, transform_weights, window
 from lite_cpu.kernels.winograd import Winograd, WinogradShape
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.convolution_task import Convolution
 from lite_cpu.lowering.filters import Filters
 from lite_cpu.lowering.window import Window, image_strides, with_close_channels
 from lite_cpu.machine import Machine
 from lite_cpu.tensors import Tensor
-
-if TYPE_CHECKING:
-    from lite_cpu.lowering.context import Lowering
-    from lite_cpu.lowering.dense import Convolution
 
 __all__ = ["best_tile", "winograd"]
 

@@ -108,12 +108,7 @@ class KernelCache:
         """Build and store a kernel, unless another process has done so while this one waited for it."""
         if self.folder is None:
             return self._build(key, build)
-        path = self._path(key)
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            self._files.complain(error)
-        with file_lock(path.with_suffix(".lock"), _PATIENCE_SECONDS) as waited:
+        with file_lock(self._path(key).with_suffix(".lock"), _PATIENCE_SECONDS) as waited:
             image = self._read(key) if waited else None
             if image is not None:
                 self._keep(key, image, hits=1)

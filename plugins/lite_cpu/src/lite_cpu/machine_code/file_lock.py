@@ -25,7 +25,7 @@ def file_lock(path: Path, patience_seconds: float) -> Iterator[bool]:
     the system has no such locks (Windows), or the folder cannot be written, the body runs at once.
 
     Args:
-        path: the lock file; made when missing, removed by whoever held it.
+        path: the lock file; made when missing, with its folder, and removed by whoever held it.
         patience_seconds: how long to wait for a holder that may be stopped.
 
     Yields:
@@ -58,6 +58,7 @@ def _open(path: Path) -> int | None:
     if sys.platform != "win32":
         # A folder that cannot be written: its user finds out, and says so, when writing the result.
         with suppress(OSError):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     return None
 

@@ -43,7 +43,6 @@ class KernelLibrary:
         self._addresses: dict[Kernel, int] = {}
         self._mapped: dict[str, _Mapped] = {}
         self._loaded: list[LoadedCode] = []
-        self._peak_flops = 0.0
 
     @property
     def cache(self) -> KernelCache:
@@ -58,13 +57,6 @@ class KernelLibrary:
     def identity(self) -> str:
         """What kernels must have in common to be exchanged with another library: the machine and the code's version."""
         return f"{self.machine.name}, lite_cpu {sources_version()}"
-
-    def peak_flops(self) -> float:
-        """Floating-point operations that one core can do in a second; measured once."""
-        from lite_cpu.peak import measure_peak_flops
-
-        self._peak_flops = self._peak_flops or measure_peak_flops(self)
-        return self._peak_flops
 
     def addresses(self, kernels: Iterable[Kernel]) -> dict[Kernel, int]:
         """The entry points of kernels, compiling and mapping those that are new."""
@@ -94,10 +86,6 @@ class KernelLibrary:
         with self._lock:
             self._map({key: image for key, image in images.items() if key not in self._mapped})
             return {key: self._mapped[key].address for key in images}
-
-    def forget_peak(self) -> None:
-        """Measure the peak anew when it is next asked for."""
-        self._peak_flops = 0.0
 
     def _map(self, images: Mapping[str, CodeImage]) -> None:
         if not images:

@@ -6,8 +6,10 @@ Importing this module imports nothing of the compiler; the first call of :func:`
 from __future__ import annotations
 
 import ctypes
+import functools
 import re
 import threading
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from lite_core.errors import LiteError
@@ -24,6 +26,7 @@ __all__ = [
     "Optimize",
     "compile_ir",
     "load",
+    "missing_compiler",
 ]
 
 # A definition's header ends with the brace that opens its body, on its line or, as llvmlite prints it, the next.
@@ -43,6 +46,15 @@ _initialized = False
 
 class KernelCompileError(LiteError):
     """LLVM refused a kernel's IR, or made code of it that cannot be a self-contained image."""
+
+
+@functools.cache
+def missing_compiler() -> str:
+    """Why nothing can be compiled in this environment, and what changes that; nothing where it can be."""
+    # Found, not imported: programs that were saved run without it.
+    if find_spec("llvmlite") is not None:
+        return ""
+    return "compiling kernels needs llvmlite, which is not installed: pip install 'lite-cpu[compile]'"
 
 
 def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") -> CodeImage:

@@ -48,9 +48,10 @@ def compatibility(identity: str, options: Options) -> str:
 
     Args:
         identity: of the kernel library.
-        options: what the session allows.
+        options: what the session allows; of the backend's own options, those that programs must agree in.
     """
-    return f"{identity}, {options.precision}{', exact' if options.exact else ''}"
+    own = "".join(f", {name}={value}" for name, value in sorted(options.own.items()))
+    return f"{identity}, {options.precision}{', exact' if options.exact else ''}{own}"
 
 
 def describe_graph(graph: Graph) -> dict[str, Any]:

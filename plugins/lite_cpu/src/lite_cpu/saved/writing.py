@@ -22,7 +22,7 @@ from lite_cpu.saved.frame import compatibility, describe_graph, write_frame
 from lite_cpu.tensors import ABSOLUTE, FIRST_ARGUMENT, Storage
 
 if TYPE_CHECKING:
-    from lite_cpu.lowering.context import PlannedStep
+    from lite_cpu.lowering.steps import PlannedStep
 
 __all__ = ["save_program"]
 

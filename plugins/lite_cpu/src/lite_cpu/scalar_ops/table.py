@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from math import inf
 from typing import Any
 
-from lite_core import ops
+from lite_compiler.chains import default_attributes
 from lite_core.ir import DType
 from lite_cpu import vector_math
 from lite_cpu.emit import Emitter, Val
@@ -140,7 +139,7 @@ def emit_operator(
     Returns:
         The result; float32 where the output is a 16-bit float.
     """
-    result = OPERATORS[op].emit(Call(k, arguments, {**_defaults(op), **attributes}, output))
+    result = OPERATORS[op].emit(Call(k, arguments, {**default_attributes(op), **attributes}, output))
     if result.dtype is not compute_type(output):
         raise TypeError(f"{op} gives {result.dtype}, but its output is declared {output}")
     return result
@@ -162,19 +161,9 @@ def supports(op: str, inputs: Sequence[DType | None], output: DType, attributes:
         return f"{op} is not an element-wise operator of the CPU kernels"
     if not entry.wide and DType.FLOAT64 in (output, *inputs[:1]):
         return f"{op} is computed in float32, which is not accurate enough for float64"
-    return entry.refuse({**_defaults(op), **attributes}, inputs)
+    return entry.refuse({**default_attributes(op), **attributes}, inputs)
 
 
 def cost(op: str) -> int:
     """Floating-point operations for one element, roughly."""
     return OPERATORS[op].cost
-
-
-@cache
-def _defaults(op: str) -> Mapping[str, Any]:
-    """The attributes that have a default, with it."""
-    domain, _, name = op.rpartition(".")
-    definition = ops.find(name, domain)
-    if definition is None:
-        raise KeyError(f"the opset has no operator {op!r}")
-    return {name: spec.default for name, spec in definition.attributes.items() if not spec.required}

@@ -9,7 +9,7 @@ from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto
 
 from lite_core.ops.registry import OpDef
 from lite_onnx.lowering.node import Attribute, SourceNode
-from lite_onnx.lowering.registry import Reported, Unlowerable
+from lite_onnx.lowering.unlowerable import Reported, Unlowerable
 from lite_onnx.reader.element_types import element_type
 
 __all__ = ["attributes_for", "read_attributes"]

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
+from onnx import GraphProto
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, TensorType, Value
 from lite_onnx.lowering.node import Absent, Item, SourceNode, TensorList
-from lite_onnx.lowering.registry import Unlowerable
+from lite_onnx.lowering.scope import Scope
+from lite_onnx.lowering.unlowerable import Unlowerable
 
-if TYPE_CHECKING:
-    from onnx import GraphProto
-
-    from lite_onnx.lowering.graphs import GraphLowering
-    from lite_onnx.lowering.scope import Scope
-
-__all__ = ["Context"]
+__all__ = ["BodyLowering", "Context"]
 
 Array = np.ndarray[Any, Any]
+
+
+class BodyLowering(Protocol):
+    """Lowers graphs that are attributes of nodes."""
+
+    def body(self, graph: GraphProto, inputs: Sequence[TensorType | None], context: Context) -> Graph:
+        """Lower a graph to one of its own; see :meth:`Context.body`."""
+        ...
+
+    def inline(self, graph: GraphProto, items: Sequence[Item | None], context: Context) -> list[Item]:
+        """Lower a graph in the place of the node; see :meth:`Context.inline`."""
+        ...
 
 
 class Context:
@@ -29,13 +37,22 @@ class Context:
     Args:
         builder: of the graph or body that is being built.
         scope: names of it.
-        lowering: of the whole model.
+        bodies: lowers the graphs that nodes have as attributes.
     """
 
-    def __init__(self, builder: GraphBuilder, scope: Scope, lowering: GraphLowering) -> None:
+    def __init__(self, builder: GraphBuilder, scope: Scope, bodies: BodyLowering) -> None:
         self.builder = builder
         self.scope = scope
-        self.lowering = lowering
+        self._bodies = bodies
+
+    def inner(self, name: str, *, weight: int = 1) -> Context:
+        """A context for a body inside of this graph; it sees the names of this one. See Scope for the weight."""
+        scope = Scope(self.scope.opsets, self.scope, weight=weight)
+        return Context(GraphBuilder(name, outer=self.builder), scope, self._bodies)
+
+    def with_scope(self, scope: Scope) -> Context:
+        """A context that adds to the same graph, with other names."""
+        return Context(self.builder, scope, self._bodies)
 
     # **** making nodes ****
 
@@ -72,11 +89,11 @@ class Context:
 
     def body(self, graph: GraphProto, inputs: Sequence[TensorType | None]) -> Graph:
         """A graph attribute as a graph; ``inputs``: types of its inputs where it does not say them itself."""
-        return self.lowering.body(graph, inputs, self)
+        return self._bodies.body(graph, inputs, self)
 
     def inline(self, graph: GraphProto, items: Sequence[Item | None]) -> list[Item]:
         """The outputs of a graph attribute, whose nodes are added here: once, and in any case."""
-        return self.lowering.inline(graph, items, self)
+        return self._bodies.inline(graph, items, self)
 
     # **** inputs ****
 

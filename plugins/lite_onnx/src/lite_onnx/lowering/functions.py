@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,14 @@ from onnx import AttributeProto, FunctionProto, NodeProto, helper, numpy_helper
 from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.registry import Reported, Unlowerable
 from lite_onnx.lowering.scope import Scope
+from lite_onnx.lowering.unlowerable import Reported, Unlowerable
 from lite_onnx.reader.element_types import onnx_number
 
-__all__ = ["call", "schema_function"]
+__all__ = ["LowerNodes", "call", "schema_function"]
+
+#: Lowers the nodes that wanted names need.
+LowerNodes = Callable[[Sequence[NodeProto], Iterable[str], Context], None]
 
 
 def call(
@@ -25,6 +28,7 @@ def call(
     inputs: Sequence[Item | None],
     place: str,
     context: Context,
+    lower_nodes: LowerNodes,
 ) -> list[Item | None]:
     """The outputs of a function's nodes, which are added in the place of the node that calls it.
 
@@ -34,6 +38,7 @@ def call(
         inputs: the node's.
         place: the node's name in messages.
         context: of the node.
+        lower_nodes: what the function's nodes are lowered by.
 
     Raises:
         Unlowerable: it calls itself, gets too many inputs, or something inside cannot be lowered.
@@ -54,9 +59,8 @@ def call(
         if item is not None:
             scope.bind(name, item)
     left_out = {name for name, item in zip(function.input, [*inputs, *[None] * len(function.input)]) if item is None}
-    inner = Context(context.builder, scope, context.lowering)
     wanted = [name for name, output in zip(function.output, made) if output]
-    context.lowering.lower_nodes([_without(n, left_out) for n in function.node], wanted, inner)
+    lower_nodes([_without(n, left_out) for n in function.node], wanted, context.with_scope(scope))
     if any(scope.is_lost(name) for name in wanted):
         raise Reported(f"nodes of the function {function.name!r} cannot be lowered, see there")
     found = {name: scope.find(name) for name in wanted}

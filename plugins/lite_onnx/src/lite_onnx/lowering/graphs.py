@@ -21,10 +21,12 @@ from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.functions import call, schema_function
 from lite_onnx.lowering.interface import add_outputs, tensor_type
 from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.operators import adapters, find_lowering
 from lite_onnx.lowering.opsets import check_version
 from lite_onnx.lowering.order import in_order
-from lite_onnx.lowering.registry import Adapter, Reported, Unlowerable, adapters, find_lowering
+from lite_onnx.lowering.registry import Adapter
 from lite_onnx.lowering.scope import FunctionKey, Scope
+from lite_onnx.lowering.unlowerable import Reported, Unlowerable
 from lite_onnx.reader.element_types import NotANumber
 from lite_onnx.reader.external_data import ExternalFiles
 from lite_onnx.reader.tensors import read_sparse_tensor, read_tensor
@@ -114,9 +116,8 @@ class GraphLowering:
         Raises:
             Reported: something inside cannot be lowered.
         """
-        builder = GraphBuilder(graph.name or "body", outer=context.builder)
-        scope = Scope(context.scope.opsets, context.scope, weight=weight)
-        inner = Context(builder, scope, self)
+        inner = context.inner(graph.name or "body", weight=weight)
+        builder, scope = inner.builder, inner.scope
         for value, known in itertools.zip_longest(graph.input, inputs[: len(graph.input)]):
             is_said = value.type.WhichOneof("value") is not None or known is None
             scope.bind(value.name, _body_input(value, None if is_said else known, builder))
@@ -135,7 +136,7 @@ class GraphLowering:
         for value, item in zip(graph.input, items):
             if item is not None:
                 scope.bind(value.name, item)
-        inner = Context(context.builder, scope, self)
+        inner = context.with_scope(scope)
         before = len(self.problems)
         self._bind_constants(graph, inner)
         self.lower_nodes(graph.node, [output.name for output in graph.output], inner)
@@ -252,7 +253,10 @@ class GraphLowering:
         )
         function = self.functions.get((domain, message.op_type, message.overload))
         results: Sequence[Item | None]
-        results = self.apply(node, context) if function is None else call(function, message, inputs, name, context)
+        if function is None:
+            results = self._apply(node, context)
+        else:
+            results = call(function, message, inputs, name, context, self.lower_nodes)
         for output, item in zip(outputs, results):
             if output and item is not None:
                 if scope.defines(output):
@@ -261,7 +265,7 @@ class GraphLowering:
                 if isinstance(item, Value):
                     context.builder.rename(item, output)
 
-    def apply(self, node: SourceNode, context: Context) -> Sequence[Item | None]:
+    def _apply(self, node: SourceNode, context: Context) -> Sequence[Item | None]:
         """The outputs of a node: adapted from its version, then lowered, taken as it is, or by ONNX's own function."""
         check_version(node)
         done: set[Adapter] = set()
@@ -287,7 +291,7 @@ class GraphLowering:
             return context.add_node(node.op, context.values(node), attributes, outputs=len(node.outputs))
         function = schema_function(node)
         if function is not None:
-            return call(function, node, node.inputs, node.name, context)
+            return call(function, node, node.inputs, node.name, context, self.lower_nodes)
         raise Unlowerable(f"lite-onnx has no lowering for it (opset {node.version})")
 
     def _found(self, name: str, scope: Scope, who: str) -> Item | None:

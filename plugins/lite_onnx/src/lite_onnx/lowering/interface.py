@@ -7,7 +7,7 @@ input must be said when the model is read; an optional input that is empty is no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from onnx import TypeProto
@@ -15,11 +15,8 @@ from onnx import TypeProto
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Dim, SymbolicDim, TensorType, Value, fresh_dim
 from lite_onnx.lowering.node import Absent, Item, TensorList
-from lite_onnx.lowering.registry import Unlowerable
+from lite_onnx.lowering.unlowerable import Unlowerable
 from lite_onnx.reader.element_types import NotANumber, element_type
-
-if TYPE_CHECKING:
-    from lite_onnx.lowering.context import Context
 
 __all__ = ["Given", "add_outputs", "declare_input", "element_name", "tensor_type"]
 
@@ -46,14 +43,14 @@ class Given(NamedTuple):
     shapes: Mapping[str, Sequence[int]] = {}
 
 
-def declare_input(name: str, type_: TypeProto, given: Given, context: Context) -> Item:
+def declare_input(name: str, type_: TypeProto, given: Given, builder: GraphBuilder) -> Item:
     """The inputs of the graph for an input of the model.
 
     Args:
         name: the input's.
         type_: what the model says it is.
         given: what is known beside that.
-        context: of the model's graph.
+        builder: of the model's graph.
 
     Raises:
         Unlowerable: its element type is not Lite's, or its length is not said.
@@ -62,22 +59,22 @@ def declare_input(name: str, type_: TypeProto, given: Given, context: Context) -
     if kind == "optional_type":
         if name in given.lengths and given.lengths[name] is None:
             return Absent()
-        return declare_input(name, type_.optional_type.elem_type, given, context)
+        return declare_input(name, type_.optional_type.elem_type, given, builder)
     if kind == "sequence_type":
         length = given.lengths.get(name)
         if length is None:
             raise Unlowerable(
                 f"the input {name!r} is a sequence, whose length must be known",
-                f"say how many tensors are in it: lite.load(..., lengths={{{name!r}: 3}})",
+                f"say how many tensors are in it: lite.load(..., reader_options={{'lengths': {{{name!r}: 3}}}})",
             )
         inner = type_.sequence_type.elem_type
         type = tensor_type(f"the input {name!r}, a sequence,", inner)
         # NOTE: a symbol is another size in each tensor of a sequence.
         shape = None if type.shape is None else [d if isinstance(d, int) else None for d in type.shape]
         names = [element_name(name, i) for i in range(length)]
-        return TensorList(context.builder.input(n, type.dtype, given.shapes.get(n, shape)) for n in names)
+        return TensorList(builder.input(n, type.dtype, given.shapes.get(n, shape)) for n in names)
     type = tensor_type(f"the input {name!r}", type_)
-    return context.builder.input(name, type.dtype, given.shapes.get(name, type.shape))
+    return builder.input(name, type.dtype, given.shapes.get(name, type.shape))
 
 
 def tensor_type(who: str, type_: TypeProto) -> TensorType:

@@ -14,8 +14,8 @@ from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.graphs import GraphLowering, Problem
 from lite_onnx.lowering.interface import Given, declare_input
 from lite_onnx.lowering.opsets import opsets_of
-from lite_onnx.lowering.registry import Unlowerable
 from lite_onnx.lowering.scope import Scope
+from lite_onnx.lowering.unlowerable import Unlowerable
 from lite_onnx.reader.element_types import NotANumber, element_type
 
 __all__ = ["lower"]
@@ -54,7 +54,7 @@ def _lower(model: onnx.ModelProto, path: Path, given: Given) -> Graph:
     kinds = {value.name: value.type for value in model.graph.input}
     for name, array in given.constants.items():
         scope.bind(name, builder.constant(array, name, _element_type(kinds.get(name))))
-    _declare_inputs(model.graph, given, context)
+    _declare_inputs(model.graph, given, context, lowering.problems)
     for output in model.graph.output:
         if output.name and not builder.is_taken(output.name):  # bodies may use the name, too, and come first
             builder.unique_name(output.name)
@@ -77,9 +77,9 @@ def _element_type(type_: onnx.TypeProto | None) -> DType | None:
         return None
 
 
-def _declare_inputs(graph: onnx.GraphProto, given: Given, context: Context) -> None:
+def _declare_inputs(graph: onnx.GraphProto, given: Given, context: Context, problems: list[Problem]) -> None:
     """Declare the inputs that have no elements yet."""
-    scope, problems = context.scope, context.lowering.problems
+    scope = context.scope
     initialized = {t.name for t in graph.initializer} | {s.values.name for s in graph.sparse_initializer}
     seen: set[str] = set()
     for value in graph.input:
@@ -89,7 +89,7 @@ def _declare_inputs(graph: onnx.GraphProto, given: Given, context: Context) -> N
         if value.name in initialized or scope.defines(value.name):
             continue
         try:
-            scope.bind(value.name, declare_input(value.name, value.type, given, context))
+            scope.bind(value.name, declare_input(value.name, value.type, given, context.builder))
         except Unlowerable as problem:
             problems.append(Problem("input", value.name, problem.reason, problem.remedy))
             scope.lost.add(value.name)

@@ -9,11 +9,11 @@ import onnx.defs
 from lite_core import ops
 from lite_core.errors import ModelFormatError
 from lite_onnx.lowering.node import SourceNode
-from lite_onnx.lowering.registry import Unlowerable
+from lite_onnx.lowering.unlowerable import Unlowerable
 
 __all__ = ["check_version", "opsets_of"]
 
-#: ONNX's first; :mod:`lite_onnx.lowering.versions` brings operators up from there.
+#: ONNX's first; :mod:`lite_onnx.lowering.operators.ai_onnx.versions` brings operators up from there.
 _OLDEST = 1
 #: Up to here it was read what changed since Lite's opset: element types and attributes were added, which a node of
 #: Lite's refuses where it has not got them, and new operators. What both have means the same.

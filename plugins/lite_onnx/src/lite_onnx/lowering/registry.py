@@ -1,4 +1,4 @@
-"""What there is for an operator: adapters from older versions, and lowerings.
+"""Registering adapters from older versions of operators, and lowerings.
 
 Most operators need neither: Lite's operators are ONNX's of opset 22, so a node is taken as it is. For others
 
@@ -15,46 +15,26 @@ Most operators need neither: Lite's operators are ONNX's of opset 22, so a node 
       def fused_matmul(node: SourceNode, context: Context) -> list[Item]:
           ...
 
-What cannot be expressed raises :class:`Unlowerable`; the other nodes are still looked at.
+For what cannot be expressed they raise :class:`~lite_onnx.lowering.unlowerable.Unlowerable`. They are in the modules of
+:mod:`lite_onnx.lowering.operators`, which finds them for a node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from lite_onnx.lowering.context import Context
-    from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.node import Item, SourceNode
 
-__all__ = ["Adapter", "Reported", "Unlowerable", "adapters", "adapts", "find_lowering", "lowered_operators", "lowers"]
+__all__ = ["Adapt", "Adapter", "Lower", "adapts", "lowers", "registered_adapters", "registered_lowerings"]
 
-#: The modules that register adapters and lowerings, by the domain whose nodes ask for them; others ask for the first.
-_FAMILIES = {
-    "": ("versions", "constants", "sequences", "control_flow", "signals", "newer", "microsoft"),
-    "ai.onnx.ml": ("machine_learning",),
-}
-
-Adapt = Callable[["SourceNode", "Context"], "Sequence[Item] | None"]
-Lower = Callable[["SourceNode", "Context"], "Sequence[Item]"]
-
-
-class Unlowerable(Exception):
-    """A node of the model cannot be expressed; ``reason`` and ``remedy`` are for the user."""
-
-    def __init__(self, reason: str, remedy: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.remedy = remedy
-
-
-class Reported(Unlowerable):
-    """As :class:`Unlowerable`, for a node whose graph or function holds what cannot be: that is among the problems."""
+Adapt = Callable[[SourceNode, Context], "Sequence[Item] | None"]
+Lower = Callable[[SourceNode, Context], Sequence[Item]]
 
 
 class Adapter(NamedTuple):
-    """What brings nodes up to version ``until`` of their operator set to the meaning of the next version."""
+    """A function that brings nodes up to version ``until`` of their operator set to the meaning of the next version."""
 
     op: str
     domain: str
@@ -62,9 +42,10 @@ class Adapter(NamedTuple):
     adapt: Adapt
 
 
-_adapters: dict[tuple[str, str], list[Adapter]] = {}
-_lowerings: dict[tuple[str, str], Lower] = {}
-_loaded: set[str] = set()
+#: Adapters of each operator, by domain and name, the oldest version first.
+registered_adapters: dict[tuple[str, str], list[Adapter]] = {}
+#: The lowering of each operator, by domain and name.
+registered_lowerings: dict[tuple[str, str], Lower] = {}
 
 
 def adapts(*names: str, until: int, domain: str = "") -> Callable[[Adapt], Adapt]:
@@ -72,7 +53,7 @@ def adapts(*names: str, until: int, domain: str = "") -> Callable[[Adapt], Adapt
 
     def register(function: Adapt) -> Adapt:
         for name in names:
-            known = _adapters.setdefault((domain, name), [])
+            known = registered_adapters.setdefault((domain, name), [])
             known.append(Adapter(name, domain, until, function))
             known.sort(key=lambda adapter: adapter.until)
         return function
@@ -85,38 +66,9 @@ def lowers(*names: str, domain: str = "") -> Callable[[Lower], Lower]:
 
     def register(function: Lower) -> Lower:
         for name in names:
-            if (domain, name) in _lowerings:
+            if (domain, name) in registered_lowerings:
                 raise ValueError(f"operator {name!r} of domain {domain!r} is lowered twice")
-            _lowerings[domain, name] = function
+            registered_lowerings[domain, name] = function
         return function
 
     return register
-
-
-def adapters(op: str | None = None, domain: str = "") -> list[Adapter]:
-    """Those of an operator, the oldest version first; all of them when no operator is given."""
-    if op is None:
-        _load(*_FAMILIES)
-        return [adapter for known in _adapters.values() for adapter in known]
-    _load("", domain)
-    return _adapters.get((domain, op), [])
-
-
-def find_lowering(op: str, domain: str) -> Lower | None:
-    """The lowering of an operator, if it has one."""
-    _load("", domain)
-    return _lowerings.get((domain, op))
-
-
-def lowered_operators() -> list[tuple[str, str]]:
-    """Domain and name of every operator that is lowered, sorted."""
-    _load(*_FAMILIES)
-    return sorted(_lowerings)
-
-
-def _load(*domains: str) -> None:
-    for domain in domains:
-        if domain not in _loaded:
-            for family in _FAMILIES.get(domain, ()):
-                import_module(f"lite_onnx.lowering.{family}")
-            _loaded.add(domain)

@@ -11,13 +11,17 @@ from typing import Any
 
 from lite_core.backend import Device, Unavailable
 
-__all__ = ["FoundDevice", "describe", "find_devices"]
+__all__ = ["FoundDevice", "compiles_nothing", "describe", "find_devices"]
 
 logger = logging.getLogger("lite.opencl.devices")
 
 _DRIVERS = (
     "install the GPU's driver with its OpenCL part (Debian: intel-opencl-icd, mesa-opencl-icd, nvidia-opencl-icd), "
     "or PoCL, which runs on the processor: `pip install 'lite-opencl[pocl]'` or `apt install pocl-opencl-icd`"
+)
+_NEWER_RUNTIME = (
+    "install the GPU's driver with its OpenCL part, a newer PoCL (Debian 13 has 6.0: `apt install pocl-opencl-icd`), "
+    "or Intel's runtime for processors: `pip install 'lite-opencl[intel]'`"
 )
 _BINDING = "`pip install lite-opencl` brings pyopencl with the loader library"
 
@@ -108,17 +112,36 @@ def find_devices() -> list[FoundDevice] | Unavailable:
         return Unavailable(f"the loader finds no platform: {error}; {_looked_in(cl)}", _DRIVERS)
     found: list[FoundDevice] = []
     faults: list[str] = []
+    remedy = _DRIVERS
     for platform in platforms:
         try:
-            found += [_examine(cl, platform, device) for device in platform.get_devices()]
+            examined = [_examine(cl, platform, device) for device in platform.get_devices()]
         except cl.Error as error:
             faults.append(f"platform {platform.name!r}: {error}")
             logger.warning("platform %r cannot be used: %s", platform.name, error)
+            continue
+        for device in examined:
+            if compiles_nothing(device.version):
+                faults.append(f"PoCL {device.driver} does not know the processor and compiles nothing for it")
+                logger.info("%s, %s: %s", device.platform, device.version, faults[-1])
+                remedy = _NEWER_RUNTIME
+            else:
+                found.append(device)
     if not found:
         problem = "; ".join(faults) or "the platforms have no device"
-        return Unavailable(f"{problem}; {_looked_in(cl)}", _DRIVERS)
+        return Unavailable(f"{problem}; {_looked_in(cl)}", remedy)
     found.sort(key=lambda f: -f.score)
     return _chosen(found, os.environ.get("LITE_OPENCL_DEVICE", ""))
+
+
+def compiles_nothing(version: str) -> bool:
+    """Whether a device is PoCL's, and its LLVM is older than the processor.
+
+    PoCL's version ends with the machine that it compiles for: ``PoCL HSTR: pthread-x86_64-pc-linux-gnu-znver3``. LLVM
+    calls a processor that it does not know ``generic``, which is a processor to compile for on AArch64, but not on x86.
+    """
+    host = version.partition("PoCL HSTR:")[2].strip()
+    return "x86_64" in host and host.endswith("-generic")
 
 
 def describe(found: FoundDevice, backend: str, index: int) -> Device:

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyopencl as cl
 
 from lite_core.ir import DType
+from lite_opencl.device.devices import FoundDevice
 from lite_opencl.device.errors import opencl_call
 from lite_opencl.device.memory import Allocation
 from lite_opencl.tensors import Tensor
-
-if TYPE_CHECKING:
-    from lite_opencl.device.devices import FoundDevice
-    from lite_opencl.device.runtime import DeviceRuntime
 
 __all__ = ["TEXEL", "ConstantImage", "ImagePool", "fits_image"]
 
@@ -48,10 +45,16 @@ def fits_image(device: FoundDevice, dtype: DType, size: int) -> bool:
 
 
 class ImagePool:
-    """The images of one device. Each lives as long as its constant; may be used by several threads at once."""
+    """The images of one device. Each lives as long as its constant; may be used by several threads at once.
 
-    def __init__(self, runtime: DeviceRuntime) -> None:
-        self._runtime = runtime
+    Args:
+        context: of the device.
+        device: its name, for messages.
+    """
+
+    def __init__(self, context: cl.Context, device: str) -> None:
+        self._context = context
+        self._device = device
         self._lock = threading.Lock()
         self._images: weakref.WeakKeyDictionary[Allocation, cl.Image] = weakref.WeakKeyDictionary()
 
@@ -65,9 +68,9 @@ class ImagePool:
             if image is None:
                 texels = constant.bytes // (TEXEL * dtype.itemsize)
                 layout = cl.ImageFormat(cl.channel_order.RGBA, _FORMATS[dtype])
-                with opencl_call(self._runtime.name, f"making an image of {constant.bytes} bytes"):
+                with opencl_call(self._device, f"making an image of {constant.bytes} bytes"):
                     image = cl.create_image(
-                        self._runtime.context, cl.mem_flags.READ_ONLY, layout, (texels,), buffer=constant.buffer
+                        self._context, cl.mem_flags.READ_ONLY, layout, (texels,), buffer=constant.buffer
                     )
                 self._images[constant] = image
             return image

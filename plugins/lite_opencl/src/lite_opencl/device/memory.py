@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
+from lite_core.backend import Memory, SharesHostMemory, ViewsMemory
 from lite_core.ir import TensorType, evaluate_shape
 from lite_core.memory import read_only
+from lite_opencl.device.devices import FoundDevice
 from lite_opencl.device.errors import opencl_call
 from lite_opencl.device.pinned import PinnedPool
-
-if TYPE_CHECKING:
-    from lite_opencl.device.runtime import DeviceRuntime
 
 __all__ = ["Allocation", "DeviceArray", "DeviceMemory", "SharedMemory", "memory_for"]
 
@@ -59,21 +58,27 @@ class DeviceArray(NamedTuple):
         return prod(self.shape) * self.type.dtype.itemsize
 
 
-class DeviceMemory:
+class DeviceMemory(Memory, ViewsMemory):
     """The memory space of one device; what goes there and back passes through page-locked main memory.
 
     Transfers have a queue of their own, so that they wait for no other thread's kernels. They need no order beyond
     that: every run and every transfer is over when its function returns.
+
+    Args:
+        context: of OpenCL, with the one device.
+        found: the device.
+        space: the name of the memory space.
     """
 
     _flags: int = cl.mem_flags.READ_WRITE
 
-    def __init__(self, runtime: DeviceRuntime, space: str) -> None:
+    def __init__(self, context: cl.Context, found: FoundDevice, space: str) -> None:
         self.space = space
-        self._runtime = runtime
-        with opencl_call(runtime.name, "creating a command queue"):
-            self._queue = cl.CommandQueue(runtime.context)
-        self._pinned = PinnedPool(runtime.context, self._queue)
+        self._context = context
+        self._device = found.name
+        with opencl_call(self._device, "creating a command queue"):
+            self._queue = cl.CommandQueue(context)
+        self._pinned = PinnedPool(context, self._queue)
 
     def allocate(self, type: TensorType) -> DeviceArray:
         """Storage for a tensor of a static type; its content is undefined."""
@@ -82,8 +87,8 @@ class DeviceMemory:
 
     def allocate_bytes(self, size: int) -> Allocation:
         """Memory of at least ``size`` bytes; OpenCL has no empty buffers."""
-        with opencl_call(self._runtime.name, f"allocating {size} bytes"):
-            return Allocation(cl.Buffer(self._runtime.context, self._flags, max(size, 1)), size)
+        with opencl_call(self._device, f"allocating {size} bytes"):
+            return Allocation(cl.Buffer(self._context, self._flags, max(size, 1)), size)
 
     def constant(self, array: Array) -> DeviceArray:
         """Storage of an array that is never to change."""
@@ -92,7 +97,7 @@ class DeviceMemory:
     def upload(self, array: Array, data: DeviceArray) -> None:
         """Copy a host array into storage; done when this returns."""
         if array.nbytes:
-            with opencl_call(self._runtime.name, f"uploading {array.nbytes} bytes"):
+            with opencl_call(self._device, f"uploading {array.nbytes} bytes"):
                 self._upload(_bytes(np.ascontiguousarray(array)), data)
 
     def uploaded(self, array: Array) -> DeviceArray:
@@ -105,7 +110,7 @@ class DeviceMemory:
         """A host copy of storage; the caller owns it."""
         array = np.empty(data.shape, data.type.dtype.numpy)
         if array.nbytes:
-            with opencl_call(self._runtime.name, f"downloading {array.nbytes} bytes"):
+            with opencl_call(self._device, f"downloading {array.nbytes} bytes"):
                 self._download(data, _bytes(array))
         return array
 
@@ -120,7 +125,7 @@ class DeviceMemory:
         self._pinned.download(data.allocation.buffer, data.offset, target)
 
 
-class SharedMemory(DeviceMemory):
+class SharedMemory(DeviceMemory, SharesHostMemory):
     """The memory space of a device that works in main memory.
 
     Its tensors may be arrays of the host. What is copied all the same is copied into a mapped buffer, or out of one.
@@ -128,9 +133,9 @@ class SharedMemory(DeviceMemory):
 
     _flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
 
-    def __init__(self, runtime: DeviceRuntime, space: str) -> None:
-        super().__init__(runtime, space)
-        self.wrap_alignment = _PAGE_BYTES if runtime.found.is_gpu else _PROCESSOR_ALIGNMENT
+    def __init__(self, context: cl.Context, found: FoundDevice, space: str) -> None:
+        super().__init__(context, found, space)
+        self.wrap_alignment = _PAGE_BYTES if found.is_gpu else _PROCESSOR_ALIGNMENT
 
     def wrap(self, array: Array) -> DeviceArray:
         """Storage that is a host array itself. There is no size below which a copy is faster.
@@ -138,13 +143,13 @@ class SharedMemory(DeviceMemory):
         On PoCL it takes 1 to 2 µs at any size; a copy takes 28 µs for 4 bytes and 80 µs for an image of 600 KB.
         """
         access = cl.mem_flags.READ_WRITE if array.flags.writeable else cl.mem_flags.READ_ONLY
-        with opencl_call(self._runtime.name, f"giving it {array.nbytes} bytes of main memory"):
-            buffer = cl.Buffer(self._runtime.context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=_bytes(array))
+        with opencl_call(self._device, f"giving it {array.nbytes} bytes of main memory"):
+            buffer = cl.Buffer(self._context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=_bytes(array))
         return DeviceArray(Allocation(buffer, array.nbytes), 0, TensorType.of_array(array))
 
     def synchronize(self, data: DeviceArray) -> None:
         """Let the host see what has been written into a wrapped array: a driver may keep it elsewhere meanwhile."""
-        with opencl_call(self._runtime.name, f"taking back {data.bytes} bytes of main memory"):
+        with opencl_call(self._device, f"taking back {data.bytes} bytes of main memory"):
             self._map(data, cl.map_flags.READ, is_blocking=False).base.release(self._queue).wait()
 
     def constant(self, array: Array) -> DeviceArray:
@@ -175,9 +180,9 @@ class SharedMemory(DeviceMemory):
         return cl.enqueue_map_buffer(self._queue, buffer, flags, data.offset, shape, bytes_, is_blocking=is_blocking)[0]
 
 
-def memory_for(runtime: DeviceRuntime, space: str) -> DeviceMemory:
-    """The memory of a device, by whether it works in main memory."""
-    return (SharedMemory if runtime.unified_memory else DeviceMemory)(runtime, space)
+def memory_for(context: cl.Context, found: FoundDevice, space: str) -> DeviceMemory:
+    """The memory of a device, by whether it works in main memory; arguments as for :class:`DeviceMemory`."""
+    return (SharedMemory if found.unified_memory else DeviceMemory)(context, found, space)
 
 
 def _bytes(array: Array) -> Array:

@@ -13,7 +13,7 @@ from lite_opencl.device.images import ImagePool
 from lite_opencl.device.memory import memory_for
 from lite_opencl.device.queues import QueuePool
 from lite_opencl.programs.binary_cache import cache_folder
-from lite_opencl.programs.programs import ProgramLibrary
+from lite_opencl.programs.library import ProgramLibrary
 from lite_opencl.tuning.table import TuningTable
 
 __all__ = ["DeviceRuntime", "runtime_of", "started_runtimes"]
@@ -23,6 +23,7 @@ class DeviceRuntime:
     """One device as all sessions and threads of the process use it.
 
     Attributes:
+        found: the device.
         name: the device's, for messages.
         context: of OpenCL.
         queues: what runs take their command queues from.
@@ -37,16 +38,15 @@ class DeviceRuntime:
     def __init__(self, found: FoundDevice, space: str) -> None:
         self.found = found
         self.name = found.name
-        self.unified_memory = found.unified_memory
         with opencl_call(self.name, "creating a context"):
             self.context = cl.Context([found.device])
             self.profiling_queue = cl.CommandQueue(
                 self.context, properties=cl.command_queue_properties.PROFILING_ENABLE
             )
         self.queues = QueuePool(self.context, self.name)
-        self.memory = memory_for(self, space)
+        self.memory = memory_for(self.context, found, space)
         self.constants = ConstantPool(self.memory)
-        self.images = ImagePool(self)
+        self.images = ImagePool(self.context, self.name)
         self.programs = ProgramLibrary(self.context, found)
         self.tuning = TuningTable(found, cache_folder())
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lite_core.ir import Attribute, DType
 from lite_opencl.chains import Apply, Chain, Operand
-from lite_opencl.element_types import scalar
+from lite_opencl.programs.element_types import scalar
 from lite_opencl.tensors import Tensor
 
 __all__ = ["ChainBuilder", "Ref"]

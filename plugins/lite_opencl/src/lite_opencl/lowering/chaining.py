@@ -10,7 +10,7 @@ import numpy as np
 from lite_core.ir import Node, Value
 from lite_opencl.addressing import address
 from lite_opencl.chains import Apply, Chain, Operand
-from lite_opencl.element_types import scalar
+from lite_opencl.programs.element_types import scalar
 from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, collapse, types_of
 

@@ -15,13 +15,14 @@ from lite_core.backend import Interval, Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, TensorType, Value
 from lite_core.memory.arena import plan_arena
+from lite_opencl.compiled.executable import OpenClExecutable
+from lite_opencl.compiled.faults import Faults
+from lite_opencl.compiled.graph import CompiledGraph
+from lite_opencl.compiled.launches import ImageLocation, Launch, Location, Space
 from lite_opencl.device.errors import buffer_too_large
 from lite_opencl.device.images import ConstantImage
 from lite_opencl.device.memory import Allocation, DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
-from lite_opencl.executable import CompiledGraph, OpenClExecutable
-from lite_opencl.faults import Faults
-from lite_opencl.launches import ImageLocation, Launch, Location, Space
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.context import Argument, Lowering
 from lite_opencl.lowering.elementwise import is_elementwise

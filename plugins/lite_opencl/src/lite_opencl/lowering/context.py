@@ -15,11 +15,11 @@ from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, Value
 from lite_opencl.chains import Chain
+from lite_opencl.compiled.faults import RECORD, RECORD_WORDS
 from lite_opencl.device.constants import ConstantPool
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.device.images import ConstantImage
 from lite_opencl.device.memory import DeviceArray
-from lite_opencl.faults import RECORD, RECORD_WORDS
 from lite_opencl.lowering.chaining import Epilogue, addressed, chain_of, run_chain
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.copying import copy_elements

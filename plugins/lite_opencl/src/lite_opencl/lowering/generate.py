@@ -8,11 +8,11 @@ from lite_compiler.fusion import Group
 from lite_core.ir import DType
 from lite_core.ops.evaluate import evaluate_node
 from lite_opencl.chains import Apply, Chain, Operand
-from lite_opencl.element_types import scalar
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.known import evaluate_known
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.tables import upload_table
+from lite_opencl.programs.element_types import scalar
 from lite_opencl.tensors import Tensor
 
 __all__ = ["eye_like", "from_known", "one_hot", "trilu"]

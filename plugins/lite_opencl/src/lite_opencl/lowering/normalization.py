@@ -10,7 +10,6 @@ import numpy as np
 from lite_compiler.fusion import Group
 from lite_core.ir import DType
 from lite_opencl.chains import Apply, Chain, Operand
-from lite_opencl.element_types import c_type, literal, scalar
 from lite_opencl.lowering.context import Argument, Lowering, types_of
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
@@ -25,6 +24,7 @@ from lite_opencl.lowering.rows import (
     strides_of,
     unfold,
 )
+from lite_opencl.programs.element_types import c_type, literal, scalar
 from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, anywhere
 

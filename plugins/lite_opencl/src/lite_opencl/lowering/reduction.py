@@ -8,7 +8,6 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
-from lite_opencl.element_types import c_type, literal
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.elementwise import pass_view
 from lite_opencl.lowering.registry import lowers
@@ -22,6 +21,7 @@ from lite_opencl.lowering.rows import (
     strides_of,
     sum_type,
 )
+from lite_opencl.programs.element_types import c_type, literal
 from lite_opencl.tensors import Tensor
 
 __all__ = ["reduce_to"]

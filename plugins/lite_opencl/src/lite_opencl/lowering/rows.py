@@ -11,8 +11,8 @@ import numpy as np
 from lite_core.ir import DType
 from lite_opencl.chains import Chain
 from lite_opencl.device.devices import FoundDevice
-from lite_opencl.element_types import c_type
 from lite_opencl.lowering.context import Epilogue, Lowering, types_of
+from lite_opencl.programs.element_types import c_type
 from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, collapse, dense_strides
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lite_core.ir import DType
-from lite_opencl.element_types import c_type
+from lite_opencl.programs.element_types import c_type
 
 __all__ = ["Defines", "sum_defines", "sum_type", "vector_defines"]
 

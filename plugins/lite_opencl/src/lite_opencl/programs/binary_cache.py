@@ -10,7 +10,7 @@ import logging
 import struct
 from pathlib import Path
 
-from lite_core import storage as disk_cache
+from lite_core import storage
 
 __all__ = ["BinaryCache", "cache_folder"]
 
@@ -22,7 +22,7 @@ _HEADER = struct.Struct("<8s32s")  # magic, SHA-256 of the binary that follows
 
 def cache_folder() -> Path | None:
     """The folder that binaries are kept in, or None for memory only."""
-    return disk_cache.cache_folder("opencl")
+    return storage.cache_folder("opencl")
 
 
 class BinaryCache:
@@ -34,7 +34,7 @@ class BinaryCache:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
-        self._files = disk_cache.DiskCache(folder, ".bin", logger)
+        self._files = storage.DiskCache(folder, ".bin", logger)
 
     def read(self, key: str) -> tuple[bytes | None, bool]:
         """The binary under a key, or None; and whether there is an entry, but a damaged one."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lite_core.ir import DType
 from lite_opencl.chains import Chain
-from lite_opencl.element_types import c_type
+from lite_opencl.programs.element_types import c_type
 from lite_opencl.programs.sources import kernel_text
 
 __all__ = ["KernelSource"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 __all__ = ["kernel_text", "sources_version"]
 
-_FOLDER = Path(__file__).parent
+_FOLDER = Path(__file__).parents[1]
 
 
 @functools.cache

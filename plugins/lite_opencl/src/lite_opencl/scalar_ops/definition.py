@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lite_core.ir import DType
-from lite_opencl.element_types import c_type, literal
+from lite_opencl.programs.element_types import c_type, literal
 
 __all__ = ["Call", "Emit", "Operator", "Refuse"]
 

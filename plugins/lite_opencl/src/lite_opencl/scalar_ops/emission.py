@@ -8,7 +8,7 @@ from typing import Any
 
 from lite_core import ops
 from lite_core.ir import DType
-from lite_opencl.element_types import c_type
+from lite_opencl.programs.element_types import c_type
 from lite_opencl.programs.sources import kernel_text
 from lite_opencl.scalar_ops.definition import Call
 from lite_opencl.scalar_ops.table import OPERATORS

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from lite_core.ir import DType
-from lite_opencl.element_types import c_type
+from lite_opencl.programs.element_types import c_type
 from lite_opencl.scalar_ops.definition import Call, Emit, Operator
 
 __all__ = ["OPERATORS"]

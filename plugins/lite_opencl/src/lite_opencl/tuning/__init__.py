@@ -1,1 +1,1 @@
-"""What was measured to be fastest on a device."""
+"""What was measured to be fastest on a device: :mod:`table` keeps it, :mod:`stopwatch` measures."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import pyopencl as cl
@@ -13,10 +14,10 @@ from lite_opencl.device.errors import OpenClError, opencl_call
 from lite_opencl.device.images import ConstantImage
 from lite_opencl.device.memory import Allocation
 from lite_opencl.device.runtime import DeviceRuntime
-from lite_opencl.lowering.context import PlannedStep
+from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Storage, Tensor
 
-__all__ = ["Stopwatch"]
+__all__ = ["MeasurableStep", "Stopwatch"]
 
 logger = logging.getLogger("lite.opencl.tuning")
 
@@ -26,10 +27,29 @@ _SECONDS, _FEWEST, _MOST = 0.1, 5, 25
 _HOPELESS = 1.3
 
 
+class MeasurableStep(Protocol):
+    """A call of a kernel whose time can be measured; lowering plans such calls.
+
+    Attributes:
+        kernel: what to run.
+        arguments: for its parameters, in order; a tensor becomes its buffer and the offset of its first element.
+        global_size: work items in each of three dimensions.
+    """
+
+    @property
+    def kernel(self) -> KernelSource: ...
+
+    @property
+    def arguments(self) -> Sequence[Tensor | ConstantImage | np.generic]: ...
+
+    @property
+    def global_size(self) -> tuple[int, int, int]: ...
+
+
 class _Trial:
     """Steps with memory of their own, ready to be enqueued."""
 
-    def __init__(self, steps: Sequence[PlannedStep], runtime: DeviceRuntime) -> None:
+    def __init__(self, steps: Sequence[MeasurableStep], runtime: DeviceRuntime) -> None:
         self._runtime = runtime
         self._memories: dict[Storage, Allocation] = {}
         self.seconds = math.inf
@@ -38,7 +58,7 @@ class _Trial:
             self._calls = [(self._bound(step), step.global_size, step.kernel.local) for step in steps]
             self.run()  # the first time a driver may still compile
 
-    def _bound(self, step: PlannedStep) -> cl.Kernel:
+    def _bound(self, step: MeasurableStep) -> cl.Kernel:
         kernel = self._runtime.programs.kernel(self._runtime.programs.key(step.kernel), step.kernel.name)
         position = 0
         for argument in step.arguments:
@@ -91,7 +111,7 @@ class Stopwatch:
     def __init__(self, runtime: DeviceRuntime) -> None:
         self._runtime = runtime
 
-    def __call__(self, steps: Sequence[PlannedStep], others: Sequence[PlannedStep]) -> tuple[float, float]:
+    def __call__(self, steps: Sequence[MeasurableStep], others: Sequence[MeasurableStep]) -> tuple[float, float]:
         """Seconds that both take, the shortest of several times in turns; infinity for what cannot be built or run."""
         trials = [self._trial(steps), self._trial(others)]
         for turn in range(_MOST):
@@ -109,7 +129,7 @@ class Stopwatch:
                 break
         return first, second
 
-    def _trial(self, steps: Sequence[PlannedStep]) -> _Trial | None:
+    def _trial(self, steps: Sequence[MeasurableStep]) -> _Trial | None:
         try:
             return _Trial(steps, self._runtime)
         except OpenClError as error:

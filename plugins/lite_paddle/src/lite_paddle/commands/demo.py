@@ -12,25 +12,25 @@ from typing import Any
 import click
 
 from lite_core.session import Session
-from lite_tools.cli import print_json
-from lite_tools.cli.common import (
+from lite_tools.commands import (
     UnavailableError,
     backend_option,
     backends_of,
     check_writable,
     console,
     json_option,
+    print_json,
     table,
     threads_option,
 )
 
 #: The example's folder, shipped inside this package.
-EXAMPLE = Path(__file__).parent / "examples" / "ocr"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "ocr"
 
 _PARTS = {"detection": "detector", "orientation": "classifier", "recognition": "recognizer"}
 
 
-@click.command("demo", short_help="Read the text in a picture")
+@click.command("demo")
 @click.argument("picture", type=click.Path(dir_okay=False), default=str(EXAMPLE / "picture.png"))
 @click.option(
     "--models",

@@ -11,14 +11,24 @@ from typing import Any
 
 import click
 
-from lite_core import __version__, ops
+from lite_core import __version__, convert, ops
 from lite_core.errors import LiteError
 from lite_core.formats import read_model
-from lite_tools.cli import EXIT_FAILURE, EXIT_UNAVAILABLE, print_json
-from lite_tools.cli.check import check_targets
-from lite_tools.cli.common import check_writable, console, json_option, table
-from lite_tools.cli.convert import print_report, shown_progress, split_targets
-from lite_tools.conversion import ConversionReport, convert
+from lite_tools.commands import (
+    EXIT_FAILURE,
+    EXIT_OK,
+    EXIT_UNAVAILABLE,
+    ConversionReport,
+    check_targets,
+    check_writable,
+    console,
+    json_option,
+    print_json,
+    print_report,
+    shown_progress,
+    split_targets,
+    table,
+)
 
 __all__ = ["command"]
 
@@ -37,7 +47,7 @@ def _boolean(name: str, text: str) -> Decorator:
     return decorate
 
 
-@click.command("opt", short_help="Convert a model with the options of Paddle-Lite's opt")
+@click.command("opt")
 @click.argument("more_targets", nargs=-1, metavar="")
 @click.option("--model_dir", type=click.Path(), help="Folder of the model.")
 @click.option("--model_file", type=click.Path(), help="The model's program, with --param_file.")
@@ -80,14 +90,14 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
     names = split_targets(" ".join([chosen, *more_targets]), "--valid_targets")
     targets = list(dict.fromkeys(backend for name in names for backend in _SEVERAL.get(name, (name,))))
     if _print_operators(given, targets, as_json):
-        return 0
+        return EXIT_OK
     for note in _notes(given):
         click.echo(f"note: {note}", err=True)
     if given["print_model_ops"]:
         path, options = _model(given)
         code = check_targets(path, read_model(path, **options), targets, as_json)
         # Here as there, host runs what a target cannot.
-        return code if code == EXIT_UNAVAILABLE else 0
+        return code if code == EXIT_UNAVAILABLE else EXIT_OK
     if given["model_set"]:
         return _convert_set(given, targets, as_json)
     path, options = _model(given)
@@ -98,7 +108,7 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
         print_json(report.as_dict())
     else:
         print_report(report)
-    return 0
+    return EXIT_OK
 
 
 def _refuse_unknown(given: dict[str, Any]) -> None:
@@ -110,7 +120,7 @@ def _refuse_unknown(given: dict[str, Any]) -> None:
     if given["quant_model"] and given["quant_type"] != "QUANT_INT8":
         raise click.UsageError(
             "Lite stores no weights as int16, opt's default: say --quant_type QUANT_INT8, or use "
-            "`lite convert --precision fp16`, which takes 16 bits as well"
+            "`lite convert --weights float16`, which takes 16 bits as well"
         )
 
 
@@ -149,16 +159,17 @@ def _convert(
     model: str, options: dict[str, Any], output: Path, given: dict[str, Any], targets: list[str]
 ) -> ConversionReport:
     with shown_progress() as progress:
-        return convert(
+        report: ConversionReport = convert(
             model,
             output,
             targets,
-            "int8w" if given["quant_model"] else "float32",
-            compute="float16" if given["enable_fp16"] else "float32",
+            "float16" if given["enable_fp16"] else "float32",
+            weights="int8" if given["quant_model"] else "float32",
             allow_fallback=True,
             progress=progress,
-            **options,
+            reader_options=options,
         )
+    return report
 
 
 def _convert_set(given: dict[str, Any], targets: list[str], as_json: bool) -> int:
@@ -188,7 +199,7 @@ def _convert_set(given: dict[str, Any], targets: list[str], as_json: bool) -> in
             console.print()
         for failure in failures:
             click.echo(f"error: {failure}", err=True)
-    return EXIT_FAILURE if failures else 0
+    return EXIT_FAILURE if failures else EXIT_OK
 
 
 def _print_operators(given: dict[str, Any], targets: list[str], as_json: bool) -> bool:

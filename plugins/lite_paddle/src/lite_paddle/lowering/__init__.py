@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lite_paddle.lowering.context import supported_ops
+from lite_paddle.lowering.operators import supported_ops
 from lite_paddle.lowering.program import lower
 
 __all__ = ["lower", "supported_ops"]

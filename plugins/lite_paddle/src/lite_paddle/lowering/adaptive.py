@@ -5,6 +5,8 @@ Bin i of n over an axis of size L is ``floor(i * L / n)`` up to ``ceil((i + 1) *
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from lite_core.ir import DType, Value
@@ -21,28 +23,27 @@ def bins(size: int, count: int) -> list[tuple[int, int]]:
 
 def adaptive_average(context: Context, x: Value, sizes: list[int]) -> Value:
     """Means over the bins: a plain pool where all are of one size, else a product with averaging matrices."""
-    if all(n == 1 for n in sizes):
-        return context.node("GlobalAveragePool", [x])
-    kernel = _even_kernel(x, sizes)
-    if kernel is not None:
-        return context.node("AveragePool", [x], {"kernel_shape": kernel, "strides": kernel})
     # The mean over a box is the mean of the means over its rows, as every row of a bin has the same length.
-    for axis, count in enumerate(sizes, start=2):
-        if x.shape[axis] != count:
-            x = _average_axis(context, x, axis, count)
-    return x
+    return _pooled(context, x, sizes, "Average", _average_axis)
 
 
 def adaptive_maximum(context: Context, x: Value, sizes: list[int]) -> Value:
     """Maxima over the bins: a plain pool where all are of one size, else one slice for each bin."""
+    return _pooled(context, x, sizes, "Max", _maximum_axis)
+
+
+def _pooled(
+    context: Context, x: Value, sizes: list[int], kind: str, pool_axis: Callable[[Context, Value, int, int], Value]
+) -> Value:
+    """A pool of ONNX's where one will do, else one axis after another."""
     if all(n == 1 for n in sizes):
-        return context.node("GlobalMaxPool", [x])
+        return context.node(f"Global{kind}Pool", [x])
     kernel = _even_kernel(x, sizes)
     if kernel is not None:
-        return context.node("MaxPool", [x], {"kernel_shape": kernel, "strides": kernel})
+        return context.node(f"{kind}Pool", [x], {"kernel_shape": kernel, "strides": kernel})
     for axis, count in enumerate(sizes, start=2):
         if x.shape[axis] != count:
-            x = _maximum_axis(context, x, axis, count)
+            x = pool_axis(context, x, axis, count)
     return x
 
 

@@ -1,113 +1,23 @@
-"""How a Paddle operator is lowered to Lite's opset: the registry and what a lowering function sees.
-
-A lowering is one function for one operator or several that share it::
-
-    @lowers("relu", "sigmoid")
-    def activation(op: SourceOp, context: Context) -> None:
-        context.emit(op, {"relu": "Relu", "sigmoid": "Sigmoid"}[op.type], [context.input(op, "X")])
-
-A lowering that meets something it cannot express raises :class:`Unlowerable` with the reason; the
-model's other operators are still looked at, so that one error lists everything.
-"""
+"""The values and the builder that lowerings work with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Attribute, Dim, DType, Value
+from lite_paddle.lowering.arrays import AnyArray
+from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceBlock, SourceOp, SourceProgram, SourceValue
 
-if TYPE_CHECKING:
-    from lite_paddle.lowering.tensor_arrays import AnyArray
-
-__all__ = ["Context", "Unlowerable", "lowering_of", "lowers", "supported_ops"]
+__all__ = ["Context", "LowerOperators"]
 
 Array = np.ndarray[Any, Any]
-LoweringFunction = Callable[[SourceOp, "Context"], None]
-
-#: The modules that register lowerings, those that most models need first.
-_FAMILIES = (
-    "convolution",
-    "normalization",
-    "activation",
-    "elementwise",
-    "pooling",
-    "matmul",
-    "shape",
-    "unary",
-    "slicing",
-    "rearrangement",
-    "resize",
-    "constant",
-    "channels",
-    "reduction",
-    "transposed_convolution",
-    "assignment",
-    "control_flow",
-    "detection",
-    "diagonals",
-    "fake_quantization",
-    "gather",
-    "indexed_pooling",
-    "lod_recurrent",
-    "padding",
-    "quantization",
-    "recurrent",
-    "repetition",
-    "running",
-    "sampling",
-    "search",
-    "sequence",
-    "tensor_arrays",
-)
-
-_lowerings: dict[str, LoweringFunction] = {}
-
-
-class Unlowerable(Exception):
-    """An operator of the model cannot be expressed; ``reason`` and ``remedy`` are for the user."""
-
-    def __init__(self, reason: str, remedy: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.remedy = remedy
-
-
-def lowers(*types: str) -> Callable[[LoweringFunction], LoweringFunction]:
-    """Register a function for these operator types (legacy names)."""
-
-    def register(function: LoweringFunction) -> LoweringFunction:
-        for type_ in types:
-            if type_ in _lowerings:
-                raise ValueError(f"operator {type_!r} is lowered twice")
-            _lowerings[type_] = function
-        return function
-
-    return register
-
-
-def lowering_of(type_: str) -> LoweringFunction | None:
-    """The function that lowers operators of this type, None where there is none.
-
-    Families are imported until one has it, so that a model waits only for what it uses and what is more common.
-    """
-    for family in _FAMILIES:
-        if type_ in _lowerings:
-            break
-        import_module(f"lite_paddle.lowering.{family}")
-    return _lowerings.get(type_)
-
-
-def supported_ops() -> Iterable[str]:
-    """Every operator type that can be lowered, sorted."""
-    for family in _FAMILIES:
-        import_module(f"lite_paddle.lowering.{family}")
-    return sorted(_lowerings)
+#: Lowers operators in order into a context's builder.
+LowerOperators = Callable[[Iterable[SourceOp], "Context"], None]
 
 
 class Context:
@@ -116,12 +26,20 @@ class Context:
     Args:
         builder: receives the nodes.
         program: the whole model, for its version.
+        lower_operators: what blocks inside this one are lowered by.
         outer: the context of the enclosing block.
     """
 
-    def __init__(self, builder: GraphBuilder, program: SourceProgram, outer: Context | None = None) -> None:
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        program: SourceProgram,
+        lower_operators: LowerOperators,
+        outer: Context | None = None,
+    ) -> None:
         self.builder = builder
         self.program = program
+        self._lower_operators = lower_operators
         self._outer = outer
         self._values: dict[SourceValue, Value] = {}
         # Outputs of the model are named last, as Paddle's inference shows them.
@@ -149,23 +67,18 @@ class Context:
 
     def find(self, source: SourceValue) -> Value | None:
         """As :meth:`value`, None where there is none (yet)."""
-        scope: Context | None = self
-        while scope is not None:
-            found = scope._values.get(source)
-            if found is not None:
-                return found
-            scope = scope._outer
-        return None
+        return next((scope._values[source] for scope in self._scopes() if source in scope._values), None)
 
     def array(self, source: SourceValue) -> AnyArray | None:
         """The tensor array that a source value is, of this block or an enclosing one; None for a tensor."""
+        return next((scope._arrays[source] for scope in self._scopes() if source in scope._arrays), None)
+
+    def _scopes(self) -> Iterator[Context]:
+        """This context, then those around it."""
         scope: Context | None = self
         while scope is not None:
-            found = scope._arrays.get(source)
-            if found is not None:
-                return found
+            yield scope
             scope = scope._outer
-        return None
 
     def input(self, op: SourceOp, slot: str) -> Value:
         """The single value in a slot that must be there."""
@@ -307,7 +220,7 @@ class Context:
 
     def inner(self, name: str) -> Context:
         """A context for a block inside this one."""
-        return Context(GraphBuilder(name, outer=self.builder), self.program, self)
+        return Context(GraphBuilder(name, outer=self.builder), self.program, self._lower_operators, self)
 
     def block_input(self, name: str, dtype: DType, shape: Iterable[Dim] | None) -> Value:
         """Add an input to this block's graph, with a number behind its name where that is taken."""
@@ -315,6 +228,4 @@ class Context:
 
     def lower_block(self, block: SourceBlock) -> None:
         """Lower the operators of a block into this context's builder."""
-        from lite_paddle.lowering.program import lower_operators
-
-        lower_operators(block.ops, self)
+        self._lower_operators(block.ops, self)

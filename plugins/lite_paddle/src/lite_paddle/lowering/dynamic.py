@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lite_core.ir import Dim, DType, Value
-from lite_paddle.lowering.context import Context, Unlowerable
+from lite_paddle.lowering.context import Context
+from lite_paddle.lowering.unlowerable import Unlowerable
 
-__all__ = ["dimension", "dimensions", "integer_vector", "reshape_to", "shape_vector", "static_dimension"]
+__all__ = ["dimension", "dimensions", "integer_vector", "reshape_to", "shape_vector", "size_vector", "static_dimension"]
 
 
 def dimension(context: Context, value: Value, axis: int) -> int | Value:
@@ -40,6 +41,11 @@ def integer_vector(context: Context, value: Value) -> Value:
     """A tensor of integers as an int64 vector, the form in which ONNX takes shapes and sizes."""
     value = context.cast(value, DType.INT64)
     return value if value.type.rank == 1 else context.reshape(value, [-1])
+
+
+def size_vector(context: Context, size: int | Value) -> Value:
+    """One size as an int64 vector of one element."""
+    return context.builder.ints(size) if isinstance(size, int) else size
 
 
 def shape_vector(context: Context, parts: Iterable[int | Value]) -> Value:

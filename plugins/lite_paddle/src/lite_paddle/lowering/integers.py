@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lite_core.ir import DType, Value
-from lite_paddle.lowering.context import Context, Unlowerable
-from lite_paddle.lowering.dynamic import integer_vector, shape_vector
+from lite_paddle.lowering.context import Context
+from lite_paddle.lowering.dynamic import integer_vector, shape_vector, size_vector
+from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
 
 __all__ = [
@@ -112,8 +113,7 @@ def add_elements(context: Context, a: Element, b: Element) -> Element:
     """The sum of two elements."""
     if isinstance(a, int) and isinstance(b, int):
         return a + b
-    parts = [context.builder.ints(e) if isinstance(e, int) else e for e in (a, b)]
-    return context.node("Add", parts)
+    return context.node("Add", [size_vector(context, e) for e in (a, b)])
 
 
 def element_type(name: object, otherwise: DType) -> DType:

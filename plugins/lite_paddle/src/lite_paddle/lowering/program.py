@@ -11,7 +11,9 @@ import numpy as np
 from lite_core.builder import GraphBuilder
 from lite_core.errors import GraphError, LiteError, ModelFormatError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import DType, Graph, Origin, Value
-from lite_paddle.lowering.context import Context, Unlowerable, lowering_of
+from lite_paddle.lowering.context import Context
+from lite_paddle.lowering.operators import lowering_of
+from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.reader.run_time_attributes import unreadable_attributes
 from lite_paddle.source import SourceOp, SourceProgram, SourceValue
 
@@ -41,7 +43,7 @@ def lower(program: SourceProgram) -> Graph:
         problems = [(op, Unlowerable("lite-paddle has no lowering for it")) for op in unknown]
         raise _error(program, problems)
     builder = GraphBuilder(_model_name(program))
-    context = Context(builder, program)
+    context = Context(builder, program, lower_operators)
     for name, source in program.inputs:
         context.bind_value(source, _input(builder, name, source))
     used = {s for op in program.block.walk() for group in op.inputs.values() for s in group}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lite_core.ir import Dim
 from lite_core.ir.dims import maximum
-from lite_paddle.lowering.context import Unlowerable
+from lite_paddle.lowering.unlowerable import Unlowerable
 
 __all__ = ["Pads", "explicit_pads", "onnx_pads", "per_axis", "same_pads"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.errors import ModelFormatError
+from lite_core.ir import DType
 
 # VarType.Type of a tensor's elements -> name.
 LEGACY_ELEMENT_TYPES = {
@@ -50,7 +51,7 @@ PIR_ELEMENT_TYPES = {
     "t_undefined": "undefined",
 }
 
-# What NumPy lacks; ml_dtypes has them under the same names.
+# What NumPy lacks.
 _EXTENDED = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
 
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
@@ -61,10 +62,7 @@ KNOWN = frozenset(LEGACY_ELEMENT_TYPES.values())
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The NumPy type of an element type, little endian."""
     if name in _EXTENDED:
-        import ml_dtypes  # takes a while to import, and few models need it
-
-        extended: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-        return extended
+        return DType.of(name.replace("_", "")).numpy
     plain: np.dtype[Any] = np.dtype(name).newbyteorder("<")
     return plain
 

@@ -1,6 +1,15 @@
-"""Checking graphs: random inputs that fit them, and what a pass made of them."""
+"""Checking graphs: random inputs that fit them, comparing two, and checking what each pass made of one."""
 
 from lite_tools.checking.comparison import compare_graphs, largest_difference
+from lite_tools.checking.passes import optimize_checked, pass_checker, run_passes_checked
 from lite_tools.checking.random_inputs import candidate_inputs, random_inputs
 
-__all__ = ["candidate_inputs", "compare_graphs", "largest_difference", "random_inputs"]
+__all__ = [
+    "candidate_inputs",
+    "compare_graphs",
+    "largest_difference",
+    "optimize_checked",
+    "pass_checker",
+    "random_inputs",
+    "run_passes_checked",
+]

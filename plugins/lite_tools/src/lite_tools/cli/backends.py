@@ -8,8 +8,8 @@ import click
 
 from lite_core.backend import API_VERSION, Backend, Unavailable
 from lite_core.plugins import PluginRecord, available_backends, default_host, left_out_backends
-from lite_tools.cli import print_json
-from lite_tools.cli.common import console, json_option, table
+from lite_tools.commands.options import json_option
+from lite_tools.commands.printing import console, print_json, table
 
 
 @click.command("backends")
@@ -80,4 +80,5 @@ def record_row(record: PluginRecord) -> dict[str, Any]:
         "error": record.error,
         "traceback": record.traceback,
         "provides": record.provides,
+        "warnings": list(record.warnings),
     }

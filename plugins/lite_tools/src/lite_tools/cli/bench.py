@@ -8,21 +8,19 @@ from typing import Any
 import click
 
 from lite_core.session import Session, load
-from lite_tools.cli import print_json
-from lite_tools.cli.common import (
+from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.options import (
+    backend_options_option,
     backends_of,
-    compute_option,
-    console,
     json_option,
-    milliseconds,
     model_argument,
+    precision_option,
     reader_option,
     seed_option,
-    table,
     tune_option,
 )
-from lite_tools.cli.inputs import ImageOptions, collect_inputs, parse_shapes
-from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.commands.printing import console, milliseconds, print_json, table
 from lite_tools.diagnostics import Latency, measure_latency
 
 
@@ -60,8 +58,9 @@ from lite_tools.diagnostics import Latency, measure_latency
     help="How long each runs, all its turns together.",
 )
 @seed_option
-@compute_option
+@precision_option
 @tune_option
+@backend_options_option
 @reader_option
 @json_option
 def command(
@@ -72,8 +71,9 @@ def command(
     shapes: tuple[str, ...],
     seconds: float,
     seed: int,
-    compute: str,
+    precision: str,
     tune: bool,
+    backend_options: dict[str, dict[str, Any]],
     reader: dict[str, Any],
     as_json: bool,
 ) -> None:
@@ -85,7 +85,14 @@ def command(
     wanted = [(text, count) for text in backends or ("auto",) for count in threads or (None,)]
     makers = {
         _name(text, count): partial(
-            load, model, backend=backends_of(text), threads=count, precision=compute, tune=tune, **reader
+            load,
+            model,
+            backend=backends_of(text),
+            threads=count,
+            precision=precision,
+            tune=tune,
+            backend_options=backend_options,
+            reader_options=reader,
         )
         for text, count in wanted
     }
@@ -94,7 +101,7 @@ def command(
 
     def make_inputs(session: Session) -> dict[str, Any]:
         given = parse_shapes(session.inputs, shapes)
-        made = collect_inputs(session.inputs, inputs, given, ImageOptions(), seed, usual=prepared_shapes(model))
+        made = collect_inputs(session.inputs, inputs, given, ImageOptions(), seed, usual=prepared_shapes(session.file))
         arrays.update(made[0])
         sources.update(made[1])
         return arrays

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from lite_core.errors import OperatorProblem, UnsupportedOperatorError
-from lite_core.formats import read_model
-from lite_core.ir import Graph
-from lite_core.plugins import default_host
 from lite_core.session import Session, load
-from lite_tools.cli import EXIT_FAILURE, EXIT_UNAVAILABLE, print_json
-from lite_tools.cli.common import (
+from lite_tools.cli.model_file import open_whole
+from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
+from lite_tools.commands.options import (
     backend_option,
+    backend_options_option,
     backends_of,
-    console,
     json_option,
     model_argument,
     reader_option,
-    table,
 )
-from lite_tools.cli.convert import split_targets
-from lite_tools.conversion import Coverage, coverage_of, find_targets, optimized
+from lite_tools.commands.printing import console, print_json, table
+from lite_tools.commands.targets import check_targets, split_targets
 
 
 @click.command("check")
 @model_argument
 @backend_option
+@backend_options_option
 @click.option(
     "--no-fallback", is_flag=True, help="Count what only the slow built-in backend, host, can run as a problem."
 )
@@ -41,7 +38,13 @@ from lite_tools.conversion import Coverage, coverage_of, find_targets, optimized
 @reader_option
 @json_option
 def command(
-    model: str, backend: str, no_fallback: bool, targets: str | None, reader: dict[str, Any], as_json: bool
+    model: str,
+    backend: str,
+    backend_options: dict[str, dict[str, Any]],
+    no_fallback: bool,
+    targets: str | None,
+    reader: dict[str, Any],
+    as_json: bool,
 ) -> int:
     """Tell whether MODEL can be read and run, where each part would run, and what is in the way.
 
@@ -50,58 +53,19 @@ def command(
     """
     try:
         if targets is not None:
-            return check_targets(model, read_model(model, **reader), split_targets(targets), as_json)
-        session = load(model, backend=backends_of(backend), fallback="never" if no_fallback else "host", **reader)
+            return check_targets(model, open_whole(model, reader).graph, split_targets(targets), as_json)
+        session = load(
+            model,
+            backend=backends_of(backend),
+            fallback="never" if no_fallback else "host",
+            backend_options=backend_options,
+            reader_options=reader,
+        )
     except UnsupportedOperatorError as error:
         _report_problems(model, error.problems, as_json)
         return EXIT_FAILURE
     _report_coverage(model, session, as_json)
-    return 0
-
-
-def check_targets(model: str, graph: Graph, names: Sequence[str], as_json: bool) -> int:
-    """Ask targets about a model and print what they say; returns the exit code."""
-    ready = optimized(graph, default_host())[0]
-    targets, missing = find_targets(names, default_host())
-    coverages = [coverage_of(ready, target) for target in targets]
-    refusals = Counter(
-        (refusal.op, coverage.target.name, refusal.reason)
-        for coverage in coverages
-        for refusal in coverage.refusals or ()
-    )
-    code = EXIT_FAILURE if refusals else EXIT_UNAVAILABLE if missing else 0
-    if as_json:
-        print_json(
-            {
-                "model": model,
-                "ok": code == 0,
-                "targets": [_coverage_as_dict(coverage) for coverage in coverages],
-                "refusals": [{"op": o, "target": t, "reason": r, "nodes": c} for (o, t, r), c in refusals.items()],
-                "missing": missing,
-            }
-        )
-        return code
-    if coverages:
-        columns = ("target", "from", "device", "runs", "of the nodes")
-        table(columns, [tuple(_coverage_as_dict(coverage).values()) for coverage in coverages])
-    if refusals:
-        console.print()
-        table(("operator", "not on", "nodes", "because"), [(o, t, c, r) for (o, t, r), c in refusals.items()])
-    for problem in missing:
-        console.print(f"\n{problem}", markup=False)
-    return code
-
-
-def _coverage_as_dict(coverage: Coverage) -> dict[str, Any]:
-    target = coverage.target
-    device = "none" if target.candidate is None else target.candidate.device.name or target.candidate.device.label
-    return {
-        "target": target.name,
-        "plugin": target.plugin,
-        "device": f"{device} (not here: {target.absent})" if target.absent else device,
-        "supported": "not asked" if coverage.supported is None else coverage.supported,
-        "nodes": coverage.nodes,
-    }
+    return EXIT_OK
 
 
 def _report_problems(model: str, problems: tuple[OperatorProblem, ...], as_json: bool) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,28 +10,26 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from lite_core.formats import read_model
 from lite_core.ir import Graph, TensorType
-from lite_tools.cli import print_json
-from lite_tools.cli.common import (
-    check_writable,
-    compute_option,
-    console,
+from lite_tools.cli.model_file import open_whole
+from lite_tools.commands.conversions import print_report, shown_progress, size_text
+from lite_tools.commands.errors import check_writable
+from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.options import (
     json_option,
     model_argument,
+    precision_option,
     reader_option,
     seed_option,
-    table,
     tune_option,
 )
-from lite_tools.cli.inputs import ImageOptions, collect_inputs, parse_shapes
-from lite_tools.conversion import PRECISIONS, Check, ConversionReport, TargetReport, convert
+from lite_tools.commands.printing import console, print_json
+from lite_tools.commands.targets import split_targets
+from lite_tools.conversion import STORED_TYPES, convert
 from lite_tools.conversion.other_formats import writer_for
-from lite_tools.quantization import OutputAccuracy
 
-__all__ = ["command", "print_report", "shown_progress", "split_targets"]
+__all__ = ["command"]
 
-_MOST_WEIGHTS = 8
 #: What applies to any format; the other options are about what is prepared in Lite's own.
 _OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
 
@@ -47,12 +44,13 @@ _OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
     metavar="NAME,...",
     help="Backends to prepare the model for: x86,opencl. auto: those that have a device here.",
 )
+@precision_option
 @click.option(
-    "--precision",
-    type=click.Choice(PRECISIONS),
+    "--weights",
+    type=click.Choice(STORED_TYPES),
     default="float32",
     show_default=True,
-    help="How weights are stored: fp16 halves the file, int8w quarters it; what that costs is shown.",
+    help="How weights are stored: float16 halves the file, int8 quarters it; what that costs is shown.",
 )
 @click.option(
     "--input-shape",
@@ -80,7 +78,6 @@ _OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
 @click.option("--limit", type=click.FloatRange(0), help="Largest difference, as a share of an output's range.")
 @click.option("--no-verify", is_flag=True, help="Do not run the file before it gets its name.")
 @click.option("--force", is_flag=True, help="Write the file although it computes something else.")
-@compute_option
 @click.option("--exact", is_flag=True, help="Forbid algorithms that trade accuracy for speed.")
 @tune_option
 @click.option("--params", type=click.Path(), help="The model's file of parameters, where it lies elsewhere.")
@@ -114,15 +111,14 @@ def command(
     An --output of another format that a plugin writes, model.onnx, is that: the model as it was read, for no target.
     """
     check_writable(str(output), "--output")
-    options = reader if params is None else {**reader, "params": params}
     writer = writer_for(output)
     if writer is not None:
         _refuse_options(output)
-        graph = read_model(model, **options)
+    graph = open_whole(model, reader if params is None else {**reader, "params": params}).graph
+    if writer is not None:
         writer.write(graph, output)
         _print_written(model, graph, output, writer.name, as_json)
         return
-    graph = read_model(model, **options)
     types = {value.name: value.type for value in graph.inputs}
     signatures = parse_signatures(types, shapes)
     arrays = None
@@ -164,15 +160,7 @@ def _print_written(model: str, graph: Graph, output: Path, format: str, as_json:
     if as_json:
         print_json({"model": model, "output": str(output), "format": format, "nodes": len(graph.nodes), "size": size})
     else:
-        console.print(f"written: {output} ({format}, {len(graph.nodes)} nodes, {_bytes(size)})", markup=False)
-
-
-def split_targets(text: str, option: str = "--targets") -> list[str]:
-    """Names separated by commas or spaces."""
-    names = text.replace(",", " ").split()
-    if not names:
-        raise click.BadParameter("name at least one target, such as x86", param_hint=option)
-    return names
+        console.print(f"written: {output} ({format}, {len(graph.nodes)} nodes, {size_text(size)})", markup=False)
 
 
 def split_threads(text: str) -> list[int]:
@@ -200,114 +188,3 @@ def parse_signatures(types: Mapping[str, TensorType], texts: Sequence[str]) -> l
             param_hint="--input-shape",
         )
     return [{name: shapes[min(i, len(shapes) - 1)] for name, shapes in given.items()} for i in range(count)]
-
-
-@contextmanager
-def shown_progress() -> Iterator[Callable[[str], None]]:
-    """A line that says what is being done, where somebody looks at it."""
-    with console.status("") as status:
-        yield lambda text: status.update(f"{text} ...")
-
-
-# **** printing ****
-
-
-def print_report(report: ConversionReport) -> None:
-    """Print a conversion as tables."""
-    before, after = report.before, report.after
-    console.print(f"{report.model}\n", markup=False)
-    sides = [("as it was read", before), ("in the file", after)]
-    table(
-        ("", "nodes", "operators", "weights"),
-        [(w, s.nodes, len(s.operators), _bytes(s.weight_bytes)) for w, s in sides],
-    )
-    names = dict.fromkeys([*after.operators, *before.operators])
-    changed = [(name, before.operators.get(name, 0), after.operators.get(name, 0)) for name in names]
-    console.print()
-    table(("operator", "read", "written"), [row for row in changed if row[1] != row[2]])
-    console.print(f"passes: {', '.join(report.passes) or 'none changed anything'}\n", markup=False)
-    heads = ("target", "nodes", "plans", "threads", "saved", "verified")
-    table(heads, [_target_row(target, report.checks) for target in report.targets])
-    _print_refusals(report.targets)
-    _print_accuracy(report)
-    if report.checks:
-        console.print()
-        rows = [
-            (c.target, str(c.threads or "-"), _shapes(c.shapes), c.data, _outcome(c), _used(c)) for c in report.checks
-        ]
-        difference = "largest difference, of an output's range"
-        table(("run on", "threads", "input shapes", "inputs", difference, "prepared state used"), rows)
-    console.print()
-    for warning in report.warnings:
-        console.print(f"warning: {warning}", markup=False)
-    for note in (*(note for target in report.targets for note in target.notes), *report.notes):
-        console.print(f"note: {note}", markup=False)
-    console.print(f"written: {report.output} ({_bytes(report.size)})", markup=False)
-
-
-def _target_row(target: TargetReport, checks: Sequence[Check]) -> tuple[str, ...]:
-    nodes = ", ".join(f"{count} on {name}" for name, count in target.nodes.items()) or "not asked"
-    plans = "; ".join(map(_shapes, target.plans)) or "none"
-    threads = ", ".join(map(str, target.threads)) or "-"
-    own = [check.agrees for check in checks if check.target == target.name]
-    verified = ("yes" if all(own) else "DISAGREES") if own else "no device here" if target.absent else "no"
-    return f"{target.name} ({target.plugin})", nodes, plans, threads, _bytes(target.saved_bytes), verified
-
-
-def _print_refusals(targets: Sequence[TargetReport]) -> None:
-    rows: dict[tuple[str, str, str], int] = {}
-    for target in targets:
-        for refusal in target.refusals:
-            key = (refusal.op, target.name, refusal.reason)
-            rows[key] = rows.get(key, 0) + 1
-    if rows:
-        console.print()
-        table(("operator", "not on", "nodes", "because"), [(op, on, n, why) for (op, on, why), n in rows.items()])
-
-
-def _print_accuracy(report: ConversionReport) -> None:
-    if not report.weights:
-        return
-    stored = [w for w in report.weights if not w.kept]
-    console.print(f"\n{len(stored)} of {len(report.weights)} weights are stored as {report.precision}")
-    worst = sorted(stored, key=lambda w: -w.relative_rms_error)[:_MOST_WEIGHTS]
-    kept = [w for w in report.weights if w.kept]
-    if worst:
-        table(
-            ("weight, the most changed first", "of", "shape", "largest error", "relative RMS error"),
-            [(w.name, w.op, _dims(w.shape), f"{w.max_error:.3g}", f"{w.relative_rms_error:.2%}") for w in worst],
-        )
-    for weight in kept:
-        console.print(f"{weight.name} stays as it is: {weight.kept}", markup=False)
-    console.print()
-    table(
-        ("output", "largest difference, of its range", "signal to noise", "same best class"),
-        map(_accuracy_row, report.accuracy),
-    )
-
-
-def _accuracy_row(output: OutputAccuracy) -> tuple[str, ...]:
-    agreement = "-" if output.top1_agreement is None else f"{output.top1_agreement:.1%}"
-    return output.name, f"{output.max_difference:.3g}", f"{output.snr_db:.1f} dB", agreement
-
-
-def _outcome(check: Check) -> str:
-    if check.problem:
-        return check.problem
-    return f"{check.worst:.3g}, {'within' if check.agrees else 'BEYOND'} {check.limit:.3g}"
-
-
-def _used(check: Check) -> str:
-    return "-" if check.prepared is None else "yes" if check.prepared else "no, see the warning"
-
-
-def _shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{name}={_dims(shape)}" for name, shape in shapes.items())
-
-
-def _dims(shape: Sequence[int]) -> str:
-    return "x".join(map(str, shape)) or "scalar"
-
-
-def _bytes(size: int) -> str:
-    return f"{size / 1e6:.2f} MB" if size >= 10_000 else f"{size} bytes"

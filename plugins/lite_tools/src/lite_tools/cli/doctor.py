@@ -6,17 +6,18 @@ import os
 import platform
 import sys
 from importlib import metadata
-from typing import Any
 
 import click
 import numpy as np
 
 from lite_core import __version__
-from lite_core.backend import API_VERSION
+from lite_core.backend import API_VERSION, ReportsFindings
 from lite_core.plugins import PluginRecord, available_backends, default_host
-from lite_tools.cli import EXIT_FAILURE, plugin_commands, print_json
 from lite_tools.cli.backends import backend_rows, record_row
-from lite_tools.cli.common import console, json_option, table
+from lite_tools.cli.group import commands_of_plugins
+from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
+from lite_tools.commands.options import json_option
+from lite_tools.commands.printing import console, print_json, table
 
 _VARIABLES = (
     "LITE_BACKEND",
@@ -27,7 +28,7 @@ _VARIABLES = (
     "LITE_TRACE_PLUGINS",
     "OMP_NUM_THREADS",
 )
-_HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes", "lite_commands")
+_HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes")
 
 
 @click.command("doctor")
@@ -35,21 +36,22 @@ _HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes", "lite_comm
 def command(as_json: bool) -> int:
     """Show the environment, every plugin, and what is wrong with them.
 
-    Exits with 1 when a plugin failed.
+    Exits with 1 when a plugin failed; what only looks wrong is a warning.
     """
     host = default_host()
     for hook in _HOOKS:
         host.ask(hook)
-    plugin_commands()  # records the commands that cannot be used
+    commands_of_plugins()  # records the commands that cannot be used
     rows = backend_rows()
     reports = _reports()
     records = host.records()
     facts = _facts()
     failed = [r for r in records if r.failed]
+    warned = [r for r in records if r.warnings]
     if as_json:
         plugins = [record_row(r) for r in records]
         print_json({"environment": facts, "plugins": plugins, "backends": rows, "reports": reports})
-        return EXIT_FAILURE if failed else 0
+        return EXIT_FAILURE if failed else EXIT_OK
     table(("environment", "value"), facts.items())
     console.print()
     table(("plugin", "package", "version", "state", "provides"), [_plugin_row(r) for r in records])
@@ -63,9 +65,11 @@ def command(as_json: bool) -> int:
         if record.traceback:
             console.print(record.traceback.rstrip(), markup=False)
         console.print(f"next: pip install --upgrade {record.distribution} lite-core", markup=False)
-    if not failed:
+    for record in warned:
+        console.print("\n".join([f"\nplugin {record.label}", *(f"  {w}" for w in record.warnings)]), markup=False)
+    if not failed and not warned:
         console.print("\nnothing is wrong with the plugins")
-    return EXIT_FAILURE if failed else 0
+    return EXIT_FAILURE if failed else EXIT_OK
 
 
 def _facts() -> dict[str, str]:
@@ -82,11 +86,12 @@ def _facts() -> dict[str, str]:
 
 def _reports() -> dict[str, list[str]]:
     """What backends have to say about themselves, by backend; those that say nothing are not in it."""
-    reports = {name: _report(backend) for name, backend in available_backends().items() if hasattr(backend, "report")}
+    backends = available_backends().items()
+    reports = {name: _report(backend) for name, backend in backends if isinstance(backend, ReportsFindings)}
     return {name: lines for name, lines in reports.items() if lines}
 
 
-def _report(backend: Any) -> list[str]:
+def _report(backend: ReportsFindings) -> list[str]:
     try:
         return [str(line) for line in backend.report()]
     except Exception as error:  # a report about what is broken may break as well: show that, too

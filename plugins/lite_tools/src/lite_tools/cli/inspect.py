@@ -9,20 +9,21 @@ import click
 
 from lite_core.container import LITE_FORMAT, ModelFile
 from lite_core.errors import ModelFormatError
-from lite_core.formats import read_model
 from lite_core.ir import Graph, format_graph, graph_to_dict
-from lite_tools.cli import print_json
-from lite_tools.cli.common import (
+from lite_core.session import Session, load, make_ready
+from lite_tools.cli.memory import memory_report, print_memory_report
+from lite_tools.cli.model_file import file_report, open_whole, prepared_shapes, print_file_report, print_targets
+from lite_tools.commands.inputs import parse_shapes
+from lite_tools.commands.options import (
     backend_option,
+    backend_options_option,
     backends_of,
-    console,
     json_option,
     model_argument,
     reader_option,
-    table,
     threads_option,
 )
-from lite_tools.cli.model_file import file_report, prepared_shapes, print_file_report, print_targets
+from lite_tools.commands.printing import console, print_json, table
 
 
 @click.command("inspect")
@@ -42,6 +43,7 @@ from lite_tools.cli.model_file import file_report, prepared_shapes, print_file_r
     help="With --memory: shape of the input NAME, where the model leaves it open. Repeatable.",
 )
 @backend_option
+@backend_options_option
 @threads_option
 @reader_option
 @json_option
@@ -55,6 +57,7 @@ def command(
     memory: bool,
     shapes: tuple[str, ...],
     backend: str,
+    backend_options: dict[str, dict[str, Any]],
     threads: int | None,
     reader: dict[str, Any],
     as_json: bool,
@@ -67,24 +70,24 @@ def command(
         option = "--memory" if memory else "--sections"
         raise click.UsageError(f"{option} shows no graph: leave out the options that do")
     if memory:
-        _show_memory(model, shapes, backend, threads, reader, as_json)
+        session = load(model, backends_of(backend), threads, backend_options=backend_options, reader_options=reader)
+        _show_memory(model, session, shapes, as_json)
         return
-    if shapes or threads or backend != "auto":
-        raise click.UsageError("--shape, --backend and --threads say how a model is run: add --memory")
+    if shapes or threads or backend_options or backend != "auto":
+        raise click.UsageError(
+            "--shape, --backend, --backend-option and --threads say how a model is run: add --memory"
+        )
     if sections:
         _show_sections(model, as_json)
         return
-    graph = read_model(model, **reader)
-    if optimized:
-        from lite_core.passes import optimize
-
-        graph = optimize(graph)[0]
+    opened = open_whole(model, reader)
+    graph = make_ready(opened.graph, run_passes=not opened.optimized).graph if optimized else opened.graph
     if as_json:
         print_json({**graph_to_dict(graph), "op_counts": graph.op_counts(), "parameters": _parameters(graph)})
         return
     _print_summary(graph)
-    if LITE_FORMAT.sniff(Path(model)):
-        print_targets(ModelFile.open(model))
+    if opened.file is not None:
+        print_targets(opened.file)
         console.print()
     if only_ops:
         table(("operator", "count"), graph.op_counts().items())
@@ -95,16 +98,8 @@ def command(
         console.print(format_graph(graph, origins=origins), markup=False)
 
 
-def _show_memory(
-    model: str, shapes: tuple[str, ...], backend: str, threads: int | None, reader: dict[str, Any], as_json: bool
-) -> None:
-    from lite_core.session import load
-    from lite_tools.cli.inputs import parse_shapes
-    from lite_tools.cli.memory import memory_report, print_memory_report
-
-    session = load(model, backend=backends_of(backend), threads=threads, **reader)
-    given = parse_shapes(session.inputs, shapes)
-    given = {**prepared_shapes(model), **given}
+def _show_memory(model: str, session: Session, shapes: tuple[str, ...], as_json: bool) -> None:
+    given = {**prepared_shapes(session.file), **parse_shapes(session.inputs, shapes)}
     for name, type_ in session.inputs.items():
         if name not in given and not type_.is_static:
             raise click.UsageError(f"input {name} is {type_}: say its shape, as in --shape {name}=1x3x224x224")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lite_core.backend import Interval, MemoryUse
+from lite_core.backend import Interval, ReportsMemoryUse, ViewsMemory
 from lite_core.memory.arena import STRATEGIES, plan_arena, strategy_sizes
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.plan import Plan
-from lite_tools.cli.common import console, table
+from lite_tools.commands.printing import console, table
 
 __all__ = ["memory_report", "print_memory_report"]
 
@@ -26,7 +26,7 @@ def memory_report(plan: Plan) -> dict[str, Any]:
     return {
         "arenas": [
             # Where tensors cannot lie in a block of memory, each holds one partition's scratch: nothing to plan.
-            {"space": memory.space, **_arena_report(size, lying if hasattr(memory, "view") else [])}
+            {"space": memory.space, **_arena_report(size, lying if isinstance(memory, ViewsMemory) else [])}
             for (memory, size), lying in zip(plan.arenas, intervals)
         ],
         "partitions": [_partition_report(compiled) for compiled in plan.compiled],
@@ -58,8 +58,7 @@ def print_memory_report(report: dict[str, Any]) -> None:
 
 def _partition_report(compiled: CompiledPartition) -> dict[str, Any]:
     graph = compiled.part.graph
-    memory_use = getattr(compiled.executable, "memory_use", None)
-    use: MemoryUse | None = None if memory_use is None else memory_use()
+    use = compiled.executable.memory_use() if isinstance(compiled.executable, ReportsMemoryUse) else None
     return {
         "name": compiled.part.name,
         "backend": compiled.label,

@@ -1,24 +1,35 @@
-"""``lite inspect --sections``: what a ``.lite`` file holds, and whether it is whole."""
+"""What a ``.lite`` file holds, for whom it is prepared, and whether it is whole."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from lite_core.container import LITE_FORMAT, ModelFile, PlanRecord, TargetRecord
+from lite_core.container import ModelFile, PlanRecord, TargetRecord
 from lite_core.errors import ModelFormatError
-from lite_tools.cli.common import console, table
+from lite_core.session import OpenedModel, open_model
+from lite_tools.commands.printing import console, table
 
-__all__ = ["file_report", "prepared_shapes", "print_file_report", "print_targets"]
+__all__ = ["file_report", "open_whole", "prepared_shapes", "print_file_report", "print_targets"]
 
 
-def prepared_shapes(model: str) -> Mapping[str, tuple[int, ...]]:
-    """The input shapes of the first plan in a model file; none where there is no plan, or for other files."""
-    if not LITE_FORMAT.sniff(Path(model)):
-        return {}
-    return next((plan.shapes for target in ModelFile.open(model).targets for plan in target.plans), {})
+def open_whole(model: str, reader_options: Mapping[str, Any]) -> OpenedModel:
+    """A model, all of whose constants are sound.
+
+    Raises:
+        ModelFormatError: it cannot be read; names the sections of a ``.lite`` file that are damaged.
+        UnsupportedOperatorError: operators cannot be lowered; all are listed.
+    """
+    opened = open_model(model, reader_options=reader_options)
+    if opened.file is not None:
+        opened.file.verify_constants(opened.graph.every_constant())
+    return opened
+
+
+def prepared_shapes(file: ModelFile | None) -> Mapping[str, tuple[int, ...]]:
+    """The input shapes of the first plan in a model file; none where there is no plan, or for other files (None)."""
+    return {} if file is None else next((plan.shapes for target in file.targets for plan in target.plans), {})
 
 
 def file_report(file: ModelFile) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import click
 
 from lite_core import __version__
 from lite_core.backend import API_VERSION
-from lite_tools.cli import print_json
-from lite_tools.cli.common import console, json_option
+from lite_tools.commands.options import json_option
+from lite_tools.commands.printing import console, print_json
 
 __all__ = ["command", "render", "write_package"]
 
@@ -33,7 +33,7 @@ _OWN_NAMES = {
     "auto": "it stands for the best device there is",
     **dict.fromkeys(("host", "null"), "lite-core has a backend of this name"),
     **dict.fromkeys(
-        ("arm", "conformance", "core", "cpu", "onnx", "opencl", "paddle", "x86"),
+        ("arm", "compiler", "conformance", "core", "cpu", "onnx", "onnxruntime", "opencl", "paddle", "tools", "x86"),
         "Lite has a package of its own of this name",
     ),
 }

@@ -8,8 +8,8 @@ import click
 
 from lite_core import ops
 from lite_core.ops import AttributeSpec, OpDef
-from lite_tools.cli import print_json
-from lite_tools.cli.common import console, json_option, table
+from lite_tools.commands.options import json_option
+from lite_tools.commands.printing import console, print_json, table
 
 _NOTATION = "A signature reads inputs -> outputs, each NAME: TYPE; ? marks an optional one, * any number."
 

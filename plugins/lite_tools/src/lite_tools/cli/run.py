@@ -7,34 +7,31 @@ import time
 import zipfile
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from lite_core.container import LITE_FORMAT, ModelFile
 from lite_core.schedule import Plan
 from lite_core.session import RunProfile, Session, load
-from lite_tools.cli import EXIT_FAILURE, print_json
-from lite_tools.cli.common import (
+from lite_tools.cli.fallback import Percentage, check_required
+from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.commands.errors import check_writable
+from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
+from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.options import (
     backend_option,
+    backend_options_option,
     backends_of,
-    check_writable,
-    compute_option,
-    console,
     json_option,
-    milliseconds,
     model_argument,
+    precision_option,
     reader_option,
     seed_option,
-    table,
     threads_option,
     tune_option,
 )
-from lite_tools.cli.fallback import Percentage, check_required
-from lite_tools.cli.inputs import ImageOptions, collect_inputs, parse_shapes
-from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.commands.printing import console, milliseconds, print_json, table
 from lite_tools.diagnostics import ConsistencyReport, FinitenessReport, check_consistency, check_finite
 
 _TOP = 5
@@ -96,9 +93,10 @@ _TOP = 5
     help="With --require-backend: the share of nodes that may run elsewhere.",
 )
 @seed_option
-@compute_option
+@precision_option
 @tune_option
 @backend_option
+@backend_options_option
 @threads_option
 @reader_option
 @json_option
@@ -117,9 +115,10 @@ def command(
     require_backend: str | None,
     max_fallback: float,
     seed: int,
-    compute: str,
+    precision: str,
     tune: bool,
     backend: str,
+    backend_options: dict[str, dict[str, Any]],
     threads: int | None,
     reader: dict[str, Any],
     as_json: bool,
@@ -133,13 +132,17 @@ def command(
         check_writable(save, "--save")
     image = ImageOptions.parse(mean, std, bgr)
     start = time.perf_counter()
-    make_session = partial(
-        load, model, backend=backends_of(backend), threads=threads, precision=compute, tune=tune, **reader
-    )
+    settings: dict[str, Any] = {
+        "backend": backends_of(backend),
+        "threads": threads,
+        "precision": precision,
+        "backend_options": backend_options,
+    }
+    make_session = partial(load, model, tune=tune, reader_options=reader, **settings)
     session = make_session()
     loading = time.perf_counter() - start
     given = parse_shapes(session.inputs, shapes)
-    arrays, sources = collect_inputs(session.inputs, inputs, given, image, seed, usual=prepared_shapes(model))
+    arrays, sources = collect_inputs(session.inputs, inputs, given, image, seed, usual=prepared_shapes(session.file))
     start = time.perf_counter()
     plan = session.plan({name: array.shape for name, array in arrays.items()})
     loading += time.perf_counter() - start
@@ -153,9 +156,9 @@ def command(
     if save:
         _save(save, outputs)
     consistency = check_consistency(make_session, arrays, verify) if verify else None
-    make_probe = partial(load, backend=backends_of(backend), threads=threads, precision=compute, optimize=False)
+    make_probe = partial(load, optimize=False, **settings)
     finiteness = check_finite(session.graph, make_probe, arrays) if validate else None
-    code = 0 if all(check is None or check.ok for check in (consistency, finiteness)) else EXIT_FAILURE
+    code = EXIT_OK if all(check is None or check.ok for check in (consistency, finiteness)) else EXIT_FAILURE
     if as_json:
         shown = _as_dict(model, session, sources, outputs, loading, times, profile, save)
         checks = {"consistency": consistency, "finiteness": finiteness}
@@ -176,7 +179,7 @@ def command(
         console.print(f"\n{profile}", markup=False)
     if save:
         console.print(f"outputs written to {save}", markup=False)
-    for line in _surprises(model, session, plan):
+    for line in _surprises(session, plan):
         console.print(line, markup=False)
     if consistency is not None:
         _print_consistency(consistency)
@@ -185,11 +188,11 @@ def command(
     return code
 
 
-def _surprises(model: str, session: Session, plan: Plan) -> list[str]:
+def _surprises(session: Session, plan: Plan) -> list[str]:
     """Why a file did not run as it was made to: a line for each target that is absent, and for what is stale."""
     absent = []
-    if LITE_FORMAT.sniff(Path(model)):
-        targets = [record.backend for record in ModelFile.open(model).targets]
+    if session.file is not None:
+        targets = [record.backend for record in session.file.targets]
         here = {candidate.device.backend for candidate in plan.placement.candidates}
         missing = [name for name in targets if name not in here]
         absent = [line for line in session.selection_log if line.partition(":")[0] in missing]

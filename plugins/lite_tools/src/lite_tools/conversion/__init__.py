@@ -7,13 +7,14 @@
 
 """
 
-from lite_tools.conversion.converter import PRECISIONS, convert, optimized
+from lite_tools.conversion.converter import PRECISIONS, STORED_TYPES, convert
 from lite_tools.conversion.problems import coverage_problems
 from lite_tools.conversion.report import Check, ConversionReport, GraphSummary, TargetReport
 from lite_tools.conversion.targets import Coverage, Refusal, Target, coverage_of, find_targets
 
 __all__ = [
     "PRECISIONS",
+    "STORED_TYPES",
     "Check",
     "ConversionReport",
     "Coverage",
@@ -25,5 +26,4 @@ __all__ = [
     "coverage_of",
     "coverage_problems",
     "find_targets",
-    "optimized",
 ]

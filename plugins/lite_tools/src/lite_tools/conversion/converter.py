@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from lite_core import ops, passes
 from lite_core.backend import Options
-from lite_core.container import write_model
+from lite_core.container import ModelFile, write_model
 from lite_core.errors import InputError, LiteError
-from lite_core.formats import read_model
 from lite_core.ir import Graph, Shape, SymbolicDim
-from lite_core.ops.infer import infer_graph
 from lite_core.plugins import PluginHost, default_host
 from lite_core.schedule import Candidate
+from lite_core.session import make_ready, open_model
 from lite_core.session.arguments import check_shapes
 from lite_tools.conversion.pieces import Pieces
 from lite_tools.conversion.prepare import PreparedTarget, Shapes, prepare_target, typed_graph
@@ -28,14 +26,16 @@ from lite_tools.conversion.targets import Coverage, companions, coverage_of, fin
 from lite_tools.conversion.verification import Sample, check_reference, check_target, draw_samples
 from lite_tools.quantization import SCHEMES, OutputAccuracy, compare_outputs, quantize_weights
 
-__all__ = ["LIMITS", "PRECISIONS", "convert", "optimized"]
+__all__ = ["LIMITS", "PRECISIONS", "STORED_TYPES", "convert"]
 
 Array = np.ndarray[Any, Any]
 
-#: How weights may be stored.
-PRECISIONS = ("float32", *SCHEMES)
 #: The largest difference of an output as a share of its range, by the type that backends compute in.
 LIMITS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
+#: The types that backends may compute in.
+PRECISIONS = tuple(LIMITS)
+#: The types that weights may be stored as.
+STORED_TYPES = ("float32", *SCHEMES)
 
 
 def convert(
@@ -45,7 +45,7 @@ def convert(
     precision: str = "float32",
     shapes: Mapping[str, Sequence[int]] | Sequence[Mapping[str, Sequence[int]]] | None = None,
     *,
-    compute: str = "float32",
+    weights: str = "float32",
     exact: bool = False,
     tune: bool = False,
     threads: int | Sequence[int] | None = None,
@@ -58,7 +58,7 @@ def convert(
     force: bool = False,
     plugins: PluginHost | None = None,
     progress: Callable[[str], None] | None = None,
-    **options: Any,
+    reader_options: Mapping[str, Any] | None = None,
 ) -> ConversionReport:
     """Convert a model into a .lite file for one or several targets.
 
@@ -73,30 +73,30 @@ def convert(
         targets: names of backends, the preferred first, as ``["opencl", "x86"]`` or ``"opencl,x86"``; ``"auto"``
             stands for every backend that has a device on this machine. One without a device is compiled for where its
             plugin can do that without one.
-        precision: how weights are stored: ``"float32"`` leaves them as they are, ``"fp16"`` halves them, ``"int8w"``
-            stores a byte and a scale for each channel. Arithmetic stays what it was.
+        precision: the type that backends may compute in, ``"float32"``, ``"float16"`` or ``"bfloat16"``, as for
+            :func:`lite_core.load`: a session uses what is prepared only where it allows the same.
         shapes: shapes of the inputs that a plan is prepared for, or several such mappings, a plan for each. A model
             without symbolic dimensions needs none; one with them and without ``shapes`` has no plans in its file.
-        compute: the type that backends may compute in, as ``precision`` of :func:`lite_core.session.load`: a session
-            uses what is prepared only where it allows the same.
+        weights: the type that weights are stored as: ``"float32"`` leaves them as they are, ``"float16"`` halves them,
+            ``"int8"`` stores a byte and a scale for each channel. Arithmetic stays what it was.
         exact: forbid algorithms that trade accuracy for speed; a session uses what is prepared only where it
             does, too.
         tune: let backends measure which of their kernels are fastest on this machine, and store these; as ``tune`` of
-            :func:`lite_core.session.load`.
+            :func:`lite_core.load`.
         threads: how many threads sessions are expected to use, or several such numbers, a plan for each; one thread and
             all processors when omitted. Plans have their packed weights in common.
         allow_fallback: let other targets, and then host, run the nodes that a target cannot.
-        prepare: store what the backends save. By default that is done for ``"float32"`` weights only: packed weights
+        prepare: store what the backends save. By default that is done for weights in ``"float32"`` only: packed ones
             are float32, and would make a file larger that is meant to be small.
         verify: run the file before it gets its name.
         data: inputs to verify with, and to measure the accuracy of stored weights; random numbers when omitted.
         limit: the largest difference of an output that is allowed, as a share of its range; 1e-3, or 2e-2 and 1e-1
-            where ``compute`` is ``"float16"`` and ``"bfloat16"``.
+            where ``precision`` is ``"float16"`` and ``"bfloat16"``.
         seed: of random inputs.
         force: write the file although it computes something else.
         plugins: the plugins to use instead of the installed ones, for tests.
         progress: told what is being done, in a few words.
-        options: passed to the reader of the model, for example ``params=``.
+        reader_options: options of the reader of the model's format, such as ``{"params": path}``.
 
     Returns:
         What was done, with tables to print.
@@ -109,28 +109,24 @@ def convert(
         ConversionError: a target cannot run nodes or fails to compile, or the file computes something else.
     """
     path = Path(output)
-    _check_arguments(path, precision, compute, limit, verify)
-    if isinstance(model, Graph) and options:
-        raise InputError(f"a graph takes no reader options, given: {', '.join(options)}")
+    _check_arguments(path, precision, weights, limit, verify)
     settings = _Settings(
         host=plugins or default_host(),
-        options=[Options(count, compute, exact, tune) for count in _thread_counts(threads)],
+        options=[Options(count, precision, exact, tune) for count in _thread_counts(threads)],
         allow_fallback=allow_fallback,
-        store=precision == "float32" if prepare is None else prepare,
-        limit=LIMITS[compute] if limit is None else limit,
+        store=weights == "float32" if prepare is None else prepare,
+        limit=LIMITS[precision] if limit is None else limit,
         force=force,
         progress=progress or (lambda text: None),
     )
     settings.progress("reading the model")
-    original = model if isinstance(model, Graph) else read_model(model, host=settings.host, **options)
+    original = _read(model, settings.host, reader_options)
     settings.progress("running the passes")
-    graph, passes_run = optimized(original, settings.host)
+    graph, changed_by = make_ready(original, settings.host)
     if "file" in graph.metadata:  # whoever gets the model need not learn in which folder it was
         graph.metadata["file"] = Path(graph.metadata["file"]).name
-    quantized = None if precision == "float32" else quantize_weights(graph, precision)
-    if quantized is not None:
-        graph = quantized.graph
-        infer_graph(graph)
+    quantized = None if weights == "float32" else quantize_weights(graph, weights)
+    graph = graph if quantized is None else quantized.graph
     signatures = _signatures(graph, shapes)
     coverages = _ask(original.name, signatures[0][1] if signatures else graph, targets, settings)
     samples: list[Sample] = []
@@ -150,9 +146,10 @@ def convert(
         output=path,
         size=path.stat().st_size,
         precision=precision,
+        stored_as=weights,
         before=GraphSummary.of(original),
         after=GraphSummary.of(graph),
-        passes=passes_run,
+        passes=changed_by,
         targets=tuple(part.report for part in prepared),
         weights=() if quantized is None else quantized.weights,
         accuracy=accuracy,
@@ -161,18 +158,11 @@ def convert(
     )
 
 
-def optimized(graph: Graph, host: PluginHost) -> tuple[Graph, tuple[str, ...]]:
-    """The graph as it is run, its types inferred, and the names of the passes that changed something.
-
-    Raises:
-        GraphError: the graph is not valid.
-        PassError: a pass failed.
-    """
-    ops.verify(graph)
-    ready, records = passes.optimize(graph, extra=[item for _, item in host.ask("lite_passes")])
-    ready.align_constants()  # backends are promised that
-    infer_graph(ready)
-    return ready, tuple(dict.fromkeys(record.name for record in records if record.changed))
+def _read(model: str | os.PathLike[str] | Graph, host: PluginHost, reader_options: Mapping[str, Any] | None) -> Graph:
+    opened = open_model(model, plugins=host, reader_options=reader_options)
+    if opened.file is not None:
+        opened.file.verify_constants(opened.graph.every_constant())
+    return opened.graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +191,11 @@ def _thread_counts(threads: int | Sequence[int] | None) -> list[int]:
     return sorted({*wanted})
 
 
-def _check_arguments(path: Path, precision: str, compute: str, limit: float | None, verify: bool) -> None:
+def _check_arguments(path: Path, precision: str, weights: str, limit: float | None, verify: bool) -> None:
     if precision not in PRECISIONS:
         raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, is {precision!r}")
-    if compute not in LIMITS:
-        raise InputError(f"compute must be one of {', '.join(LIMITS)}, is {compute!r}")
+    if weights not in STORED_TYPES:
+        raise InputError(f"weights must be one of {', '.join(STORED_TYPES)}, is {weights!r}")
     if limit is not None and not limit >= 0:
         raise InputError(f"limit must be a share of an output's range, such as 1e-3, is {limit!r}")
     if not path.absolute().parent.is_dir():
@@ -298,7 +288,7 @@ def _write(
             pieces=pieces.sections,
             optimized=True,
         )
-        checks = _verify(temporary, coverages, samples, settings) if samples else []
+        checks = _verify(ModelFile.open(temporary), coverages, samples, settings) if samples else []
         if not settings.force:
             raise_disagreement(graph.name, checks)
         os.replace(temporary, path)
@@ -307,7 +297,9 @@ def _write(
     return checks
 
 
-def _verify(file: Path, coverages: Sequence[Coverage], samples: Sequence[Sample], settings: _Settings) -> list[Check]:
+def _verify(
+    file: ModelFile, coverages: Sequence[Coverage], samples: Sequence[Sample], settings: _Settings
+) -> list[Check]:
     settings.progress("verifying by the references")
     checks = check_reference(file, samples, settings.limit)
     for coverage in coverages:

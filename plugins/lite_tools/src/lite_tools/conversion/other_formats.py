@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 from lite_core.errors import InputError
+from lite_core.formats import Format, WritesModels
 from lite_core.plugins import PluginHost, default_host
+from lite_core.plugins.known import format_distribution
 
-__all__ = ["writer_for"]
-
-#: What writes a format that no installed plugin knows.
-_DISTRIBUTIONS = {".onnx": "lite-onnx"}
+__all__ = ["Writer", "writer_for"]
 
 
-def writer_for(path: Path, *, host: PluginHost | None = None) -> Any:
+@runtime_checkable
+class Writer(Format, WritesModels, Protocol):
+    """A format that models are read from and written in."""
+
+
+def writer_for(path: Path, *, host: PluginHost | None = None) -> Writer | None:
     """The format that a file's name asks for; None for Lite's own, which is that of any name nobody claims.
 
     Args:
@@ -27,10 +31,11 @@ def writer_for(path: Path, *, host: PluginHost | None = None) -> Any:
     suffix = path.suffix.lower()
     offered = [fmt for _, fmt in (host or default_host()).ask("lite_formats") if suffix and suffix in fmt.suffixes]
     for fmt in offered:
-        if callable(getattr(fmt, "write", None)):
+        if isinstance(fmt, Writer):
             return fmt
     if offered:
         raise InputError(f"{str(path)!r}: the format {offered[0].name!r} is read and not written; name the file *.lite")
-    if suffix in _DISTRIBUTIONS:
-        raise InputError(f"{str(path)!r}: no installed plugin writes {suffix}; pip install {_DISTRIBUTIONS[suffix]}")
+    distribution = format_distribution(f"model{suffix}")  # by the name alone: what is there now is overwritten
+    if distribution is not None:
+        raise InputError(f"{str(path)!r}: no installed plugin writes {suffix}; pip install {distribution}")
     return None

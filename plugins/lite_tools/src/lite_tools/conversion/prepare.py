@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lite_core.backend import Options
+from lite_core.backend import Options, SavesState
 from lite_core.container import PartitionRecord, PlanRecord, TargetRecord
 from lite_core.errors import GraphError, InputError
 from lite_core.ir import Graph
@@ -38,10 +38,16 @@ class PreparedTarget:
 def typed_graph(graph: Graph, shapes: Shapes) -> Graph:
     """A copy of a graph with the types that follow from the shapes of its inputs.
 
+    Args:
+        graph: its types are inferred.
+        shapes: complete, and such as the inputs accept.
+
     Raises:
         InputError: the model does not accept them.
     """
     typed = graph.copy()
+    if all(value.type.is_static for value in graph.inputs):
+        return typed  # nothing follows from shapes that were known before
     try:
         infer_graph(typed, {v.name: v.type.with_shape(shapes[v.name]) for v in graph.inputs})
     except GraphError as error:
@@ -139,12 +145,11 @@ def _partition_records(plan: Plan, options: Options, pieces: Pieces) -> tuple[Pa
 
 def _save(compiled: CompiledPartition) -> Sequence[bytes | memoryview]:
     """The pieces that the backend saves of a partition, none where it saves nothing."""
-    save = getattr(compiled.executable, "save", None)
-    if save is None:
+    if not isinstance(compiled.executable, SavesState):
         return ()
     placed = PlacedPartition(compiled.part, compiled.candidate)
     try:
-        saved: Sequence[bytes | memoryview] = save()
+        saved = compiled.executable.save()
     except Exception as error:
         raise CompileError(placed, f"its save() failed with {type(error).__name__}: {error}") from error
     # One bytes object is a sequence, too, of numbers.

@@ -121,7 +121,8 @@ class ConversionReport:
         model: what was converted.
         output: the file that was written.
         size: of the file, in bytes.
-        precision: how weights are stored.
+        precision: the type that backends may compute in.
+        stored_as: the type that weights are stored as.
         before: the graph as it was read.
         after: the graph as it is in the file.
         passes: names of the passes that changed something, in the order in which they first did.
@@ -136,6 +137,7 @@ class ConversionReport:
     output: Path
     size: int
     precision: str
+    stored_as: str
     before: GraphSummary
     after: GraphSummary
     passes: tuple[str, ...]

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lite_core.backend import Backend, Device, No, Unavailable, Yes
+from lite_core.backend import Backend, DescribesTarget, Device, No, Unavailable, Yes
 from lite_core.errors import InputError
 from lite_core.ir import Graph, Node
 from lite_core.plugins import PluginHost, available_backends, backend_sources, left_out_backends
+from lite_core.plugins.known import backend_distribution
 from lite_core.schedule import Candidate
 from lite_core.schedule.devices import probe
 from lite_core.schedule.placement import ask
 
 __all__ = ["Coverage", "Refusal", "Target", "companions", "coverage_of", "find_targets"]
-
-#: Targets that Lite has packages of its own for.
-_OWN = ("arm", "opencl", "x86")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +155,10 @@ def _target(backend: Backend, plugin: str) -> Target:
     if not isinstance(found, Unavailable):
         return Target(backend.name, plugin, Candidate(backend, found[0]))
     absent = f"{found.reason}. {found.remedy}" if found.remedy else found.reason
-    describe = getattr(backend, "target", None)
-    if describe is None:
+    if not isinstance(backend, DescribesTarget):
         return Target(backend.name, plugin, None, absent)
     try:
-        device = describe()
+        device: object = backend.target()
     except Exception as error:  # a plugin that cannot say what it is for is one that was not asked
         return Target(backend.name, plugin, None, f"{absent}; its target() failed with {type(error).__name__}: {error}")
     if not isinstance(device, Device):
@@ -178,14 +175,15 @@ def _missing(name: str, here: Sequence[str], host: PluginHost) -> str:
     base, separator, _ = name.partition(":")
     if separator:
         return f"target {name!r}: a model is converted for a backend, not for one of its devices: say {base!r}"
-    distribution = f"lite-{name.replace('_', '-')}"
+    known = backend_distribution(name)
+    distribution = known or f"lite-{name.replace('_', '-')}"
     broken = next((r for r in host.records() if r.failed and name in (r.name, r.distribution[5:])), None)
     if broken is not None:
         return (
             f"target {name!r}: its plugin {broken.label} is installed and failed at {broken.stage}: {broken.error}; "
             "`lite doctor` shows the details"
         )
-    certainty = "" if name in _OWN else ", if there is such a plugin"
+    certainty = "" if known else ", if there is such a plugin"
     return (
         f"target {name!r}: no plugin that is installed brings it (here are: {', '.join(here)}): "
         f"pip install {distribution}{certainty}"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,14 +74,14 @@ def draw_samples(graph: Graph, shapes: Sequence[Shapes], data: Mapping[str, Arra
     return samples
 
 
-def check_reference(file: Path, samples: Sequence[Sample], limit: float) -> list[Check]:
+def check_reference(file: ModelFile, samples: Sequence[Sample], limit: float) -> list[Check]:
     """Compare what the references make of the graph in a file with what they made of the model it comes from."""
-    graph = ModelFile.open(file).graph()
+    graph = file.graph()
     return [_check("references", None, sample, limit, lambda inputs: _outputs(graph, inputs)) for sample in samples]
 
 
 def check_target(
-    file: Path,
+    file: ModelFile,
     backends: Sequence[str],
     samples: Sequence[Sample],
     limit: float,
@@ -102,14 +101,14 @@ def check_target(
     target = backends[0]
     start = partial(
         load,
-        file,
+        file.path,
         backend=backends,
         precision=options.precision,
         exact=options.exact,
         fallback="never",
         plugins=plugins,
     )
-    plans = [plan for own in ModelFile.open(file).targets if own.backend == target for plan in own.plans]
+    plans = [plan for own in file.targets if own.backend == target for plan in own.plans]
     checks = []
     for sample in samples:
         planned = [plan.threads for plan in plans if dict(plan.shapes) == dict(sample.shapes)]

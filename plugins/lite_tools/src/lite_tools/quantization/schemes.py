@@ -91,5 +91,5 @@ def relative_rms_error(weight: Array, restored: Array) -> float:
     return float(np.sqrt(np.square(restored[finite] - before).sum() / power)) if power else 0.0
 
 
-#: What ``scheme`` may be: ``int8w``, a byte and a scale for each output channel; ``fp16``, half precision.
-SCHEMES: Mapping[str, Store] = MappingProxyType({"int8w": _store_int8, "fp16": _store_float16})
+#: What ``scheme`` may be: ``float16``, half precision; ``int8``, a byte and a scale for each output channel.
+SCHEMES: Mapping[str, Store] = MappingProxyType({"float16": _store_float16, "int8": _store_int8})

@@ -1,9 +1,9 @@
 """Finding the weights of a graph and storing them in fewer bits.
 
 Rules:
-    1. ``int8w``: a constant that is nothing but a weight (see :data:`_WEIGHTS`) becomes int8 with a scale for each
+    1. ``int8``: a constant that is nothing but a weight (see :data:`_WEIGHTS`) becomes int8 with a scale for each
        output channel, and a DequantizeLinear in front of what uses it.
-    2. ``fp16``: any constant of float32 or float64 becomes float16, and a Cast in front of what uses it. Scales
+    2. ``float16``: any constant of float32 or float64 becomes float16, and a Cast in front of what uses it. Scales
        of quantized tensors are left alone.
     3. The table of a Gather along axis 0 that nothing else uses: the rows are gathered first and widened then, so that
        the table is small in memory too.
@@ -109,7 +109,7 @@ def quantize_weights(graph: Graph, scheme: str) -> QuantizationResult:
 
     Args:
         graph: not changed. Run the passes first: they fold constants into weights only while these are constants.
-        scheme: ``int8w`` or ``fp16``, see the rules above.
+        scheme: ``int8`` or ``float16``, see the rules above.
 
     Returns:
         A new graph and what became of each weight. Weights that are in as few bits already stay.
@@ -152,7 +152,7 @@ def _uses(graph: Graph) -> dict[Value, list[_Use]]:
 def _is_candidate(scheme: str, value: Value, users: list[_Use]) -> bool:
     if not users or not value.dtype.is_floating:
         return False
-    if scheme == "fp16":
+    if scheme == "float16":
         takes_scales = any(use.node.qualified_op in _TAKE_SCALES for use in users)
         return not value.dtype.is_half and not takes_scales
     return any(_channel_axis(use, len(value.shape)) is not None for use in users)
@@ -169,7 +169,7 @@ def _channel_axis(use: _Use, rank: int) -> int | None:
 
 def _store(scheme: str, array: Array, users: list[_Use]) -> Stored | Unsuitable:
     axes = [_channel_axis(use, array.ndim) for use in users]
-    if scheme == "int8w" and None in axes:
+    if scheme == "int8" and None in axes:
         return Unsuitable(f"{users[axes.index(None)].node.op} uses it too, and not as a weight")
     axis = axes[0]
     return SCHEMES[scheme](array, None if axis == -1 else axis)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from functools import cache
 
 from lite_core import ops
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Node, Value
-from lite_onnx.writer.expansions.formula import Formula, expansions
+from lite_onnx.submodules import import_submodules
+from lite_onnx.writer.expansions.formula import Expansion, Formula, expansions
 from lite_onnx.writer.problems import Unwritable
 
 __all__ = ["expand"]
-
-_FAMILIES = ("activations", "boxes", "detection", "suppression")
 
 
 def expand(node: Node) -> Graph:
@@ -23,9 +22,7 @@ def expand(node: Node) -> Graph:
     Raises:
         Unwritable: nobody has said yet how, or ONNX cannot say what the node asks for.
     """
-    for family in _FAMILIES:
-        import_module(f"{__name__}.{family}")
-    expansion = expansions.get(node.op)
+    expansion = _every_expansion().get(node.op)
     if expansion is None:
         raise Unwritable(
             "it is an operator of Lite's own that cannot be made of ONNX's",
@@ -47,3 +44,9 @@ def expand(node: Node) -> Graph:
         else:
             builder.output(builder.add("Cast", [result], {"to": output.dtype}))
     return builder.build()
+
+
+@cache
+def _every_expansion() -> dict[str, Expansion]:
+    import_submodules(__name__)
+    return expansions

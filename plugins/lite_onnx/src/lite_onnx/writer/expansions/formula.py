@@ -10,7 +10,7 @@ import numpy as np
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Value
 
-__all__ = ["Formula", "expands", "expansions"]
+__all__ = ["Expansion", "Formula", "expands", "expansions"]
 
 Operand = Value | float | Sequence[int] | None
 Expansion = Callable[..., Sequence[Value]]

@@ -1,0 +1,91 @@
+"""Running operator cases: a hand-made one, or examples that hypothesis draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+
+from lite_conformance.cases.op_cases import Drawer, OpCase
+from lite_conformance.drive.subject import Subject
+from lite_conformance.judge.checks import Allowance, check_outcome
+from lite_conformance.judge.outcome import Failure, Outcome, Refused, merged
+from lite_core.errors import LiteError
+from lite_core.ir import DType
+
+__all__ = ["CaseBuildError", "run_drawn", "run_op_case"]
+
+# A backend that answers No to so many examples in a row is not asked about the others.
+_ENOUGH_REFUSALS = 4
+
+
+class CaseBuildError(LiteError):
+    """A case of the suite is itself wrong: its node does not fit the operator."""
+
+
+def run_op_case(subject: Subject, case: OpCase, dtype: DType, allowance: Allowance, number: int) -> Outcome:
+    """Run one case.
+
+    Raises:
+        Failure, Refused: see :class:`Subject`.
+        CaseBuildError: the case is wrong.
+    """
+    try:
+        graph, inputs = case.build(dtype, number)
+    except Exception as error:
+        raise CaseBuildError(f"{case.describe(dtype)}: {error}") from error
+    actual = subject.compile(graph).run(inputs)
+    # Integers and booleans are exact whatever the operator's kind.
+    return check_outcome(graph, inputs, actual, case.numerics, allowance)
+
+
+def run_drawn(
+    subject: Subject, drawer: Drawer, dtype: DType, allowance: Allowance, number: int, examples: int
+) -> Outcome:
+    """Run examples that a drawer draws; a failing one is made as small as hypothesis can.
+
+    Raises:
+        Failure: of the smallest failing example, which the reason describes.
+        Refused: the backend refused every example.
+    """
+    outcomes: list[Outcome] = []
+    refusals: list[str] = []
+
+    @seed(number)
+    @settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        print_blob=False,
+        report_multiple_bugs=False,
+        verbosity=Verbosity.quiet,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def every_example_is_right(data: Any) -> None:
+        case = drawer(data.draw, dtype)
+        if len(refusals) >= _ENOUGH_REFUSALS and not outcomes:
+            return
+        if subject.on_example is not None:
+            subject.on_example(case.describe(dtype))
+        try:
+            outcomes.append(run_op_case(subject, case, dtype, allowance, number))
+        except Refused as refused:
+            refusals.append(str(refused))
+        except Failure as failure:
+            failure.reason = f"{case.describe(dtype)}: {failure.reason}"
+            failure.examples = len(outcomes) + 1
+            raise
+
+    try:
+        every_example_is_right()
+    except Flaky as flaky:
+        raise Failure(f"an example failed, and passed when it was run again: {flaky}") from flaky
+    if not outcomes:
+        raise Refused(refusals[0] if refusals else "no example was drawn")
+    note = f"{len(refusals)} of {len(outcomes) + len(refusals)} examples refused: {refusals[0]}" if refusals else ""
+    return merged(outcomes, note)

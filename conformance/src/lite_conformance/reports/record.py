@@ -1,0 +1,257 @@
+"""What the suite says about one case, and about a whole run: the schema of the JSON report."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from lite_conformance.judge.compare import Measured
+from lite_conformance.judge.tolerances import Tolerance
+from lite_core.errors import InputError
+
+__all__ = ["SCHEMA_VERSION", "Record", "Report", "Status", "read_report"]
+
+#: The version of the JSON report. It grows when a field is removed or changes its meaning.
+SCHEMA_VERSION = 1
+
+
+class Status(str, Enum):
+    """What became of a case. Compares equal to its name in lower case."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    #: Fails as the backend's package said it would.
+    XFAIL = "xfail"
+    #: Passes although the backend's package says it fails: the line is to be removed.
+    XPASS = "xpass"
+    #: The backend answered No, or its package declares the case out of its reach.
+    UNSUPPORTED = "unsupported"
+    #: Something that is not the backend's is missing: a device, a file, a package.
+    SKIPPED = "skipped"
+    #: The process died.
+    CRASHED = "crashed"
+    #: The case was not done in time.
+    HUNG = "hung"
+    #: The suite itself, or what it was given, is wrong.
+    ERROR = "error"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether a run with such a case is not a success."""
+        return self in (Status.FAILED, Status.XPASS, Status.CRASHED, Status.HUNG, Status.ERROR)
+
+    @property
+    def is_executed(self) -> bool:
+        """Whether the backend was asked to do something."""
+        return self not in (Status.UNSUPPORTED, Status.SKIPPED)
+
+
+@dataclass(slots=True)
+class Record:
+    """What became of one case.
+
+    Attributes:
+        case: its name: ``Conv[f32,n1c3h8w8,o4,k3s2p1]``.
+        level: 0 to 5.
+        suite: the part of the suite it belongs to: ``probe``, ``contract``, ``ops``, ``onnx``, ``graphs``,
+            ``models``, ``stress`` or ``expectations``.
+        op: the operator with its domain, empty where there is none.
+        dtype: the element type it is about: ``float32``; empty where there is none.
+        backend: the backend's name.
+        device: the device's label and name.
+        status: what became of it.
+        reason: one line: why it is not a plain pass.
+        details: more lines: a traceback, what a dying process wrote.
+        expectation: the reason that the backend's package gives for ``unsupported`` or ``xfail``.
+        tolerance: what was allowed; None where nothing was compared.
+        measured: what was found; None where nothing was compared.
+        seed: of the random numbers.
+        seconds: how long it took.
+        examples: how many sets of inputs were tried.
+        weight: how often the operator occurs in real models: its share of their nodes.
+        repro: the command that repeats it.
+    """
+
+    case: str
+    level: int
+    suite: str
+    op: str = ""
+    dtype: str = ""
+    backend: str = ""
+    device: str = ""
+    status: Status = Status.PASSED
+    reason: str = ""
+    details: str = ""
+    expectation: str = ""
+    tolerance: Tolerance | None = None
+    measured: Measured | None = None
+    seed: int = 0
+    seconds: float = 0.0
+    examples: int = 0
+    weight: float = 0.0
+    repro: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it: fields that have their defaults are left out, but for the first three and the status;
+        infinite and NaN numbers become the strings ``"inf"`` and ``"nan"``.
+        """
+        plain: dict[str, Any] = _json_numbers(asdict(self))
+        always = ("case", "level", "suite", "status")
+        return {k: v for k, v in plain.items() if k in always or v not in ("", 0, None)}
+
+    @staticmethod
+    def from_dict(given: Mapping[str, Any]) -> Record:
+        """The record that :meth:`to_dict` gave. Fields that are not known are left out."""
+        known = {k: v for k, v in given.items() if k in Record.__slots__}
+        known["status"] = Status(known["status"])
+        for key, kind in (("tolerance", Tolerance), ("measured", Measured)):
+            if known.get(key) is not None:
+                fields = {k: _number(v) for k, v in known[key].items() if k in kind.__slots__}
+                for name, value in fields.items():
+                    _require(name, value, str if name in _TEXTS else (bool, int, float, list, tuple))
+                known[key] = kind(**fields)
+        if known.get("tolerance") is not None:
+            known["tolerance"] = _with_tuple(known["tolerance"])
+        record = Record(**known)
+        for key in ("case", "suite", "op", "dtype", "backend", "device", "reason", "details", "expectation", "repro"):
+            _require(key, getattr(record, key), str)
+        for key in ("level", "seed", "examples"):
+            _require(key, getattr(record, key), int)
+        for key in ("seconds", "weight"):
+            _require(key, getattr(record, key), (int, float))
+        return record
+
+
+_TEXTS = ("source", "reason", "worst")
+
+
+def _require(key: str, value: object, kind: type | tuple[type, ...]) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{key} is {value!r}")
+
+
+def _with_tuple(tolerance: Tolerance) -> Tolerance:
+    rtol, atol = tolerance.default
+    fields = {k: getattr(tolerance, k) for k in Tolerance.__slots__}
+    return Tolerance(**{**fields, "default": (rtol, atol)})
+
+
+@dataclass(slots=True)
+class Report:
+    """A whole run: where, with what, and every record.
+
+    Attributes:
+        header: ``backend``, ``device``, ``versions`` (distribution to version), ``plugin``, ``platform``,
+            ``options`` and ``started`` (ISO 8601).
+        records: in the order of the suite.
+        seconds: wall-clock time.
+    """
+
+    header: dict[str, Any] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def counts(self) -> dict[str, int]:
+        """Records by status, and ``executed``."""
+        found = Counter(r.status for r in self.records)
+        counts = {status.value: found[status] for status in Status}
+        counts["executed"] = sum(r.status.is_executed for r in self.records)
+        return counts
+
+    def something_ran(self) -> bool:
+        """Whether the backend computed anything; for a run of level 0 alone, whether it was asked anything."""
+        if any(record.level > 0 for record in self.records):
+            return any(record.examples > 0 for record in self.records)
+        return any(record.status.is_executed for record in self.records)
+
+    def weighted_pass_rate(self) -> float | None:
+        """The share of real models' nodes whose operators pass all that was asked of them.
+
+        An operator counts by the share of its executed or unsupported cases that passed. None when the report is
+        of chosen cases only, or has no operator case.
+        """
+        if self.header.get("options", {}).get("cases"):
+            return None
+        shares: dict[str, list[Record]] = {}
+        for record in self.records:
+            if record.op and record.level == 2:
+                shares.setdefault(record.op, []).append(record)
+        total = sum(rs[0].weight for rs in shares.values())
+        if not total:
+            return None
+        # What is lost is summed, so that nothing lost is exactly 1.
+        lost = sum(rs[0].weight * sum(r.status is not Status.PASSED for r in rs) / len(rs) for rs in shares.values())
+        return 1 - lost / total
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is written to a JSON file."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "header": self.header,
+            "seconds": self.seconds,
+            "counts": self.counts(),
+            "weighted_pass_rate": self.weighted_pass_rate(),
+            "records": [record.to_dict() for record in self.records],
+        }
+
+    def write(self, file: str | os.PathLike[str]) -> None:
+        """Write the report as JSON, one record on a line."""
+        whole = self.to_dict()
+        records = ",\n".join(json.dumps(record) for record in whole.pop("records"))
+        text = f'{json.dumps(whole, indent=1)[:-2]},\n "records": [\n{records}\n]}}\n'
+        Path(file).write_text(text, encoding="utf-8")
+
+
+def read_report(file: str | os.PathLike[str]) -> Report:
+    """Read a JSON report.
+
+    Raises:
+        InputError: the file is not a report, or of a schema that this version does not know.
+    """
+    name = os.fspath(file)
+    try:
+        given = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name!r} is not a conformance report: {error}") from error
+    version = given.get("schema_version") if isinstance(given, dict) else None
+    if version != SCHEMA_VERSION or not isinstance(given.get("records"), list):
+        raise InputError(
+            f"{name!r} is not a conformance report of schema version {SCHEMA_VERSION} (it says {version!r}); "
+            "write it again with `lite-conformance --backend NAME --json FILE`"
+        )
+    header, seconds = given.get("header", {}), given.get("seconds", 0.0)
+    if not isinstance(header, dict) or not isinstance(seconds, (int, float)):
+        raise InputError(f"{name!r} is damaged: header must be an object and seconds a number")
+    records = []
+    for number, record in enumerate(given["records"], 1):
+        try:
+            records.append(Record.from_dict(record))
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise InputError(f"{name!r} is damaged: record {number}: {type(error).__name__}: {error}") from error
+    return Report(header, records, float(seconds))
+
+
+def _json_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _json_numbers(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_numbers(v) for v in value]
+    if isinstance(value, Status):
+        return value.value
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if value in ("inf", "-inf", "nan") else value

@@ -1,0 +1,40 @@
+"""What the packages of the suite may import of each other: arrows go one way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lite_conformance
+
+ROOT = Path(lite_conformance.__file__).parent
+ALLOWED = {
+    "judge": set(),
+    "drive": {"judge"},
+    "cases": {"judge", "drive"},
+    "reports": {"judge"},
+    "run": {"judge", "drive", "cases", "reports"},
+}
+
+
+def imports_of(package: str) -> Iterator[tuple[str, str]]:
+    """Each file of a package, and what it imports of the suite."""
+    for file in (ROOT / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            yield from ((str(file.relative_to(ROOT)), name) for name in names if name.startswith("lite_conformance"))
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_a_package_imports_only_what_stands_below_it(package: str) -> None:
+    allowed = tuple(f"lite_conformance.{name}." for name in (*ALLOWED[package], package))
+    assert [(file, name) for file, name in imports_of(package) if not f"{name}.".startswith(allowed)] == []
+
+
+def test_every_module_has_its_package() -> None:
+    assert {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"} == set(ALLOWED)
+    assert {p.name for p in ROOT.glob("*.py")} == {"__init__.py", "__main__.py", "cli.py", "pytest_plugin.py"}

@@ -1,0 +1,68 @@
+"""What to say of a file that no reader recognises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from lite_core.formats.contract import Format
+from lite_core.plugins import PluginHost
+from lite_core.plugins.known import format_distribution, format_distributions
+
+__all__ = ["describe_file", "neighbours", "what_would_read"]
+
+#: Beginnings of well-known files that are no models Lite reads, and what to do about them.
+_KNOWN_ELSEWHERE = {
+    b"PK\x03\x04": "a zip archive (unpack it, or export the model for inference first)",
+    b"\x80\x02": "a Python pickle; Lite never unpickles, export the model for inference first",
+    b"\x80\x04": "a Python pickle; Lite never unpickles, export the model for inference first",
+    b"\x89HDF": "an HDF5 file (Keras); convert it to ONNX first",
+    b"TFL3": "a TensorFlow Lite model",
+    b"\x1f\x8b": "a gzip file; unpack it first",
+    b"version https://git-lfs": "a pointer of Git LFS, not the file itself; `git lfs pull` fetches that",
+    b"<!doctype html": "a web page, not a model; fetch the file itself",
+    b"<html": "a web page, not a model; fetch the file itself",
+    b"<ir_version": "an ONNX model as text; onnx.parser.parse_model reads it, and onnx.save writes the model",
+    b"ir_version:": "an ONNX model as text; onnx.load(FILE, 'textproto') reads it, and onnx.save writes the model",
+}
+
+
+def what_would_read(path: Path, plugins: PluginHost, readers: Iterable[Format]) -> str:
+    """Which formats can be read here, Lite's own among them, and what to install for another one."""
+    here = list(readers)
+    known = "; ".join(f"{r.name} reads {', '.join(r.suffixes)}" for r in here)
+    distribution = format_distribution(path)
+    if distribution is None and len(here) == 1:
+        readable = (f"`pip install {brings}` reads {name}" for name, brings in format_distributions().items())
+        missing = f" Other formats come with plugins: {', '.join(readable)}."
+    elif distribution is None or any(distribution == r.distribution and not r.failed for r in plugins.records()):
+        missing = ""  # nobody knows it, or who would read it is here and has looked at the file
+    else:
+        missing = f" `pip install {distribution}` reads such models."
+    failed = [record.label for record in plugins.records() if record.failed]
+    broken = f" Plugins that failed to load: {', '.join(failed)}; see `lite doctor`." if failed else ""
+    return f"no installed plugin recognises it ({known}).{missing}{broken}"
+
+
+def neighbours(path: Path) -> str:
+    """What the nearest folder that exists holds: the reader of the message may have mistyped a name."""
+    folder = next((p for p in path.absolute().parents if p.is_dir()), Path("/"))
+    names = sorted(p.name for p in folder.iterdir())
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"{str(folder)!r} holds {shown or 'nothing'}"
+
+
+def describe_file(path: Path) -> str:
+    """A file or folder in words, by its content."""
+    if path.is_dir():
+        names = sorted(p.name for p in path.iterdir())[:8]
+        return f"a folder without a model in it (it holds: {', '.join(names) or 'nothing'})"
+    with path.open("rb") as file:
+        beginning = file.read(32)
+    if not beginning:
+        return "an empty file"
+    text = beginning.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    for magic, meaning in _KNOWN_ELSEWHERE.items():
+        if beginning.startswith(magic) or beginning[4:8] == magic or text.startswith(magic):
+            return meaning
+    return f"a file that begins with {beginning[:16]!r}"

@@ -1,0 +1,60 @@
+"""The command ``lite`` and :func:`lite_core.convert`, which are lite-tools'; without it, what the core can tell."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from lite_core.backend import API_VERSION, Unavailable
+from lite_core.errors import ConversionError
+from lite_core.plugins import available_backends, default_host, left_out_backends
+from lite_core.plugins.installed import installed_entry_points
+from lite_core.plugins.known import command_distribution
+from lite_core.schedule.devices import probe
+from lite_core.version import __version__
+
+__all__ = ["convert", "main"]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run lite-tools' command line; without it ``lite backends`` and ``lite doctor``, in plain text. Exits."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        command_line, broken = _tool("main"), ""
+    except Exception as error:  # what the core can tell is wanted all the more
+        command_line, broken = None, f"lite-tools is installed and does not load: {type(error).__name__}: {error}"
+    if command_line:
+        sys.exit(command_line(given))
+    plain = {"--version": lambda: [f"lite-core {__version__}"], "backends": _backends, "doctor": _doctor}
+    if " ".join(given) in plain:
+        print(*plain[given[0]](), sep="\n")
+        if not broken:
+            sys.exit(int(given == ["doctor"] and any(record.failed for record in default_host().records())))
+    packages = filter(None, (broken and "--upgrade", "'lite-core[tools]'", *map(command_distribution, given[:1])))
+    print(f"error: {broken or 'lite-tools is not installed'}\nnext: pip install {' '.join(packages)}", file=sys.stderr)
+    sys.exit(3)
+
+
+def convert(*arguments: Any, **named: Any) -> Any:
+    """Convert a model into a .lite file for one or several targets; see ``lite_tools.conversion.convert``."""
+    if tool := _tool("convert"):
+        return tool(*arguments, **named)
+    raise ConversionError("no model can be converted", ["lite-tools is missing: pip install 'lite-core[tools]'"])
+
+
+def _tool(name: str) -> Any:
+    return next((entry.load() for entry in installed_entry_points("lite.tools") if entry.name == name), None)
+
+
+def _backends() -> list[str]:
+    found = {name: probe(backend) for name, backend in available_backends().items()}
+    told = {n: f"{a.reason}. {a.remedy}".strip() if isinstance(a, Unavailable) else "ready" for n, a in found.items()}
+    return [f"backend {name}: {state}" for name, state in {**told, **left_out_backends()}.items()]
+
+
+def _doctor() -> list[str]:
+    for hook in ("lite_backends", "lite_formats", "lite_passes"):
+        default_host().ask(hook)  # what fails there is recorded
+    told = ((f"plugin {r.label}", r.stage, r.error, *r.warnings) for r in default_host().records())
+    plugins = (": ".join(filter(None, parts)) for parts in told)
+    return [f"lite-core {__version__}, plugin API {API_VERSION}, Python {sys.version}", *plugins, *_backends()]

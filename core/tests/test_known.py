@@ -1,0 +1,82 @@
+"""Which distribution brings what is not installed: by a backend's or command's name, by a file's name or content."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lite_core.plugins import known
+from lite_core.plugins.known import (
+    backend_distribution,
+    command_distribution,
+    format_distribution,
+    format_distributions,
+)
+
+
+def test_names() -> None:
+    assert backend_distribution("x86") == "lite-x86"
+    assert backend_distribution("opencl") == "lite-opencl"
+    assert command_distribution("opt") == "lite-paddle"
+    assert backend_distribution("nobody's") is None
+    assert command_distribution("nobody's") is None
+    assert format_distributions() == {"onnx": "lite-onnx", "paddle": "lite-paddle"}
+
+
+@pytest.mark.parametrize(
+    ("name", "distribution"),
+    [
+        ("model.onnx", "lite-onnx"),
+        ("inference.pdmodel", "lite-paddle"),
+        ("__model__", "lite-paddle"),
+        ("picture.png", None),
+        ("settings.json", None),
+    ],
+)
+def test_a_file_that_need_not_exist_is_known_by_its_suffix(name: str, distribution: str | None) -> None:
+    assert format_distribution(name) == distribution
+    assert format_distribution(Path("nowhere") / name) == distribution
+
+
+@pytest.mark.parametrize(
+    ("beginning", "distribution"),
+    [
+        (b"\x08\x08\x12\x07pytorch", "lite-onnx"),
+        (b"\x08\x0a\x3a\x80\x01", "lite-onnx"),
+        (b"\x08\x88\x12", None),
+        (b"\x0a\x81\x7a\x08\x00\x10\xff\xff", "lite-paddle"),
+        (b'{"base_code": {"magic": "pir"', "lite-paddle"),
+        (b'{\n  "base_code": {"magic": "pir"', "lite-paddle"),
+        (b'{"name": "something"}', None),
+        (b"", None),
+    ],
+)
+def test_a_file_of_another_name_is_known_by_its_first_bytes(
+    tmp_path: Path, beginning: bytes, distribution: str | None
+) -> None:
+    (tmp_path / "model").write_bytes(beginning)
+    assert format_distribution(tmp_path / "model") == distribution
+    assert format_distribution(tmp_path) == distribution
+
+
+def test_a_folder_is_known_by_any_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("notes")
+    (tmp_path / "folder").mkdir()
+    assert format_distribution(tmp_path) is None
+    (tmp_path / "b.onnx").write_bytes(b"")
+    assert format_distribution(tmp_path) == "lite-onnx"
+
+
+def test_the_file_is_read_when_it_is_asked_for_and_not_before() -> None:
+    code = "import sys; from lite_core.plugins import known; print(known._known.cache_info().currsize)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "0"
+
+
+def test_the_file_is_sorted_so_that_its_changes_are_easy_to_read() -> None:
+    text = known._FILE.read_text(encoding="utf-8")
+    assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"

@@ -1,0 +1,43 @@
+"""Where llvmlite is not installed: what is saved runs (see test_saved), all else says what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from levels import runnable_machines
+
+_REMEDY = "compiling kernels needs llvmlite, which is not installed: pip install 'lite-cpu[compile]'"
+
+_WITHOUT = """
+import sys
+sys.modules["llvmlite"] = None  # an attempt to find or import it fails
+from lite_core import GraphBuilder
+from lite_core.backend import Device, No, Options, Partition
+from lite_cpu import X86_64_V2
+from lite_cpu.backend import CpuBackend
+
+class Level(CpuBackend):
+    def machine(self):
+        return X86_64_V2
+    def probe(self):
+        return [Device("level")]
+
+b = GraphBuilder("small")
+b.output(b.add("Relu", [b.input("x", "float32", [3])]), "y")
+graph, backend, device = b.build(), Level("level"), Device("level")
+print(backend.supports(graph.nodes[0], device).reason)
+try:
+    backend.compile(Partition("part", graph), device, Options())
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.skipif(not runnable_machines(), reason="not an x86-64 processor")
+def test_a_backend_without_a_compiler_says_so() -> None:
+    shown = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, cwd=Path(__file__).parent)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.splitlines() == [_REMEDY, f"KernelCompileError {_REMEDY}"]

@@ -1,0 +1,63 @@
+"""Adapters and lowerings of operators: a folder for each domain, called as the domain is, ``ai_onnx_ml``.
+
+The modules of a folder are imported when a node of its domain is met. A new operator is one decorated function in one
+of them (see :mod:`lite_onnx.lowering.registry`), a new domain is one more folder: no list is kept.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+
+from lite_onnx.lowering.registry import Adapter, Lower, registered_adapters, registered_lowerings
+from lite_onnx.submodules import import_submodules
+
+__all__ = ["adapters", "every_adapter", "find_lowering", "lowered_operators"]
+
+
+def adapters(op: str, domain: str = "") -> list[Adapter]:
+    """The adapters of an operator, the oldest version first."""
+    _import_domain(domain)
+    return registered_adapters.get((domain, op), [])
+
+
+def every_adapter() -> list[Adapter]:
+    """The adapters of all operators."""
+    _import_every_domain()
+    return [adapter for known in registered_adapters.values() for adapter in known]
+
+
+def find_lowering(op: str, domain: str) -> Lower | None:
+    """The lowering of an operator, if it has one."""
+    _import_domain(domain)
+    return registered_lowerings.get((domain, op))
+
+
+def lowered_operators() -> list[tuple[str, str]]:
+    """Domain and name of every operator that is lowered, sorted."""
+    _import_every_domain()
+    return sorted(registered_lowerings)
+
+
+@cache
+def _folders() -> dict[str, str]:
+    """The package of each domain; ONNX's own is the empty text."""
+    names = [found.name for found in pkgutil.iter_modules(__path__) if found.ispkg]
+    domains = {name.replace("_", "."): f"{__name__}.{name}" for name in names}
+    return {"" if domain == "ai.onnx" else domain: package for domain, package in domains.items()}
+
+
+@cache
+def _import_package(package: str) -> None:
+    import_submodules(package)
+
+
+def _import_domain(domain: str) -> None:
+    package = _folders().get(domain)  # a model may have nodes of any domain
+    if package is not None:
+        _import_package(package)
+
+
+def _import_every_domain() -> None:
+    for domain in _folders():
+        _import_domain(domain)

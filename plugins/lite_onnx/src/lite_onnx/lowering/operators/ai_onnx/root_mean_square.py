@@ -1,0 +1,45 @@
+"""Layer normalization by the root of the mean square alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lite_core.ir import DType, Value
+from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.registry import lowers
+
+__all__ = ["root_mean_square", "simplified_layer_normalization"]
+
+
+@lowers("RMSNormalization")
+def rms_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Division by the root of the mean square, of all axes from one on."""
+    x, scale = context.value(node, 0), context.value(node, 1)
+    return [root_mean_square(x, scale, number(node, "axis", -1), number(node, "epsilon", 1e-5), context)[0]]
+
+
+@lowers("SimplifiedLayerNormalization")
+def simplified_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """``x / sqrt(mean(x^2) + epsilon) * scale``. ONNX Runtime writes it in ONNX's own domain, too."""
+    x, scale = context.value(node, 0), context.value(node, 1)
+    result, inverse = root_mean_square(x, scale, int(number(node, "axis", -1)), number(node, "epsilon", 1e-5), context)
+    return [result, inverse]
+
+
+def root_mean_square(x: Value, scale: Value, axis: int, epsilon: float, context: Context) -> tuple[Value, Value]:
+    """``x / sqrt(mean(x^2) + epsilon) * scale`` over the axes from ``axis`` on, and what x is multiplied by.
+
+    Halves are squared and summed in float32.
+    """
+    rank = context.rank(x)
+    axes = context.ints(*range(axis + rank if axis < 0 else axis, rank))
+    wide = context.add("Cast", [x], {"to": DType.FLOAT32}) if x.dtype.is_half else x
+    mean = context.add("ReduceMean", [context.add("Mul", [wide, wide]), axes])
+    root = context.add("Sqrt", [context.add("Add", [mean, context.scalar_like(epsilon, mean)])])
+    inverse = context.add("Reciprocal", [root])
+    scaled = context.add("Mul", [wide, inverse])
+    if x.dtype.is_half:
+        scaled = context.add("Cast", [scaled], {"to": x.dtype})
+    return context.add("Mul", [scaled, scale]), inverse

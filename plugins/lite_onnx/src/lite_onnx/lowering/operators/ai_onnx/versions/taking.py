@@ -1,0 +1,53 @@
+"""Attributes taken off a node, checked to be of the kind that they must be."""
+
+from __future__ import annotations
+
+from lite_onnx.lowering.node import SourceNode
+from lite_onnx.lowering.unlowerable import Unlowerable
+
+__all__ = ["take_float", "take_int", "take_ints", "take_text"]
+
+
+def take_int(node: SourceNode, name: str, default: int | None = None) -> int:
+    """A number without a fraction.
+
+    Raises:
+        Unlowerable: it is of another kind, as for all of these, or left out though there is no default.
+    """
+    number = node.attributes.pop(name, default)
+    if not isinstance(number, int):
+        raise _wrong(name, "an integer", number)
+    return number
+
+
+def take_float(node: SourceNode, name: str, default: float | None = None) -> float:
+    """A number."""
+    number = node.attributes.pop(name, default)
+    if not isinstance(number, (int, float)):
+        raise _wrong(name, "a number", number)
+    return float(number)
+
+
+def take_ints(node: SourceNode, name: str) -> list[int] | None:
+    """Numbers without fractions; None where the node has them not."""
+    numbers = node.attributes.pop(name, None)
+    if numbers is None:
+        return None
+    if not isinstance(numbers, list):
+        raise _wrong(name, "a list of integers", numbers)
+    integers = [n for n in numbers if isinstance(n, int)]
+    if len(integers) < len(numbers):
+        raise _wrong(name, "a list of integers", numbers)
+    return integers
+
+
+def take_text(node: SourceNode, name: str, default: str) -> str:
+    """A text."""
+    text = node.attributes.pop(name, default)
+    if not isinstance(text, str):
+        raise _wrong(name, "a text", text)
+    return text
+
+
+def _wrong(name: str, kind: str, found: object) -> Unlowerable:
+    return Unlowerable(f"its attribute {name!r} " + ("is missing" if found is None else f"must be {kind}, is {found}"))

@@ -1,0 +1,177 @@
+"""GroupQueryAttention: what Llama and its like are exported with.
+
+Every row of a batch has a length of its own: its past positions are the first ones of the cache, and its new
+positions follow them. The cache may be longer than what is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lite_core.ir import DType, Value
+from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.operators.ai_onnx.heads import (
+    Heads,
+    as_heads,
+    as_rows,
+    attend,
+    int_scalar,
+    joined,
+    length,
+    lowest_like,
+    places,
+    repeated,
+)
+from lite_onnx.lowering.operators.ai_onnx.root_mean_square import root_mean_square
+from lite_onnx.lowering.operators.ai_onnx.rotary import rotated
+from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT
+from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.registry import lowers
+from lite_onnx.lowering.unlowerable import Unlowerable
+
+
+class _Cache(NamedTuple):
+    """Keys and values [B, kv heads, M, h] and where the new positions are in them: [B, S]."""
+
+    key: Value
+    value: Value
+    positions: Value
+
+
+@lowers("GroupQueryAttention", domain=MICROSOFT)
+def group_query_attention(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Attention in which groups of queries share a key and a value."""
+    _check(node)
+    heads, shared = int(number(node, "num_heads", 0)), int(number(node, "kv_num_heads", 0))
+    if heads < 1 or shared < 1 or heads % shared:
+        raise Unlowerable(f"it has {heads} heads of queries for {shared} of keys")
+    new = _new_heads(node, heads, shared, context)
+    firsts = _first_positions(node, new, context)
+    offsets = context.add("Unsqueeze", [places(length(new.query, context), context), context.ints(0)])
+    positions = context.add("Add", [firsts, offsets])
+    if number(node, "do_rotary", 0):
+        new = _turned(node, new, positions, context)
+    cache = _cached(node, new, positions, context)
+    everything = Heads(new.query, *(repeated(x, heads // shared, context) for x in (cache.key, cache.value)))
+    biases = [_mask(node, cache, context)] if number(node, "causal", 1) else [_lengths_mask(node, cache, context)]
+    if node.has(10):
+        biases.append(_as_long(context.value(node, 10), cache, context))
+    sink = context.optional(node, 11)
+    if sink is None and number(node, "smooth_softmax", 0):
+        sink = context.scalar_like(0.0, new.query)
+    attended = attend(
+        everything, number(node, "scale", 0.0), biases, context, cap=number(node, "softcap", 0.0), sink=sink
+    )
+    return [as_rows(attended.result, context), cache.key, cache.value][: len(node.outputs)]
+
+
+def _check(node: SourceNode) -> None:
+    quantized = [number(node, f"{name}_quant_type", "NONE") for name in ("k", "v")]
+    if quantized != ["NONE", "NONE"] or node.has(12) or node.has(13):
+        raise Unlowerable("its cache is of integers", "export the model with a cache of floating-point numbers")
+    if number(node, "sliding_window_cache", 0):
+        raise Unlowerable("its cache drops old positions", "export the model with a cache of all positions")
+    if len(node.outputs) > 3:
+        raise Unlowerable("it gives the products of queries and keys")
+
+
+def _new_heads(node: SourceNode, heads: int, shared: int, context: Context) -> Heads:
+    """Queries, keys and values of the new positions: separate, or side by side in the query."""
+    query, key, value = context.value(node, 0), context.optional(node, 1), context.optional(node, 2)
+    if key is None or value is None:
+        size = context.size(query, 2) // (heads + 2 * shared)
+        lengths = context.ints(heads * size, shared * size, shared * size)
+        query, key, value = context.add_node("Split", [query, lengths], {"axis": -1}, outputs=3)
+    found = Heads(*(as_heads(x, n, context) for x, n in ((query, heads), (key, shared), (value, shared))))
+    if not node.has(14):
+        return found
+    epsilon = number(node, "qk_norm_epsilon", 1e-6)
+    first = root_mean_square(found.query, context.value(node, 14), -1, epsilon, context)[0]
+    second = root_mean_square(found.key, context.value(node, 15), -1, epsilon, context)[0]
+    return found._replace(query=first, key=second)
+
+
+def _first_positions(node: SourceNode, new: Heads, context: Context) -> Value:
+    """[B, 1]: where the new positions of each row begin; 0 in a prompt, whose rows may end in padding."""
+    lengths = context.add("Cast", [context.value(node, 5)], {"to": DType.INT64})
+    lengths = context.add("Reshape", [lengths, context.ints(-1, 1)])
+    total = context.add("Cast", [context.value(node, 6)], {"to": DType.INT64})
+    queries = length(new.query, context)
+    past = context.add("Sub", [context.add("Add", [lengths, int_scalar(1, context)]), queries])
+    is_prompt = context.add("Equal", [context.add("Reshape", [total, context.ints(1)]), queries])
+    return context.add("Where", [is_prompt, context.ints(0), past])
+
+
+def _turned(node: SourceNode, new: Heads, positions: Value, context: Context) -> Heads:
+    given = context.optional(node, 9)
+    angles = [context.add("Gather", [context.value(node, i), given or positions]) for i in (7, 8)]
+    size = 2 * context.size(context.value(node, 7), 1)
+    interleaved = bool(number(node, "rotary_interleaved", 0))
+    query, key = (rotated(x, angles, interleaved, size, context) for x in (new.query, new.key))
+    return new._replace(query=query, key=key)
+
+
+def _cached(node: SourceNode, new: Heads, positions: Value, context: Context) -> _Cache:
+    """The cache with the new positions in it: as long as the past's buffer, or as all positions if these are more."""
+    if not node.has(3):
+        return _Cache(new.key, new.value, positions)
+    past = context.value(node, 3)
+    total = context.add(
+        "Cast", [context.add("Reshape", [context.value(node, 6), context.ints(1)])], {"to": DType.INT64}
+    )
+    missing = context.add("Sub", [total, context.add("Shape", [past], {"start": 2, "end": 3})])
+    more = context.add("Max", [missing, context.ints(0)])
+    batch = context.add("Shape", [new.key], {"start": 0, "end": 1})
+    sizes = [batch, context.ints(context.size(new.key, 1)), more, context.ints(context.size(new.key, 3))]
+    room = context.add("Expand", [context.scalar_like(0.0, past), context.add("Concat", sizes, {"axis": 0})])
+    rows, heads = (
+        context.add("Reshape", [places(length(new.key, context, axis), context), context.ints(*shape)])
+        for axis, shape in ((0, (-1, 1, 1, 1)), (1, (1, -1, 1, 1)))
+    )
+    columns = context.add("Unsqueeze", [positions, context.ints(1, 3)])
+    shape = context.add(
+        "Concat", [context.add("Shape", [new.key], {"start": 0, "end": 3}), context.ints(1)], {"axis": 0}
+    )
+    spread = [context.add("Expand", [index, shape]) for index in (rows, heads, columns)]
+    indices = context.add("Concat", spread, {"axis": -1})
+    # NOTE: a scatter, and no Concat: rows of different lengths have their new positions at different places.
+    key, value = (
+        context.add("ScatterND", [joined(before, room, context), indices, after])
+        for before, after in ((past, new.key), (context.value(node, 4), new.value))
+    )
+    return _Cache(key, value, positions)
+
+
+def _mask(node: SourceNode, cache: _Cache, context: Context) -> Value:
+    """[B, 1, S, M]: 0 for keys up to a query's position, and no further back than the window."""
+    keys = places(length(cache.key, context), context)
+    queries = context.add("Unsqueeze", [cache.positions, context.ints(1, 3)])
+    seen = context.add("LessOrEqual", [keys, queries])
+    window = int(number(node, "local_window_size", -1))
+    if window > 0:
+        oldest = context.add("Sub", [queries, int_scalar(window, context)])
+        seen = context.add("And", [seen, context.add("Greater", [keys, oldest])])
+    return _added(seen, cache, context)
+
+
+def _lengths_mask(node: SourceNode, cache: _Cache, context: Context) -> Value:
+    """[B, 1, 1, M]: 0 for the keys that a row has."""
+    keys = places(length(cache.key, context), context)
+    lasts = context.add("Cast", [context.value(node, 5)], {"to": DType.INT64})
+    seen = context.add("LessOrEqual", [keys, context.add("Reshape", [lasts, context.ints(-1, 1, 1, 1)])])
+    return _added(seen, cache, context)
+
+
+def _added(seen: Value, cache: _Cache, context: Context) -> Value:
+    return context.add("Where", [seen, context.scalar_like(0.0, cache.key), lowest_like(cache.key, context)])
+
+
+def _as_long(bias: Value, cache: _Cache, context: Context) -> Value:
+    """[.., total] with zeros for what the cache is longer."""
+    missing = context.add(
+        "Sub", [context.add("Shape", [x], {"start": a, "end": a + 1}) for x, a in ((cache.key, 2), (bias, 3))]
+    )
+    pads = context.add("Concat", [context.ints(*[0] * 7), missing], {"axis": 0})
+    return context.add("Pad", [bias, pads])

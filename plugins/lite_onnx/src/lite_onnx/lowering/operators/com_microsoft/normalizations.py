@@ -1,0 +1,114 @@
+"""Layer normalisation: simplified, after a sum, and of embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lite_core.ir import Value
+from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.node import Absent, Item, SourceNode
+from lite_onnx.lowering.operators.ai_onnx.heads import length, places
+from lite_onnx.lowering.operators.ai_onnx.root_mean_square import root_mean_square, simplified_layer_normalization
+from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT
+from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.registry import lowers
+from lite_onnx.lowering.unlowerable import Unlowerable
+
+_EPSILON = 1e-12
+
+lowers("SimplifiedLayerNormalization", domain=MICROSOFT)(simplified_layer_normalization)
+
+
+@lowers("SkipLayerNormalization", domain=MICROSOFT)
+def skip_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Layer normalisation of the sum of an input, what skips the layer, and a bias; the sum is the fourth output."""
+    gamma, beta = context.value(node, 2), context.optional(node, 3)
+    total = _sum([context.value(node, 0), context.value(node, 1), context.optional(node, 4)], context)
+    attributes = {"axis": -1, "epsilon": number(node, "epsilon", _EPSILON)}
+    results = context.add_node("LayerNormalization", [total, gamma, beta], attributes, outputs=3)
+    return [*results, total][: len(node.outputs)]
+
+
+@lowers("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
+def skip_simplified_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """As SkipLayerNormalization, by the root of the mean square alone."""
+    gamma = context.value(node, 2)
+    total = _sum([context.value(node, 0), context.value(node, 1), context.optional(node, 3)], context)
+    result, scale = root_mean_square(total, gamma, -1, number(node, "epsilon", _EPSILON), context)
+    results: list[Item] = [result, Absent(), scale, total]  # there is no mean, and nothing reads it
+    return results[: len(node.outputs)]
+
+
+@lowers("EmbedLayerNormalization", domain=MICROSOFT)
+def embed_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Layer normalisation of the sum of word, position and segment embeddings; and how long each row is."""
+    positions, gamma, beta = context.optional(node, 8), context.value(node, 5), context.value(node, 6)
+    tables = [context.value(node, 2), context.value(node, 3), context.optional(node, 4)]
+    return _embedded(node, tables, [gamma, beta], positions, context)
+
+
+@lowers("QEmbedLayerNormalization", domain=MICROSOFT)
+def quantized_embed_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
+    """As EmbedLayerNormalization, with tables of 8-bit integers."""
+    real = [
+        None
+        if context.optional(node, i) is None
+        else context.add(
+            "DequantizeLinear", [context.value(node, i), context.value(node, i + 6), context.optional(node, i + 11)]
+        )
+        for i in range(2, 7)
+    ]
+    return _embedded(node, real[:3], real[3:], None, context)
+
+
+def _embedded(
+    node: SourceNode, tables: list[Value | None], weights: list[Value | None], positions: Value | None, context: Context
+) -> Sequence[Item]:
+    """The outputs from tables of words, positions and segments, and what the normalisation multiplies by and adds."""
+    ids, segments = context.value(node, 0), context.optional(node, 1)
+    words, places_, kinds = tables
+    parts: list[Value | None] = [context.add("Gather", [words, ids])]
+    if positions is None:
+        positions = places(length(ids, context, 1), context)
+    parts.append(context.add("Gather", [places_, positions]))
+    if segments is not None and kinds is not None:
+        parts.append(context.add("Gather", [kinds, segments]))
+    total = _sum(parts, context)
+    attributes = {"axis": -1, "epsilon": number(node, "epsilon", _EPSILON)}
+    result = context.add("LayerNormalization", [total, *weights], attributes)
+    return [result, _mask_index(node, ids, context), total][: len(node.outputs)]
+
+
+def _mask_index(node: SourceNode, ids: Value, context: Context) -> Value:
+    """How many elements of each row of the mask are set; zeros without a mask."""
+    mask = context.optional(node, 7)
+    if mask is None:
+        batch = context.add("Shape", [ids], {"start": 0, "end": 1})
+        return context.add("ConstantOfShape", [batch], {"value": np.zeros(1, np.int32)})
+    return context.add("ReduceSum", [mask, context.ints(1)], {"keepdims": 0})
+
+
+@lowers("GroupNorm", domain=MICROSOFT)
+def group_norm(node: SourceNode, context: Context) -> Sequence[Item]:
+    """GroupNormalization of [N, H, W, C] or [N, C, H, W], then x * sigmoid(x) if ``activation`` is 1."""
+    x, gamma, beta = (context.value(node, i) for i in range(3))
+    is_last = bool(number(node, "channels_last", 1))
+    if is_last:
+        x = context.add("Transpose", [x], {"perm": (0, 3, 1, 2)})
+    attributes = {"num_groups": number(node, "groups", 1), "epsilon": number(node, "epsilon", 1e-5)}
+    result = context.add("GroupNormalization", [x, gamma, beta], attributes)
+    if number(node, "activation", 0):
+        result = context.add("Swish", [result], domain="lite")
+    return [context.add("Transpose", [result], {"perm": (0, 2, 3, 1)}) if is_last else result]
+
+
+def _sum(values: list[Value | None], context: Context) -> Value:
+    there = [v for v in values if v is not None]
+    if not there:
+        raise Unlowerable("it has nothing to add up")
+    total = there[0]
+    for value in there[1:]:
+        total = context.add("Add", [total, value])
+    return total

@@ -1,0 +1,16 @@
+"""Importing all modules of a package, so that what they register needs no list of them."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+__all__ = ["import_submodules"]
+
+
+def import_submodules(package: str) -> None:
+    """Import the modules of a package and of the packages in it, in the order of their names."""
+    for found in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+        import_module(found.name)
+        if found.ispkg:
+            import_submodules(found.name)

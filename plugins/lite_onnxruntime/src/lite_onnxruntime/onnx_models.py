@@ -1,0 +1,41 @@
+"""Graphs as ONNX models, by the plugin that has the format; nothing is imported from it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Protocol, runtime_checkable
+
+from lite_core.errors import BackendUnavailableError
+from lite_core.ir import Graph
+from lite_core.plugins import default_host
+
+__all__ = ["SerializesModels", "onnx_model"]
+
+
+@runtime_checkable
+class SerializesModels(Protocol):
+    """A format that gives a model as bytes, without a file."""
+
+    name: str
+
+    def serialize(self, graph: Graph) -> bytes:
+        """The bytes of a graph's model, the same ones for the same graph."""
+        ...
+
+
+def onnx_model(graph: Graph) -> bytes:
+    """The bytes of an ONNX model.
+
+    Raises:
+        BackendUnavailableError: no plugin writes ONNX.
+        UnsupportedOperatorError: nodes cannot be said in ONNX; all are listed.
+    """
+    return _onnx_format().serialize(graph)
+
+
+@cache
+def _onnx_format() -> SerializesModels:
+    for _, format_ in default_host().ask("lite_formats"):
+        if format_.name == "onnx" and isinstance(format_, SerializesModels):
+            return format_
+    raise BackendUnavailableError("backend 'onnxruntime' needs a plugin that writes ONNX: pip install lite-onnx")

@@ -1,0 +1,202 @@
+"""A compiled partition: kernels with their arguments, enqueued one after another."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+import pyopencl as cl
+
+from lite_core.backend import (
+    Buffer,
+    Executable,
+    HasNotes,
+    KernelTime,
+    ListsConstantsRead,
+    MemoryUse,
+    ProfilesKernels,
+    ReportsMemoryUse,
+    SavesState,
+)
+from lite_core.ir import DType, TensorType
+from lite_opencl.compiled.faults import RECORD
+from lite_opencl.compiled.graph import CompiledGraph
+from lite_opencl.compiled.launches import ImageLocation, Launch, Location, Space
+from lite_opencl.compiled.saved import save
+from lite_opencl.device.errors import opencl_call
+from lite_opencl.device.memory import Allocation, DeviceArray
+from lite_opencl.device.runtime import DeviceRuntime
+
+__all__ = ["OpenClExecutable"]
+
+
+class _Place(NamedTuple):
+    """An argument of a kernel that lies in memory which may differ from run to run."""
+
+    kernel: cl.Kernel
+    position: int
+    location: Location
+
+    def set(self, memory: DeviceArray) -> None:
+        self.kernel.set_arg(self.position, memory.allocation.buffer)
+        first = (memory.offset + self.location.offset) // self.location.itemsize
+        self.kernel.set_arg(self.position + 1, np.uint64(first))
+
+
+class _Slot:
+    """One of the memories that a run is given: an input, an output, or the arena."""
+
+    def __init__(self) -> None:
+        self.places: list[_Place] = []
+        self._bound: weakref.ref[Allocation] | None = None
+        self._offset = 0
+
+    def bind(self, memory: DeviceArray) -> None:
+        """Point the arguments at a memory, unless they are."""
+        bound = None if self._bound is None else self._bound()
+        if bound is not memory.allocation or self._offset != memory.offset:
+            self._bound = None  # if one cannot be set, the others are none that a later run can rely on
+            for place in self.places:
+                place.set(memory)
+            self._bound, self._offset = weakref.ref(memory.allocation), memory.offset
+
+
+class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead):
+    """Runs the kernels of a partition. May be used by several threads at once.
+
+    All kernels are enqueued without waiting; the run then waits for the last one.
+
+    Args:
+        compiled: the partition; its programs are ready.
+        runtime: the device.
+        notes: lines for profiles: where the programs came from.
+    """
+
+    def __init__(self, compiled: CompiledGraph, runtime: DeviceRuntime, notes: Sequence[str] = ()) -> None:
+        self._notes = tuple(notes)
+        self.compiled = compiled
+        self.scratch_bytes = compiled.arena_bytes
+        self._runtime = runtime
+        self._slots = [_Slot() for _ in (*compiled.graph.inputs, *compiled.graph.outputs, None)]
+        self._binding = threading.Lock()
+        with opencl_call(runtime.name, "setting the arguments of kernels"):
+            self._steps = [(launch, self._bound_kernel(launch)) for launch in compiled.launches]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self._notes
+
+    def _bound_kernel(self, launch: Launch) -> cl.Kernel:
+        """A kernel object of the launch's own: what never changes is set once, what may lies in a slot."""
+        kernel = self._runtime.programs.kernel(launch.program, launch.kernel)
+        position = 0
+        for argument in launch.arguments:
+            if not isinstance(argument, Location):
+                kernel.set_arg(position, self._image(argument) if isinstance(argument, ImageLocation) else argument)
+                position += 1
+                continue
+            place = _Place(kernel, position, argument)
+            if argument.space is Space.CONSTANT:
+                place.set(self.compiled.constants[argument.number])
+            else:
+                self._slots[-1 if argument.space is Space.ARENA else argument.number].places.append(place)
+            position += 2
+        return kernel
+
+    def _image(self, location: ImageLocation) -> cl.Image:
+        return self._runtime.images.get(self.compiled.constants[location.number].allocation, DType(location.dtype))
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
+        memories = [b.data for b in (*inputs, *outputs, *([scratch] if scratch else []))]
+        self.run_arrays(memories)
+
+    def run_arrays(self, memories: Sequence[DeviceArray]) -> None:
+        """As :meth:`run`, on storage: of inputs, outputs and, if there is an arena, that.
+
+        Raises:
+            ExecutionError: data was not what its operator allows, such as an index out of range.
+        """
+        with self._runtime.queues.take() as queue:
+            self._run(memories, queue)
+        self._check(memories)
+
+    def _run(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue) -> list[cl.Event]:
+        """Run all kernels; the events of their ends, in order."""
+        try:
+            events = self._enqueue(memories, queue)
+            with opencl_call(self._runtime.name, "waiting for a partition"):
+                for event in events[-1:]:
+                    event.wait()
+            return events
+        except BaseException:
+            # What has been enqueued works in arrays of the caller, who may let go of them now.
+            with suppress(cl.Error):  # the error that is under way says what happened
+                queue.finish()
+            raise
+
+    def _check(self, memories: Sequence[DeviceArray]) -> None:
+        """Raise for a fault that a run has recorded in its arena."""
+        faults, memory = self.compiled.faults, self._runtime.memory
+        if faults is not None:
+            faults.check(memory.download(memory.view(memories[-1], faults.offset, RECORD)))
+
+    def run_profiled(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
+    ) -> Sequence[KernelTime]:
+        """As :meth:`run`, and says how long each kernel took by the device's own clock."""
+        memories = [b.data for b in (*inputs, *outputs, *([scratch] if scratch else []))]
+        events = self._run(memories, self._runtime.profiling_queue)
+        times = []
+        with opencl_call(self._runtime.name, "reading how long kernels took"):
+            for (launch, _), event in zip(self._steps, events):
+                seconds = 1e-9 * (event.profile.end - event.profile.start)
+                times.append(KernelTime(launch.label, launch.nodes, seconds, launch.flops, launch.bytes))
+        self._check(memories)
+        return times
+
+    def rehearse(self) -> None:
+        """Run once, on zeros: drivers compile some of a kernel when it is first launched, and then it is done.
+
+        Where the device has not the memory for a run, that is found out here, too. Faults say nothing: indices that
+        are computed from zeros may be out of range.
+        """
+        memory, graph = self._runtime.memory, self.compiled.graph
+        types = [*(v.type for v in (*graph.inputs, *graph.outputs)), TensorType(DType.UINT8, (self.scratch_bytes,))]
+        memories = [memory.allocate(type) for type in types]
+        for zeroed in memories[: len(graph.inputs)]:
+            memory.upload(np.zeros(zeroed.shape, zeroed.type.dtype.numpy), zeroed)
+        with self._runtime.queues.take() as queue:
+            self._run(memories, queue)
+
+    def memory_use(self) -> MemoryUse:
+        """Sizes of the arena and what lies in it, and of the constants."""
+        compiled = self.compiled
+        weights = {c.allocation: c.allocation.bytes for c in compiled.constants}
+        return MemoryUse(compiled.arena_bytes, tuple(compiled.lives), 0, sum(weights.values()))
+
+    def constants_read(self) -> Collection[str]:
+        """Names of the constants of the partition that kernels read as they are."""
+        return {name for name in self.compiled.names if name is not None}
+
+    def save(self) -> list[bytes]:
+        """Launches, programs and packed constants, for :meth:`OpenClBackend.restore`."""
+        return save(self.compiled, self._runtime)
+
+    def _enqueue(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue) -> list[cl.Event]:
+        """Enqueue all kernels; the events of their ends, in order."""
+        events = []
+        with opencl_call(self._runtime.name, "enqueueing a partition"), self._binding:
+            for slot, memory in zip(self._slots, memories):
+                slot.bind(memory)
+            faults = self.compiled.faults
+            if faults is not None:
+                record = self._runtime.memory.view(memories[-1], faults.offset, RECORD)
+                cl.enqueue_fill_buffer(queue, record.allocation.buffer, np.int32(0), record.offset, record.bytes)
+            for launch, kernel in self._steps:
+                events.append(cl.enqueue_nd_range_kernel(queue, kernel, launch.global_size, launch.local_size))
+            queue.flush()
+        return events

@@ -1,0 +1,167 @@
+"""What a model file keeps of a partition: its launches, its compiled programs, its packed constants, and choices.
+
+Every piece begins with a frame: a magic number, the size of what follows and its SHA-256. The first piece is JSON: what
+is enqueued, and the checksums of the others. A restored partition is therefore neither lowered nor packed nor built.
+Pieces that partitions or shapes share, programs and packed weights, are stored once. What was measured to be fastest
+serves other shapes, too, that the same device meets.
+
+A piece's content is not read to be compared: that was done by who gives it. Its frame tells whose piece it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_core.backend import Interval, Options, Stale
+from lite_core.ir import Graph, Value
+from lite_opencl.compiled.faults import Faults
+from lite_opencl.compiled.graph import CompiledGraph
+from lite_opencl.compiled.launches import launch_from_json, launch_to_json
+from lite_opencl.device.memory import DeviceArray
+from lite_opencl.device.runtime import DeviceRuntime
+from lite_opencl.tuning.table import Choice
+
+__all__ = ["fingerprint", "restore", "save"]
+
+_MAGIC = b"LITEOCS3"
+
+#: Magic, size and SHA-256 of the content, which begins at a multiple of 64 as the piece does.
+_FRAME = struct.Struct("<8sQ32s16x")
+
+Piece = bytes | memoryview
+
+
+def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
+    """The pieces of a partition whose kernels have run."""
+    keys = compiled.programs
+    programs = [_framed(runtime.programs.binary(key)) for key in keys]
+    packed = [
+        _framed(runtime.memory.download(constant).tobytes())
+        for constant, name in zip(compiled.constants, compiled.names)
+        if name is None
+    ]
+    header = {
+        "partition": fingerprint(compiled.graph),
+        "programs": [[key, _checksum(piece)] for key, piece in zip(keys, programs)],
+        "packed": [_checksum(piece) for piece in packed],
+        "names": compiled.names,
+        "launches": [launch_to_json(launch) for launch in compiled.launches],
+        "arena": compiled.arena_bytes,
+        "lives": compiled.lives,
+        "faults": compiled.faults,
+        "choices": {problem: choice._asdict() for problem, choice in compiled.choices.items()},
+        "tuned": compiled.is_tuned,
+    }
+    return [_framed(json.dumps(header).encode()), *programs, *packed]
+
+
+def restore(pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, options: Options) -> CompiledGraph | Stale:
+    """What :func:`save` was given, its programs ready, or why the pieces are not those that this partition saved.
+
+    Where the session tunes, they must be of one whose kernels were chosen by measuring.
+    """
+    for number, piece in enumerate(pieces):
+        fault = _fault(piece)
+        if fault:
+            return Stale(f"piece {number} {fault}")
+    if not pieces:
+        return Stale("there is no piece that describes the others")
+    content = bytes(_content(pieces[0]))
+    if hashlib.sha256(content).hexdigest() != _checksum(pieces[0]):
+        return Stale("the checksum of the first piece does not match its content: it is damaged")
+    try:
+        header = json.loads(content)
+    except ValueError:
+        return Stale("the first piece does not describe the others")
+    if header["partition"] != fingerprint(graph):
+        return Stale("it was saved of another partition")
+    listed = [*(checksum for _, checksum in header["programs"]), *header["packed"]]
+    if [_checksum(piece) for piece in pieces[1:]] != listed:
+        return Stale(f"the other {len(pieces) - 1} pieces are not the {len(listed)} that were saved, in their order")
+    if options.tune and not header["tuned"]:
+        return Stale("it was saved without measuring which kernels are fastest")
+    return _assembled(header, pieces[1:], graph, runtime)
+
+
+def _assembled(
+    header: dict[str, Any], pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime
+) -> CompiledGraph | Stale:
+    programs, packed = header["programs"], iter(pieces[len(header["programs"]) :])
+    for (key, _), piece in zip(programs, pieces):
+        if not runtime.programs.restore(key, bytes(_content(piece))):
+            return Stale(f"the driver refuses the program {key}")
+    arrays = {value.name: array for value, array in graph.constants.items()}
+    constants = [
+        _uploaded(next(packed), runtime) if name is None else runtime.constants.plain(arrays[name])
+        for name in header["names"]
+    ]
+    faults = header["faults"]
+    choices = {problem: Choice.of_json(item) for problem, item in header["choices"].items()}
+    runtime.tuning.offer(choices)
+    return CompiledGraph(
+        graph,
+        [launch_from_json(item) for item in header["launches"]],
+        constants,
+        header["names"],
+        header["arena"],
+        [Interval(*life) for life in header["lives"]],
+        None if faults is None else Faults(faults[0], tuple(faults[1])),
+        choices,
+        header["tuned"],
+    )
+
+
+def _uploaded(piece: Piece, runtime: DeviceRuntime) -> DeviceArray:
+    """A packed constant; the same for all that restore it from the same place in a mapped file."""
+    content = np.frombuffer(_content(piece), np.uint8)
+    owner = piece.obj if isinstance(piece, memoryview) else None
+    # NOTE: only what is mapped stays at its address: bytes have none that outlives them, and no weak references.
+    source = content if owner is None or isinstance(owner, bytes) else owner
+    return runtime.constants.get(("saved", content.ctypes.data, content.size), [source], lambda: content)
+
+
+def _framed(content: bytes) -> bytes:
+    return _FRAME.pack(_MAGIC, len(content), hashlib.sha256(content).digest()) + content
+
+
+def _fault(piece: Piece) -> str:
+    """What is wrong with the frame of a piece, or nothing."""
+    if len(piece) < _FRAME.size:
+        return f"has {len(piece)} bytes, fewer than its frame"
+    magic, size, _ = _FRAME.unpack_from(piece)
+    if magic != _MAGIC:
+        return f"begins with {magic!r}, not with {_MAGIC!r}"
+    found = len(piece) - _FRAME.size
+    return "" if found == size else f"should have {size} bytes after its frame, has {found}"
+
+
+def _checksum(piece: Piece) -> str:
+    checksum: bytes = _FRAME.unpack_from(piece)[2]
+    return checksum.hex()
+
+
+def _content(piece: Piece) -> memoryview:
+    return memoryview(piece)[_FRAME.size :]
+
+
+def fingerprint(graph: Graph) -> str:
+    """What tells partitions apart: operators, attributes, how they are connected, types of what goes in and out."""
+    numbers: dict[Value, int] = {}
+
+    def number(value: Value | None) -> int | None:
+        return None if value is None else numbers.setdefault(value, len(numbers))
+
+    lines = [f"{number(v)}: {v.type}" for v in graph.inputs]
+    lines += [f"{number(v)}: constant {v.name} {v.type}" for v in graph.constants]
+    for node in graph.nodes:
+        attributes = sorted((name, str(a)) for name, a in node.attributes.items())
+        made = [number(v) for v in node.outputs]
+        lines.append(f"{node.qualified_op} {attributes} {[number(v) for v in node.inputs]} -> {made}")
+    lines += [f"output {number(v)}: {v.type}" for v in graph.outputs]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

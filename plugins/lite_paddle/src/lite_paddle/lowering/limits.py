@@ -1,0 +1,17 @@
+"""Limits of element types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lite_core.ir import DType
+
+__all__ = ["lowest_finite"]
+
+#: float32 has the same exponents, and more bits of fraction; NumPy lacks the type.
+_LOWEST_BFLOAT16 = -3.3895313892515355e38
+
+
+def lowest_finite(dtype: DType) -> float:
+    """The lowest finite number of a floating element type."""
+    return _LOWEST_BFLOAT16 if dtype is DType.BFLOAT16 else float(np.finfo(dtype.numpy).min)

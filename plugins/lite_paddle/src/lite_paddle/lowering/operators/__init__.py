@@ -1,0 +1,58 @@
+"""Lowerings of Paddle's operators, a module for each family.
+
+A new operator is one decorated function in one of them, see :mod:`lite_paddle.lowering.registry`; a new module is found
+without being listed.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+from lite_paddle.lowering.registry import LoweringFunction, registered_lowerings
+
+__all__ = ["lowering_of", "supported_ops"]
+
+#: The modules that most models need, tried in this order and before the others.
+_FIRST = (
+    "convolution",
+    "normalization",
+    "activation",
+    "elementwise",
+    "pooling",
+    "matmul",
+    "shape",
+    "unary",
+    "slicing",
+    "rearrangement",
+    "resize",
+    "constant",
+    "channels",
+    "reduction",
+)
+
+
+def lowering_of(type_: str) -> LoweringFunction | None:
+    """The function that lowers operators of this type, None where there is none.
+
+    Modules are imported until one has it, so that a model waits only for what it uses and what is more common.
+    """
+    for module in _modules():
+        if type_ in registered_lowerings:
+            break
+        import_module(module)
+    return registered_lowerings.get(type_)
+
+
+def supported_ops() -> list[str]:
+    """Every operator type that can be lowered, sorted."""
+    for module in _modules():
+        import_module(module)
+    return sorted(registered_lowerings)
+
+
+@cache
+def _modules() -> list[str]:
+    present = (found.name for found in pkgutil.iter_modules(__path__))
+    return [f"{__name__}.{name}" for name in dict.fromkeys((*_FIRST, *present))]

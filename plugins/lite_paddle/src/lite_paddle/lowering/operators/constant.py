@@ -1,0 +1,171 @@
+"""Constants, tensors filled with one number, ranges, casts, and operators that hand their input on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import DType, Value
+from lite_paddle.lowering.context import Context
+from lite_paddle.lowering.dynamic import dimension, shape_vector
+from lite_paddle.lowering.integers import Element, element_type, int_elements, int_vector
+from lite_paddle.lowering.operators.tensor_arrays import alias_array
+from lite_paddle.lowering.registry import lowers
+from lite_paddle.lowering.unlowerable import Unlowerable
+from lite_paddle.source import SourceOp
+
+# Beyond this a filled tensor is made when the model runs instead of being stored in it.
+_LARGEST_STORED = 1024
+
+
+def _number(number: Any, dtype: DType) -> np.ndarray[Any, Any]:
+    """One number as an array of one element; NaN and infinities become what C makes of them as integers."""
+    if isinstance(number, (list, tuple)):
+        raise Unlowerable(f"its value {number!r} is not one number")
+    with np.errstate(invalid="ignore"):
+        return np.array([number]).astype(dtype.numpy)
+
+
+def filled(context: Context, shape: Value, number: np.ndarray[Any, Any]) -> Value:
+    """A tensor of a shape (int64 vector) full of one number."""
+    sizes = context.known_ints(shape)
+    if sizes is not None and any(size < 0 for size in sizes):
+        raise Unlowerable(f"the shape {sizes} has a negative size")
+    if sizes is not None and math.prod(sizes) <= _LARGEST_STORED:
+        return context.builder.constant(np.full(sizes, number[0]))
+    return context.node("ConstantOfShape", [shape], {"value": number})
+
+
+# **** filled tensors ****
+
+
+@lowers("fill_constant")
+def fill_constant(op: SourceOp, context: Context) -> None:
+    shape = int_vector(op, context, "shape", "ShapeTensor", "ShapeTensorList")
+    dtype, tensor = element_type(op.attrs.get("dtype"), DType.FLOAT32), context.optional(op, "ValueTensor")
+    context.bind(op, "Out", _filled_with(context, shape, tensor, op.attrs["value"], dtype))
+
+
+def _filled_with(context: Context, shape: Value, tensor: Value | None, number: Any, dtype: DType) -> Value:
+    if tensor is None:
+        return filled(context, shape, _number(number, dtype))
+    return context.node("Expand", [context.reshape(context.cast(tensor, dtype), []), shape])
+
+
+@lowers("fill_constant_batch_size_like")
+def fill_constant_batch_size_like(op: SourceOp, context: Context) -> None:
+    like = context.input(op, "Input")
+    shape: list[Element] = [int(d) for d in context.attribute(op, "shape")]
+    shape[int(op.attrs["output_dim_idx"])] = dimension(context, like, int(op.attrs["input_dim_idx"]))
+    number = _number(op.attrs["value"], element_type(op.attrs.get("dtype"), DType.FLOAT32))
+    context.bind(op, "Out", filled(context, shape_vector(context, shape), number))
+
+
+@lowers("fill_any_like", "fill_zeros_like", "fill_zeros_like2")
+def fill_any_like(op: SourceOp, context: Context) -> None:
+    x, tensor = context.input(op, "X"), context.optional(op, "ValueTensor")
+    dtype = element_type(op.attrs.get("dtype"), x.dtype)
+    fixed = x.type.rank is not None and all(isinstance(d, int) for d in x.shape)
+    shape = context.builder.ints(*x.shape) if fixed else context.node("Shape", [x])
+    context.bind(op, "Out", _filled_with(context, shape, tensor, op.attrs.get("value", 0), dtype))
+
+
+@lowers("assign_value")
+def assign_value(op: SourceOp, context: Context) -> None:
+    shape = [int(d) for d in context.attribute(op, "shape")]
+    dtype = element_type(op.attrs.get("dtype"), DType.FLOAT32)
+    with np.errstate(invalid="ignore"):
+        values = np.array(op.attrs["values"]).astype(dtype.numpy)
+    if values.size != math.prod(shape):
+        raise Unlowerable(f"it has {values.size} values for the shape {shape}")
+    context.bind(op, "Out", context.builder.constant(values.reshape(shape)))
+
+
+@lowers("eye")
+def eye(op: SourceOp, context: Context) -> None:
+    (rows,) = int_elements(op, context, "num_rows", "NumRowsTensor")
+    (columns,) = int_elements(op, context, "num_columns", "NumColumnsTensor")
+    if isinstance(columns, int) and columns < 0:
+        columns = rows
+    dtype = element_type(op.attrs.get("dtype"), DType.FLOAT32)
+    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= _LARGEST_STORED:
+        context.bind(op, "Out", context.builder.constant(np.eye(rows, columns).astype(dtype.numpy)))
+        return
+    zeros = filled(context, shape_vector(context, [rows, columns]), np.zeros(1, dtype.numpy))
+    context.emit(op, "EyeLike", [zeros])
+
+
+# **** ranges ****
+
+_RANGE_TYPES = (DType.FLOAT32, DType.FLOAT64, DType.INT16, DType.INT32, DType.INT64)
+
+
+@lowers("range")
+def range_(op: SourceOp, context: Context) -> None:
+    ends = [context.input(op, slot) for slot in ("Start", "End", "Step")]
+    dtype = element_type(op.attrs.get("dtype"), ends[0].dtype)
+    working = dtype if dtype in _RANGE_TYPES else DType.FLOAT32 if dtype.is_floating else DType.INT64
+    found = context.node("Range", [context.reshape(context.cast(v, working), []) for v in ends])
+    context.bind(op, "Out", context.cast(found, dtype))
+
+
+@lowers("linspace")
+def linspace(op: SourceOp, context: Context) -> None:
+    """From both ends towards the middle, as Paddle does, so that the last element is exact."""
+    start, stop, number = (context.input(op, slot) for slot in ("Start", "Stop", "Num"))
+    dtype = element_type(op.attrs.get("dtype"), start.dtype)
+    working = dtype if dtype in (DType.FLOAT32, DType.FLOAT64) else DType.FLOAT64
+    start, stop = (context.reshape(context.cast(v, working), []) for v in (start, stop))
+    count = context.reshape(context.cast(number, DType.INT64), [])
+    zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))
+    places = context.node("Range", [zero, count, one])
+    last = context.node("Max", [context.node("Sub", [count, one]), one])
+    step = context.node("Div", [context.node("Sub", [stop, start]), context.cast(last, working)])
+
+    def steps(of: Value) -> Value:
+        return context.node("Mul", [context.cast(of, working), step])
+
+    rising = context.node("Add", [start, steps(places)])
+    falling = context.node("Sub", [stop, steps(context.node("Sub", [last, places]))])
+    first_half = context.node("Less", [context.node("Mul", [places, context.scalar(2, DType.INT64)]), count])
+    context.bind(op, "Out", context.cast(context.node("Where", [first_half, rising, falling]), dtype))
+
+
+@lowers("increment")
+def increment(op: SourceOp, context: Context) -> None:
+    x = context.input(op, "X")
+    step = op.attrs["step"]
+    context.emit(op, "Add", [x, context.scalar(int(step) if x.dtype.is_integer else step, x)])
+
+
+# **** cast, and what hands its input on ****
+
+
+@lowers("cast")
+def cast(op: SourceOp, context: Context) -> None:
+    x = context.input(op, "X")
+    context.bind(op, "Out", context.cast(x, element_type(context.attribute(op, "out_dtype"), x.dtype)))
+
+
+_INPUT_SLOTS = ("X", "In", "0")
+
+
+@lowers("assign", "share_data", "memcpy", "memcpy_h2d", "memcpy_d2h", "depend", "print")
+def hand_on(op: SourceOp, context: Context) -> None:
+    if alias_array(op, context):
+        return
+    x = context.any_input(op, *_INPUT_SLOTS)
+    for slot in ("Out", "0"):
+        context.bind(op, slot, x)
+
+
+@lowers("share_buffer")
+def share_buffer(op: SourceOp, context: Context) -> None:
+    context.bind(op, "Out", *context.inputs(op, "X"))
+
+
+@lowers("nop", "assert")
+def nothing(op: SourceOp, context: Context) -> None:
+    """Nothing is computed, and nobody reads what it gives."""

@@ -1,0 +1,129 @@
+"""Quantisation of models in Paddle's "ONNX format": quantize_linear and dequantize_linear.
+
+Paddle keeps quantised numbers in float32 and scales by ``n = 2 ** (bit_length - 1) - 1``; 8-bit ones become
+ONNX's pair of operators with a real int8 tensor between, which backends can compute with.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lite_core.ir import DType, Value
+from lite_paddle.lowering.context import Array, Context
+from lite_paddle.lowering.operators.unary import round_half_away
+from lite_paddle.lowering.registry import lowers
+from lite_paddle.lowering.unlowerable import Unlowerable
+from lite_paddle.source import SourceOp
+
+__all__ = ["along_axis", "levels", "rounded"]
+
+# Scales below are not divided by.
+_TINY = 1e-6
+
+
+def levels(bits: int) -> int:
+    """The largest quantised number: 127 for 8 bits."""
+    return (1 << (bits - 1)) - 1
+
+
+def rounded(context: Context, x: Value, round_type: int) -> Value:
+    """The nearest integer; halves go to the even one for 0, away from zero for 1."""
+    return context.node("Round", [x]) if round_type == 0 else round_half_away(context, x)
+
+
+def along_axis(context: Context, scale: Value, x: Value, axis: int) -> Value:
+    """One scale as a scalar, or one for each channel in a shape that broadcasts along ``axis``."""
+    if scale.type.rank == 0:
+        return scale
+    if scale.shape == (1,) or axis < 0:
+        return context.reshape(scale, [])
+    rank = context.rank(x, "it has one scale for each channel")
+    return context.reshape(scale, [-1] + [1] * (rank - 1 - axis % rank))
+
+
+def _known_scale(context: Context, op: SourceOp) -> Array | None:
+    known = context.known(context.input(op, "Scale"))
+    return None if known is None or known.dtype == object else np.asarray(known)
+
+
+def _is_per_channel(op: SourceOp, scale: Array) -> bool:
+    return int(op.attrs["quant_axis"]) >= 0 and scale.size > 1
+
+
+def _check_zero_point(op: SourceOp, context: Context) -> None:
+    zero = context.known(context.optional(op, "ZeroPoint"))
+    if zero is not None and zero.dtype != object and np.any(zero != 0):
+        raise Unlowerable("its zero point is not 0", "quantize the model symmetrically")
+
+
+def _onnx_quantisation(context: Context, op: SourceOp) -> tuple[Value, Value, dict[str, int]] | None:
+    """Step size, zero point and attributes of ONNX's operators; None where they do not express it."""
+    scale = _known_scale(context, op)
+    if scale is None or int(op.attrs["bit_length"]) != 8 or scale.dtype != np.float32:
+        return None
+    per_channel = _is_per_channel(op, scale)
+    vector = scale.reshape(-1) if per_channel else scale.reshape(-1)[0]
+    if np.any(vector <= 0):
+        return None
+    step = np.asarray(np.maximum(vector, _TINY) / np.float32(127), np.float32)
+    zero = context.builder.constant(np.zeros(step.shape, np.int8))
+    attributes = {"axis": int(op.attrs["quant_axis"])} if per_channel else {}
+    return context.builder.constant(step), zero, attributes
+
+
+@lowers("quantize_linear")
+def quantize_linear(op: SourceOp, context: Context) -> None:
+    """``clip(round(x * n / scale), -n - 1, n)``, still as floats."""
+    _check_zero_point(op, context)
+    x = context.input(op, "X")
+    if op.attrs["only_observer"]:
+        context.bind(op, "Y", x)
+        return
+    round_type = int(op.attrs["round_type"])
+    found = _onnx_quantisation(context, op) if round_type == 0 else None
+    if found is not None:
+        step, zero, attributes = found
+        small = context.node("QuantizeLinear", [x, step, zero], attributes)
+        wide = context.cast(small, x.dtype)
+        context.quantized[wide] = small
+        context.bind(op, "Y", wide)
+        return
+    n = levels(int(op.attrs["bit_length"]))
+    scale = along_axis(context, context.input(op, "Scale"), x, int(op.attrs["quant_axis"]))
+    scaled = context.node("Div", [context.node("Mul", [x, context.scalar(n, x)]), scale])
+    bounds = [context.scalar(b, x) for b in (-n - 1, n)]
+    context.emit(op, "Clip", [rounded(context, scaled, round_type), *bounds], slot="Y")
+
+
+@lowers("dequantize_linear")
+def dequantize_linear(op: SourceOp, context: Context) -> None:
+    """``x * scale / n``, of integers or of floats that hold integers."""
+    _check_zero_point(op, context)
+    x = context.input(op, "X")
+    if op.attrs["only_observer"]:
+        context.bind(op, "Y", x)
+        return
+    found = _onnx_quantisation(context, op)
+    small = _as_int8(context, x) if found is not None else None
+    if found is not None and small is not None:
+        step, zero, attributes = found
+        context.emit(op, "DequantizeLinear", [small, step, zero], attributes, slot="Y")
+        return
+    scale = context.input(op, "Scale")
+    x = context.cast(x, scale.dtype)
+    factor = along_axis(context, scale, x, int(op.attrs["quant_axis"]))
+    n = context.scalar(levels(int(op.attrs["bit_length"])), x)
+    context.emit(op, "Div", [context.node("Mul", [x, factor]), n], slot="Y")
+
+
+def _as_int8(context: Context, x: Value) -> Value | None:
+    """The tensor of bytes that a value stands for, where there is one."""
+    if x.dtype is DType.INT8:
+        return x
+    if x in context.quantized:
+        return context.quantized[x]
+    known = context.known(x)
+    if known is None or known.dtype.kind != "f" or known.size == 0:
+        return None
+    small = np.clip(known, -128, 127).astype(np.int8)
+    return context.builder.constant(small) if np.array_equal(small, known) else None

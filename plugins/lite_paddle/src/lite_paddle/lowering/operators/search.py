@@ -1,0 +1,111 @@
+"""Finding and ordering elements: arg_max, argsort, top_k, kthvalue, unique, where_index."""
+
+from __future__ import annotations
+
+from lite_core.ir import DType, Value
+from lite_paddle.lowering.context import Context
+from lite_paddle.lowering.dynamic import dimension, integer_vector, size_vector
+from lite_paddle.lowering.integers import element_type, known_int, scalar_result
+from lite_paddle.lowering.registry import lowers
+from lite_paddle.source import SourceOp
+
+
+@lowers("arg_max", "arg_min")
+def arg_extreme(op: SourceOp, context: Context) -> None:
+    x, keep = context.input(op, "X"), bool(op.attrs["keepdims"])
+    type_ = "ArgMax" if op.type == "arg_max" else "ArgMin"
+    if op.attrs["flatten"] or x.type.rank == 0:
+        rank = context.rank(x, "its axes are kept") if keep else 0
+        found = context.node(type_, [context.reshape(x, [-1])], {"axis": 0, "keepdims": 0})
+        found = context.reshape(found, [1] * rank) if rank else scalar_result(context, found)
+    else:
+        axis = known_int(op, context, "axis", "AxisTensor")
+        found = scalar_result(context, context.node(type_, [x], {"axis": axis, "keepdims": int(keep)}))
+    context.bind(op, "Out", context.cast(found, element_type(op.attrs.get("dtype"), DType.INT64)))
+
+
+def _sorted_part(context: Context, x: Value, count: Value, axis: int, **flags: bool) -> list[Value]:
+    """The first elements in order, and their places."""
+    attributes = {"axis": axis, **{k: int(v) for k, v in flags.items()}}
+    return context.nodes("TopK", [x, count], attributes, outputs=2)
+
+
+def _scalar_with_place(op: SourceOp, context: Context, x: Value) -> bool:
+    """A scalar is its own order; says whether this was one."""
+    if x.type.rank != 0:
+        return False
+    context.bind(op, "Out", x)
+    context.bind(op, "Indices", context.scalar(0, DType.INT64))
+    return True
+
+
+@lowers("argsort")
+def argsort(op: SourceOp, context: Context) -> None:
+    x, axis = context.input(op, "X"), int(op.attrs["axis"])
+    if _scalar_with_place(op, context, x):
+        return
+    count = size_vector(context, dimension(context, x, axis))
+    values, places = _sorted_part(context, x, count, axis, largest=bool(op.attrs["descending"]))
+    context.bind(op, "Out", values)
+    context.bind(op, "Indices", places)
+
+
+@lowers("top_k", "top_k_v2")
+def top_k(op: SourceOp, context: Context) -> None:
+    x, given = context.input(op, "X"), context.optional(op, "K")
+    if _scalar_with_place(op, context, x):
+        return
+    count = context.builder.ints(int(op.attrs["k"])) if given is None else integer_vector(context, given)
+    values, places = _sorted_part(
+        context,
+        x,
+        count,
+        int(op.attrs.get("axis", -1)),
+        largest=bool(op.attrs.get("largest", True)),
+        sorted=bool(op.attrs.get("sorted", True)),
+    )
+    context.bind(op, "Out", values)
+    context.bind(op, "Indices", places)
+
+
+@lowers("kthvalue")
+def kthvalue(op: SourceOp, context: Context) -> None:
+    x, k, axis = context.input(op, "X"), int(op.attrs["k"]), int(op.attrs["axis"])
+    if _scalar_with_place(op, context, x):
+        return
+    parts = _sorted_part(context, x, context.builder.ints(k), axis, largest=False)
+    last = context.builder.ints(-1) if op.attrs["keepdim"] else context.scalar(-1, DType.INT64)
+    for slot, part in zip(("Out", "Indices"), parts):
+        context.bind(op, slot, scalar_result(context, context.node("Gather", [part, last], {"axis": axis})))
+
+
+@lowers("unique")
+def unique(op: SourceOp, context: Context) -> None:
+    axes = [int(a) for a in op.attrs["axis"] or ()]
+    attributes: dict[str, int] = {"sorted": int(bool(op.attrs["is_sorted"]))}
+    if axes:
+        attributes["axis"] = axes[0]
+    values, first, inverse, counts = context.nodes("Unique", [context.input(op, "X")], attributes, outputs=4)
+    context.bind(op, "Out", values)
+    dtype = element_type(op.attrs.get("dtype"), DType.INT64)
+    for slot, found in (("Indices", first), ("Index", inverse), ("Counts", counts)):
+        if op.outputs.get(slot):
+            context.bind(op, slot, context.cast(found, dtype))
+
+
+@lowers("where_index")
+def where_index(op: SourceOp, context: Context) -> None:
+    places = context.node("NonZero", [context.input(op, "Condition")])
+    context.emit(op, "Transpose", [places], {"perm": [1, 0]})
+
+
+@lowers("searchsorted")
+def searchsorted(op: SourceOp, context: Context) -> None:
+    """How many elements of the sorted last axis are less than each value (``right``: or equal to it)."""
+    ordered, values = context.input(op, "SortedSequence"), context.input(op, "Values")
+    if context.rank(ordered, "one of rank 1 is searched for every value") > 1:
+        ordered = context.node("Unsqueeze", [ordered, context.builder.ints(-2)])
+    values = context.node("Unsqueeze", [values, context.builder.ints(-1)])
+    before = context.node("LessOrEqual" if op.attrs["right"] else "Less", [ordered, values])
+    count = context.node("ReduceSum", [context.cast(before, DType.INT64), context.builder.ints(-1)], {"keepdims": 0})
+    context.bind(op, "Out", context.cast(count, DType.INT32 if op.attrs["out_int32"] else DType.INT64))

@@ -1,0 +1,38 @@
+"""Registering how Paddle's operators are lowered to Lite's opset.
+
+A lowering is one function for one operator or several that share it::
+
+    @lowers("relu", "sigmoid")
+    def activation(op: SourceOp, context: Context) -> None:
+        context.emit(op, {"relu": "Relu", "sigmoid": "Sigmoid"}[op.type], [context.input(op, "X")])
+
+A lowering that meets something it cannot express raises :class:`~lite_paddle.lowering.unlowerable.Unlowerable` with the
+reason. Lowerings are in the modules of :mod:`lite_paddle.lowering.operators`, which finds them for an operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lite_paddle.lowering.context import Context
+from lite_paddle.source import SourceOp
+
+__all__ = ["LoweringFunction", "lowers", "registered_lowerings"]
+
+LoweringFunction = Callable[[SourceOp, Context], None]
+
+#: By the operator's type.
+registered_lowerings: dict[str, LoweringFunction] = {}
+
+
+def lowers(*types: str) -> Callable[[LoweringFunction], LoweringFunction]:
+    """Register a function for these operator types (legacy names)."""
+
+    def register(function: LoweringFunction) -> LoweringFunction:
+        for type_ in types:
+            if type_ in registered_lowerings:
+                raise ValueError(f"operator {type_!r} is lowered twice")
+            registered_lowerings[type_] = function
+        return function
+
+    return register

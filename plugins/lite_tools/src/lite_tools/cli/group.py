@@ -1,0 +1,70 @@
+"""The group ``lite``: every command that a plugin gives, lite-tools' own among them."""
+
+from __future__ import annotations
+
+import click
+
+from lite_core import __version__
+from lite_core.plugins import default_host
+from lite_tools.commands.errors import UnavailableError
+
+__all__ = ["commands_of_plugins", "lite"]
+
+#: The plugin whose commands come first: no other can take their names.
+_OWN = "lite_tools.plugin"
+
+
+class _Commands(click.Group):
+    """The commands of plugins."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(commands_of_plugins())
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return commands_of_plugins().get(name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, command.get_short_help_str(100)) for name, command in commands_of_plugins().items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(rows))
+
+
+def commands_of_plugins() -> dict[str, click.Command]:
+    """The commands that plugins give, by name; one that cannot be used is recorded and left out.
+
+    Raises:
+        UnavailableError: lite-tools itself is not among the plugins that can be used.
+    """
+    host = default_host()
+    commands: dict[str, click.Command] = {}
+    owners: dict[str, str] = {}
+    for record, command in sorted(host.ask("lite_commands"), key=lambda given: given[0].module != _OWN):
+        if not isinstance(command, click.Command):
+            problem = f"{command!r} is not a click.Command"
+        elif not command.name:
+            problem = f"{command!r} has no name"
+        elif command.name in owners:
+            problem = f"the command name {command.name!r} is taken by {owners[command.name]}"
+        else:
+            commands[command.name] = command
+            owners[command.name] = record.label
+            continue
+        host.reject(record, "lite_commands", problem, command)
+    _check_own()
+    return commands
+
+
+def _check_own() -> None:
+    own = next((record for record in default_host().records() if record.module == _OWN), None)
+    if own is None:
+        again = "pip install --force-reinstall lite-tools"
+        raise UnavailableError("lite-tools is not among the installed plugins", again)
+    if own.failed:
+        problem = f"plugin {own.label} failed at {own.stage}: {own.error}"
+        raise UnavailableError(problem, f"pip install --upgrade {own.distribution} lite-core")
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="lite")
+def lite() -> None:
+    """Run trained neural networks on whatever hardware this machine has."""

@@ -1,0 +1,125 @@
+"""The program ``lite``: it runs a command, reports what goes wrong, and ends with one of the exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shlex
+import sys
+import traceback
+
+import click
+
+from lite_core.errors import (
+    BackendUnavailableError,
+    ConversionError,
+    InputError,
+    LiteError,
+    ModelFormatError,
+    UnsupportedOperatorError,
+)
+from lite_tools.cli.group import lite
+from lite_tools.commands.errors import UnavailableError
+from lite_tools.commands.exit_codes import EXIT_CRASH, EXIT_FAILURE, EXIT_OK, EXIT_UNAVAILABLE, EXIT_USAGE
+
+__all__ = ["main"]
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with one of the exit codes."""
+    arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a name the terminal cannot show must not end the program
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(arguments)
+        _flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        code = EXIT_FAILURE
+        _discard_output()
+    except OSError as error:
+        code = EXIT_FAILURE
+        _discard_output()
+        _fail(f"the output could not be written: {error}", code, as_json=False)
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command and report its failure, if any; only errors in writing the output get through."""
+    as_json = "--json" in arguments
+    try:
+        result = lite.main(arguments, prog_name="lite", standalone_mode=False)
+        return result if isinstance(result, int) else EXIT_OK
+    except click.exceptions.Abort:
+        return _fail("interrupted", EXIT_FAILURE, as_json)
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "lite"
+        return _fail(error.format_message(), EXIT_USAGE, as_json, f"{path} --help")
+    except click.ClickException as error:
+        next_command = error.next_command if isinstance(error, UnavailableError) else ""
+        return _fail(error.format_message(), error.exit_code, as_json, next_command or f"lite {arguments[0]} --help")
+    except LiteError as error:
+        return _fail(str(error), _exit_code(error), as_json, _next(error, arguments))
+    except MemoryError as error:
+        return _fail(f"there is not enough memory. {error}".rstrip(), EXIT_FAILURE, as_json)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _DISK_FULL:
+            raise
+        print(traceback.format_exc(), file=sys.stderr)
+        return _fail(f"Lite itself failed with {type(error).__name__}: {error}", EXIT_CRASH, as_json, "lite doctor")
+
+
+def _exit_code(error: LiteError) -> int:
+    if isinstance(error, InputError):
+        return EXIT_USAGE
+    return EXIT_UNAVAILABLE if isinstance(error, (BackendUnavailableError, ModelFormatError)) else EXIT_FAILURE
+
+
+def _next(error: LiteError, arguments: list[str]) -> str:
+    """The command that tells more about an error."""
+    if isinstance(error, BackendUnavailableError):
+        return "lite backends"
+    if isinstance(error, UnsupportedOperatorError):
+        return f"lite check {_model_in(arguments)}"
+    if isinstance(error, InputError):
+        return f"lite inspect {_model_in(arguments)}"
+    if isinstance(error, ConversionError):
+        return f"lite check {_model_in(arguments)} --targets NAME"
+    return "lite doctor"
+
+
+def _model_in(arguments: list[str]) -> str:
+    """The argument MODEL of a command that was given, as a shell takes it."""
+    with click.Context(lite) as context:
+        command = lite.get_command(context, arguments[0])
+    if command is None:
+        return "MODEL"
+    # resilient_parsing: no prompts and no errors, they were reported before
+    given = command.make_context(arguments[0], arguments[1:], resilient_parsing=True).params.get("model")
+    return shlex.quote(given) if given else "MODEL"
+
+
+def _flush() -> None:
+    if sys.stdout is not None:  # None: closed by whoever started the program
+        sys.stdout.flush()
+
+
+def _discard_output() -> None:
+    """Send what is still to be written to nowhere, or Python tries once more on its way out and complains."""
+    with open(os.devnull, "w") as nowhere, contextlib.suppress(OSError, ValueError):  # a stream without a descriptor
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def _fail(message: str, code: int, as_json: bool, next_command: str = "") -> int:
+    if as_json:
+        print(json.dumps({"schema_version": 1, "error": message, "exit_code": code, "next": next_command}))
+        return code
+    with contextlib.suppress(OSError):  # standard error is full or gone as well: the exit code has to tell
+        print(f"error: {message}", file=sys.stderr)
+        if next_command:
+            print(f"next: {next_command}", file=sys.stderr)
+    return code

@@ -1,0 +1,135 @@
+"""What the commands of ``lite`` are made of, for any package that adds one.
+
+A command is a :class:`click.Command` that a plugin gives by its hook ``lite_commands``. With what is here it takes the
+same options as the others, prints the same tables or JSON, and ends with the same exit codes::
+
+    @click.command("sizes")
+    @model_argument
+    @json_option
+    def command(model: str, as_json: bool) -> int:
+        ...
+        print_json({"model": model, "bytes": size}) if as_json else table(("model", "bytes"), [(model, size)])
+        return EXIT_OK
+
+    @hookimpl
+    def lite_commands():
+        return [LazyCommand("sizes", "Tell how large a model is", "my_package.sizes")]
+
+Names are imported when they are first used: a plugin that only lists its commands imports nothing else.
+"""
+
+# NOTE: no module of this package may be called like a name in __all__; once imported it would stand in its place.
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lite_tools.commands.conversions import ConversionReport, print_report, shown_progress
+    from lite_tools.commands.errors import UnavailableError, check_writable
+    from lite_tools.commands.exit_codes import (
+        EXIT_CRASH,
+        EXIT_FAILURE,
+        EXIT_NOTHING,
+        EXIT_OK,
+        EXIT_UNAVAILABLE,
+        EXIT_USAGE,
+    )
+    from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+    from lite_tools.commands.lazy import LazyCommand
+    from lite_tools.commands.options import (
+        backend_option,
+        backend_options_option,
+        backends_of,
+        json_option,
+        model_argument,
+        precision_option,
+        reader_option,
+        seed_option,
+        threads_option,
+        tune_option,
+    )
+    from lite_tools.commands.printing import console, milliseconds, print_json, table
+    from lite_tools.commands.targets import check_targets, split_targets
+
+_HOMES = {
+    "EXIT_CRASH": "exit_codes",
+    "EXIT_FAILURE": "exit_codes",
+    "EXIT_NOTHING": "exit_codes",
+    "EXIT_OK": "exit_codes",
+    "EXIT_UNAVAILABLE": "exit_codes",
+    "EXIT_USAGE": "exit_codes",
+    "ConversionReport": "conversions",
+    "ImageOptions": "inputs",
+    "LazyCommand": "lazy",
+    "UnavailableError": "errors",
+    "backend_option": "options",
+    "backend_options_option": "options",
+    "backends_of": "options",
+    "check_targets": "targets",
+    "check_writable": "errors",
+    "collect_inputs": "inputs",
+    "console": "printing",
+    "json_option": "options",
+    "milliseconds": "printing",
+    "model_argument": "options",
+    "parse_shapes": "inputs",
+    "precision_option": "options",
+    "print_json": "printing",
+    "print_report": "conversions",
+    "reader_option": "options",
+    "seed_option": "options",
+    "shown_progress": "conversions",
+    "split_targets": "targets",
+    "table": "printing",
+    "threads_option": "options",
+    "tune_option": "options",
+}
+
+__all__ = [
+    "EXIT_CRASH",
+    "EXIT_FAILURE",
+    "EXIT_NOTHING",
+    "EXIT_OK",
+    "EXIT_UNAVAILABLE",
+    "EXIT_USAGE",
+    "ConversionReport",
+    "ImageOptions",
+    "LazyCommand",
+    "UnavailableError",
+    "backend_option",
+    "backend_options_option",
+    "backends_of",
+    "check_targets",
+    "check_writable",
+    "collect_inputs",
+    "console",
+    "json_option",
+    "milliseconds",
+    "model_argument",
+    "parse_shapes",
+    "precision_option",
+    "print_json",
+    "print_report",
+    "reader_option",
+    "seed_option",
+    "shown_progress",
+    "split_targets",
+    "table",
+    "threads_option",
+    "tune_option",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'lite_tools.commands' has no attribute {name!r}")
+    value = getattr(import_module(f"lite_tools.commands.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,123 @@
+"""Showing a conversion: its progress, and the report as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from lite_tools.commands.printing import console, table
+from lite_tools.conversion import Check, ConversionReport, TargetReport
+from lite_tools.quantization import OutputAccuracy
+
+__all__ = ["ConversionReport", "print_report", "shown_progress", "size_text"]
+
+_MOST_WEIGHTS = 8
+
+
+@contextmanager
+def shown_progress() -> Iterator[Callable[[str], None]]:
+    """A line that says what is being done, where somebody looks at it."""
+    with console.status("") as status:
+        yield lambda text: status.update(f"{text} ...")
+
+
+def print_report(report: ConversionReport) -> None:
+    """Print a conversion as tables."""
+    before, after = report.before, report.after
+    console.print(f"{report.model}\n", markup=False)
+    sides = [("as it was read", before), ("in the file", after)]
+    table(
+        ("", "nodes", "operators", "weights"),
+        [(w, s.nodes, len(s.operators), size_text(s.weight_bytes)) for w, s in sides],
+    )
+    names = dict.fromkeys([*after.operators, *before.operators])
+    changed = [(name, before.operators.get(name, 0), after.operators.get(name, 0)) for name in names]
+    console.print()
+    table(("operator", "read", "written"), [row for row in changed if row[1] != row[2]])
+    console.print(f"passes: {', '.join(report.passes) or 'none changed anything'}\n", markup=False)
+    heads = ("target", "nodes", "plans", "threads", "saved", "verified")
+    table(heads, [_target_row(target, report.checks) for target in report.targets])
+    _print_refusals(report.targets)
+    _print_accuracy(report)
+    if report.checks:
+        console.print()
+        rows = [
+            (c.target, str(c.threads or "-"), _shapes(c.shapes), c.data, _outcome(c), _used(c)) for c in report.checks
+        ]
+        difference = "largest difference, of an output's range"
+        table(("run on", "threads", "input shapes", "inputs", difference, "prepared state used"), rows)
+    console.print()
+    for warning in report.warnings:
+        console.print(f"warning: {warning}", markup=False)
+    for note in (*(note for target in report.targets for note in target.notes), *report.notes):
+        console.print(f"note: {note}", markup=False)
+    console.print(f"written: {report.output} ({size_text(report.size)})", markup=False)
+
+
+def _target_row(target: TargetReport, checks: Sequence[Check]) -> tuple[str, ...]:
+    nodes = ", ".join(f"{count} on {name}" for name, count in target.nodes.items()) or "not asked"
+    plans = "; ".join(map(_shapes, target.plans)) or "none"
+    threads = ", ".join(map(str, target.threads)) or "-"
+    own = [check.agrees for check in checks if check.target == target.name]
+    verified = ("yes" if all(own) else "DISAGREES") if own else "no device here" if target.absent else "no"
+    return f"{target.name} ({target.plugin})", nodes, plans, threads, size_text(target.saved_bytes), verified
+
+
+def _print_refusals(targets: Sequence[TargetReport]) -> None:
+    rows: dict[tuple[str, str, str], int] = {}
+    for target in targets:
+        for refusal in target.refusals:
+            key = (refusal.op, target.name, refusal.reason)
+            rows[key] = rows.get(key, 0) + 1
+    if rows:
+        console.print()
+        table(("operator", "not on", "nodes", "because"), [(op, on, n, why) for (op, on, why), n in rows.items()])
+
+
+def _print_accuracy(report: ConversionReport) -> None:
+    if not report.weights:
+        return
+    stored = [w for w in report.weights if not w.kept]
+    console.print(f"\n{len(stored)} of {len(report.weights)} weights are stored as {report.stored_as}")
+    worst = sorted(stored, key=lambda w: -w.relative_rms_error)[:_MOST_WEIGHTS]
+    kept = [w for w in report.weights if w.kept]
+    if worst:
+        table(
+            ("weight, the most changed first", "of", "shape", "largest error", "relative RMS error"),
+            [(w.name, w.op, _dims(w.shape), f"{w.max_error:.3g}", f"{w.relative_rms_error:.2%}") for w in worst],
+        )
+    for weight in kept:
+        console.print(f"{weight.name} stays as it is: {weight.kept}", markup=False)
+    console.print()
+    table(
+        ("output", "largest difference, of its range", "signal to noise", "same best class"),
+        map(_accuracy_row, report.accuracy),
+    )
+
+
+def _accuracy_row(output: OutputAccuracy) -> tuple[str, ...]:
+    agreement = "-" if output.top1_agreement is None else f"{output.top1_agreement:.1%}"
+    return output.name, f"{output.max_difference:.3g}", f"{output.snr_db:.1f} dB", agreement
+
+
+def _outcome(check: Check) -> str:
+    if check.problem:
+        return check.problem
+    return f"{check.worst:.3g}, {'within' if check.agrees else 'BEYOND'} {check.limit:.3g}"
+
+
+def _used(check: Check) -> str:
+    return "-" if check.prepared is None else "yes" if check.prepared else "no, see the warning"
+
+
+def _shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name}={_dims(shape)}" for name, shape in shapes.items())
+
+
+def _dims(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def size_text(size: int) -> str:
+    """A number of bytes, in a few characters."""
+    return f"{size / 1e6:.2f} MB" if size >= 10_000 else f"{size} bytes"

@@ -1,0 +1,56 @@
+"""What a command prints: text and tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["console", "milliseconds", "print_json", "table"]
+
+_WIDE = 10_000
+
+
+def _make_console() -> Console:
+    """Rich's console; as wide as the text where nobody looks at it, so that files and pipes get whole lines."""
+    made = Console(highlight=False, soft_wrap=True)
+    if not made.is_terminal:
+        made.width = _WIDE
+    return made
+
+
+#: Where commands print for people; ``markup=False`` for text that is not the command's own.
+console = _make_console()
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
+    """Print a table; columns wrap rather than lose text."""
+    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for header in headers:
+        grid.add_column(header, overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(str(cell)) for cell in row))  # Text: square brackets are not markup
+    console.print(grid)
+
+
+def milliseconds(seconds: float) -> str:
+    """Seconds as text in milliseconds."""
+    return f"{seconds * 1e3:.1f} ms"
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """Print a command's result for programs, as strict JSON: inf and nan, which JSON has not, become strings."""
+    print(json.dumps(_json_ready({"schema_version": 1, **data}), indent=2, default=str, allow_nan=False))
+
+
+def _json_ready(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(float(value))
+    if isinstance(value, dict):
+        return {key: _json_ready(item) for key, item in value.items()}
+    return [_json_ready(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,23 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from installed_plugins import site
+
+from lite_core.builder import GraphBuilder
+from lite_core.container import write_model
+
+__all__ = ["relu_model", "site"]
+
+
+@pytest.fixture
+def relu_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model file, made for no target: a Relu, and an Identity that the passes take away."""
+    b = GraphBuilder("relu")
+    b.output(b.add("Identity", [b.add("Relu", [b.input("x", "float32", [2, 3])])]), "y")
+    path = tmp_path_factory.mktemp("model") / "relu.lite"
+    write_model(path, b.build(), optimized=False)
+    return path

@@ -1,0 +1,95 @@
+"""``lite inspect``: what it shows of the graph that runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from installed_plugins import install, lite
+
+from lite_core import load
+from lite_core.container import ModelFile, write_model
+from lite_tools import plugin
+from lite_tools.commands import LazyCommand
+
+PASS = """
+from lite_core.passes import PassResult
+from lite_core.plugins import hookimpl
+
+LITE_API_VERSION = 1
+
+class ReluToAbs:
+    name = "relu_to_abs"
+
+    def __call__(self, graph):
+        found = [node for node in graph.nodes if node.op == "Relu"]
+        for node in found:
+            node.op = "Abs"
+        return PassResult(graph, bool(found))
+
+@hookimpl
+def lite_passes():
+    return [ReluToAbs()]
+"""
+
+
+def ops_shown(shown: Any) -> dict[str, int]:
+    counts: dict[str, int] = json.loads(shown.stdout)["op_counts"]
+    return counts
+
+
+def test_optimized_shows_what_passes_of_plugins_make_of_it(site: Path, relu_model: Path) -> None:
+    install(site, "abs", PASS)
+    assert ops_shown(lite(site, "inspect", str(relu_model), "--json")) == {"Relu": 1, "Identity": 1}
+    assert ops_shown(lite(site, "inspect", str(relu_model), "--optimized", "--json")) == {"Abs": 1}
+
+
+def test_optimized_shows_a_file_that_the_passes_have_seen_as_it_is(tmp_path: Path, relu_model: Path) -> None:
+    seen = tmp_path / "seen.lite"
+    write_model(seen, ModelFile.open(relu_model).graph(), optimized=True)
+    for file, expected in ((relu_model, {"Relu": 1}), (seen, {"Relu": 1, "Identity": 1})):
+        shown = lite(tmp_path, "inspect", str(file), "--optimized", "--json")
+        assert ops_shown(shown) == load(file).graph.op_counts() == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "MODEL"],
+        ["check", "MODEL"],
+        ["check", "MODEL", "--targets", "host"],
+        ["inspect", "MODEL"],
+        ["inspect", "MODEL", "--optimized"],
+        ["inspect", "MODEL", "--memory"],
+        ["inspect", "MODEL", "--sections"],
+        ["convert", "MODEL", "-o", "OUTPUT", "--targets", "host", "--no-verify"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_is_opened_once(
+    tmp_path: Path, relu_model: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    opened: list[str] = []
+    real = ModelFile.open
+
+    def counted(path: Any) -> ModelFile:
+        opened.append(str(path))
+        return real(path)
+
+    monkeypatch.setattr(ModelFile, "open", staticmethod(counted))
+    given = {"MODEL": str(relu_model), "OUTPUT": str(tmp_path / "out.lite")}
+    name, *rest = (given.get(word, word) for word in words)
+    (command,) = (c for c in plugin.lite_commands() if c.name == name)
+    assert isinstance(command, LazyCommand)
+    shown = CliRunner().invoke(command, rest)
+    assert shown.exit_code == 0, shown.output
+    assert opened.count(str(relu_model)) == 1
+
+
+def test_backend_options_are_for_memory(tmp_path: Path, relu_model: Path) -> None:
+    shown = lite(tmp_path, "inspect", str(relu_model), "-O", "x86.mkl=never")
+    assert shown.returncode == 2
+    assert "add --memory" in shown.stderr

@@ -1,0 +1,323 @@
+"""Draws docs/architecture.svg: the distributions on their floors, and which of them imports which.
+
+Everything follows from the sources: what imports what is read from the imports, the floor of a distribution from what
+its pyproject.toml says that it brings. ``make docs`` writes the drawing; a test says when it is stale.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+from import_graph import import_graph, modules_in
+from workspace import ROOT, Distribution, distributions
+
+__all__ = ["FILE", "drawing"]
+
+FILE = ROOT / "docs/architecture.svg"
+
+BOX_WIDTH, BOX_HEIGHT = 162, 84
+GAP, GROUP_GAP, FLOOR_GAP = 22, 64, 44  # between boxes, between the two groups of a floor, between floors
+PADDING, LABEL = 16, 26  # of a floor around its boxes, and for its name above or below them
+MARGIN = 28
+CLEARANCE = 10  # of a line from a box or a text that it passes
+TEXT_WIDTH = 6.8  # of a letter 12 pixels high, at most
+
+#: Each floor with its name, and the colours of its ground and of its boxes' edges.
+FLOORS = {
+    "people": ("what people type", "#eef4fd", "#3b6fb6"),
+    "chip": ("what knows a chip", "#fdf3e4", "#b8741a"),
+    "format": ("what knows a format", "#f4eefb", "#7a4fb0"),
+    "shared": ("what compilers share", "#eaf6ee", "#2f8552"),
+    "core": ("the core", "#eceff3", "#3c4656"),
+}
+INK, FAINT = "#1d2530", "#5b6675"
+
+
+@dataclass
+class Box:
+    """A distribution in the drawing; ``x`` and ``y`` are its left upper corner, in pixels."""
+
+    distribution: Distribution
+    floor: str
+    x: float = 0
+    y: float = 0
+    width: float = BOX_WIDTH
+    height: float = BOX_HEIGHT
+
+    @property
+    def right(self) -> float:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height
+
+    @property
+    def centre(self) -> float:
+        return self.x + self.width / 2
+
+
+@dataclass
+class Arrow:
+    """A line from a package to one that it imports, by its corners."""
+
+    corners: list[tuple[float, float]]
+    is_upwards: bool = False
+    has_point: bool = True
+
+
+def floor_of(distribution: Distribution) -> str:
+    """The floor of a distribution, by what it says that it brings."""
+    if distribution.package == "lite_core":
+        return "core"
+    if "backends" in distribution.about_lite:
+        return "chip"
+    if "formats" in distribution.about_lite:
+        return "format"
+    project = distribution.pyproject["project"]
+    return "people" if "scripts" in project or "entry-points" in project else "shared"
+
+
+def imports_between(found: Sequence[Distribution]) -> dict[str, set[str]]:
+    """The packages that each package imports."""
+    modules = {name: file for one in found for name, file in modules_in(one.sources).items()}
+    arrows: dict[str, set[str]] = {one.package: set() for one in found}
+    for name, imported in import_graph(modules).items():
+        package = name.partition(".")[0]
+        arrows[package] |= {other.partition(".")[0] for other in imported} - {package}
+    return arrows
+
+
+def without_implied(arrows: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Arrows without those that a path of others implies."""
+
+    def reachable(package: str) -> set[str]:
+        return arrows[package].union(*(reachable(other) for other in arrows[package]))
+
+    return {
+        package: {one for one in others if not any(one in reachable(other) for other in others)}
+        for package, others in arrows.items()
+    }
+
+
+class Drawing:
+    """Boxes on their floors, and the lines between them."""
+
+    def __init__(self, found: Sequence[Distribution]) -> None:
+        self.boxes = {one.package: Box(one, floor_of(one)) for one in found}
+        imported = imports_between(found)
+        #: Arrows upwards, which only commands need.
+        self.up = {p: {o for o in others if self._is_above(o, p)} for p, others in imported.items()}
+        self.down = without_implied({p: others - self.up[p] for p, others in imported.items()})
+        self._place_middle()
+        self._place_shared()
+        self._place_people()
+        self._place_floors()
+
+    def _is_above(self, package: str, other: str) -> bool:
+        return self.boxes[package].floor == "people" and self.boxes[other].floor in ("chip", "format")
+
+    def on(self, *floors: str) -> list[Box]:
+        """The boxes of some floors, from left to right."""
+        return sorted((b for b in self.boxes.values() if b.floor in floors), key=lambda b: b.x)
+
+    def users(self, package: str, *floors: str) -> list[Box]:
+        """The boxes of some floors that an arrow leads down from to a package."""
+        return [box for name, box in self.boxes.items() if package in self.down[name] and box.floor in floors]
+
+    # **** places ****
+
+    def _place_middle(self) -> None:
+        """Backends by the library that they use, the fewest steps from the core on the right; then the formats."""
+
+        def steps(package: str) -> int:
+            return 1 + max((steps(other) for other in self.down[package]), default=0)
+
+        def imports_a_format(box: Box) -> bool:
+            return any(self.boxes[other].floor == "format" for other in self.down[box.distribution.package])
+
+        chips = self.on("chip")
+        libraries = {box.distribution.package: sorted(self.down[box.distribution.package])[-1:] for box in chips}
+        chips.sort(
+            key=lambda b: (imports_a_format(b), -steps(b.distribution.package), libraries[b.distribution.package])
+        )
+        formats = sorted(self.on("format"), key=lambda b: not self.users(b.distribution.package, "chip"))
+        x: float = MARGIN + PADDING
+        for box in [*chips, *formats]:
+            x += GROUP_GAP - GAP if formats and box is formats[0] else 0
+            box.x = x
+            x = box.right + GAP
+        self.width = x - GAP + PADDING + MARGIN
+
+    def _place_shared(self) -> None:
+        """Each library below the backends that use it, as wide as they are together."""
+        taken: float = MARGIN + PADDING
+        libraries = self.on("shared")
+        spans = {box.distribution.package: self.users(box.distribution.package, "chip") for box in libraries}
+        for box in sorted(
+            libraries, key=lambda b: min((u.x for u in spans[b.distribution.package]), default=self.width)
+        ):
+            users = spans[box.distribution.package]
+            box.x = max(taken, min((user.x for user in users), default=taken))
+            box.width = max([BOX_WIDTH, *(user.right - box.x for user in users)])
+            taken = box.right + GAP
+
+    def _place_people(self) -> None:
+        """The one that others import over a way down to the core, the others beside it."""
+        people = sorted(self.on("people"), key=lambda b: -len(self.users(b.distribution.package, "people")))
+        if not people:
+            return
+        first = people[0]
+        first.x = self._way_down(self.width / 2, self.on("chip", "format"), self.on("shared")) - first.width / 2
+        left, right = first.x, first.right
+        for number, box in enumerate(people[1:]):
+            if number % 2:
+                box.x = right + GROUP_GAP
+                right = box.right
+            else:
+                box.x = left = left - GROUP_GAP - box.width
+
+    def _way_down(self, x: float, *rows: Iterable[Box]) -> float:
+        """The place nearest to ``x`` where a vertical line meets no box of these rows: the middle of a narrow gap."""
+        boxes = sorted((box for row in rows for box in row), key=lambda box: box.x)
+        places, left = [], 0.0
+        for begin, end in [*((box.x, box.right) for box in boxes), (self.width, self.width)]:
+            if begin - left > 2 * CLEARANCE:
+                near = min(max(x, left + CLEARANCE), begin - CLEARANCE)
+                places.append(near if begin - left > 2 * GROUP_GAP else (left + begin) / 2)
+            left = max(left, end)
+        return min(places, key=lambda place: abs(place - x))
+
+    def _place_floors(self) -> None:
+        y: float = MARGIN
+        for floors in (("people",), ("chip", "format"), ("shared",)):
+            for box in self.on(*floors):
+                box.y = y + LABEL
+            if self.on(*floors):
+                y += 2 * LABEL + BOX_HEIGHT + FLOOR_GAP
+        core = self.boxes["lite_core"]
+        core.x, core.y, core.width, core.height = MARGIN, y, self.width - 2 * MARGIN, 78
+        self.height = core.bottom + 48
+
+    # **** lines ****
+
+    def arrows(self) -> list[Arrow]:
+        """The lines, those upwards to one package joined."""
+        found = [
+            Arrow(self._line(box, self.boxes[other]))
+            for package, box in self.boxes.items()
+            for other in sorted(self.down[package])
+        ]
+        for package, target in self.boxes.items():
+            lane = target.bottom + LABEL + FLOOR_GAP / 2
+            entry = target.right - 26
+            sources = [box for name, box in self.boxes.items() if package in self.up[name]]
+            for side in ([b for b in sources if b.centre < entry], [b for b in sources if b.centre >= entry]):
+                # The farthest leads all the way, the others end where they meet it.
+                for number, box in enumerate(sorted(side, key=lambda b: -abs(b.centre - entry))):
+                    stub = [(box.centre, box.y), (box.centre, lane)]
+                    rest = [] if number else [(entry, lane), (entry, target.bottom)]
+                    found.append(Arrow(stub + rest, is_upwards=True, has_point=bool(rest)))
+        return found
+
+    def _line(self, box: Box, target: Box) -> list[tuple[float, float]]:
+        if box.y == target.y:  # neighbours
+            y = box.y + box.height / 2
+            return [(box.right, y), (target.x, y)] if box.x < target.x else [(box.x, y), (target.right, y)]
+        low, high = max(box.x, target.x) + 12, min(box.right, target.right) - 12
+        between = [b for b in self.boxes.values() if box.bottom < b.y < target.y]
+        start = min(max(box.centre, low), high) if low <= high else box.centre
+        way = self._way_down(start, between)
+        if low <= way <= high:
+            return [(way, box.bottom), (way, target.y)]
+        entry = min(max(way, target.x + 12), target.right - 12)
+        first, last = box.bottom + LABEL + FLOOR_GAP / 2, target.y - LABEL - FLOOR_GAP / 2
+        return [(start, box.bottom), (start, first), (way, first), (way, last), (entry, last), (entry, target.y)]
+
+    # **** SVG ****
+
+    def svg(self) -> str:
+        lines = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
+            f'width="{self.width:g}" height="{self.height:g}" font-family="Helvetica, Arial, sans-serif">',
+            "<title>The packages of Lite and what they import</title>",
+            "<defs>",
+            f'<marker id="point" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
+            f'orient="auto-start-reverse"><path d="M0,1 L9,5 L0,9 Z" fill="{FAINT}"/></marker>',
+            "</defs>",
+            f'<rect width="{self.width:g}" height="{self.height:g}" fill="#ffffff"/>',
+            *(self._ground(floor) for floor in FLOORS if floor != "core" and self.on(floor)),
+            *map(self._path, self.arrows()),
+            *(line for box in self.boxes.values() for line in self._box(box)),
+            self._text(MARGIN, self.height - 18, _LEGEND, 12, FAINT),
+            "</svg>",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _ground(self, floor: str) -> str:
+        name, ground, edge = FLOORS[floor]
+        boxes = self.on(floor)
+        x, y, right = boxes[0].x - PADDING, boxes[0].y - LABEL, boxes[-1].right + PADDING
+        height = 2 * LABEL + BOX_HEIGHT
+        rectangle = f'<rect x="{x:g}" y="{y:g}" width="{right - x:g}" height="{height:g}" rx="10" fill="{ground}"/>'
+        # The name stands where no line goes through it.
+        last = int(right - PADDING - TEXT_WIDTH * len(name))
+        places = [(left, base) for base in (y + 17, y + height - 9) for left in range(int(x) + PADDING, last, 10)]
+        left, base = min(places, key=lambda place: self._lines_through(place[0], place[1], name))
+        return f"{rectangle}\n{self._text(left, base, name, 12, edge)}"
+
+    def _lines_through(self, x: float, y: float, text: str) -> int:
+        """How many lines go through a text of 12 pixels, or close by."""
+        segments = (pair for arrow in self.arrows() for pair in pairwise(arrow.corners))
+        right = x + TEXT_WIDTH * len(text) + CLEARANCE
+        return sum(
+            x - CLEARANCE < x1 < right and min(y1, y2) < y < max(y1, y2) for (x1, y1), (x2, y2) in segments if x1 == x2
+        )
+
+    def _box(self, box: Box) -> list[str]:
+        _, ground, edge = FLOORS[box.floor]
+        fill = ground if box.floor == "core" else "#ffffff"
+        short, _, long = box.distribution.description.partition(": ")
+        told = long if box.floor == "core" else short
+        texts = textwrap.wrap(told, int(box.width / TEXT_WIDTH))[:3]
+        height = 20 + 15 * len(texts)
+        y = box.y + (box.height - height) / 2 + 14
+        return [
+            f'<rect x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}" rx="7" fill="{fill}" '
+            f'stroke="{edge}" stroke-width="1.4"/>',
+            self._text(box.centre, y, box.distribution.name, 15, INK, "middle", bold=True),
+            *(self._text(box.centre, y + 20 + 15 * n, text, 11.5, FAINT, "middle") for n, text in enumerate(texts)),
+        ]
+
+    def _path(self, arrow: Arrow) -> str:
+        steps = " L".join(f"{x:g},{y:g}" for x, y in arrow.corners)
+        dashes = ' stroke-dasharray="5 4"' if arrow.is_upwards else ""
+        point = ' marker-end="url(#point)"' if arrow.has_point else ""
+        return f'<path d="M{steps}" fill="none" stroke="{FAINT}" stroke-width="1.5"{dashes}{point}/>'
+
+    def _text(
+        self, x: float, y: float, text: str, size: float, colour: str, anchor: str = "start", bold: bool = False
+    ) -> str:
+        weight = ' font-weight="bold"' if bold else ""
+        return (
+            f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" fill="{colour}" text-anchor="{anchor}"{weight}>'
+            f"{escape(text)}</text>"
+        )
+
+
+_LEGEND = (
+    "An arrow leads to what is imported. What others imply is left out: all import the core. Dashed: for commands only."
+)
+
+
+def drawing() -> str:
+    """The drawing as SVG."""
+    return Drawing(distributions()).svg()
+
+
+if __name__ == "__main__":
+    FILE.write_text(drawing(), encoding="utf-8")

@@ -1,0 +1,61 @@
+"""Lists what the backend ``x86`` leaves to ``host``, and why: blocks of docs/kernels.md, which ``make docs`` writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from lite_conformance.cases.operators import all_tables
+from lite_core import ops
+from lite_cpu.lowering.registry import OPERATORS, refusal
+from markdown_tables import code, table
+
+__all__ = ["BLOCKS", "opset", "refusals", "without_kernel"]
+
+
+def opset() -> set[str]:
+    """The names of Lite's own operators, with the domain where it is not ONNX's."""
+    return {definition.qualified_name for definition in ops.all_ops() if definition.domain in ("", "lite")}
+
+
+def without_kernel() -> list[str]:
+    """The operators that x86 has no kernel for."""
+    return sorted(opset() - OPERATORS.registered_operators())
+
+
+def left_out() -> str:
+    """A table of those by domain."""
+    own = [name for name in without_kernel() if name.startswith("lite.")]
+    others = [name for name in without_kernel() if name not in own]
+    return table(("domain", "operators"), (("ONNX's", code(others)), ("`lite`", code(own))))
+
+
+def limits() -> str:
+    """A table of what x86 refuses of the operators that it has kernels for; of similar reasons only one."""
+    operators: dict[str, set[str]] = {}
+    examples: dict[str, str] = {}
+    for op, reasons in refusals().items():
+        for reason in sorted(reasons) if op not in without_kernel() else ():
+            text = re.sub(r"\bu?int(8|16|32|64)\b", "integers", reason.removeprefix(f"{op} "))
+            kind = re.sub(r"'[^']*'|\bp=\d+", "...", text)
+            operators.setdefault(kind, set()).add(op)
+            examples.setdefault(kind, text)
+    rows = ((code(sorted(names)), examples[kind]) for kind, names in operators.items())
+    return table(("operators", "left to `host`, for example"), sorted(rows, key=lambda row: (row[1], row[0])))
+
+
+@cache
+def refusals() -> Mapping[str, set[str]]:
+    """For each operator of the opset the reasons with which every x86 refuses cases of the conformance suite."""
+    reasons: dict[str, set[str]] = {name: set() for name in opset()}
+    for cases in all_tables():
+        for _, dtype, case in cases.cases():
+            (node,) = case.build(dtype, 0)[0].nodes
+            reason = refusal(node)
+            if reason is not None:
+                reasons[node.qualified_op].add(reason)
+    return reasons
+
+
+BLOCKS = {"operators that x86 leaves to host": left_out, "limits of the CPU kernels": limits}

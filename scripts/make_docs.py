@@ -1,0 +1,79 @@
+"""Writes everything that is generated, or tells with ``--check`` what is stale; ``make docs`` calls it.
+
+That is the drawing of the packages, the core's file of known distributions, and blocks of pages, which stand between
+
+    <!-- begin NAME: written by make docs -->
+    <!-- end NAME -->
+
+What is in a block comes from the function of that name in the ``BLOCKS`` of a script ``list_*.py`` beside this one, so
+a new list is one such script and two such lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import draw_architecture
+import known_distributions
+from workspace import ROOT
+
+__all__ = ["generated", "pages", "stale", "writers"]
+
+_BLOCK = re.compile(r"(<!-- begin (.+): written by make docs -->\n).*?(<!-- end \2 -->)", re.DOTALL)
+
+
+def generated() -> dict[Path, str]:
+    """Every file that is generated in whole or in part, with what it should hold."""
+    files = {
+        known_distributions.FILE: known_distributions.text(),
+        draw_architecture.FILE: draw_architecture.drawing(),
+    }
+    return files | {page: with_blocks(page.read_text(encoding="utf-8")) for page in pages()}
+
+
+def pages() -> list[Path]:
+    """The pages that have generated blocks."""
+    every = sorted(
+        {*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("plugins/*/*.md")}
+    )
+    return [page for page in every if _BLOCK.search(page.read_text(encoding="utf-8"))]
+
+
+def with_blocks(text: str) -> str:
+    """A page with its blocks as they should be."""
+    return _BLOCK.sub(lambda match: f"{match[1]}{writers()[match[2]]()}{match[3]}", text)
+
+
+def writers() -> dict[str, Callable[[], str]]:
+    """What writes each block."""
+    scripts = sorted(Path(__file__).parent.glob("list_*.py"))
+    return {name: writer for script in scripts for name, writer in import_module(script.stem).BLOCKS.items()}
+
+
+def stale() -> list[str]:
+    """The files that are not as they should be."""
+    texts = generated().items()
+    wrong = [file for file, text in texts if not file.exists() or file.read_text(encoding="utf-8") != text]
+    return [file.relative_to(ROOT).as_posix() for file in wrong]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail where something is stale")
+    if parser.parse_args().check:
+        if found := stale():
+            sys.exit(f"stale: {', '.join(found)}; run: make docs")
+        return
+    for file, text in generated().items():
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+            print(f"written: {file.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

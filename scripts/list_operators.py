@@ -1,14 +1,18 @@
-"""Lists what the backend ``x86`` leaves to ``host``, and why: blocks of docs/kernels.md, which ``make docs`` writes."""
+"""Lists what ``x86`` and ``opencl`` leave to ``host``: blocks of docs/kernels.md and docs/opencl.md."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
+from lite_compiler.registry import Registry
 from lite_conformance.cases.operators import all_tables
 from lite_core import ops
-from lite_cpu.lowering.registry import OPERATORS, refusal
+from lite_cpu.lowering.registry import OPERATORS as CPU_OPERATORS
+from lite_cpu.lowering.registry import refusal
+from lite_opencl.lowering.registry import OPERATORS as OPENCL_OPERATORS
 from markdown_tables import code, table
 
 __all__ = ["BLOCKS", "opset", "refusals", "without_kernel"]
@@ -19,15 +23,15 @@ def opset() -> set[str]:
     return {definition.qualified_name for definition in ops.all_ops() if definition.domain in ("", "lite")}
 
 
-def without_kernel() -> list[str]:
-    """The operators that x86 has no kernel for."""
-    return sorted(opset() - OPERATORS.registered_operators())
+def without_kernel(registry: Registry[Any]) -> list[str]:
+    """The operators that a backend has no kernel for."""
+    return sorted(opset() - registry.registered_operators())
 
 
-def left_out() -> str:
+def left_out(registry: Registry[Any]) -> str:
     """A table of those by domain."""
-    own = [name for name in without_kernel() if name.startswith("lite.")]
-    others = [name for name in without_kernel() if name not in own]
+    own = [name for name in without_kernel(registry) if name.startswith("lite.")]
+    others = [name for name in without_kernel(registry) if name not in own]
     return table(("domain", "operators"), (("ONNX's", code(others)), ("`lite`", code(own))))
 
 
@@ -36,7 +40,7 @@ def limits() -> str:
     operators: dict[str, set[str]] = {}
     examples: dict[str, str] = {}
     for op, reasons in refusals().items():
-        for reason in sorted(reasons) if op not in without_kernel() else ():
+        for reason in sorted(reasons) if op in CPU_OPERATORS.registered_operators() else ():
             text = re.sub(r"\bu?int(8|16|32|64)\b", "integers", reason.removeprefix(f"{op} "))
             kind = re.sub(r"'[^']*'|\bp=\d+", "...", text)
             operators.setdefault(kind, set()).add(op)
@@ -58,4 +62,8 @@ def refusals() -> Mapping[str, set[str]]:
     return reasons
 
 
-BLOCKS = {"operators that x86 leaves to host": left_out, "limits of the CPU kernels": limits}
+BLOCKS = {
+    "operators that x86 leaves to host": partial(left_out, CPU_OPERATORS),
+    "limits of the CPU kernels": limits,
+    "operators that opencl leaves to host": partial(left_out, OPENCL_OPERATORS),
+}

@@ -18,8 +18,9 @@ def test_every_operator_that_is_run_is_one_of_the_opset() -> None:
 
 
 def test_what_has_no_kernel_is_refused_with_that_reason() -> None:
-    assert without_kernel()
-    for op in without_kernel():
+    left_out = without_kernel(OPERATORS)
+    assert left_out
+    for op in left_out:
         assert refusals()[op] == {f"there is no CPU kernel for {op}"}
 
 

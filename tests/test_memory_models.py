@@ -27,7 +27,9 @@ def arenas_of(name: str) -> list[dict[str, Any]]:
         files = catalog.ensure(name)
     except catalog.ModelUnavailableError as error:
         pytest.skip(str(error))
-    session = lite.load(files.model, backend="x86", reader_options={"params": files.params}, fallback="never", threads=2)
+    session = lite.load(
+        files.model, backend="x86", reader_options={"params": files.params}, fallback="never", threads=2
+    )
     report = memory_report(session.plan({n: array.shape for n, array in catalog.example_input(name).items()}))
     (part,) = report["partitions"]
     assert part["weights"] > 0

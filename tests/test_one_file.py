@@ -73,7 +73,11 @@ def lite_backends():
 #: What is installed on a machine that runs the file, the device that then runs it, and what the session says of it.
 MACHINES = {
     "present": (APART, "apart", "apart: memory apart, score 50"),
-    "absent": ("", "x86", "apart: the model is made for it, but it is not installed: none of Lite's packages brings it"),
+    "absent": (
+        "",
+        "x86",
+        "apart: the model is made for it, but it is not installed: none of Lite's packages brings it",
+    ),
     "no device": (NO_DEVICE, "x86", "apart: not available: its driver finds no device. plug one in"),
     "broken": ("raise ImportError('libapart.so is missing')", "x86", "apart: the model is made for it, but it is not"),
     "failing": (FAILS, "x86", "failed to compile partition 'apart/0'"),
@@ -101,7 +105,9 @@ def apart_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 def answer(name: str) -> dict[str, Array]:
     """What the model gives as it was before it was converted."""
     files = catalog.ensure(name)
-    session = lite_core.load(files.model, backend="x86", reader_options={"params": files.params}, fallback="never", threads=2)
+    session = lite_core.load(
+        files.model, backend="x86", reader_options={"params": files.params}, fallback="never", threads=2
+    )
     return session.run(catalog.example_input(name))
 
 

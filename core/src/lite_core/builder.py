@@ -19,7 +19,7 @@ import numpy as np
 from lite_core import ops
 from lite_core.errors import GraphError
 from lite_core.ir import Attribute, Dim, DType, Graph, Node, Origin, SymbolicDim, TensorType, Value, fresh_dim
-from lite_core.ops.infer import GraphInference
+from lite_core.ops.infer import GraphInference, KnownInference
 
 __all__ = ["GraphBuilder"]
 
@@ -49,7 +49,8 @@ class GraphBuilder:
         self._node_names: set[str] = outer._node_names if outer else set()
         # The last number behind each name that many ask for: counting from 1 every time takes long in large models.
         self._numbers: dict[str, int] = outer._numbers if outer else {}
-        self._inference: GraphInference = GraphInference(outer._inference if outer else None)
+        self._known = KnownInference()
+        self._inference: GraphInference = GraphInference(outer._inference if outer else None, known=self._known)
         # Outputs of nodes that rename() may still give a better name.
         self._unnamed: set[Value] = set()
         self._constant_cache: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
@@ -225,6 +226,7 @@ class GraphBuilder:
         """The finished graph, verified."""
         if self._outer is None:
             ops.verify(self.graph)
+            self._known.attach(self.graph)
         return self.graph
 
     def is_taken(self, name: str) -> bool:

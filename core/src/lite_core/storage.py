@@ -1,8 +1,8 @@
 """What Lite keeps on disk for a user: the cache folder, its limits, and one configuration file.
 
-The cache holds files that can be made again, such as compiled kernels. It never fails a run: what cannot be read is made
-again, what cannot be written is not kept, and the log says so. It does not grow without bound either: entries that were
-not used for longest make room for new ones.
+The cache holds files that can be made again, such as compiled kernels. It never fails a run: what cannot be read is
+made again, what cannot be written is not kept, and the log says so. It does not grow without bound either: entries that
+were not used for longest make room for new ones.
 
 The configuration is ``config.json`` in the user's configuration folder, an object in JSON::
 
@@ -237,7 +237,7 @@ class DiskCache:
         if not self._complained:
             self._complained = True
             self._logger.warning(
-                "%s cannot be used (%s): what is compiled stays in memory. Set LITE_CACHE_DIR to another folder",
+                "%s cannot be used (%s): what is made stays in memory. Set LITE_CACHE_DIR to another folder",
                 self.folder,
                 error,
             )

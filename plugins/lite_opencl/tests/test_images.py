@@ -26,7 +26,7 @@ from lite_opencl.device.images import ConstantImage, fits_image
 from lite_opencl.lowering import compile as compiler
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.compile import lower_graph
-from lite_opencl.lowering.context import PlannedStep
+from lite_opencl.lowering.steps import PlannedStep
 from lite_opencl.tuning.stopwatch import Stopwatch
 from lite_opencl.tuning.table import TuningTable
 

@@ -12,18 +12,17 @@ from opencl_device import first_device, run
 
 import lite_core as lite
 from lite_compiler.fusion import count_uses, group_nodes
-from lite_core import ops
 from lite_core.backend import No, Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl import scalar_ops
 from lite_opencl.device.runtime import runtime_of
 from lite_opencl.lowering.compile import lower_graph
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution import convolution
 from lite_opencl.lowering.half import unheeded_precision
-from lite_opencl.lowering.left_out import LEFT_OUT
-from lite_opencl.lowering.registry import native_operators, takes_epilogue
+from lite_opencl.lowering.registry import OPERATORS, takes_epilogue
 
 RANDOM = np.random.default_rng(0)
 
@@ -101,20 +100,23 @@ def test_a_session_is_used_by_many_threads() -> None:
         np.testing.assert_allclose(result, right, rtol=1e-5, atol=1e-5)
 
 
-def test_every_operator_is_run_or_left_out_for_a_reason() -> None:
-    own = ("", "lite")  # a plugin, or another test of this process, may have added operators of its own
-    opset = {f"{d.domain}.{d.name}".lstrip(".") for d in ops.all_ops() if d.domain in own}
-    assert not native_operators() & LEFT_OUT.keys()
-    assert native_operators() | LEFT_OUT.keys() == opset
-    assert all(LEFT_OUT.values())
+@pytest.mark.parametrize("family", OPERATORS.families)
+def test_a_family_registers_what_the_table_lists(family: str) -> None:
+    """The registry compares them when the module is imported, and raises."""
+    OPERATORS.import_family(family)
 
 
-def test_what_is_left_out_is_refused_with_that_reason() -> None:
+def test_all_other_operators_are_element_wise() -> None:
+    listed = {op for operators in OPERATORS.families.values() for op in operators}
+    assert OPERATORS.registered_operators() - listed == set(scalar_ops.OPERATORS)
+
+
+def test_an_operator_that_nobody_lowers_is_refused() -> None:
     backend, device = first_device()
-    for op, why in LEFT_OUT.items():
+    for op in ("NonZero", "lite.MatrixNms"):
         domain, _, name = op.rpartition(".")
         answer = backend.supports(Node(name, [], [], domain=domain), device)
-        assert answer == No(f"there is no OpenCL kernel for {op}: {why}")
+        assert answer == No(f"there is no OpenCL kernel for {op}")
 
 
 def test_floats_inside_a_partition_are_halves_where_session_and_device_allow_it() -> None:
@@ -131,7 +133,7 @@ def test_floats_inside_a_partition_are_halves_where_session_and_device_allow_it(
         (set(), "float16", DType.FLOAT32),
     ]:
         found = replace(runtime.found, extensions=frozenset(extensions))
-        lowering = Lowering(graph, found, Options(precision=precision), runtime.constants)
+        lowering = Lowering(found, graph, Options(precision=precision), runtime.constants)
         for group in group_nodes(graph, count_uses(graph), set(), takes_epilogue):
             lowering.lower(group, convolution)
         assert [step.tensors[0].dtype for step in lowering.steps] == [inside, DType.FLOAT32]

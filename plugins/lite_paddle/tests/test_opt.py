@@ -74,11 +74,23 @@ def test_opt_goes_on_with_a_note(tmp_path: Path, arguments: tuple[str, ...], not
     [
         ((), 2, "say which model"),
         (("--model_dir", TINY), 2, "say where to"),
-        (("--model_dir", TINY, "--optimize_out", "m"), 3, "pip install lite-arm"),
+        (("--model_dir", TINY, "--optimize_out", "m"), 3, "'arm': no plugin that is installed brings it"),
         (("--model_dir", TINY, "--optimize_out", "m"), 3, "is not given and stands for arm"),
-        (("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "host", "arm"), 3, "pip install lite-arm"),
-        (("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "arm_metal"), 3, "pip install lite-metal"),
-        (("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "huawei_kirin_npu"), 3, "if there is such"),
+        (
+            ("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "host", "arm"),
+            3,
+            "'arm': no plugin that is installed brings it",
+        ),
+        (
+            ("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "arm_metal"),
+            3,
+            "none of Lite's packages brings it",
+        ),
+        (
+            ("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "huawei_kirin_npu"),
+            3,
+            "none of Lite's packages brings it",
+        ),
         (("--model_dir", "nowhere", "--optimize_out", "m", "--valid_targets", "host"), 3, "there is no such file"),
         (("--model_dir", TINY, "--optimize_out", "nowhere/m"), 2, "there is no folder 'nowhere'"),
         (("--model_file", TINY / "inference.pdmodel", "--param_file", "nowhere", "--optimize_out", "m"), 3, "nowhere"),

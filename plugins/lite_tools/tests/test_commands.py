@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from installed_plugins import install, lite
 
 from lite_tools import commands, plugin
+from lite_tools.cli import main
 from lite_tools.cli.group import lite as group
 from lite_tools.commands import LazyCommand, backend_options_option
 
@@ -215,3 +216,14 @@ def test_doctor_shows_what_looks_wrong(site: Path) -> None:
     assert "nothing is wrong" not in shown.stdout
     (record,) = [p for p in json.loads(lite(site, "doctor", "--json").stdout)["plugins"] if p["name"] == "odd"]
     assert (record["stage"], len(record["warnings"])) == ("ready", 1)
+
+
+def test_a_command_of_a_package_that_is_missing_says_which(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("lite_tools.cli.group.command_distribution", {"read-minds": "lite-telepathy"}.get)
+    with pytest.raises(SystemExit, match="3"):
+        main(["read-minds"])
+    shown = capsys.readouterr().err
+    assert "the command 'read-minds' comes with lite-telepathy, which is not installed" in shown
+    assert "next: pip install lite-telepathy" in shown

@@ -327,8 +327,8 @@ def test_everything_in_the_way_is_one_error_and_nothing_is_written(output: Path)
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        (["opencl", "arm"], "pip install lite-arm"),
-        ("kirin_npu", "pip install lite-kirin-npu, if there is such a plugin"),
+        (["opencl", "arm"], "'arm': no plugin that is installed brings it"),
+        ("kirin_npu", "none of Lite's packages brings it"),
         ("toy:1", "not for one of its devices: say 'toy'"),
         (["toy", "auto"], "'auto' stands alone"),
     ],

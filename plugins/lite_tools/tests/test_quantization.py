@@ -13,6 +13,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import InputError
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
+from lite_core.ops.infer import infer_graph
 from lite_core.passes import optimize
 from lite_tools.checking import optimize_checked
 from lite_tools.quantization import QuantizationResult, compare_outputs, quantize_weights
@@ -30,11 +31,17 @@ def weights(b: GraphBuilder, *shape: int, dtype: str = "float32", name: str = "w
 
 
 def quantized(graph: Graph, scheme: str) -> QuantizationResult:
-    """A result that is a valid graph, whose original is as it was, and whose outputs are near those of the original."""
+    """A result that is a valid graph, whose original is as it was, and whose outputs are near those of the original.
+
+    Every value of it has the type that inference gives it, so that nobody needs to infer again.
+    """
     text = str(graph)
     result = quantize_weights(graph, scheme)
     ops.verify(result.graph)
     assert str(graph) == text
+    again = result.graph.copy()
+    infer_graph(again)
+    assert [str(scope) for scope in again.walk()] == [str(scope) for scope in result.graph.walk()]
     assert [v.name for v in result.graph.outputs] == [v.name for v in graph.outputs]
     for accuracy in compare_outputs(graph, result.graph):
         assert accuracy.max_difference < 0.05

@@ -19,6 +19,8 @@ from lite_core.ir import Attribute, DType, Graph, Node, Value
 __all__ = ["write_script"]
 
 _LONGEST = 120
+# What a script imports to run a backend that is not installed.
+_CONTRACT = ("from lite_core.backend import Backend", "from lite_core.plugins import host_with")
 
 _SCRIPT = '''"""{case} on {backend}: run it with `python {name}.py`; exit code 1 means that it is still wrong.
 
@@ -114,7 +116,7 @@ def _backend(spec: str) -> tuple[str, str]:
     if not colon or attribute.isdecimal():
         return f"backend={spec!r}", ""
     if module.endswith(".py"):
-        imports = ["import importlib.util", "import sys", "", "from lite_core.plugins import host_with", ""]
+        imports = ["import importlib.util", "import sys", "", *_CONTRACT, ""]
         imports.append(
             f"spec = importlib.util.spec_from_file_location('backend_under_test', {str(Path(module).resolve())!r})"
         )
@@ -122,11 +124,11 @@ def _backend(spec: str) -> tuple[str, str]:
         imports.append("sys.modules[spec.name] = module")
         imports.append("spec.loader.exec_module(module)")
     else:
-        imports = ["import importlib", "import sys", "", "from lite_core.plugins import host_with", ""]
+        imports = ["import importlib", "import sys", "", *_CONTRACT, ""]
         imports.append(f"sys.path.insert(0, {str(Path.cwd())!r})")
         imports.append(f"module = importlib.import_module({module!r})")
     imports.append(f"backend = module.{attribute}")
-    imports.append("backend = backend() if isinstance(backend, type) or not hasattr(backend, 'probe') else backend")
+    imports.append("backend = backend() if isinstance(backend, type) or not isinstance(backend, Backend) else backend")
     imports.append("plugins = host_with(backend)")
     return "backend=backend.name, plugins=plugins", "\n".join(imports)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -35,11 +36,21 @@ class _Inferred(NamedTuple):
 class KnownInference:
     """What was inferred for nodes, used again as long as it follows from the same.
 
-    Passes infer a graph again and again, and change little of it each time. Nodes with sub-graphs are not kept.
+    Building a graph infers it, and each round of the passes does again, and changes little of it. Nodes with sub-graphs
+    are not kept.
     """
 
     def __init__(self) -> None:
         self._nodes: dict[Node, _Inferred] = {}
+
+    @staticmethod
+    def taken_from(graph: Graph) -> KnownInference:
+        """What was inferred when the graph was built, and is attached no longer; empty where nothing was."""
+        return _OF_GRAPHS.pop(graph, None) or KnownInference()
+
+    def attach(self, graph: Graph) -> None:
+        """Keep this while the graph lives, for who infers it next."""
+        _OF_GRAPHS[graph] = self
 
     def find(
         self, node: Node, definition: OpDef, types_in: list[TensorType | None], values_in: list[Array | None]
@@ -63,6 +74,9 @@ class KnownInference:
         """Keep what was inferred for a node."""
         if not any(node.subgraphs):
             self._nodes[node] = inferred
+
+
+_OF_GRAPHS: WeakKeyDictionary[Graph, KnownInference] = WeakKeyDictionary()
 
 
 class GraphInference:

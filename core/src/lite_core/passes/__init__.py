@@ -75,14 +75,16 @@ def optimize(
     extra: Iterable[Pass] = (),
     inspect: Inspect | None = None,
     known: KnownInference | None = None,
+    copy: bool = True,
 ) -> tuple[Graph, list[PassRecord]]:
-    """Run the default passes on a copy of a graph until nothing changes.
+    """Run the default passes until nothing changes.
 
     Args:
-        graph: not changed.
+        graph: not changed, unless ``copy`` says otherwise.
         extra: passes that run after the default ones (those of plugins).
         inspect: called after each pass that changed something, see :func:`run_passes`.
         known: keeps the types that are inferred, for who infers the graph after the passes.
+        copy: False edits the graph itself.
 
     Returns:
         The new graph and one record for each pass run.
@@ -90,4 +92,4 @@ def optimize(
     Raises:
         PassError: a pass failed; names the pass.
     """
-    return run_passes(graph, [*default_passes(known), *extra], inspect=inspect)
+    return run_passes(graph, [*default_passes(known), *extra], inspect=inspect, copy=copy)

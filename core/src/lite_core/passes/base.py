@@ -85,15 +85,15 @@ def _verify(name: str, graph: Graph) -> None:
 
 
 def run_passes(
-    graph: Graph, passes: Sequence[Pass], *, inspect: Inspect | None = None
+    graph: Graph, passes: Sequence[Pass], *, inspect: Inspect | None = None, copy: bool = True
 ) -> tuple[Graph, list[PassRecord]]:
     """Run passes in order, again and again until none changes anything (at most 8 rounds).
 
     Args:
-        graph: not changed; the result is a copy.
+        graph: not changed, unless ``copy`` says otherwise.
         passes: what to run.
-        inspect: called after each pass that changed something; lite-tools compares results with it
-            (``lite_tools.checking.optimize_checked``).
+        inspect: called after each pass that changed something, to compare results, say.
+        copy: False edits the graph itself.
 
     Returns:
         The graph and one record for each pass run.
@@ -101,7 +101,8 @@ def run_passes(
     Raises:
         PassError: a pass failed; names the pass.
     """
-    graph = graph.copy()
+    if copy:
+        graph = graph.copy()
     records: list[PassRecord] = []
     for round_number in range(1, _MOST_ROUNDS + 1):
         any_changed = False

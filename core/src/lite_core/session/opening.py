@@ -22,10 +22,12 @@ class OpenedModel(NamedTuple):
         graph: as it was read. Of a .lite file its constants are not verified yet: what the file has prepared may not
             need them, see :meth:`lite_core.container.ModelFile.verify_constants`.
         file: the .lite file that it is from; None for anything else.
+        is_callers: whether the graph is the caller's own, so that a session must not edit it.
     """
 
     graph: Graph
     file: ModelFile | None = None
+    is_callers: bool = False
 
     @property
     def optimized(self) -> bool:
@@ -55,7 +57,7 @@ def open_model(
     if isinstance(model, Graph):
         if options:
             raise InputError(f"a graph takes no reader_options, given: {', '.join(options)}")
-        return OpenedModel(model)
+        return OpenedModel(model, is_callers=True)
     if not isinstance(model, (str, os.PathLike)):
         raise InputError(f"model must be a path or a Graph, is {type(model).__name__}")
     found = find_model(model, plugins)

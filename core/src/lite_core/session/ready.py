@@ -22,13 +22,16 @@ class ReadyGraph(NamedTuple):
     changed_by: tuple[str, ...]
 
 
-def make_ready(graph: Graph, plugins: PluginHost | None = None, *, run_passes: bool = True) -> ReadyGraph:
+def make_ready(
+    graph: Graph, plugins: PluginHost | None = None, *, run_passes: bool = True, copy: bool = True
+) -> ReadyGraph:
     """Make a graph ready to run; sessions, conversion and the commands that show what runs do it this way.
 
     Args:
-        graph: not changed.
+        graph: not changed, unless ``copy`` says otherwise.
         plugins: those whose passes run after Lite's own; the process's by default.
         run_passes: False leaves the passes out, for a graph that they have seen.
+        copy: False edits the graph itself, which spares inferring again what was inferred when it was built.
 
     Raises:
         GraphError: the graph is not valid.
@@ -38,14 +41,14 @@ def make_ready(graph: Graph, plugins: PluginHost | None = None, *, run_passes: b
     from lite_core.ops.infer import KnownInference, infer_graph
 
     ops.verify(graph)
-    known = KnownInference()
+    if copy:
+        graph = graph.copy()
+    known = KnownInference.taken_from(graph)
     changed_by: tuple[str, ...] = ()
     if run_passes:
         extra = [item for _, item in (plugins or default_host()).ask("lite_passes")]
-        graph, records = passes.optimize(graph, extra=extra, known=known)
+        graph, records = passes.optimize(graph, extra=extra, known=known, copy=False)
         changed_by = tuple(dict.fromkeys(record.name for record in records if record.changed))
-    else:
-        graph = graph.copy()
     infer_graph(graph, known=known)
     graph.align_constants()  # after the passes: most weights are new arrays by then and need no copy
     return ReadyGraph(graph, changed_by)

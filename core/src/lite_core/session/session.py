@@ -55,7 +55,7 @@ class Session:
     Use :func:`lite_core.load` to make one. ``inputs`` and ``outputs`` map names to types, in the model's order.
 
     Args:
-        model: the model, opened.
+        model: the model, opened; the session takes over its graph, unless that is the caller's.
         backend, threads, precision, exact, tune, fallback, placement, optimize, plans, plugins, backend_options: as for
             :func:`lite_core.load`.
     """
@@ -107,7 +107,9 @@ class Session:
             self.graph = model.graph
             self._placement = self._prepared.placement(self.graph)
         else:
-            self.graph = make_ready(model.graph, host, run_passes=optimize and not model.optimized).graph
+            self.graph = make_ready(
+                model.graph, host, run_passes=optimize and not model.optimized, copy=model.is_callers
+            ).graph
             self._placement = place(self.graph, candidates, self._pins)
         self._latest = self._placement
         self._plans: PlanCache[Plan] = PlanCache(plans)

@@ -157,6 +157,6 @@ class Registry(Generic[C]):
         missing = [op for op in self.families.get(family, ()) if op not in self._entries]
         if missing:
             raise ValueError(
-                f"{self._package}.{family} registers no way to lower {', '.join(missing)}, which are listed"
+                f"{self._package}.{family} is listed with {', '.join(missing)}, and does not register them"
             )
         self._imported.add(family)

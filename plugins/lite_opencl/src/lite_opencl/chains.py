@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lite_core.ir import Attribute, DType
+from lite_compiler.chains import Apply
+from lite_core.ir import DType
 from lite_opencl.addressing import Addressing
 from lite_opencl.programs.element_types import c_type
 from lite_opencl.scalar_ops import cost, emit_operator, helper_functions
 
-__all__ = ["Apply", "Chain", "Operand"]
+__all__ = ["Chain", "Operand"]
 
 
 class Operand(NamedTuple):
@@ -24,15 +25,6 @@ class Operand(NamedTuple):
 
     dtype: DType
     addressing: Addressing | None
-
-
-class Apply(NamedTuple):
-    """One operator. ``inputs`` are value numbers; None stands for an optional input that is left out."""
-
-    op: str
-    inputs: tuple[int | None, ...]
-    output: DType
-    attributes: tuple[tuple[str, Attribute], ...] = ()
 
 
 class Chain(NamedTuple):

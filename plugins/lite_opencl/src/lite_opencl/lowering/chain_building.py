@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lite_compiler.chains import Apply
 from lite_core.ir import Attribute, DType
-from lite_opencl.chains import Apply, Chain, Operand
+from lite_opencl.chains import Chain, Operand
 from lite_opencl.programs.element_types import scalar
 from lite_opencl.tensors import Tensor
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from lite_compiler.chains import read_chain
 from lite_core.ir import Node, Value
 from lite_opencl.addressing import address
-from lite_opencl.chains import Apply, Chain, Operand
-from lite_opencl.programs.element_types import scalar
+from lite_opencl.chains import Chain, Operand
+from lite_opencl.lowering.steps import Argument, StepEmitter
 from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, collapse, types_of
-
-if TYPE_CHECKING:
-    from lite_opencl.lowering.context import Argument, Lowering
 
 __all__ = ["Epilogue", "addressed", "chain_of", "run_chain"]
 
@@ -31,30 +29,22 @@ class Epilogue(NamedTuple):
     arguments: list[Argument]
 
 
-def chain_of(lowering: Lowering, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Tensor | np.generic]]:
+def chain_of(
+    start: Value, nodes: Sequence[Node], read: Callable[[Value], Tensor | np.generic]
+) -> tuple[Chain, list[Tensor | np.generic]]:
     """What element-wise ``nodes`` do to ``start``, and what they read beside it, in the chain's order.
 
-    Numbers that are known are passed by value: they are then no part of the code, and cost no load.
+    Args:
+        start: what the first of them reads.
+        nodes: each reads the result of the one before.
+        read: what an operand is: a tensor, or a number that is passed by value.
     """
-    made = {n.outputs[0] for n in nodes}
-    numbers: dict[Value, int] = {start: 0}
-    for node in nodes:
-        for value in _operands(node):
-            if value is not None and value not in numbers and value not in made:
-                numbers[value] = len(numbers)
-    beside = list(numbers)[1:]
-    reads = [_read(lowering, value) for value in beside]
+    beside, steps = read_chain(start, nodes)
+    reads = [read(value) for value in beside]
     operands = tuple(
-        Operand(read.dtype if isinstance(read, Tensor) else value.dtype, None) for read, value in zip(reads, beside)
+        Operand(given.dtype if isinstance(given, Tensor) else value.dtype, None) for given, value in zip(reads, beside)
     )
-    steps = []
-    for node in nodes:
-        output = node.outputs[0]
-        assert output is not None
-        inputs = tuple(None if v is None else numbers[v] for v in _operands(node))
-        steps.append(Apply(node.qualified_op, inputs, output.dtype, tuple(sorted(node.attributes.items()))))
-        numbers[output] = len(numbers)
-    return Chain(start.dtype, operands, tuple(steps)), reads
+    return Chain(start.dtype, operands, steps), reads
 
 
 def addressed(chain: Chain, operands: Sequence[Tensor | np.generic], shape: Sequence[int], split: int) -> Epilogue:
@@ -81,12 +71,12 @@ def addressed(chain: Chain, operands: Sequence[Tensor | np.generic], shape: Sequ
 
 
 def run_chain(
-    lowering: Lowering, chain: Chain, start: Tensor, operands: Sequence[Tensor | np.generic], destination: Tensor
+    emitter: StepEmitter, chain: Chain, start: Tensor, operands: Sequence[Tensor | np.generic], destination: Tensor
 ) -> None:
     """Run a chain over all elements; tensors are broadcast to the destination's shape.
 
     Args:
-        lowering: that the step is emitted into.
+        emitter: of the step.
         chain: from :func:`chain_of`: how its operands are addressed is found here.
         start: what the chain starts from.
         operands: what its operands are: tensors, or numbers passed by value.
@@ -116,23 +106,10 @@ def run_chain(
         "elementwise", "elementwise", (_LOCAL, 1, 1), tuple(defines), types_of(X=start, Y=destination), bound.chain
     )
     sizes = [np.int32(rows), np.int32(columns)]
-    lowering.step(
+    emitter.step(
         kernel,
         [to, from_, *sizes, *y_arguments, *x_arguments, *bound.arguments],
         (rows * columns,) if is_flat else (columns, rows),
         flops=chain.cost * destination.size,
         label="elementwise" if chain.steps else "copy",
     )
-
-
-def _read(lowering: Lowering, value: Value) -> Tensor | np.generic:
-    array = lowering.known(value)
-    return lowering.tensor(value) if array is None or array.size != 1 else scalar(array.reshape(()), value.dtype)
-
-
-def _operands(node: Node) -> Sequence[Value | None]:
-    """The inputs whose elements an element-wise node reads.
-
-    NOTE: CastLike takes the element type of its second input alone, whose shape need not fit.
-    """
-    return node.inputs[:1] if node.qualified_op == "CastLike" else node.inputs

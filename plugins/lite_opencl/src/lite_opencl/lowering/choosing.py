@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from lite_opencl.lowering.steps import PlannedStep
+from lite_opencl.tensors import Tensor
 from lite_opencl.tuning.table import Choice, TuningTable
-
-if TYPE_CHECKING:
-    from lite_opencl.lowering.context import PlannedStep
-    from lite_opencl.tensors import Tensor
 
 __all__ = ["Chooser", "Comparison", "problem"]
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
-from lite_opencl.lowering.context import Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.movement import integers
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.programs.kernel_source import KernelSource
+from lite_opencl.tensors import types_of
 
 __all__ = ["col2im"]
 

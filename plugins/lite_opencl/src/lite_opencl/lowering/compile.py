@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import ChainMap
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -11,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.fusion import count_uses, group_nodes
+from lite_compiler.known import evaluate_if_known
+from lite_compiler.lifetimes import Lifetime, lifetimes_of, place
 from lite_core.backend import Interval, Options
 from lite_core.errors import ExecutionError
-from lite_core.ir import DType, Graph, Node, TensorType, Value
-from lite_core.memory.arena import plan_arena
+from lite_core.ir import DType, Graph, Node, TensorType
 from lite_opencl.compiled.executable import OpenClExecutable
 from lite_opencl.compiled.faults import Faults
 from lite_opencl.compiled.graph import CompiledGraph
@@ -24,13 +24,13 @@ from lite_opencl.device.images import ConstantImage
 from lite_opencl.device.memory import Allocation, DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
 from lite_opencl.lowering.choosing import Chooser
-from lite_opencl.lowering.context import Argument, Lowering
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.elementwise import is_elementwise
 from lite_opencl.lowering.half import unheeded_precision
-from lite_opencl.lowering.known import evaluate_known, is_known_when
 from lite_opencl.lowering.places import reserve_places
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
-from lite_opencl.tensors import Storage, Tensor
+from lite_opencl.lowering.steps import Argument
+from lite_opencl.tensors import Tensor
 from lite_opencl.tuning.stopwatch import Stopwatch
 
 __all__ = ["compile_graph", "lower_graph"]
@@ -62,7 +62,7 @@ def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Ope
 def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lowering:
     """The steps of a graph, memory not yet planned."""
     chooser = Chooser(runtime.tuning, Stopwatch(runtime) if options.tune else None)
-    lowering = Lowering(graph, runtime.found, options, runtime.constants, chooser)
+    lowering = Lowering(runtime.found, graph, options, runtime.constants, chooser)
     elementwise = {node for node in graph.nodes if is_elementwise(node)}
     uses = count_uses(graph)
     reserve_places(lowering, uses)
@@ -82,32 +82,21 @@ def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lower
 
 def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:
     """Compute nodes now if all they read is known, and say whether that was so."""
-    made: dict[Value, Array] = {}
-    for node in nodes:
-        known = ChainMap(made, lowering.elements)
-        if not is_known_when(node, known):
-            return False
-        results = zip(node.outputs, evaluate_known(node, known))
-        made.update((v, a) for v, a in results if v is not None and a is not None)
-    for value, array in made.items():
+    made = evaluate_if_known(nodes, lowering.elements)
+    for value, array in () if made is None else made.items():
         lowering.know(value, array)
-    return True
+    return made is not None
 
 
 def _plan_memory(lowering: Lowering) -> tuple[list[Interval], int]:
     """Give every storage in the arena its offset; returns when each is needed, and the bytes of the arena."""
-    lives: dict[Storage, list[int]] = {}
-    for number, step in enumerate(lowering.steps):
-        for tensor in step.tensors:
-            if tensor.storage.place is None:
-                lives.setdefault(tensor.storage, [number, number])[1] = number
+    lives = lifetimes_of([t.storage for t in step.tensors if t.storage.place is None] for step in lowering.steps)
     if lowering.faults:  # the record is cleared before the first step, and read after the last
-        lives[lowering.record.storage] = [0, len(lowering.steps) - 1]
-    intervals = [Interval(storage.bytes, first, last) for storage, (first, last) in lives.items()]
-    plan = plan_arena(intervals)
-    for storage, offset in zip(lives, plan.offsets):
-        storage.offset = offset
-    return intervals, max(plan.size, 1) if intervals else 0  # kernels are given empty tensors, too, that lie in it
+        record = lowering.record.storage
+        lives[record] = Lifetime([record], 0, len(lowering.steps) - 1)
+    size = place(lives.values())
+    # Kernels are given empty tensors, too, that lie in the arena.
+    return [life.interval for life in lives.values()], max(size, 1) if lives else 0
 
 
 def _check_sizes(graph: Graph, arena_bytes: int, runtime: DeviceRuntime) -> None:
@@ -133,13 +122,13 @@ def _described(lowering: Lowering, lives: list[Interval], arena_bytes: int, runt
             return ImageLocation(number, argument.tensor.dtype.value)
         if not isinstance(argument, Tensor):
             return argument
-        place, size = argument.storage.place, argument.dtype.itemsize
+        where, size = argument.storage.place, argument.dtype.itemsize
         offset = argument.storage.offset + argument.offset * size
-        if isinstance(place, Allocation):
-            return Location(Space.CONSTANT, numbers.setdefault(place, len(numbers)), offset, size)
-        if place is None:
+        if isinstance(where, Allocation):
+            return Location(Space.CONSTANT, numbers.setdefault(where, len(numbers)), offset, size)
+        if where is None:
             return Location(Space.ARENA, 0, offset, size)
-        return Location(Space.ARGUMENT, place, offset, size)
+        return Location(Space.ARGUMENT, where, offset, size)
 
     launches = [
         Launch(

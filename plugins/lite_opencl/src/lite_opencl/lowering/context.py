@@ -5,84 +5,42 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import dense_strides
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
-from lite_core.ir import DType, Graph, Node, Value
+from lite_core.ir import Graph, Node, Value
 from lite_opencl.chains import Chain
 from lite_opencl.compiled.faults import RECORD, RECORD_WORDS
 from lite_opencl.device.constants import ConstantPool
-from lite_opencl.device.devices import FoundDevice
-from lite_opencl.device.images import ConstantImage
 from lite_opencl.device.memory import DeviceArray
 from lite_opencl.lowering.chaining import Epilogue, addressed, chain_of, run_chain
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.copying import copy_elements
 from lite_opencl.lowering.half import stored_type
-from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Storage, Tensor, dense_strides, types_of
+from lite_opencl.lowering.steps import PlannedStep, StepEmitter, checked_size
+from lite_opencl.programs.element_types import scalar
+from lite_opencl.tensors import Storage, Tensor
 
-__all__ = ["Argument", "Epilogue", "Lowering", "PlannedStep", "types_of"]
+__all__ = ["Lowering"]
 
 Array = np.ndarray[Any, Any]
 C = TypeVar("C")
 
-#: What a kernel is given: a tensor becomes its buffer and the offset of its first element, others become one argument.
-Argument = Tensor | ConstantImage | np.generic
-
-#: Kernels count elements of a tensor with 32 bits.
-_MOST_ELEMENTS = 2**31 - 1
-
-
-@dataclass(slots=True)
-class PlannedStep:
-    """A call of a kernel before memory is planned.
-
-    Attributes:
-        kernel: what to run.
-        arguments: for its parameters, in order.
-        global_size: work items in each of three dimensions, multiples of the kernel's work group.
-        results: positions of the tensors it writes; all others it reads.
-        flops: floating-point operations it does.
-        label: what profiles call it.
-        nodes: names of the nodes that it computes.
-    """
-
-    kernel: KernelSource
-    arguments: list[Argument]
-    global_size: tuple[int, int, int]
-    results: tuple[int, ...]
-    flops: int
-    label: str
-    nodes: tuple[str, ...]
-
-    @property
-    def tensors(self) -> list[Tensor]:
-        arguments = (a.tensor if isinstance(a, ConstantImage) else a for a in self.arguments)
-        return [a for a in arguments if isinstance(a, Tensor)]
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all tensors."""
-        return sum(t.bytes for t in self.tensors)
-
 
 @dataclass
-class Lowering:
+class Lowering(StepEmitter):
     """What lowering functions work with.
 
     Attributes:
         graph: the partition, every shape known.
-        device: to run on.
         options: what the session allows.
         constants: uploads, shared by all plans of the process.
         chooser: of what computes the same.
-        steps: the steps so far.
         elements: of the values that are known before the run.
         faults: what may turn out wrong in a run, as messages; see :meth:`fault`.
         places: where values are to lie if the steps that make them can write there; see :mod:`.places`.
@@ -90,17 +48,14 @@ class Lowering:
     """
 
     graph: Graph
-    device: FoundDevice
     options: Options
     constants: ConstantPool
     chooser: Chooser = field(default_factory=Chooser)
-    steps: list[PlannedStep] = field(default_factory=list)
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     places: dict[Value, Tensor] = field(default_factory=dict)
     _copies: dict[Tensor, Tensor] = field(default_factory=dict)
-    _names: tuple[str, ...] = ()
     _maker: Node | None = None
 
     def __post_init__(self) -> None:
@@ -114,7 +69,7 @@ class Lowering:
 
     def _argument(self, value: Value, number: int) -> Tensor:
         shape = tuple(value.shape)
-        size = _checked_size(shape, value.dtype)
+        size = checked_size(shape, value.dtype)
         return Tensor(Storage(size * value.dtype.itemsize, number), value.dtype, shape, dense_strides(shape))
 
     # **** values ****
@@ -174,11 +129,6 @@ class Lowering:
         """Say that a value is a view of a tensor that is there already."""
         self._tensors[value] = tensor
 
-    def allocate(self, shape: Sequence[int], dtype: DType) -> Tensor:
-        """A dense tensor in the arena."""
-        size = _checked_size(shape, dtype)
-        return Tensor(Storage(size * dtype.itemsize), dtype, tuple(shape), dense_strides(shape))
-
     def dense(self, tensor: Tensor) -> Tensor:
         """The tensor in the order of its dimensions without gaps, copied if need be, and then once for all readers."""
         if tensor.is_dense:
@@ -199,34 +149,6 @@ class Lowering:
         return len(self.faults) - len(messages) + 1
 
     # **** steps ****
-
-    def step(
-        self,
-        kernel: KernelSource,
-        arguments: Sequence[Argument],
-        items: Sequence[int],
-        *,
-        results: Sequence[int] = (0,),
-        flops: int = 0,
-        label: str = "",
-    ) -> None:
-        """Run a kernel.
-
-        Args:
-            kernel: what to run.
-            arguments: for its parameters, in order.
-            items: work items in up to three dimensions; rounded up to work groups, so the kernel must check.
-            results: positions in ``arguments`` of the tensors that it writes.
-            flops: floating-point operations it does.
-            label: what profiles call it; the kernel's name when left out.
-        """
-        if not prod(items):
-            return
-        counts = [*items, 1, 1][:3]
-        x, y, z = (-(-count // size) * size for count, size in zip(counts, kernel.local))
-        self.steps.append(
-            PlannedStep(kernel, list(arguments), (x, y, z), tuple(results), flops, label or kernel.name, self._names)
-        )
 
     def choose(self, problem: str, candidates: Sequence[C], emit: Callable[[Lowering, C], None]) -> None:
         """Emit the steps of the candidate that is known to be fastest, of several that compute the same.
@@ -285,22 +207,12 @@ class Lowering:
 
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Tensor | np.generic]]:
         """What element-wise ``nodes`` do to ``start``, and what they read beside it; see :func:`chain_of`."""
-        return chain_of(self, start, nodes)
+        return chain_of(start, nodes, self._read)
 
-
-def _checked_size(shape: Sequence[int], dtype: DType) -> int:
-    """How many elements a tensor has.
-
-    Raises:
-        ExecutionError: more than kernels can count.
-    """
-    size = prod(shape)
-    if size > _MOST_ELEMENTS:
-        raise ExecutionError(
-            f"a tensor {dtype}{list(shape)} has {size} elements, kernels count up to {_MOST_ELEMENTS} of them\n"
-            "run smaller inputs, or another backend"
-        )
-    return size
+    def _read(self, value: Value) -> Tensor | np.generic:
+        """An operand of a chain. Numbers that are known are passed by value: no part of the code, and no load."""
+        array = self.known(value)
+        return self.tensor(value) if array is None or array.size != 1 else scalar(array.reshape(()), value.dtype)
 
 
 def _uploaded(upload: DeviceArray) -> Tensor:

@@ -9,17 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lite_compiler.tensors import dense_strides
 from lite_core.ir import DType
 from lite_opencl.chains import Chain
 from lite_opencl.device.images import ConstantImage
+from lite_opencl.lowering.chaining import Epilogue
 from lite_opencl.lowering.choosing import problem
-from lite_opencl.lowering.context import Argument, Epilogue, Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution_choice import Tile, gemm_tiles, image_tiles
-from lite_opencl.lowering.copying import as_bits
+from lite_opencl.lowering.steps import Argument
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor, dense_strides
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["Images", "Places", "as_images", "emit_gemm", "packed_type", "prepare_images"]
 
@@ -117,7 +119,7 @@ def prepare_images(
         "convolution_phases",
         local,
         (("STRIDE", strides[1]), *([("EVEN_VECTORS", 1)] if is_even else [])),
-        types_of(X=as_bits(source)),
+        types_of(X=source.as_bits()),
     )
     planes = images * channels * size[0] * len(phases)
     numbers = [planes, len(phases), depth, height, width, *size, *begin, strides[0]]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lite_core.ir import DType
 from lite_opencl.addressing import address
 from lite_opencl.chains import Chain
+from lite_opencl.lowering.chaining import run_chain
+from lite_opencl.lowering.steps import StepEmitter
 from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, collapse
 
-if TYPE_CHECKING:
-    from lite_opencl.lowering.context import Lowering
-
-__all__ = ["as_bits", "copy_elements", "same_bits"]
+__all__ = ["copy_elements", "same_bits"]
 
 #: Rows and columns of a tile, and how many of its rows a work group moves at a time.
 _TILE = 32
@@ -26,20 +23,14 @@ _LOCAL = (_TILE, 8, 1)
 _LEAST_WIDTH = 16
 
 
-def as_bits(tensor: Tensor) -> Tensor:
-    """The same elements as unsigned integers of their size: one kernel moves every type, and a NaN stays as it is."""
-    dtype = DType(f"uint{8 * tensor.dtype.itemsize}")
-    return Tensor(tensor.storage, dtype, tensor.shape, tensor.strides, tensor.offset)
-
-
 def same_bits(*tensors: Tensor) -> list[Tensor]:
     """Tensors between which elements move: as bits, unless their types differ and elements are converted."""
     if len({t.dtype for t in tensors}) == 1:
-        return [as_bits(t) for t in tensors]
+        return [t.as_bits() for t in tensors]
     return list(tensors)
 
 
-def copy_elements(lowering: Lowering, source: Tensor, destination: Tensor) -> None:
+def copy_elements(emitter: StepEmitter, source: Tensor, destination: Tensor) -> None:
     """Copy elements between tensors of one shape; ``source`` may repeat elements (stride 0).
 
     Where element types differ they are converted: a float may be kept in 16 bits in one of them. Transpositions go in
@@ -50,10 +41,10 @@ def copy_elements(lowering: Lowering, source: Tensor, destination: Tensor) -> No
     source, destination = same_bits(source, destination)
     to, from_ = collapse([destination, source])
     columns = next((i for i, (n, s) in enumerate(zip(from_.shape, from_.strides)) if n > 1 and s == 1), None)
-    if lowering.device.is_gpu and columns is not None and _is_wide_matrix(to, columns):
-        _transpose(lowering, from_, to, columns)
+    if emitter.device.is_gpu and columns is not None and _is_wide_matrix(to, columns):
+        _transpose(emitter, from_, to, columns)
     else:
-        lowering.elementwise(Chain(source.dtype), source, [], destination)
+        run_chain(emitter, Chain(source.dtype), source, [], destination)
 
 
 def _is_wide_matrix(destination: Tensor, columns: int) -> bool:
@@ -63,7 +54,7 @@ def _is_wide_matrix(destination: Tensor, columns: int) -> bool:
     return destination.strides[last] == 1 and columns < last and width >= _LEAST_WIDTH
 
 
-def _transpose(lowering: Lowering, source: Tensor, destination: Tensor, columns: int) -> None:
+def _transpose(emitter: StepEmitter, source: Tensor, destination: Tensor, columns: int) -> None:
     """The destination is contiguous in its last dimension, the source in dimension ``columns``."""
     last = destination.rank - 1
     around = [a for a in range(last) if a != columns]
@@ -85,4 +76,4 @@ def _transpose(lowering: Lowering, source: Tensor, destination: Tensor, columns:
     rows, width = destination.shape[last], destination.shape[columns]
     sizes = (rows, width, source.strides[last], destination.strides[columns])
     tiles = (-(-width // _TILE) * _LOCAL[0], -(-rows // _TILE) * _LOCAL[1], prod(outer[0].shape))
-    lowering.step(kernel, [destination, source, *map(np.int32, sizes), *y_arguments, *x_arguments], tiles)
+    emitter.step(kernel, [destination, source, *map(np.int32, sizes), *y_arguments, *x_arguments], tiles)

@@ -7,14 +7,15 @@ from math import prod
 
 import numpy as np
 
+from lite_opencl.lowering.chaining import Epilogue
 from lite_opencl.lowering.choosing import problem
-from lite_opencl.lowering.context import Epilogue, Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution_choice import Tile, depthwise_tiles
 from lite_opencl.lowering.convolution_gemm import Images
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["depthwise"]
 

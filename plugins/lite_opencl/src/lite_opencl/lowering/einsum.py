@@ -7,16 +7,17 @@ from math import prod
 
 import numpy as np
 
+from lite_compiler.equation import Contraction, Equation, Labels
 from lite_compiler.fusion import Group
 from lite_core.ir import Value
 from lite_opencl.addressing import address
-from lite_opencl.lowering.context import Argument, Lowering, types_of
-from lite_opencl.lowering.equation import Contraction, Equation, Labels
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.products import Matrices, emit_product
 from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.steps import Argument
 from lite_opencl.lowering.vectors import Defines, sum_type
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor, collapse
+from lite_opencl.tensors import Tensor, collapse, types_of
 
 __all__ = ["einsum"]
 
@@ -30,7 +31,7 @@ def einsum(lowering: Lowering, group: Group) -> None:
     equation = Equation.parse(group.attributes["equation"], [len(v.shape) for v in values])
     sizes = equation.sizes([v.shape for v in values])
     contraction = equation.contraction()
-    if contraction is None:
+    if contraction is None or not (contraction.rows or contraction.columns):
         _by_definition(lowering, group, equation, sizes, values)
     else:
         _as_product(lowering, group, contraction, sizes, values)

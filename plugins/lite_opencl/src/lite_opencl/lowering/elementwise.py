@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from lite_compiler.chains import can_chain, only_passes_on, pass_on, refuse_results
 from lite_compiler.fusion import Group
 from lite_core.ir import Node
 from lite_opencl import scalar_ops
@@ -11,30 +10,28 @@ from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.tensors import Tensor, anywhere
 
-__all__ = ["is_elementwise", "pass_view", "refuse_elementwise"]
-
-#: Operators that change nothing; the second output of Dropout is a mask of ones.
-_SAME = ("Identity", "Dropout")
-
-
-def refuse_elementwise(node: Node) -> str | None:
-    """Why a node cannot be run as a part of a chain, or None."""
-    if node.outputs[0] is None or (len(node.outputs) != 1 and node.op not in _SAME):
-        return "more than one output"
-    inputs = [None if v is None else v.dtype for v in node.inputs]
-    return scalar_ops.supports(node.qualified_op, inputs, node.attributes)
+__all__ = ["elementwise", "is_elementwise", "pass_view"]
 
 
 def is_elementwise(node: Node) -> bool:
     """Whether a node can be part of a chain."""
-    return len(node.outputs) == 1 and node.qualified_op in scalar_ops.OPERATORS and refuse_elementwise(node) is None
+    return can_chain(node, scalar_ops.OPERATORS, _refuse_types)
 
 
-@lowers(*scalar_ops.OPERATORS, refuse=refuse_elementwise)
+def _refuse(node: Node) -> str | None:
+    return refuse_results(node) or _refuse_types(node)
+
+
+def _refuse_types(node: Node) -> str | None:
+    inputs = [None if v is None else v.dtype for v in node.inputs]
+    return scalar_ops.supports(node.qualified_op, inputs, node.attributes)
+
+
+@lowers(*scalar_ops.OPERATORS, refuse=_refuse)
 def elementwise(lowering: Lowering, group: Group) -> None:
     """One kernel for all of the group."""
-    if all(n.op in _SAME for n in group.nodes):
-        _pass_on(lowering, group)
+    if only_passes_on(group):
+        pass_on(lowering, group)
         return
     first = next(v for v in group.head.inputs if v is not None)
     chain, operands = lowering.chain(first, group.nodes)
@@ -50,11 +47,3 @@ def pass_view(lowering: Lowering, group: Group, view: Tensor) -> None:
     assert start is not None
     chain, operands = lowering.chain(start, group.tail)
     lowering.elementwise(chain, view, operands, lowering.target(group.output, fits=anywhere))
-
-
-def _pass_on(lowering: Lowering, group: Group) -> None:
-    """The result is the input, under another name."""
-    lowering.bind(group.output, lowering.tensor(group.input(0)))
-    for mask in group.head.outputs[1:]:
-        if mask is not None:
-            lowering.know(mask, np.ones(mask.shape, bool))

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import dense_strides
 from lite_core.ir import DType
 from lite_opencl.lowering.context import Lowering
-from lite_opencl.tensors import Tensor, dense_strides
+from lite_opencl.tensors import Tensor
 
 __all__ = ["Filters", "filters_of"]
 

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.views import gathered
 from lite_opencl.chains import Chain
-from lite_opencl.lowering.context import Epilogue, Lowering, types_of
+from lite_opencl.lowering.chaining import Epilogue
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.copying import same_bits
 from lite_opencl.lowering.elementwise import pass_view
 from lite_opencl.lowering.indices import at_index_zero, check_indices, check_ranges, row_items
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["gather", "gather_elements", "gather_nd", "reverse_sequence"]
 
@@ -31,34 +33,16 @@ def gather(lowering: Lowering, group: Group) -> None:
     """A view where the indices are known and evenly spaced, else rows copied one by one."""
     indices, source = group.input(1), lowering.tensor(group.input(0))
     axis = group.attributes["axis"] % source.rank
-    size, stride = source.shape[axis], source.strides[axis]
+    size = source.shape[axis]
     check_indices(lowering, group.head, indices, (size,))
     known = lowering.known(indices)
-    spaced = None if known is None else _evenly_spaced(known, size)
-    if spaced is not None:
-        first, step = spaced
-        spread = [step * stride * prod(indices.shape[i + 1 :]) for i in range(len(indices.shape))]
-        strides = (*source.strides[:axis], *spread, *source.strides[axis + 1 :])
-        view = source.view(
-            (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :]), strides, source.offset + first * stride
-        )
+    view = None if known is None else gathered(source, axis, known)
+    if view is not None:
         pass_view(lowering, group, view)
         return
     outer, row = prod(source.shape[:axis]), prod(source.shape[axis + 1 :])
     places = _Places(outer, prod(indices.shape), 0, [size], [row], split=axis + len(indices.shape))
     _gather_rows(lowering, group, source, places)
-
-
-def _evenly_spaced(indices: Array, size: int) -> tuple[int, int] | None:
-    """First index and step, where the indices of an axis of ``size`` can be written so."""
-    if not indices.size:
-        return None
-    flat = indices.reshape(-1).astype(np.int64)
-    flat = np.where(flat < 0, flat + size, flat)
-    steps = np.diff(flat)
-    if steps.size and (steps != steps[0]).any():
-        return None
-    return int(flat[0]), int(steps[0]) if steps.size else 1
 
 
 @lowers("GatherND", epilogue=True)

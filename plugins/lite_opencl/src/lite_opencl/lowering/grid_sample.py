@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
 from lite_core import ops
 from lite_core.ir import DType, Node
 from lite_core.ops.evaluate import evaluate_op
-from lite_opencl.chains import Apply, Chain, Operand
-from lite_opencl.lowering.context import Lowering, types_of
+from lite_opencl.chains import Chain, Operand
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.movement import integers
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.programs.element_types import c_type
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["affine_grid", "grid_sample"]
 

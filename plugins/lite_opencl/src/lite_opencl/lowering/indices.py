@@ -10,10 +10,10 @@ import numpy as np
 from lite_core.errors import ExecutionError
 from lite_core.ir import Node, Value
 from lite_opencl.addressing import address
-from lite_opencl.lowering.context import Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["SHORT_ROW", "at_index_zero", "check_indices", "check_ranges", "row_items"]
 

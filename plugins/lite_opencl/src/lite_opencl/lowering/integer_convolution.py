@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import dense_strides
 from lite_core.ir import DType, Value
 from lite_opencl.lowering.chain_building import ChainBuilder
-from lite_opencl.lowering.context import Epilogue, Lowering
+from lite_opencl.lowering.chaining import Epilogue
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution import bias_of, refuse_convolution, window_images
 from lite_opencl.lowering.convolution_gemm import Places, emit_gemm
 from lite_opencl.lowering.filters import Filters, pack_panels
 from lite_opencl.lowering.quantization import round_to, single
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.spatial_axes import convolution_axes
-from lite_opencl.tensors import Tensor, dense_strides
+from lite_opencl.tensors import Tensor
 
 __all__ = ["convolution_integer", "qlinear_convolution"]
 

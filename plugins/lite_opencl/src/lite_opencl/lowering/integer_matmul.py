@@ -10,7 +10,8 @@ import numpy as np
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
 from lite_opencl.lowering.chain_building import ChainBuilder
-from lite_opencl.lowering.context import Epilogue, Lowering
+from lite_opencl.lowering.chaining import Epilogue
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.products import Matrices, emit_product
 from lite_opencl.lowering.quantization import round_to, single
 from lite_opencl.lowering.registry import lowers

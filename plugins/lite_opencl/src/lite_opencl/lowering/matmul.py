@@ -5,7 +5,8 @@ from __future__ import annotations
 from lite_compiler.fusion import Group
 from lite_core.ir import Node
 from lite_opencl.lowering.chain_building import ChainBuilder
-from lite_opencl.lowering.context import Epilogue, Lowering
+from lite_opencl.lowering.chaining import Epilogue
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.products import emit_product, matrices_of
 from lite_opencl.lowering.registry import lowers
 

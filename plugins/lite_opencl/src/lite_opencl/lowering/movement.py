@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
-
 from lite_compiler.fusion import Group
+from lite_compiler.places import parts_of
+from lite_compiler.tensors import split_dimensions
+from lite_compiler.views import between_depth_and_space, between_space_and_depth, repeated, sliced, transposition
 from lite_core.ir import Value
 from lite_opencl.lowering.context import Lowering
-from lite_opencl.lowering.places import part_of
 from lite_opencl.lowering.registry import lowers
-from lite_opencl.tensors import Tensor, anywhere
+from lite_opencl.tensors import anywhere
 
 __all__ = ["concat", "depth_to_space", "expand", "slice_", "space_to_depth", "split", "tile", "transpose"]
 
@@ -18,10 +17,7 @@ __all__ = ["concat", "depth_to_space", "expand", "slice_", "space_to_depth", "sp
 @lowers("Transpose")
 def transpose(lowering: Lowering, group: Group) -> None:
     """Dimensions in another order: only the strides change."""
-    source = lowering.tensor(group.input(0))
-    order = group.attributes["perm"]
-    axes = reversed(range(source.rank)) if order is None else (a % source.rank for a in order)
-    lowering.bind(group.output, source.permute(tuple(axes)))
+    lowering.bind(group.output, lowering.tensor(group.input(0)).permute(transposition(group.head)))
 
 
 @lowers("Expand", known=(1,))
@@ -47,18 +43,9 @@ def split(lowering: Lowering, group: Group) -> None:
 @lowers("Slice", known=(1, 2, 3, 4))
 def slice_(lowering: Lowering, group: Group) -> None:
     """Every so many elements of some axes, maybe backwards: a stride, maybe negative."""
-    view, shape = lowering.tensor(group.input(0)), tuple(group.output.shape)
-    starts = integers(lowering, group.input(1))
-    axes, steps = group.optional(3), group.optional(4)
-    places = range(len(starts)) if axes is None else integers(lowering, axes)
-    strides = [1] * len(starts) if steps is None else integers(lowering, steps)
-    for place, start, step in zip(places, starts, strides):
-        axis = place % view.rank
-        size = view.shape[axis]
-        first = start + size if start < 0 else start
-        first = min(max(first, 0), size if step > 0 else size - 1)
-        view = view.slice(axis, first, shape[axis], step)
-    lowering.bind(group.output, view)
+    starts, axes, steps = (group.optional(i) for i in (1, 3, 4))
+    first, along, every = (None if v is None else integers(lowering, v) for v in (starts, axes, steps))
+    lowering.bind(group.output, sliced(lowering.tensor(group.input(0)), group.output.shape, first or [], along, every))
 
 
 def integers(lowering: Lowering, value: Value) -> list[int]:
@@ -71,13 +58,10 @@ def integers(lowering: Lowering, value: Value) -> list[int]:
 def concat(lowering: Lowering, group: Group) -> None:
     """A copy of each input into its part of the result, unless it was made there; see :mod:`.places`."""
     result = lowering.target(group.output, fits=anywhere)
-    axis = group.attributes["axis"] % len(group.output.shape)
-    start = 0
-    for value in group.head.used():
-        made, part = lowering.tensor(value), part_of(result, tuple(value.shape), axis, start)
+    for value, part in parts_of(group.head, result):
+        made = lowering.tensor(value)
         if not made.is_same_place(part):
             lowering.copy(made, part)
-        start += value.shape[axis]
 
 
 @lowers("Tile", known=(1,))
@@ -85,43 +69,20 @@ def tile(lowering: Lowering, group: Group) -> None:
     """One copy from a view in which each axis is repeated by a stride of 0."""
     source = lowering.tensor(group.input(0))
     repeats = integers(lowering, group.input(1))
-    shape = [n for pair in zip(repeats, source.shape) for n in pair]
-    strides = [s for stride in source.strides for s in (0, stride)]
     target = lowering.target(group.output, fits=anywhere)
-    result = split_dimensions(target, list(zip(repeats, source.shape)))
-    lowering.copy(source.view(shape, strides), result)
+    lowering.copy(repeated(source, repeats), split_dimensions(target, list(zip(repeats, source.shape))))
 
 
 @lowers("DepthToSpace")
 def depth_to_space(lowering: Lowering, group: Group) -> None:
     """Channels to blocks of pixels."""
-    source, attributes = lowering.tensor(group.input(0)), group.attributes
-    n, c, h, w = source.shape
-    b = attributes["blocksize"]
-    depth = c // (b * b)
-    if attributes["mode"] == "DCR":
-        parts, order = [(n,), (b, b, depth), (h,), (w,)], (0, 3, 4, 1, 5, 2)
-    else:
-        parts, order = [(n,), (depth, b, b), (h,), (w,)], (0, 1, 4, 2, 5, 3)
+    block, mode = group.attributes["blocksize"], group.attributes["mode"]
     target = lowering.target(group.output, fits=anywhere)
-    result = split_dimensions(target, [(n,), (depth,), (h, b), (w, b)])
-    lowering.copy(split_dimensions(source, parts).permute(order), result)
+    lowering.copy(*between_depth_and_space(lowering.tensor(group.input(0)), target, block, mode))
 
 
 @lowers("SpaceToDepth")
 def space_to_depth(lowering: Lowering, group: Group) -> None:
     """Blocks of pixels to channels."""
-    source = lowering.tensor(group.input(0))
-    n, c, height, width = source.shape
-    b = group.attributes["blocksize"]
-    h, w = height // b, width // b
-    blocks = split_dimensions(source, [(n,), (c,), (h, b), (w, b)]).permute((0, 3, 5, 1, 2, 4))
     target = lowering.target(group.output, fits=anywhere)
-    lowering.copy(blocks, split_dimensions(target, [(n,), (b, b, c), (h,), (w,)]))
-
-
-def split_dimensions(tensor: Tensor, parts: Sequence[Sequence[int]]) -> Tensor:
-    """A view with each dimension split into some, whose product it is."""
-    shape = [n for part in parts for n in part]
-    strides = [stride * prod(part[i + 1 :]) for part, stride in zip(parts, tensor.strides) for i in range(len(part))]
-    return tensor.view(shape, strides)
+    lowering.copy(*between_space_and_depth(lowering.tensor(group.input(0)), target, group.attributes["blocksize"]))

@@ -7,10 +7,11 @@ from math import prod
 
 import numpy as np
 
+from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
 from lite_core.ir import DType
-from lite_opencl.chains import Apply, Chain, Operand
-from lite_opencl.lowering.context import Argument, Lowering, types_of
+from lite_opencl.chains import Chain, Operand
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
     choose_plan,
@@ -24,9 +25,10 @@ from lite_opencl.lowering.rows import (
     strides_of,
     unfold,
 )
+from lite_opencl.lowering.steps import Argument
 from lite_opencl.programs.element_types import c_type, literal, scalar
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor, anywhere
+from lite_opencl.tensors import Tensor, anywhere, types_of
 
 __all__ = ["normalize"]
 

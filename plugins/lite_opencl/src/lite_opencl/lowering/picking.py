@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from lite_opencl.chains import Chain
-from lite_opencl.lowering.context import Epilogue, Lowering, types_of
+from lite_opencl.lowering.chaining import Epilogue
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["OUTSIDE", "pick"]
 

@@ -2,69 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lite_compiler import places
+from lite_compiler.places import place_behind
 from lite_core import ops
 from lite_core.ir import Node, Value
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.half import stored_type
 from lite_opencl.tensors import Tensor
 
-__all__ = ["part_of", "reserve_places"]
+__all__ = ["reserve_places"]
 
 #: What shuffles channels: the result of a Concat is split, transposed and put together again.
 _SHUFFLE = ("Reshape", "Transpose", "Reshape")
 
-#: Operators whose result is all of their input under another shape: what is reserved for it is so for the input.
-_RESHAPING = frozenset(("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"))
-
 
 def reserve_places(lowering: Lowering, uses: Mapping[Value, int]) -> None:
-    """Decide before anything is lowered where values are to lie.
+    """Decide before anything is lowered where values are to lie; see :func:`lite_compiler.places.reserve_places`.
 
-    1. An input of a Concat is to be made in its part of the result, unless it has a place already: in another Concat,
-       or as an output. Other readers of the input then read that part, so it is dense if there are any.
-    2. The input may be made by another Concat, which then joins its own inputs there.
-    3. Where channels are shuffled after the Concat, it joins them in the shuffled order; see :func:`part_of`.
-    4. What is reserved for a view of a value (Reshape, Transpose) is reserved for the value, where strides can say it;
-       so is an output of the partition.
-
-    Whoever makes a value takes the place if it can write there, see :meth:`Lowering.target`; what then lies elsewhere
-    is copied when the Concat runs, or at the end.
+    Other readers of what a Concat joins read its part of the result, so that is dense if there are any. Where channels
+    are shuffled after the Concat, it joins them in the shuffled order; see :func:`lite_compiler.places.part_of`.
 
     Args:
         lowering: whose ``places`` are filled; nothing is lowered yet.
         uses: how often each value is read.
     """
-    producers = {v: n for n in lowering.graph.nodes for v in n.outputs if v is not None}
     readers = {v: n for n in lowering.graph.nodes for v in n.used()}
-    reservation = _Reservation(lowering, uses, producers, readers)
-    for value, output in lowering.outputs.items():
-        reservation.follow(value, output)
-    # Last first: where a Concat is part of another one, the outer one decides.
-    for node in reversed(lowering.graph.nodes):
-        if node.qualified_op == "Concat":
-            reservation.join(node)
+    joining = _Joining(lowering, uses, readers)
+    places.reserve_places(lowering.graph, lowering.outputs, result_of=joining.result_of, reserve=joining.reserve)
 
 
 @dataclass(frozen=True)
-class _Reservation:
+class _Joining:
     lowering: Lowering
     uses: Mapping[Value, int]
-    producers: Mapping[Value, Node]
     readers: Mapping[Value, Node]
 
-    def join(self, node: Node) -> None:
-        """Reserve parts of the result of a Concat for its inputs."""
+    def reserve(self, value: Value, place: Tensor) -> bool:
+        """Have a value made in a place, unless it has one, or has readers whom gaps would cost a copy."""
+        has_place = value in self.lowering.places or value in self.lowering.outputs
+        if has_place or not (place.is_dense or self.uses[value] == 1):
+            return False
+        self.lowering.places[value] = place
+        return True
+
+    def result_of(self, node: Node) -> Tensor:
+        """Where a Concat makes its result."""
         joined = node.outputs[0]
         assert joined is not None
         axis = ops.get(node).attributes_of(node)["axis"] % len(joined.shape)
-        result = self.shuffled(node, joined, axis) or self.place_of(node, joined)
-        start = 0
-        for value in node.used():
-            self.reserve(value, part_of(result, tuple(value.shape), axis, start))
-            start += value.shape[axis]
+        return self.shuffled(node, joined, axis) or self.place_of(node, joined)
 
     def place_of(self, node: Node, value: Value) -> Tensor:
         """Where a node makes a value: the place that it has, or a new one."""
@@ -101,48 +90,7 @@ class _Reservation:
         seen = self.place_of(nodes[-1], value).reshape(transposed)
         if seen is None:
             return None
-        place = self.lowering.places[joined] = seen.permute(_inverse(nodes[1], seen.rank))
+        place = place_behind(nodes[1], nodes[1].used()[0], seen)
+        assert place is not None, "a transposition has a view of any tensor"
+        self.lowering.places[joined] = place
         return place
-
-    def reserve(self, value: Value, place: Tensor) -> None:
-        """Have a value made in a place, unless it has one, or has readers whom gaps would cost a copy."""
-        has_place = value in self.lowering.places or value in self.lowering.outputs
-        if not has_place and (place.is_dense or self.uses[value] == 1):
-            self.lowering.places[value] = place
-            self.follow(value, place)
-
-    def follow(self, value: Value, place: Tensor) -> None:
-        """Reserve the place for what a value is a view of."""
-        node = self.producers.get(value)
-        source = node.inputs[0] if node is not None and node.inputs else None
-        if node is None or source is None:
-            return
-        if node.qualified_op in _RESHAPING:
-            seen = place.reshape(tuple(source.shape))
-            if seen is not None:
-                self.reserve(source, seen)
-        elif node.qualified_op == "Transpose":
-            self.reserve(source, place.permute(_inverse(node, place.rank)))
-
-
-def part_of(result: Tensor, shape: Sequence[int], axis: int, start: int) -> Tensor:
-    """The part of a Concat's result for an input.
-
-    Args:
-        result: of the Concat's shape; or, where a shuffle follows, of the shape in which its first Reshape sees it: the
-            axis is split in two then, and each input is one element of the first.
-        shape: of the input.
-        axis: of the Concat.
-        start: where the input begins.
-    """
-    if result.rank == len(shape):
-        return result.slice(axis, start, shape[axis])
-    part = result.slice(axis, start // max(shape[axis], 1), 1)
-    return part.view(shape, [s for a, s in enumerate(part.strides) if a != axis])
-
-
-def _inverse(node: Node, rank: int) -> list[int]:
-    """The order of dimensions that undoes a Transpose."""
-    given = ops.get(node).attributes_of(node)["perm"]
-    order = [a % rank for a in given] if given is not None else list(range(rank))[::-1]
-    return [order.index(a) for a in range(rank)]

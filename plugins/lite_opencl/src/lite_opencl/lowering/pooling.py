@@ -12,11 +12,14 @@ from lite_core.ir import DType, Node
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows
 from lite_opencl.chains import Chain
 from lite_opencl.device.devices import FoundDevice
-from lite_opencl.lowering.context import Argument, Epilogue, Lowering, types_of
+from lite_opencl.lowering.chaining import Epilogue
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.indices import check_ranges
 from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.steps import Argument
 from lite_opencl.programs.element_types import c_type, literal
 from lite_opencl.programs.kernel_source import KernelSource
+from lite_opencl.tensors import types_of
 
 __all__ = ["pool"]
 

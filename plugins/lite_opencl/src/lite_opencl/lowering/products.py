@@ -11,12 +11,13 @@ import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_opencl.addressing import address
+from lite_opencl.lowering.chaining import Epilogue
 from lite_opencl.lowering.choosing import problem
-from lite_opencl.lowering.context import Epilogue, Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.product_choice import ProductForm, ProductShape, product_forms
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor, collapse
+from lite_opencl.tensors import Tensor, collapse, types_of
 
 __all__ = ["Matrices", "emit_product", "matrices_of"]
 

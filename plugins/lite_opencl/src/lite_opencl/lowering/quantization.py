@@ -13,10 +13,10 @@ import numpy as np
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
 from lite_opencl.lowering.chain_building import ChainBuilder, Ref
-from lite_opencl.lowering.context import Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["Granularity", "dequantize", "quantize", "round_to", "rounded", "single"]
 

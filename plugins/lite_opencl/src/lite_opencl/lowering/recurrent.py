@@ -12,14 +12,15 @@ import numpy as np
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
 from lite_opencl.lowering.chain_building import ChainBuilder
-from lite_opencl.lowering.context import Argument, Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.product_choice import widest_vector
 from lite_opencl.lowering.products import Matrices, emit_product
 from lite_opencl.lowering.recurrent_activations import activation_defines
 from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.steps import Argument
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["recurrent"]
 

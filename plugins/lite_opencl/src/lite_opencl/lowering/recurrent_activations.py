@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from lite_compiler.recurrent import ActivationFunction, activation_functions
 from lite_opencl.lowering.vectors import Defines
 
 __all__ = ["activation_defines"]
 
-_DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
-#: What alpha and beta are where they are not given, for the functions that have them.
-_PARAMETERS: Mapping[str, tuple[float, ...]] = {
-    "affine": (1.0, 0.0),
-    "leakyrelu": (0.01,),
-    "thresholdedrelu": (1.0,),
-    "scaledtanh": (1.0, 1.0),
-    "hardsigmoid": (0.2, 0.5),
-    "elu": (1.0,),
-}
-
 
 def activation_defines(op: str, attributes: Mapping[str, Any], directions: int) -> list[Defines]:
-    """For each direction ``FUNCTION_0(x)`` and so on, and ``CLIP`` where there is one.
-
-    Alphas and betas are handed out to the functions that take them, in order.
-    """
-    names = [name.lower() for name in attributes["activations"] or _DEFAULTS[op] * directions]
-    alphas, betas = (iter(attributes[f"activation_{which}"] or ()) for which in ("alpha", "beta"))
-    texts = [_function(name, alphas, betas) for name in names]
-    count = len(names) // directions
+    """For each direction ``FUNCTION_0(x)`` and so on, and ``CLIP`` where there is one."""
     clip: Defines = [] if attributes["clip"] is None else [("CLIP", repr(float(attributes["clip"])))]
     return [
-        [*((f"FUNCTION_{i}(x)", text) for i, text in enumerate(texts[d * count : (d + 1) * count])), *clip]
-        for d in range(directions)
+        [*((f"FUNCTION_{i}(x)", _call(function)) for i, function in enumerate(functions)), *clip]
+        for functions in activation_functions(op, attributes, directions)
     ]
 
 
-def _function(name: str, alphas: Iterator[float], betas: Iterator[float]) -> str:
-    defaults = _PARAMETERS.get(name, ())
-    given = [float(next(numbers, default)) for numbers, default in zip((alphas, betas), defaults)]
-    alpha, beta = (*given, 0.0, 0.0)[:2]
-    return f"ACT_{name.upper()}(x, {alpha!r}, {beta!r})"
+def _call(function: ActivationFunction) -> str:
+    alpha, beta = (*function.parameters, 0.0, 0.0)[:2]
+    return f"ACT_{function.name.upper()}(x, {alpha!r}, {beta!r})"

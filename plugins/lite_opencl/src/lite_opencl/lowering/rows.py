@@ -8,13 +8,15 @@ from math import prod
 
 import numpy as np
 
+from lite_compiler.tensors import dense_strides
 from lite_core.ir import DType
 from lite_opencl.chains import Chain
 from lite_opencl.device.devices import FoundDevice
-from lite_opencl.lowering.context import Epilogue, Lowering, types_of
+from lite_opencl.lowering.chaining import Epilogue
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.programs.element_types import c_type
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor, collapse, dense_strides
+from lite_opencl.tensors import Tensor, collapse, types_of
 
 __all__ = [
     "RowPlan",

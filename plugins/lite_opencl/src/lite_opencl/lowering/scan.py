@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lite_compiler.fusion import Group
-from lite_opencl.lowering.context import Argument, Lowering
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
     fold,
@@ -17,6 +17,7 @@ from lite_opencl.lowering.rows import (
     sum_type,
     unfold,
 )
+from lite_opencl.lowering.steps import Argument
 
 __all__ = ["running_sum"]
 

@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import dense_strides
 from lite_core.ir import DType
 from lite_opencl.addressing import address
-from lite_opencl.lowering.context import Argument, Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.copying import same_bits
 from lite_opencl.lowering.indices import at_index_zero, check_indices
 from lite_opencl.lowering.registry import lowers
+from lite_opencl.lowering.steps import Argument
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor, dense_strides
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["scatter_elements", "scatter_nd"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType
-from lite_opencl.lowering.context import Argument, Lowering
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.rows import (
     RowPlan,
@@ -18,6 +18,7 @@ from lite_opencl.lowering.rows import (
     strides_of,
     unfold,
 )
+from lite_opencl.lowering.steps import Argument
 from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor
 

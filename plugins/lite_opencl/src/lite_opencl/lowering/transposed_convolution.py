@@ -10,13 +10,13 @@ from functools import partial
 from itertools import product
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import dense_strides
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution import bias_of, refuse_convolution
 from lite_opencl.lowering.convolution_gemm import Places, as_images, emit_gemm, packed_type, prepare_images
 from lite_opencl.lowering.filters import filters_of
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.spatial_axes import output_phases, transposed_axes
-from lite_opencl.tensors import dense_strides
 
 __all__ = ["transposed_convolution"]
 

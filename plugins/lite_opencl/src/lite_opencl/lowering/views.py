@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import dense_strides
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
-from lite_opencl.tensors import dense_strides
 
 __all__ = ["reshape"]
 

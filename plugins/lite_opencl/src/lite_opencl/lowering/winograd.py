@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType
+from lite_opencl.lowering.chaining import Epilogue
 from lite_opencl.lowering.choosing import problem
-from lite_opencl.lowering.context import Epilogue, Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution_choice import Tile, transform_tiles
 from lite_opencl.lowering.convolution_gemm import Images, Places, emit_gemm, prepare_images
 from lite_opencl.lowering.filters import Filters, pack_panels
 from lite_opencl.lowering.spatial_axes import Axis
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Tensor, types_of
 
 __all__ = ["TAPS", "transform_weights", "winograd"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from lite_compiler.fusion import Group
-from lite_opencl.lowering.context import Lowering, types_of
+from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.programs.element_types import scalar
 from lite_opencl.programs.kernel_source import KernelSource
+from lite_opencl.tensors import types_of
 
 __all__ = ["yolo_box"]
 

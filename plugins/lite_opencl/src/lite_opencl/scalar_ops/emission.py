@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
-from lite_core import ops
+from lite_compiler.chains import default_attributes
 from lite_core.ir import DType
 from lite_opencl.programs.element_types import c_type
 from lite_opencl.programs.sources import kernel_text
@@ -27,7 +26,7 @@ def emit_operator(
         attributes: those that the node has; the rest take their defaults.
         output: element type of its output.
     """
-    return OPERATORS[op].emit(Call(arguments, {**_defaults(op), **attributes}, output))
+    return OPERATORS[op].emit(Call(arguments, {**default_attributes(op), **attributes}, output))
 
 
 def supports(op: str, inputs: Sequence[DType | None], attributes: Mapping[str, Any]) -> str | None:
@@ -35,7 +34,7 @@ def supports(op: str, inputs: Sequence[DType | None], attributes: Mapping[str, A
     entry = OPERATORS.get(op)
     if entry is None:
         return f"{op} is not an element-wise operator"
-    return entry.refuse({**_defaults(op), **attributes}, inputs)
+    return entry.refuse({**default_attributes(op), **attributes}, inputs)
 
 
 def cost(op: str) -> int:
@@ -53,13 +52,3 @@ def helper_functions(steps: Sequence[object], dtypes: Iterable[DType]) -> str:
         kind = "FLOATING" if dtype.is_floating else "SIGNED" if dtype.is_signed else "UNSIGNED"
         lines.append(f"SCALAR_FUNCTIONS({name})\n{kind}_FUNCTIONS({name})\n")
     return "".join(lines)
-
-
-@cache
-def _defaults(op: str) -> Mapping[str, Any]:
-    """The attributes that have a default, with it."""
-    domain, _, name = op.rpartition(".")
-    definition = ops.find(name, domain)
-    if definition is None:
-        raise KeyError(f"the opset has no operator {op!r}")
-    return {name: spec.default for name, spec in definition.attributes.items() if not spec.required}

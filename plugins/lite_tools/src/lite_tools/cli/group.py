@@ -6,6 +6,7 @@ import click
 
 from lite_core import __version__
 from lite_core.plugins import default_host
+from lite_core.plugins.known import command_distribution
 from lite_tools.commands.errors import UnavailableError
 
 __all__ = ["commands_of_plugins", "lite"]
@@ -22,6 +23,17 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return commands_of_plugins().get(name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        distribution = command_distribution(args[0])
+        if distribution and args[0] not in commands_of_plugins():
+            raise UnavailableError(
+                f"the command {args[0]!r} comes with {distribution}, which is not installed",
+                f"pip install {distribution}",
+            )
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, command.get_short_help_str(100)) for name, command in commands_of_plugins().items()]

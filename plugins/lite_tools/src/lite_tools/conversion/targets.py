@@ -175,16 +175,12 @@ def _missing(name: str, here: Sequence[str], host: PluginHost) -> str:
     base, separator, _ = name.partition(":")
     if separator:
         return f"target {name!r}: a model is converted for a backend, not for one of its devices: say {base!r}"
-    known = backend_distribution(name)
-    distribution = known or f"lite-{name.replace('_', '-')}"
-    broken = next((r for r in host.records() if r.failed and name in (r.name, r.distribution[5:])), None)
+    distribution = backend_distribution(name)
+    broken = next((r for r in host.records() if r.failed and (r.name == name or r.distribution == distribution)), None)
     if broken is not None:
         return (
             f"target {name!r}: its plugin {broken.label} is installed and failed at {broken.stage}: {broken.error}; "
             "`lite doctor` shows the details"
         )
-    certainty = "" if known else ", if there is such a plugin"
-    return (
-        f"target {name!r}: no plugin that is installed brings it (here are: {', '.join(here)}): "
-        f"pip install {distribution}{certainty}"
-    )
+    cure = f"pip install {distribution}" if distribution else "none of Lite's packages brings it"
+    return f"target {name!r}: no plugin that is installed brings it (here are: {', '.join(here)}): {cure}"

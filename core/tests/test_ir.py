@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,6 @@ from lite_core.ir import (
     TensorType,
     Value,
     format_graph,
-    graph_to_dict,
 )
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.ops.infer import infer_graph
@@ -333,12 +330,6 @@ def test_printed_graph() -> None:
 def test_printed_sub_graphs_are_indented() -> None:
     text = format_graph(branch())
     assert "    then_branch =\n      graph identity() {" in text
-
-
-def test_json_form_is_json() -> None:
-    data = json.loads(json.dumps(graph_to_dict(branch())))
-    assert data["inputs"][1] == {"name": "x", "dtype": "float32", "shape": ["n"]}
-    assert data["nodes"][1]["attributes"]["else_branch"]["nodes"][0]["op"] == "Unsqueeze"
 
 
 def test_many_nodes_of_one_operator_get_numbers() -> None:

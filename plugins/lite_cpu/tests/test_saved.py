@@ -293,7 +293,9 @@ for name in ("llvmlite", *(f"lite_cpu.{{module}}" for module in own)):
 import pickle
 import numpy as np
 from pathlib import Path
-from lite_core.backend import Device, Options, Partition
+from lite_core.backend import Buffer, Device, Options, Partition
+from lite_core.ir import TensorType
+from lite_core.memory import HostMemory
 sys.path.insert(0, {tests!r})
 from lite_cpu.backend import CpuBackend
 from lite_cpu import machine as machines
@@ -310,7 +312,9 @@ pieces = [memoryview(np.memmap(file, np.uint8, "r")) for file in sorted((folder 
 executable = Level("level").restore(pieces, Partition("part", graph), Device("level"), Options(threads=2))
 outputs = [np.empty_like(array) for array in expected]
 scratch = np.empty(executable.scratch_bytes, np.uint8)
-executable.run_arrays(inputs, outputs, scratch)
+def buffer(array):
+    return Buffer(TensorType.of_array(array), HostMemory(), array)
+executable.run([buffer(a) for a in inputs], [buffer(a) for a in outputs], buffer(scratch))
 assert all(one.tobytes() == other.tobytes() for one, other in zip(outputs, expected))
 loaded = [n for n, m in sys.modules.items() if m is not None and n.startswith("lite_cpu.")]
 print(*loaded)

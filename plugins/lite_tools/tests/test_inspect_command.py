@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 from installed_plugins import install, lite
 
-from lite_core import load
+from lite_core import GraphBuilder, load
 from lite_core.container import ModelFile, write_model
 from lite_tools import plugin
+from lite_tools.cli.graph_data import graph_to_dict
 from lite_tools.commands import LazyCommand
 
 PASS = """
@@ -93,3 +94,17 @@ def test_backend_options_are_for_memory(tmp_path: Path, relu_model: Path) -> Non
     shown = lite(tmp_path, "inspect", str(relu_model), "-O", "x86.mkl=never")
     assert shown.returncode == 2
     assert "add --memory" in shown.stderr
+
+
+def test_a_graph_as_data_is_json_with_its_sub_graphs() -> None:
+    b = GraphBuilder("branch")
+    condition, x = b.input("condition", "bool", []), b.input("x", "float32", ["n"])
+    bodies = []
+    for op in ("Identity", "Neg"):
+        inner = GraphBuilder(op.lower(), outer=b)
+        inner.output(inner.add(op, [x]))
+        bodies.append(inner.build())
+    b.output(b.add("If", [condition], {"then_branch": bodies[0], "else_branch": bodies[1]}), "y")
+    data = json.loads(json.dumps(graph_to_dict(b.build())))
+    assert data["inputs"][1] == {"name": "x", "dtype": "float32", "shape": ["n"]}
+    assert data["nodes"][0]["attributes"]["else_branch"]["nodes"][0]["op"] == "Neg"

@@ -15,7 +15,6 @@ from lite_core.ir.dims import (
     quotient,
 )
 from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value, format_graph
-from lite_core.ir.graph_data import graph_to_dict
 from lite_core.ir.types import DType, TensorType
 from lite_core.ir.verifier import verify_structure
 
@@ -37,7 +36,6 @@ __all__ = [
     "format_attribute",
     "format_graph",
     "fresh_dim",
-    "graph_to_dict",
     "maximum",
     "never_negative",
     "product",

@@ -224,7 +224,8 @@ class Session:
 
     def describe(self) -> str:
         """The session in words: inputs, outputs, devices and how many nodes each runs, and why."""
-        lines = [f"model {self.graph.name}: {len(self.graph.nodes)} nodes"]
+        source = f", from {self.file.path}" if self.file else ""
+        lines = [f"model {self.graph.name}: {len(self.graph.nodes)} nodes{source}"]
         lines += [f"  input  {name}: {type_}" for name, type_ in self.inputs.items()]
         lines += [f"  output {name}: {type_}" for name, type_ in self.outputs.items()]
         lines += [f"  {count} node(s) on {label}" for label, count in self._counts().items()]

@@ -80,25 +80,22 @@ class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
         scratch_bytes = self._threads * program.thread_scratch_bytes
         return MemoryUse(program.arena_bytes, self._intervals, scratch_bytes, self._weight_bytes)
 
-    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
-        self.run_arrays([b.data for b in inputs], [b.data for b in outputs], None if scratch is None else scratch.data)
-
-    def run_arrays(
+    def run(
         self,
-        inputs: Sequence[Array],
-        outputs: Sequence[Array],
-        scratch: Array | None,
+        inputs: Sequence[Buffer],
+        outputs: Sequence[Buffer],
+        scratch: Buffer | None,
         times: Array | None = None,
     ) -> None:
-        """As :meth:`run`, on arrays; ``times`` as for :meth:`Program.run`.
+        """Run the program; ``times`` as for :meth:`Program.run`.
 
         Raises:
             ExecutionError: a kernel met data that its operator does not allow, such as an index out of range.
         """
         # NOTE: a copy made here must live until the run is over.
-        sources = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in inputs]
-        arena = 0 if scratch is None else -(-_address(scratch) // ALIGNMENT) * ALIGNMENT
-        addresses = [arena, 0, *map(_address, sources), *map(_address, outputs)]
+        sources = [b.data if b.data.flags.c_contiguous else np.ascontiguousarray(b.data) for b in inputs]
+        arena = 0 if scratch is None else -(-_address(scratch.data) // ALIGNMENT) * ALIGNMENT
+        addresses = [arena, 0, *map(_address, sources), *[_address(b.data) for b in outputs]]
         if not self._faults:
             self._program.run(addresses, self._threads, times)
             return
@@ -114,8 +111,7 @@ class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
         """As :meth:`run`, and says what each kernel took and which share of the peak of all threads it reached."""
         times = np.zeros(len(self._steps) + 1, np.int64)
         peak = self._peak_flops() * self._threads
-        data = None if scratch is None else scratch.data
-        self.run_arrays([b.data for b in inputs], [b.data for b in outputs], data, times)
+        self.run(inputs, outputs, scratch, times)
         seconds = np.diff(times) * 1e-9
         return [
             KernelTime(s.kernel, s.nodes, float(t), s.flops, s.bytes, s.flops / t / peak if s.flops and t else None)

@@ -9,12 +9,14 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Options
+from lite_core.backend import Buffer, Options
 from lite_core.builder import GraphBuilder
-from lite_core.ir import Graph
+from lite_core.ir import Graph, TensorType
+from lite_core.memory import HostMemory
 from lite_core.storage import DiskCache
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
@@ -128,22 +130,26 @@ def _measure(sgemm: ExternalSgemm, library: KernelLibrary) -> Times:
     from lite_cpu.peak import measure_peak_flops
 
     graph = _product()
-    x = np.full((_SIZE, _SIZE), 0.5, np.float32)
-    y = np.empty_like(x)
+    x = _in_main_memory(np.full((_SIZE, _SIZE), 0.5, np.float32))
+    y = _in_main_memory(np.empty((_SIZE, _SIZE), np.float32))
     best = []
     candidates = []
     for offered in (lambda: sgemm, no_external_sgemm):
         compiled = compile_graph(graph, Options(threads=1), library, WeightCache(), offered)
         executable = CpuExecutable(compiled, 1, partial(measure_peak_flops, library))
-        candidates.append((executable, np.empty(executable.scratch_bytes, np.uint8)))
+        candidates.append((executable, _in_main_memory(np.empty(executable.scratch_bytes, np.uint8))))
         best.append(float("inf"))
     for number in range(1 + _ROUNDS):
         for i, (executable, scratch) in enumerate(candidates):
             start = time.perf_counter()
-            executable.run_arrays([x], [y], scratch)
+            executable.run([x], [y], scratch)
             if number:  # the first round fetches memory, and MKL loads its code for this processor
                 best[i] = min(best[i], time.perf_counter() - start)
     return Times(*best)
+
+
+def _in_main_memory(array: np.ndarray[Any, Any]) -> Buffer:
+    return Buffer(TensorType.of_array(array), HostMemory(), array)
 
 
 def _product() -> Graph:

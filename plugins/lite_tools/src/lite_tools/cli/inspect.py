@@ -9,8 +9,9 @@ import click
 
 from lite_core.container import LITE_FORMAT, ModelFile
 from lite_core.errors import ModelFormatError
-from lite_core.ir import Graph, format_graph, graph_to_dict
+from lite_core.ir import Graph, format_graph
 from lite_core.session import Session, load, make_ready
+from lite_tools.cli.graph_data import graph_to_dict
 from lite_tools.cli.memory import memory_report, print_memory_report
 from lite_tools.cli.model_file import file_report, open_whole, prepared_shapes, print_file_report, print_targets
 from lite_tools.commands.inputs import parse_shapes

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir.graph import Attribute, Graph, Node, Value
-from lite_core.ir.types import DType
+from lite_core.ir import Attribute, DType, Graph, Node, Value
 
 __all__ = ["graph_to_dict"]
 

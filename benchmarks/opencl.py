@@ -210,7 +210,7 @@ def measure_model(name: str, options: argparse.Namespace) -> Finding:
         import catalog
 
         files = catalog.ensure(name)
-        model, given["params"] = files.model, files.params
+        model, given["reader_options"] = files.model, {"params": files.params}
 
         def inputs(session: lite.Session) -> Mapping[str, Array]:
             return catalog.example_input(name)

@@ -125,10 +125,10 @@ def main() -> None:
     options = parser.parse_args()
     with np.load(options.inputs) as stored:
         inputs = {name: stored[name] for name in stored.files}
-    given = {"params": options.params} if options.params else {}
+    given = {"params": options.params} if options.params else None
 
     def load() -> lite.Session:
-        return lite.load(options.model, options.backend, threads=int(options.threads), **given)
+        return lite.load(options.model, options.backend, threads=int(options.threads), reader_options=given)
 
     def planned(session: lite.Session) -> float:
         start = time.perf_counter()

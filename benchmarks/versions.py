@@ -1,0 +1,109 @@
+"""Two versions of Lite side by side: is the second one slower?
+
+    python benchmarks/versions.py OLD_PYTHON NEW_PYTHON [--rounds 5] [--json FILE]
+
+Both are Pythons of environments in which a version is installed with lite-paddle and lite-x86. In each round every
+measurement is made in a process of the one and of the other, in turns, so that load affects both alike; the least of a
+process's times counts, and the median of the rounds' ratios. The eleven models are those of tests/models/catalog.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/models"))
+
+import catalog
+
+MODELS = [f"{name}-legacy" for name in catalog.VISION] + ["pp_ocrv4_det", "pp_ocrv4_rec", "pp_ocrv4_cls"]
+
+#: What a process measures: its first argument says what, the others are a model's files and its input's shape.
+MEASURE = """
+import json, sys, time
+start = time.perf_counter()
+import lite_core as lite
+imported = time.perf_counter() - start
+import numpy as np
+
+what, *given = sys.argv[1:]
+
+def least(action, seconds=0.5):
+    action()
+    times = []
+    while len(times) < 5 or sum(times) < seconds:
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+def load():
+    return lite.load(given[0], backend="x86", threads=1)
+
+if what == "import":
+    print(imported)
+elif what == "run of one node":
+    b = lite.GraphBuilder("one")
+    b.output(b.add("Relu", [b.input("x", "float32", [8])]))
+    session, inputs = lite.load(b.build(), backend="x86", threads=1), {"x": np.ones(8, np.float32)}
+    print(least(lambda: [session.run(inputs) for _ in range(1000)]) / 1000)
+elif what == "load":
+    print(least(load))
+else:
+    session, random = load(), np.random.default_rng(0)
+    inputs = {name: random.standard_normal(json.loads(given[1])).astype(np.float32) for name in session.inputs}
+    print(least(lambda: session.run(inputs)))
+"""
+
+
+def measure(python: str, *arguments: str) -> float:
+    """Seconds that a process of one environment measures."""
+    done = subprocess.run([python, "-c", MEASURE, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{python} failed at {arguments[0]}:\n{done.stderr}")
+    return float(done.stdout)
+
+
+def cases() -> dict[str, tuple[str, ...]]:
+    """What is measured, by name: the arguments of the process."""
+    found: dict[str, tuple[str, ...]] = {"import lite_core": ("import",), "run of one node": ("run of one node",)}
+    for name in MODELS:
+        (array,) = catalog.example_input(name).values()
+        files = str(catalog.ensure(name).model), json.dumps(array.shape)
+        found[f"load {name}"] = ("load", *files)
+        found[f"run {name}"] = ("run", *files)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("old", help="Python of the environment with the old version")
+    parser.add_argument("new", help="Python of the environment with the new version")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="file for all figures")
+    options = parser.parse_args()
+    todo = cases()
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in todo}
+    for number in range(options.rounds):
+        for name, arguments in todo.items():
+            pythons = (options.old, options.new) if number % 2 else (options.new, options.old)
+            taken = {python: measure(python, *arguments) for python in pythons}
+            seconds[name].append((taken[options.old], taken[options.new]))
+    if options.json:
+        options.json.write_text(json.dumps(seconds, indent=2))
+    ratios = {name: statistics.median(new / old for old, new in pairs) for name, pairs in seconds.items()}
+    for name, pairs in seconds.items():
+        old, new = (statistics.median(times) * 1e3 for times in zip(*pairs))
+        print(f"{name:32} old {old:9.3f} ms  new {new:9.3f} ms  new/old {ratios[name]:.3f}")
+    for kind in ("load", "run"):
+        logs = [math.log(ratios[f"{kind} {name}"]) for name in MODELS]
+        print(f"{kind}: geometric mean of new/old {math.exp(statistics.mean(logs)):.3f} on {len(logs)} models")
+
+
+if __name__ == "__main__":
+    main()

@@ -585,3 +585,16 @@ def test_memory_stays_in_proportion_to_the_file(name: str, contents: dict[str, b
     finally:
         tracemalloc.stop()
     assert peak < _FACTOR * len(content) + _BASE, peak / len(content)
+
+
+def test_damaged_weights_are_found_for_shapes_that_the_file_has_no_plan_for(
+    prepared: tuple[type[Toy], bytes], tmp_path: Path
+) -> None:
+    backend, content = prepared
+    path = tmp_path / "m.lite"
+    path.write_bytes(content)
+    place = next(s for s in ModelFile.open(path).sections if s.size == 4 * 12 and s.name.startswith("constants/"))
+    path.write_bytes(content[: place.offset] + bytes([content[place.offset] ^ 1]) + content[place.offset + 1 :])
+    session = load(path, "toy", threads=2, plugins=host_with(backend()))
+    with pytest.raises(ModelFormatError, match=rf"damaged.*{place.name}"):
+        session.run(x=np.ones((7, 3), np.float32))

@@ -29,7 +29,10 @@ class Format(Protocol):
         ...
 
     def read(self, path: Path, /, *args: Any, **options: Any) -> Graph:
-        """The model as a graph; options are keyword-only parameters, from ``load(reader_options=...)``."""
+        """The model as a new graph, which the caller may edit.
+
+        Options are keyword-only parameters, from ``load(reader_options=...)``.
+        """
         ...
 
 

@@ -292,7 +292,10 @@ class Session:
 
     def _new_plan(self, signature: Signature) -> Plan:
         graph = self.graph.copy()
-        if not self._is_declared(signature):
+        if self._prepared and self.file:  # its graph was taken as it is: nothing of it is verified or inferred yet
+            self.file.verify_constants(graph.every_constant())
+            self._infer(graph, signature)
+        elif not self._is_declared(signature):
             self._infer(graph, signature)
         return self._planner.plan_decided(graph) or self._planner.plan(graph, self._placement)
 

@@ -223,7 +223,7 @@ def test_the_core_stays_small() -> None:
     assert sum(code_lines(file) for file in files) < 7500
 
 
-@pytest.mark.parametrize(("file", "most"), [("backend.py", 450), ("launcher.py", 60)])
+@pytest.mark.parametrize(("file", "most"), [("backend.py", 449), ("launcher.py", 60)])
 def test_what_everyone_reads_or_starts_stays_short(file: str, most: int) -> None:
     assert len((CORE / file).read_text().splitlines()) <= most
 

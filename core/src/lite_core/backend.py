@@ -260,10 +260,9 @@ class KernelTime(NamedTuple):
         name: the kernel's name.
         nodes: names of the nodes that it computes; several where the backend fused them.
         seconds: the time it took.
-        flops: floating-point operations that it did, two for a multiply-add; 0 where nobody counted.
-        bytes: bytes that it read and wrote, each tensor once; 0 where nobody counted.
-        peak_share: how much of the device's peak it reached, 0 to 1: of its arithmetic or of its memory bandwidth,
-            whichever limits the kernel. None where the peak is not known.
+        flops: floating-point operations that it did, two for a multiply-add; 0 where they are not counted.
+        bytes: bytes that it read and wrote, each tensor once; 0 where they are not counted.
+        peak_share: the share, 0 to 1, of the device's peak arithmetic or memory bandwidth, whichever limits it.
     """
 
     name: str

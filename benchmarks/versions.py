@@ -3,8 +3,9 @@
     python benchmarks/versions.py OLD_PYTHON NEW_PYTHON [--rounds 5] [--json FILE]
 
 Both are Pythons of environments in which a version is installed with lite-paddle and lite-x86. In each round every
-measurement is made in a process of the one and of the other, in turns, so that load affects both alike; the least of a
-process's times counts, and the median of the rounds' ratios. The eleven models are those of tests/models/catalog.py.
+measurement is made in three processes of the one and of the other, in turns, so that load affects both alike. The least
+time of the three counts, for other work only ever adds time, and then the median of the rounds' ratios. The eleven
+models are those of tests/models/catalog.py. It takes about 12 minutes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ import catalog
 
 MODELS = [f"{name}-legacy" for name in catalog.VISION] + ["pp_ocrv4_det", "pp_ocrv4_rec", "pp_ocrv4_cls"]
 
+#: Processes of each version in a round: a processor's clock differs from one process to the next.
+TURNS = 3
+
 #: What a process measures: its first argument says what, the others are a model's files and its input's shape.
 MEASURE = """
 import json, sys, time
@@ -33,7 +37,7 @@ import numpy as np
 
 what, *given = sys.argv[1:]
 
-def least(action, seconds=0.5):
+def least(action, seconds=0.3):
     action()
     times = []
     while len(times) < 5 or sum(times) < seconds:
@@ -69,6 +73,13 @@ def measure(python: str, *arguments: str) -> float:
     return float(done.stdout)
 
 
+def in_turn(old: str, new: str, arguments: tuple[str, ...], *, first: int) -> tuple[float, float]:
+    """Seconds of the old version and of the new one; ``first`` says which is measured first, 0 for the old one."""
+    order = (old, new) if first == 0 else (new, old)
+    taken = {python: measure(python, *arguments) for python in order}
+    return taken[old], taken[new]
+
+
 def cases() -> dict[str, tuple[str, ...]]:
     """What is measured, by name: the arguments of the process."""
     found: dict[str, tuple[str, ...]] = {"import lite_core": ("import",), "run of one node": ("run of one node",)}
@@ -91,9 +102,9 @@ def main() -> None:
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in todo}
     for number in range(options.rounds):
         for name, arguments in todo.items():
-            pythons = (options.old, options.new) if number % 2 else (options.new, options.old)
-            taken = {python: measure(python, *arguments) for python in pythons}
-            seconds[name].append((taken[options.old], taken[options.new]))
+            turns = [in_turn(options.old, options.new, arguments, first=(number + turn) % 2) for turn in range(TURNS)]
+            old, new = map(min, zip(*turns))
+            seconds[name].append((old, new))
     if options.json:
         options.json.write_text(json.dumps(seconds, indent=2))
     ratios = {name: statistics.median(new / old for old, new in pairs) for name, pairs in seconds.items()}

@@ -20,7 +20,7 @@ import lite_core as lite
 from lite_core import Device, Graph, GraphBuilder, Yes
 from lite_core.backend import Buffer, Options, Partition
 from lite_core.ir import Node
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 
 BATCHES = 60
 CALLS = 500
@@ -48,7 +48,7 @@ class Idle:
 
 
 def session_of(graph: Graph) -> lite.Session:
-    return lite.load(graph, backend="idle", fallback="never", plugins=host_with(Idle()))
+    return lite.load(graph, backend="idle", fallback="never", plugins=plugins_with(Idle()))
 
 
 def one_node() -> Graph:

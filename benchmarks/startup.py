@@ -20,9 +20,9 @@ RUNS = 9
 TIMER = "import time; start = time.perf_counter(); {code}; print(time.perf_counter() - start)"
 DISCOVER = """
 import time
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginManager
 start = time.perf_counter()
-found = PluginHost().discover()
+found = PluginManager().discover()
 print(time.perf_counter() - start)
 assert len([r for r in found if r.distribution.startswith("lite-bench-")]) == {count}
 """

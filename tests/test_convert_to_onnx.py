@@ -12,7 +12,7 @@ import pytest
 
 import lite_core as lite_api
 from lite_core.errors import InputError
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginManager
 from lite_tools.conversion.other_formats import writer_for
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +64,6 @@ def test_a_format_that_is_only_read(tmp_path: Path) -> None:
 
 def test_a_format_that_is_not_installed() -> None:
     with pytest.raises(InputError, match="no installed plugin writes .onnx; pip install lite-onnx"):
-        writer_for(Path("model.onnx"), host=PluginHost(list))
-    assert writer_for(Path("model.lite"), host=PluginHost(list)) is None
-    assert writer_for(Path("model"), host=PluginHost(list)) is None
+        writer_for(Path("model.onnx"), plugins=PluginManager(list))
+    assert writer_for(Path("model.lite"), plugins=PluginManager(list)) is None
+    assert writer_for(Path("model"), plugins=PluginManager(list)) is None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lite_core as lite
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginManager
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -29,11 +29,11 @@ def test_the_plugin_of_the_tutorial() -> None:
     (code,) = blocks(ROOT / "docs/writing-a-plugin.md", "python")
     module = ModuleType("lite_toy_plugin")
     exec(code, module.__dict__)
-    host = PluginHost(list)
-    assert not host.register(module, "toy").failed
+    plugins = PluginManager(list)
+    assert not plugins.register(module, "toy").failed
     b = lite.GraphBuilder("softmax of relu")
     b.output(b.add("Softmax", [b.add("Relu", [b.input("x", "float32", ["n", 3])])]), "y")
-    session = lite.load(b.build(), backend="toy", fallback="never", plugins=host)
+    session = lite.load(b.build(), backend="toy", fallback="never", plugins=plugins)
     y = session.run(x=[[-1.0, 0.0, 2.0]])["y"]
     e = np.exp([0.0, 0.0, 2.0])
     np.testing.assert_allclose(y[0], e / e.sum(), rtol=1e-6)

@@ -9,7 +9,7 @@ import pytest
 
 import draw_architecture
 import make_docs
-from lite_core.plugins import default_host
+from lite_core.plugins import default_plugins
 from workspace import ROOT, Distribution, distributions
 
 
@@ -52,5 +52,5 @@ OTHERS = [one for one in distributions() if one.name != "lite-tools"]  # whose c
     ("hook", "kind"), [("lite_backends", "backends"), ("lite_commands", "commands"), ("lite_formats", "formats")]
 )
 def test_a_plugin_brings_what_its_pyproject_states(distribution: Distribution, hook: str, kind: str) -> None:
-    given = [item.name for record, item in default_host().ask(hook) if record.distribution == distribution.name]
+    given = [item.name for record, item in default_plugins().ask(hook) if record.distribution == distribution.name]
     assert sorted(given) == sorted(distribution.about_lite.get(kind, ()))

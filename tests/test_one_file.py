@@ -180,10 +180,10 @@ def test_what_was_prepared_is_used(sites: dict[str, Path], tmp_path: Path) -> No
     counts = tmp_path / "counts.py"
     counts.write_text(
         "import sys, lite_core, numpy as np\n"
-        "from lite_core.plugins import default_host\n"
+        "from lite_core.plugins import default_plugins\n"
         "session = lite_core.load(sys.argv[1], threads=2)\n"
         "session.run(dict(np.load(sys.argv[2])))\n"
-        "backend = next(b for _, b in default_host().ask('lite_backends') if b.name == 'apart')\n"
+        "backend = next(b for _, b in default_plugins().ask('lite_backends') if b.name == 'apart')\n"
         "print(backend.restored, backend.compiled, backend.tensors.uploads, backend.tensors.downloads)\n"
     )
     np.savez(tmp_path / "x.npz", **catalog.example_input(name))

@@ -13,7 +13,7 @@ from lite_conformance.cases.catalogue import all_cases
 from lite_conformance.cases.tensors import short_name
 from lite_core.backend import Unavailable
 from lite_core.ir import DType
-from lite_core.plugins import available_backends, default_host
+from lite_core.plugins import available_backends, default_plugins
 
 #: First letters of the operators of level 2, in parts that take about the same time on PoCL.
 PARTS = ["A-B", "C-C", "D-F", "G-K", "L-M", "N-Q", "R-R", "S-Z"]
@@ -32,7 +32,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel runs once or twice, only the first is made: a quarter of the time. All other tests have both.
     """
     monkeypatch.setenv("POCL_WORK_GROUP_SPECIALIZATION", "0")
-    found = available_backends(default_host())["opencl"].probe()
+    found = available_backends(default_plugins())["opencl"].probe()
     if isinstance(found, Unavailable):
         pytest.skip(f"{found.reason}. {found.remedy}")
 

@@ -13,7 +13,7 @@ from line_recogniser import line_recogniser, lines
 
 import lite_core as lite
 from lite_core.backend import Unavailable
-from lite_core.plugins import available_backends, default_host
+from lite_core.plugins import available_backends, default_plugins
 
 _SHOW = (
     "import sys, lite_core, numpy as np\n"
@@ -27,7 +27,7 @@ _SHOW = (
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = available_backends(default_host())["opencl"].probe()
+    found = available_backends(default_plugins())["opencl"].probe()
     if isinstance(found, Unavailable):
         pytest.skip(f"{found.reason}. {found.remedy}")
     folder = tmp_path_factory.mktemp("file")

@@ -23,7 +23,7 @@ from lite_core.backend import Unavailable
 from lite_core.formats import read_model
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import available_backends, default_host
+from lite_core.plugins import available_backends, default_plugins
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +47,7 @@ WHOLE = [name for name in NAMES if name in GRAPHS or name.partition("-")[0] in c
 @pytest.fixture(autouse=True)
 def device() -> None:
     """Skips what needs a device where there is none."""
-    found = available_backends(default_host())["opencl"].probe()
+    found = available_backends(default_plugins())["opencl"].probe()
     if isinstance(found, Unavailable):
         pytest.skip(f"{found.reason}. {found.remedy}")
 
@@ -132,7 +132,7 @@ def test_a_file_for_several_targets_takes_the_device_that_is_there(
     name, file = "line_recogniser", tmp_path / "model.lite"
     inputs = example(name)
     shapes = {key: array.shape for key, array in inputs.items()}
-    backends = available_backends(default_host())
+    backends = available_backends(default_plugins())
     others = [b for b in ("x86",) if not isinstance(backends[b].probe(), Unavailable)]
     lite.convert(model(name), file, ["opencl", *others], shapes=[shapes])
     session = lite.load(file, "opencl", fallback="never")

@@ -33,7 +33,7 @@ def test_the_backend_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {r.device for r in records} == {records[0].device}
 
 
-class Elsewhere(HostBackend):
+class SecondDevice(HostBackend):
     name = "elsewhere"
     answer: Any = ()
 
@@ -43,8 +43,8 @@ class Elsewhere(HostBackend):
         return self.answer
 
 
-def with_probe(answer: Any) -> Elsewhere:
-    backend = Elsewhere()
+def with_probe(answer: Any) -> SecondDevice:
+    backend = SecondDevice()
     backend.answer = answer
     return backend
 

@@ -14,7 +14,7 @@ from lite_conformance.judge.outcome import Failure
 from lite_core.backend import Device
 from lite_core.builtin import HostBackend
 from lite_core.errors import InputError
-from lite_core.plugins import available_backends, default_host
+from lite_core.plugins import available_backends, default_plugins
 
 CASES = ("probe[*]", "contract[member-names]", "contract[options]")
 
@@ -76,5 +76,5 @@ def test_the_reason_names_what_is_there_and_what_is_meant(thing: object, kind: A
 
 
 def test_no_backend_that_is_installed_looks_misspelt() -> None:
-    for backend in available_backends(default_host()).values():
+    for backend in available_backends(default_plugins()).values():
         require_well_spelt(backend, "backend", backend.name)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lite_core.plugins import ENTRY_POINT_GROUP, PluginHost
+from lite_core.plugins import ENTRY_POINT_GROUP, PluginManager
 
 GOOD = """
 import numpy as np
@@ -57,14 +57,14 @@ def install(
     (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{name} = {module}\n")
 
 
-def host_of(site: Path) -> PluginHost:
+def plugins_of(site: Path) -> PluginManager:
     """A host that sees only what is installed in ``site``."""
 
     def entry_points() -> list[metadata.EntryPoint]:
         found = metadata.distributions(path=[str(site)])
         return [e for d in found for e in d.entry_points if e.group == ENTRY_POINT_GROUP]
 
-    return PluginHost(entry_points)
+    return PluginManager(entry_points)
 
 
 def lite(site: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

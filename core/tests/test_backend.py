@@ -20,7 +20,7 @@ from lite_core.errors import (
 )
 from lite_core.ir import Graph, Node
 from lite_core.kernel_backend import KernelBackend
-from lite_core.plugins import PluginHost, host_with
+from lite_core.plugins import PluginManager, plugins_with
 from lite_core.session import RunProfile, load
 
 Array = np.ndarray[Any, Any]
@@ -62,7 +62,7 @@ def expected(x: Array) -> Array:
 
 
 def test_kernels_run_where_they_can_and_host_does_the_rest() -> None:
-    session = load(relu_exp_relu(), backend="toy", plugins=host_with(toy_backend()))
+    session = load(relu_exp_relu(), backend="toy", plugins=plugins_with(toy_backend()))
     np.testing.assert_allclose(session.run({"x": X})["y"], expected(X), rtol=1e-6)
     where = {a.node: a.device for a in session.assignment()}
     assert where == {"first": "toy", "middle": "host", "difference": "host", "last": "toy"}
@@ -71,7 +71,7 @@ def test_kernels_run_where_they_can_and_host_does_the_rest() -> None:
 
 
 def test_partitions_are_convex_and_profiled() -> None:
-    session = load(relu_exp_relu(), backend="toy", plugins=host_with(toy_backend()))
+    session = load(relu_exp_relu(), backend="toy", plugins=plugins_with(toy_backend()))
     profile = RunProfile()
     session.run({"x": X}, profile=profile)
     assert [(p.device, p.nodes) for p in profile.partitions] == [("toy", 1), ("host", 2), ("toy", 1)]
@@ -82,7 +82,7 @@ def test_auto_prefers_the_higher_score() -> None:
     slow = toy_backend("slow")
     fast = KernelBackend("fast", Device("fast", score=9))
     fast.kernel("Exp")(lambda x: np.exp(x))
-    session = load(relu_exp_relu(), plugins=host_with(slow, fast))
+    session = load(relu_exp_relu(), plugins=plugins_with(slow, fast))
     assert {a.node: a.device for a in session.assignment()}["first"] == "slow"
     assert {a.node: a.device for a in session.assignment()}["middle"] == "fast"
     assert any(line.startswith("fast:") for line in session.selection_log)
@@ -90,7 +90,7 @@ def test_auto_prefers_the_higher_score() -> None:
 
 def test_fallback_never_lists_what_cannot_run() -> None:
     with pytest.raises(UnsupportedOperatorError) as caught:
-        load(relu_exp_relu(), backend="toy", fallback="never", plugins=host_with(toy_backend()))
+        load(relu_exp_relu(), backend="toy", fallback="never", plugins=plugins_with(toy_backend()))
     assert {p.op for p in caught.value.problems} == {"Exp", "Sub"}
     assert "backend 'toy' has no kernel for Exp" in str(caught.value)
 
@@ -100,7 +100,7 @@ def test_several_outputs_and_conditions() -> None:
     x = b.input("x", "float32", ["n", 4])
     for index, part in enumerate(b.add_node("Split", [x], {"axis": 1, "num_outputs": 2}, outputs=2)):
         b.output(part, f"part{index}")
-    session = load(b.build(), backend="toy", plugins=host_with(toy_backend()), fallback="never")
+    session = load(b.build(), backend="toy", plugins=plugins_with(toy_backend()), fallback="never")
     outputs = session.run({"x": np.arange(8, dtype=np.float32).reshape(2, 4)})
     assert outputs["part1"].tolist() == [[2, 3], [6, 7]]
 
@@ -108,7 +108,7 @@ def test_several_outputs_and_conditions() -> None:
 def test_a_kernel_for_shapes_that_depend_on_data_returns_its_result() -> None:
     b = GraphBuilder("where")
     b.output(b.add("NonZero", [b.input("x", "float32", ["n"])]), "y")
-    session = load(b.build(), backend="toy", plugins=host_with(toy_backend()), fallback="never")
+    session = load(b.build(), backend="toy", plugins=plugins_with(toy_backend()), fallback="never")
     assert session.run({"x": np.array([0, 1, 0, 2], np.float32)})["y"].tolist() == [[1, 3]]
     assert session.run({"x": np.array([0, 0, 0, 2], np.float32)})["y"].tolist() == [[3]]
 
@@ -117,7 +117,7 @@ def test_kernel_dtypes() -> None:
     b = GraphBuilder("double")
     b.output(b.add("Relu", [b.input("x", "float64", [2])]), "y")
     with pytest.raises(UnsupportedOperatorError, match="Relu is implemented for float32, not float64"):
-        load(b.build(), backend="toy", fallback="never", plugins=host_with(toy_backend()))
+        load(b.build(), backend="toy", fallback="never", plugins=plugins_with(toy_backend()))
 
 
 def test_registering_a_kernel_that_cannot_work() -> None:
@@ -135,7 +135,7 @@ def test_a_kernel_that_fails_is_named() -> None:
     def relu(x: Array, *, out: Array) -> None:
         raise RuntimeError("the chip caught fire")
 
-    session = load(relu_exp_relu(), backend="bad", plugins=host_with(backend))
+    session = load(relu_exp_relu(), backend="bad", plugins=plugins_with(backend))
     with pytest.raises(ExecutionError, match=r"backend 'bad': node 'first' \(Relu\).*the chip caught fire"):
         session.run({"x": X})
 
@@ -165,7 +165,7 @@ class RaisesInProbe(Absent):
 
 def test_an_explicit_backend_that_is_not_available_is_an_error_with_the_reason() -> None:
     with pytest.raises(BackendUnavailableError, match=r"libabsent.so was not found in 3 places. install libabsent"):
-        load(relu_exp_relu(), backend="absent", plugins=host_with(Absent()))
+        load(relu_exp_relu(), backend="absent", plugins=plugins_with(Absent()))
 
 
 def test_a_kernel_backend_looks_for_its_devices() -> None:
@@ -173,14 +173,14 @@ def test_a_kernel_backend_looks_for_its_devices() -> None:
     backend = KernelBackend("late", device=lambda: found or Unavailable("nothing is plugged in", "plug it in"))
     backend.kernel("Relu")(lambda x: np.maximum(x, 0))
     with pytest.raises(BackendUnavailableError, match="'late' is not available: nothing is plugged in. plug it in"):
-        load(relu_exp_relu(), backend="late", plugins=host_with(backend))
+        load(relu_exp_relu(), backend="late", plugins=plugins_with(backend))
     found += [Device("late", 0, "left"), Device("late", 1, "right")]
-    session = load(relu_exp_relu(), backend="late:1", plugins=host_with(backend))
+    session = load(relu_exp_relu(), backend="late:1", plugins=plugins_with(backend))
     assert set(session.devices) == {"late:1", "host"}
 
 
 def test_auto_records_why_not() -> None:
-    session = load(relu_exp_relu(), plugins=host_with(Absent(), RaisesInProbe(), toy_backend()))
+    session = load(relu_exp_relu(), plugins=plugins_with(Absent(), RaisesInProbe(), toy_backend()))
     assert set(session.devices) == {"toy", "host"}
     log = "\n".join(session.selection_log)
     assert "absent: not available: libabsent.so was not found" in log
@@ -189,37 +189,37 @@ def test_auto_records_why_not() -> None:
 
 def test_a_backend_that_is_not_installed() -> None:
     with pytest.raises(BackendUnavailableError, match=r"'opencl' is not installed .*pip install lite-opencl"):
-        load(relu_exp_relu(), backend="opencl", plugins=host_with())
+        load(relu_exp_relu(), backend="opencl", plugins=plugins_with())
 
 
 def test_a_device_that_is_not_there() -> None:
     with pytest.raises(BackendUnavailableError, match="backend 'toy' has no device '3'; it has: toy"):
-        load(relu_exp_relu(), backend="toy:3", plugins=host_with(toy_backend()))
+        load(relu_exp_relu(), backend="toy:3", plugins=plugins_with(toy_backend()))
 
 
 def test_environment_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_BACKEND", "host")
-    session = load(relu_exp_relu(), backend="toy", plugins=host_with(toy_backend()))
+    session = load(relu_exp_relu(), backend="toy", plugins=plugins_with(toy_backend()))
     assert session.devices == ("host",)
     assert "LITE_BACKEND=host" in session.selection_log[0]
 
 
 def test_pinned_nodes() -> None:
-    session = load(relu_exp_relu(), backend="toy", placement={"la*": "host"}, plugins=host_with(toy_backend()))
+    session = load(relu_exp_relu(), backend="toy", placement={"la*": "host"}, plugins=plugins_with(toy_backend()))
     assert {a.node: a.device for a in session.assignment()}["last"] == "host"
     with pytest.raises(BackendUnavailableError, match="pins 'x' to 'opencl'"):
-        load(relu_exp_relu(), backend="host", placement={"x": "opencl"}, plugins=host_with())
+        load(relu_exp_relu(), backend="host", placement={"x": "opencl"}, plugins=plugins_with())
 
 
 def test_wrong_arguments() -> None:
     with pytest.raises(InputError, match="fallback must be"):
-        load(relu_exp_relu(), fallback="sometimes", plugins=host_with())
+        load(relu_exp_relu(), fallback="sometimes", plugins=plugins_with())
     with pytest.raises(InputError, match="precision must be one of"):
-        load(relu_exp_relu(), precision="int3", plugins=host_with())
+        load(relu_exp_relu(), precision="int3", plugins=plugins_with())
     with pytest.raises(InputError, match="threads must be a whole number, at least 1"):
-        load(relu_exp_relu(), threads=0, plugins=host_with())
+        load(relu_exp_relu(), threads=0, plugins=plugins_with())
     with pytest.raises(InputError, match='"auto" stands alone'):
-        load(relu_exp_relu(), backend=["host", "auto"], plugins=host_with())
+        load(relu_exp_relu(), backend=["host", "auto"], plugins=plugins_with())
 
 
 def test_options_reach_the_backend() -> None:
@@ -233,7 +233,7 @@ def test_options_reach_the_backend() -> None:
     backend = Curious("curious")
     backend.kernel("Relu")(lambda x: np.maximum(x, 0))
     options = {"threads": 3, "precision": "float16", "exact": True, "tune": True}
-    load(relu_exp_relu(), backend="curious", plugins=host_with(backend), **options).run(x=X)
+    load(relu_exp_relu(), backend="curious", plugins=plugins_with(backend), **options).run(x=X)
     assert seen[0] == Options(3, "float16", exact=True, tune=True)
 
 
@@ -241,13 +241,13 @@ def test_options_reach_the_backend() -> None:
 
 
 def test_null_plans_everything_and_computes_nothing() -> None:
-    session = load(relu_exp_relu(), backend="null", plugins=host_with())
+    session = load(relu_exp_relu(), backend="null", plugins=plugins_with())
     assert session.devices == ("null",)
     assert session.run({"x": X})["y"].tolist() == [[0, 0], [0, 0]]
 
 
 def test_null_is_never_chosen_automatically() -> None:
-    assert load(relu_exp_relu(), plugins=host_with()).devices == ("host",)
+    assert load(relu_exp_relu(), plugins=plugins_with()).devices == ("host",)
 
 
 # **** what a backend author gets wrong ****
@@ -261,14 +261,14 @@ def one_node(op: str, *shapes: tuple[int, ...], dtype: str = "float32", outputs:
     return b.build()
 
 
-def backend_with(op: str, kernel: Any, name: str = "mine", **options: Any) -> PluginHost:
+def backend_with(op: str, kernel: Any, name: str = "mine", **options: Any) -> PluginManager:
     backend = KernelBackend(name)
     backend.kernel(op, **options)(kernel)
-    return host_with(backend)
+    return plugins_with(backend)
 
 
-def run_one(graph: Graph, host: PluginHost, *arrays: Array) -> dict[str, Array]:
-    session = load(graph, backend="mine", fallback="never", plugins=host)
+def run_one(graph: Graph, plugins: PluginManager, *arrays: Array) -> dict[str, Array]:
+    session = load(graph, backend="mine", fallback="never", plugins=plugins)
     return session.run({f"x{i}": a for i, a in enumerate(arrays)})
 
 
@@ -335,8 +335,8 @@ def test_dtypes_are_those_of_what_the_output_shares() -> None:
     b = GraphBuilder("where")
     c, x, y = b.input("c", "bool", [2]), b.input("x", "float32", [2]), b.input("y", "float32", [2])
     b.output(b.add("Where", [c, x, y]), "z")
-    host = backend_with("Where", lambda c, x, y: np.where(c, x, y), dtypes=["float32"])
-    session = load(b.build(), backend="mine", fallback="never", plugins=host)
+    plugins = backend_with("Where", lambda c, x, y: np.where(c, x, y), dtypes=["float32"])
+    session = load(b.build(), backend="mine", fallback="never", plugins=plugins)
     assert session.run(c=[True, False], x=[1.0, 2.0], y=[3.0, 4.0])["z"].tolist() == [1, 4]
 
 
@@ -391,33 +391,33 @@ class Steals(Leaves):
 )
 def test_wrong_answers_name_the_backend(parts: dict[str, Any], message: str) -> None:
     with pytest.raises(LiteError, match=message) as caught:
-        run_one(one_node("Relu", (2, 2)), host_with(Strange(**parts)), X)
+        run_one(one_node("Relu", (2, 2)), plugins_with(Strange(**parts)), X)
     assert "mine" in str(caught.value)
     assert not isinstance(caught.value, InputError)
 
 
 def test_a_generator_of_devices_will_do() -> None:
-    host = host_with(Strange(probe=lambda: (Device("mine", i) for i in range(2))))
+    plugins = plugins_with(Strange(probe=lambda: (Device("mine", i) for i in range(2))))
     with pytest.raises(BackendUnavailableError, match="it has: mine .*mine:1"):
-        load(one_node("Relu", (2, 2)), backend="mine:3", plugins=host)
+        load(one_node("Relu", (2, 2)), backend="mine:3", plugins=plugins)
 
 
 def test_an_output_that_nobody_fills() -> None:
     with pytest.raises(ExecutionError, match="left its output 'y0' empty"):
-        run_one(one_node("NonZero", (2, 2)), host_with(Strange()), X)
+        run_one(one_node("NonZero", (2, 2)), plugins_with(Strange()), X)
 
 
 def test_storage_that_a_backend_puts_in_place_is_copied() -> None:
     given = X.copy()
-    host = host_with(Strange(compile=lambda part, device, options: Steals(part)))
-    result = run_one(one_node("Relu", (2, 2)), host, given)["y0"]
+    plugins = plugins_with(Strange(compile=lambda part, device, options: Steals(part)))
+    result = run_one(one_node("Relu", (2, 2)), plugins, given)["y0"]
     assert not np.shares_memory(result, given)
     assert result.flags.writeable
 
 
 def test_pins_that_match_nothing() -> None:
     with pytest.raises(InputError, match=r"pins 'frist', but no node .* \(near: .*first"):
-        load(relu_exp_relu(), placement={"frist": "host"}, plugins=host_with())
+        load(relu_exp_relu(), placement={"frist": "host"}, plugins=plugins_with())
 
 
 def test_a_slow_compile_does_not_stop_runs_whose_plan_is_ready() -> None:
@@ -429,7 +429,7 @@ def test_a_slow_compile_does_not_stop_runs_whose_plan_is_ready() -> None:
             assert release.wait(30)
         return Steals(part)
 
-    session = load(relu_exp_relu(), backend="mine", plugins=host_with(Strange(compile=compile_)))
+    session = load(relu_exp_relu(), backend="mine", plugins=plugins_with(Strange(compile=compile_)))
     session.run({"x": X})
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(session.run, {"x": np.zeros((9, 2), np.float32)})

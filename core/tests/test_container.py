@@ -22,7 +22,7 @@ from lite_core.container.types_codec import NamesHere, decode_type, encode_type,
 from lite_core.errors import GraphError, InputError, LiteError, ModelFormatError
 from lite_core.formats import read_model
 from lite_core.ir import DType, Graph, Node, SymbolicDim, TensorType, Value, broadcast, fresh_dim, verify_structure
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginManager
 
 F32 = DType.FLOAT32
 every_graph = pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS)
@@ -326,14 +326,14 @@ def test_a_file_has_the_rights_that_files_have(tmp_path: Path) -> None:
 
 
 def test_read_model_reads_it_without_a_plugin(tmp_path: Path) -> None:
-    path, nobody = written(tmp_path, chain()), PluginHost(list)
+    path, nobody = written(tmp_path, chain()), PluginManager(list)
     for name in (path, path.with_suffix("")):
-        assert plain(read_model(name, host=nobody)) == plain(chain())
+        assert plain(read_model(name, plugins=nobody)) == plain(chain())
     with pytest.raises(InputError, match="format 'lite' has no option params"):
-        read_model(path, host=nobody, params="x")
+        read_model(path, plugins=nobody, params="x")
     (tmp_path / "text.lite").write_text("something else")
     with pytest.raises(LiteError, match=r"recognises it \(lite reads \.lite\)\. .*`pip install lite-paddle`"):
-        read_model(tmp_path / "text.lite", host=nobody)
+        read_model(tmp_path / "text.lite", plugins=nobody)
 
 
 def test_reading_a_model_file_imports_nothing_that_takes_time(tmp_path: Path) -> None:

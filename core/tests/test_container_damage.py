@@ -25,7 +25,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.container import ModelFile, write_model
 from lite_core.errors import LiteError, ModelFormatError
 from lite_core.ir import Graph, Node, format_graph, verify_structure
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 
 #: By what a file may grow in memory: an empty list takes 3 bytes of JSON and 64 here, and decoding adds to it.
 _FACTOR, _BASE = 60, 1 << 20
@@ -473,7 +473,7 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     """A file with plans for two shapes, for a backend that saves and, put in by hand, for host."""
     path = tmp_path_factory.mktemp("prepared") / "model.lite"
     shapes = [{"x": (2, 3)}, {"x": (5, 3)}]
-    plugins = host_with(request.param())
+    plugins = plugins_with(request.param())
     convert(prepared_model(), path, ["toy", "host"], shapes=shapes, threads=2, allow_fallback=True, plugins=plugins)
 
     def with_plans_for_host(targets: Any) -> Any:
@@ -489,7 +489,7 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def run_prepared(path: Path, backend: type[Toy], content: bytes) -> list[dict[str, Any]]:
     path.write_bytes(content)
     x = np.linspace(-1, 2, 6, dtype=np.float32).reshape(2, 3)
-    return [load(path, name, threads=2, plugins=host_with(backend())).run(x=x) for name in ("toy", "host")]
+    return [load(path, name, threads=2, plugins=plugins_with(backend())).run(x=x) for name in ("toy", "host")]
 
 
 def assert_right_or_refused(path: Path, prepared: tuple[type[Toy], bytes], change: Callable[[Any], Any]) -> None:
@@ -544,7 +544,7 @@ def test_sessions_of_misleading_plans_are_right_or_refused(
 
 
 def test_a_plan_in_an_order_that_cannot_run_is_refused(tmp_path: Path) -> None:
-    path, plugins = tmp_path / "m.lite", host_with(Choosy())
+    path, plugins = tmp_path / "m.lite", plugins_with(Choosy())
     convert(prepared_model(), path, "toy", shapes={"x": (2, 3)}, threads=2, allow_fallback=True, plugins=plugins)
     reverse = lambda document: put(*PARTITIONS, value=document[0]["plans"][0]["partitions"][::-1])(document)  # noqa: E731
     path.write_bytes(with_json(path.read_bytes(), "targets", reverse))
@@ -595,6 +595,6 @@ def test_damaged_weights_are_found_for_shapes_that_the_file_has_no_plan_for(
     path.write_bytes(content)
     place = next(s for s in ModelFile.open(path).sections if s.size == 4 * 12 and s.name.startswith("constants/"))
     path.write_bytes(content[: place.offset] + bytes([content[place.offset] ^ 1]) + content[place.offset + 1 :])
-    session = load(path, "toy", threads=2, plugins=host_with(backend()))
+    session = load(path, "toy", threads=2, plugins=plugins_with(backend()))
     with pytest.raises(ModelFormatError, match=rf"damaged.*{place.name}"):
         session.run(x=np.ones((7, 3), np.float32))

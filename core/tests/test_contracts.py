@@ -15,7 +15,7 @@ from lite_core.builtin import HostBackend, NullBackend
 from lite_core.errors import InputError
 from lite_core.ir import Graph
 from lite_core.memory import HostMemory
-from lite_core.plugins import PluginHost, hookimpl, host_with
+from lite_core.plugins import PluginManager, hookimpl, plugins_with
 from lite_core.plugins.contracts import Kind, missing_members, misspelt_members
 
 
@@ -82,9 +82,9 @@ def test_registering_names_a_misspelt_member_and_takes_the_backend_all_the_same(
         def lite_backends(self) -> list[object]:
             return [Misspelt()]
 
-    host = PluginHost(list)
-    record = host.register(Plugin(), "misspelt")
-    assert [backend.name for _, backend in host.ask("lite_backends")] == ["toy"]
+    plugins = PluginManager(list)
+    record = plugins.register(Plugin(), "misspelt")
+    assert [backend.name for _, backend in plugins.ask("lite_backends")] == ["toy"]
     assert not record.failed
     assert record.warnings == ["backend 'toy' has 'reprot', which is never used: it looks like a misspelt 'report'"]
     assert record.warnings[0] in caplog.text
@@ -105,7 +105,7 @@ def test_compiling_names_a_misspelt_member_of_an_executable_once(caplog: pytest.
 
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            load(relu(), backend="toy", plugins=host_with(Backend())).run({"x": np.ones(2, np.float32)})
+            load(relu(), backend="toy", plugins=plugins_with(Backend())).run({"x": np.ones(2, np.float32)})
     named = [r.getMessage() for r in caplog.records if "run_profile" in r.getMessage()]
     assert named == [
         "backend 'toy': its Misspelt has 'run_profile', which is never used: it looks like a misspelt 'run_profiled'"
@@ -130,9 +130,9 @@ class Choosy(Toy, TakesOptions):
 
 def test_a_backend_gets_its_own_options_and_no_other() -> None:
     toy = Choosy()
-    session = load(relu(), backend="toy", plugins=host_with(toy), backend_options={"toy": {"speed": 3}})
+    session = load(relu(), backend="toy", plugins=plugins_with(toy), backend_options={"toy": {"speed": 3}})
     session.prepare()
-    load(relu(), backend="toy", plugins=host_with(toy)).prepare()
+    load(relu(), backend="toy", plugins=plugins_with(toy)).prepare()
     assert [dict(own) for own in toy.given] == [{"speed": 3}, {}]
 
 
@@ -150,12 +150,12 @@ def test_a_backend_gets_its_own_options_and_no_other() -> None:
     ],
 )
 def test_options_that_nobody_has_are_refused(options: Any, message: str) -> None:
-    host = host_with(Choosy(), Toy("plain"))
+    plugins = plugins_with(Choosy(), Toy("plain"))
     with pytest.raises(InputError, match=message):
-        load(relu(), backend=["toy", "plain"], plugins=host, backend_options=options)
+        load(relu(), backend=["toy", "plain"], plugins=plugins, backend_options=options)
 
 
 def test_options_of_a_backend_that_is_not_used_are_passed_over_and_said() -> None:
     given = {"toy": {"speed": 1}, "host": {}}
-    session = load(relu(), backend="host", plugins=host_with(Choosy()), backend_options=given)
+    session = load(relu(), backend="host", plugins=plugins_with(Choosy()), backend_options=given)
     assert "toy: its backend_options are passed over, this session does not use it" in session.selection_log

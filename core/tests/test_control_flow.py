@@ -16,7 +16,7 @@ from lite_core.errors import ExecutionError, InputError, LiteError, UnsupportedO
 from lite_core.ir import Attribute, Graph, Node, TensorType, Value
 from lite_core.kernel_backend import KernelBackend
 from lite_core.ops.evaluate import evaluate_graph, evaluate_node
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.session import Session, load
 
 Array = np.ndarray[Any, Any]
@@ -339,7 +339,7 @@ def test_as_the_references(make: Any, inputs: Mapping[str, Any], optimize: bool)
     graph = graph_of(make)
     toy, (in_main_memory, _) = Toy(*HEAVY, "Compress"), kernels("Add", "Concat", "ReduceMax", "Less")
     for backend in (["toy"], ["kernels"], ["toy", "kernels"], ["kernels", "toy"], ["host"]):
-        session = load(graph, backend=backend, plugins=host_with(toy, in_main_memory), optimize=optimize)
+        session = load(graph, backend=backend, plugins=plugins_with(toy, in_main_memory), optimize=optimize)
         for _ in range(2):
             check(session, graph, inputs)
 
@@ -349,7 +349,7 @@ def test_as_the_references(make: Any, inputs: Mapping[str, Any], optimize: bool)
 
 def test_the_heavy_nodes_of_a_body_run_on_the_device() -> None:
     graph, toy = graph_of(power), Toy("MatMul", "Tanh")
-    session = load(graph, backend="toy", plugins=host_with(toy))
+    session = load(graph, backend="toy", plugins=plugins_with(toy))
     check(session, graph, {"x": rows(2), "n": trips(5), "bias": BIAS})
     assert toy.runs == {"MatMul": 6, "Tanh": 5}
     assert {"toy", "host"} == set(session.devices)
@@ -364,7 +364,7 @@ def test_the_heavy_nodes_of_a_body_run_on_the_device() -> None:
 def test_the_innermost_bodies_are_on_the_device_too() -> None:
     graph = graph_of(nested)
     backend, runs = kernels("MatMul")
-    session = load(graph, backend="kernels", plugins=host_with(backend))
+    session = load(graph, backend="kernels", plugins=plugins_with(backend))
     check(session, graph, {"x": rows(2), "n": trips(4), "go": np.array(True)})
     assert runs == {"MatMul": 3}, "once before the loop, and in every other iteration"
     assert [a.device for a in session.assignment() if a.op == "MatMul"] == ["kernels"] * 2
@@ -372,7 +372,7 @@ def test_the_innermost_bodies_are_on_the_device_too() -> None:
 
 def test_constants_of_enclosing_graphs_are_the_same_arrays_for_every_plan() -> None:
     graph, toy = graph_of(power), Toy("MatMul")
-    session = load(graph, backend="toy", plugins=host_with(toy))
+    session = load(graph, backend="toy", plugins=plugins_with(toy))
     for count in (1, 2, 3):
         check(session, graph, {"x": rows(count), "n": trips(2), "bias": BIAS})
     weights = [array for part in toy.compiled for array in part.graph.constants.values()]
@@ -382,14 +382,14 @@ def test_constants_of_enclosing_graphs_are_the_same_arrays_for_every_plan() -> N
 
 def test_plans_of_bodies_are_kept() -> None:
     graph, toy = graph_of(growing), Toy("MatMul")
-    session = load(graph, backend="toy", plugins=host_with(toy))
+    session = load(graph, backend="toy", plugins=plugins_with(toy))
     for _ in range(3):
         check(session, graph, {"x": rows(2), "n": trips(4)})
     assert len(toy.compiled) == 4
 
 
 def test_a_body_that_is_all_on_host_has_no_plans() -> None:
-    session = load(graph_of(power), backend="toy", plugins=host_with(Toy("Exp")))
+    session = load(graph_of(power), backend="toy", plugins=plugins_with(Toy("Exp")))
     assert {a.op for a in session.assignment()} == {"Neg", "Loop", "MatMul"}
     assert [len(part.graph.nodes) for part, _ in session.plan({"x": (2, 3)}).partitions] == [3]
 
@@ -398,18 +398,18 @@ def test_pins_reach_into_bodies() -> None:
     graph = graph_of(power)
     toy = Toy(*HEAVY)
     tanh = next(n.name for scope in graph.walk() for n in scope.nodes if n.op == "Tanh")
-    session = load(graph, backend="toy", plugins=host_with(toy), placement={tanh: "host"})
+    session = load(graph, backend="toy", plugins=plugins_with(toy), placement={tanh: "host"})
     check(session, graph, {"x": rows(2), "n": trips(3), "bias": BIAS})
     assert "Tanh" not in toy.runs
     with pytest.raises(UnsupportedOperatorError, match="toy has no Neg"):
-        load(graph, backend="toy", plugins=host_with(toy), placement={tanh: "host", "*": "toy"})
+        load(graph, backend="toy", plugins=plugins_with(toy), placement={tanh: "host", "*": "toy"})
     with pytest.raises(InputError, match="no node of the optimized graph is called so"):
-        load(graph, backend="toy", plugins=host_with(toy), placement={"nothing like it": "host"})
+        load(graph, backend="toy", plugins=plugins_with(toy), placement={"nothing like it": "host"})
 
 
 def test_a_backend_that_takes_the_whole_node_gets_it() -> None:
     graph, toy = graph_of(power), Toy("Loop", "MatMul", "Tanh")
-    session = load(graph, backend="toy", plugins=host_with(toy))
+    session = load(graph, backend="toy", plugins=plugins_with(toy))
     check(session, graph, {"x": rows(2), "n": trips(5), "bias": BIAS})
     assert toy.runs == {"Loop": 1, "MatMul": 1}
 
@@ -418,11 +418,11 @@ def test_a_failing_compiler_is_replaced_in_bodies_where_devices_are_automatic() 
     graph, toy = graph_of(power), Toy("Tanh")
     inputs = {"x": rows(2), "n": trips(2), "bias": BIAS}
     toy.fails_to_compile = True
-    session = load(graph, plugins=host_with(toy))
+    session = load(graph, plugins=plugins_with(toy))
     check(session, graph, inputs)
     assert any("no compiler" in line for line in session.selection_log)
     with pytest.raises(ExecutionError, match=r"node 'loop' \(Loop.*no compiler"):
-        load(graph, backend="toy", plugins=host_with(toy)).run(inputs)
+        load(graph, backend="toy", plugins=plugins_with(toy)).run(inputs)
 
 
 # **** errors, profiles, threads ****
@@ -437,7 +437,7 @@ def test_errors_name_the_node() -> None:
 
         return loop(b, [x], body, trips=n, shapes=[[None]])
 
-    session = load(graph_of(make), backend="toy", plugins=host_with(Toy("Add")))
+    session = load(graph_of(make), backend="toy", plugins=plugins_with(Toy("Add")))
     check(session, graph_of(make), {"x": np.ones(2, np.float32), "n": trips(1)})
     with pytest.raises(LiteError, match=r"node 'loop' \(Loop\).*node 'sum' \(Add\).* \[4\] and \[2\] do not broadcast"):
         session.run({"x": np.ones(2, np.float32), "n": trips(2)})
@@ -450,14 +450,14 @@ def test_a_failing_device_is_named() -> None:
     def tanh(x: Array) -> Array:
         raise RuntimeError("out of order")
 
-    session = load(graph_of(power), backend="broken", plugins=host_with(backend))
+    session = load(graph_of(power), backend="broken", plugins=plugins_with(backend))
     with pytest.raises(ExecutionError, match=r"node 'loop' \(Loop.*backend 'broken'.*Tanh.*out of order"):
         session.run({"x": rows(2), "n": trips(2), "bias": BIAS})
 
 
 def test_a_profile_has_the_partitions_of_bodies_once_with_their_sums() -> None:
     backend, _ = kernels(*HEAVY)
-    session = load(graph_of(power), backend="kernels", plugins=host_with(backend))
+    session = load(graph_of(power), backend="kernels", plugins=plugins_with(backend))
     session.run({"x": rows(2), "n": trips(7), "bias": BIAS}, profile=True)
     profile = session.last_profile
     assert profile is not None
@@ -470,7 +470,7 @@ def test_a_profile_has_the_partitions_of_bodies_once_with_their_sums() -> None:
 
 def test_eight_threads_on_one_session() -> None:
     graph, toy = graph_of(nested), Toy(*HEAVY)
-    session = load(graph, backend="toy", plugins=host_with(toy))
+    session = load(graph, backend="toy", plugins=plugins_with(toy))
 
     def work(number: int) -> None:
         for turn in range(6):

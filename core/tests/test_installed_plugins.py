@@ -85,7 +85,7 @@ def test_metadata_that_are_missing_leave_the_plugin_with_the_name_of_its_folder(
 
 def test_finding_plugins_imports_no_email() -> None:
     program = (
-        "import sys; from lite_core.plugins import PluginHost; PluginHost().discover(); "
+        "import sys; from lite_core.plugins import PluginManager; PluginManager().discover(); "
         "print('importlib.metadata' in sys.modules, 'email' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -19,7 +19,7 @@ from lite_core.builtin import HostBackend
 from lite_core.ir import Graph, Node, Value
 from lite_core.memory import HostMemory
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.schedule.costs import Costs, Link
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.islands import estimated_seconds, merge_islands
@@ -418,7 +418,7 @@ def test_results_do_not_change(seed: int) -> None:
             fallback="never",
             placement=pins,
             optimize=False,
-            plugins=host_with(*backends),
+            plugins=plugins_with(*backends),
         )
         np.testing.assert_array_equal(session.run({"x": x})["y"], expected)
 

@@ -12,13 +12,13 @@ from lite_core.backend import Buffer, Device, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.session import load
 
 Array = np.ndarray[Any, Any]
 
 
-class Elsewhere:
+class SecondDevice:
     """Runs some operators, on tensors in a memory of its own."""
 
     def __init__(self, name: str, ops: set[str], space: str = "") -> None:
@@ -70,8 +70,8 @@ X = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
 @pytest.mark.parametrize("rows", [0, 1, 2])
 @pytest.mark.parametrize("order", [["a", "b"], ["b", "a"], ["a"], ["b"]])
 def test_values_cross_spaces_in_both_directions(order: list[str], rows: int) -> None:
-    a, b = Elsewhere("a", {"Neg", "Mul", "Relu", "NonZero"}), Elsewhere("b", {"Exp", "Add", "Neg"})
-    session = load(network(), backend=order, plugins=host_with(a, b))
+    a, b = SecondDevice("a", {"Neg", "Mul", "Relu", "NonZero"}), SecondDevice("b", {"Exp", "Add", "Neg"})
+    session = load(network(), backend=order, plugins=plugins_with(a, b))
     given = X[:rows].copy()
     expected = dict(zip(["y", "z", "total", "same", "places"], evaluate_graph(network(), [given])))
     outputs = session.run({"x": given})
@@ -82,11 +82,11 @@ def test_values_cross_spaces_in_both_directions(order: list[str], rows: int) -> 
 
 
 def test_devices_that_share_a_space_do_not_copy() -> None:
-    a, b = Elsewhere("a", {"Neg"}, space="shared"), Elsewhere("b", {"Exp"}, space="shared")
+    a, b = SecondDevice("a", {"Neg"}, space="shared"), SecondDevice("b", {"Exp"}, space="shared")
     graph = GraphBuilder("chain")
     x = graph.input("x", "float32", ["n", 3])
     graph.output(graph.add("Exp", [graph.add("Neg", [x])]), "y")
-    session = load(graph.build(), backend=["a", "b"], fallback="never", plugins=host_with(a, b))
+    session = load(graph.build(), backend=["a", "b"], fallback="never", plugins=plugins_with(a, b))
     np.testing.assert_allclose(session.run({"x": X})["y"], np.exp(-X), rtol=1e-6)
     assert (a.tensors.uploads, a.tensors.downloads) == (1, 0)
     assert (b.tensors.uploads, b.tensors.downloads) == (0, 1)

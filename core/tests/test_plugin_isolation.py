@@ -16,7 +16,7 @@ from lite_core.formats import read_model
 from lite_core.ir import Graph
 from lite_core.kernel_backend import KernelBackend
 from lite_core.passes import PassResult
-from lite_core.plugins import PluginHost, available_backends, hookimpl
+from lite_core.plugins import PluginManager, available_backends, hookimpl
 from lite_core.session import load
 
 
@@ -30,9 +30,9 @@ class EntryPoint:
         self.load = load
 
 
-def host_of(**loaders: Any) -> PluginHost:
+def plugins_of(**loaders: Any) -> PluginManager:
     entries: Any = [EntryPoint(name, load) for name, load in loaders.items()]
-    return PluginHost(lambda: entries)
+    return PluginManager(lambda: entries)
 
 
 def plugin(**hooks: Any) -> Any:
@@ -94,38 +94,38 @@ class NamelessBackend(KernelBackend):
     ],
 )
 def test_the_others_live_on(loader: Any, stage: str) -> None:
-    host = host_of(a=loader, b=good)
+    plugins = plugins_of(a=loader, b=good)
     for _ in range(2):
-        assert "good" in available_backends(host)
-    record = host.records()[0]
+        assert "good" in available_backends(plugins)
+    record = plugins.records()[0]
     assert record.failed
     assert record.stage == stage
 
 
 def test_strict_mode_loses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_STRICT_PLUGINS", "1")
-    host = host_of(a=raises(ImportError("broken")), b=good)
+    plugins = plugins_of(a=raises(ImportError("broken")), b=good)
     with pytest.raises(PluginError, match="broken"):
-        available_backends(host)
-    assert "good" in available_backends(host)
+        available_backends(plugins)
+    assert "good" in available_backends(plugins)
 
 
 def test_a_plugin_that_asks_while_it_is_imported() -> None:
-    host: PluginHost
+    plugins: PluginManager
 
     def curious() -> Any:
-        available_backends(host)
+        available_backends(plugins)
         return plugin(lite_backends=[KernelBackend("curious")])
 
-    host = host_of(a=curious, b=good)
-    host.ask("lite_formats")
-    assert {"curious", "good"} <= set(available_backends(host))
+    plugins = plugins_of(a=curious, b=good)
+    plugins.ask("lite_formats")
+    assert {"curious", "good"} <= set(available_backends(plugins))
 
 
 @pytest.mark.parametrize("order", [["lite_backends", "lite_formats"], ["lite_formats", "lite_backends"]])
 def test_one_bad_item_does_not_depend_on_who_asks_first(order: list[str]) -> None:
-    host = host_of(a=lambda: plugin(lite_backends=[object()], lite_formats=[Reader()]))
-    answers = {hook: host.ask(hook) for hook in order}
+    plugins = plugins_of(a=lambda: plugin(lite_backends=[object()], lite_formats=[Reader()]))
+    answers = {hook: plugins.ask(hook) for hook in order}
     assert not answers["lite_backends"]
     assert len(answers["lite_formats"]) == 1
 
@@ -160,9 +160,9 @@ def fail(*arguments: Any, **named: Any) -> Any:
 
 
 def test_a_reader_that_fails_to_look_is_passed_over(file: Path) -> None:
-    host = host_of(a=lambda: plugin(lite_formats=[Reader(sniff=fail)]), b=lambda: plugin(lite_formats=[Reader()]))
-    assert read_model(file, host=host).name == "identity"
-    assert host.records()[0].stage == "sniff"
+    plugins = plugins_of(a=lambda: plugin(lite_formats=[Reader(sniff=fail)]), b=lambda: plugin(lite_formats=[Reader()]))
+    assert read_model(file, plugins=plugins).name == "identity"
+    assert plugins.records()[0].stage == "sniff"
 
 
 @pytest.mark.parametrize(
@@ -171,16 +171,16 @@ def test_a_reader_that_fails_to_look_is_passed_over(file: Path) -> None:
 )
 def test_a_reader_that_fails_is_named(file: Path, read: Any, message: str) -> None:
     with pytest.raises(ModelFormatError, match=message):
-        read_model(file, host=host_of(a=lambda: plugin(lite_formats=[Reader(read=read)])))
+        read_model(file, plugins=plugins_of(a=lambda: plugin(lite_formats=[Reader(read=read)])))
 
 
 def test_a_mistyped_option_is_named(file: Path) -> None:
     def read(path: Path, *, params: Any = None) -> Graph:
         return identity()
 
-    host = host_of(a=lambda: plugin(lite_formats=[Reader(read=read)]))
+    plugins = plugins_of(a=lambda: plugin(lite_formats=[Reader(read=read)]))
     with pytest.raises(InputError, match=r"format 'test' has no option thread \(it has: params\)"):
-        load(file, reader_options={"thread": 2}, plugins=host)
+        load(file, reader_options={"thread": 2}, plugins=plugins)
 
 
 # **** passes ****
@@ -211,7 +211,7 @@ def drop_everything(graph: Graph) -> PassResult:
 )
 def test_a_pass_that_misbehaves_is_named(call: Any, message: str) -> None:
     with pytest.raises(PassError, match=message):
-        load(identity(), plugins=host_of(a=lambda: plugin(lite_passes=[PluginPass(call)])))
+        load(identity(), plugins=plugins_of(a=lambda: plugin(lite_passes=[PluginPass(call)])))
 
 
 def test_metadata_entry_points_have_what_the_host_uses() -> None:

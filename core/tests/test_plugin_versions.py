@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from installed_plugins import GOOD, host_of, install
+from installed_plugins import GOOD, install, plugins_of
 
 from lite_core import __version__
 from lite_core.backend import API_VERSION
@@ -58,16 +58,16 @@ def test_a_plugin_that_requires_another_core_is_recorded_and_not_imported(
 ) -> None:
     install(site, "good", GOOD, requires=[f"lite-core=={__version__}", "numpy"])
     install(site, "newer", "raise RuntimeError('imported')\n", requires=["numpy", "lite-core<10,>=9"])
-    host = host_of(site)
-    assert "good" in available_backends(host)
-    record = next(r for r in host.records() if r.name == "newer")
+    plugins = plugins_of(site)
+    assert "good" in available_backends(plugins)
+    record = next(r for r in plugins.records() if r.name == "newer")
     assert record.stage == "version"
     assert f"requires lite-core <10,>=9, this is lite-core {__version__}" in record.error
     assert "install versions of lite-core and lite-newer that fit" in record.error
     assert "lite_newer_plugin" not in sys.modules
     monkeypatch.setenv("LITE_STRICT_PLUGINS", "1")
     with pytest.raises(PluginError, match="'newer' .lite-newer 1.0. failed at version"):
-        available_backends(host_of(site))
+        available_backends(plugins_of(site))
 
 
 @pytest.mark.parametrize("stated", [API_VERSION, (API_VERSION, API_VERSION), (0, API_VERSION), (API_VERSION, 99)])
@@ -95,7 +95,7 @@ def test_api_versions_that_do_not(stated: Any, message: str) -> None:
 def test_a_plugin_for_a_range_of_versions(site: Path) -> None:
     install(site, "ranged", GOOD.replace("LITE_API_VERSION = 1", "LITE_API_VERSION = (1, 2)"))
     install(site, "later", GOOD.replace("LITE_API_VERSION = 1", "LITE_API_VERSION = (2, 3)"))
-    host = host_of(site)
-    assert "ranged" in available_backends(host)
-    later = next(r for r in host.records() if r.name == "later")
+    plugins = plugins_of(site)
+    assert "ranged" in available_backends(plugins)
+    later = next(r for r in plugins.records() if r.name == "later")
     assert (later.stage, "API 2 to 3, this lite-core speaks API 1" in later.error) == ("version", True)

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from installed_plugins import GOOD, host_of, install, lite
+from installed_plugins import GOOD, install, lite, plugins_of
 
 from lite_core.errors import PluginError
 from lite_core.kernel_backend import KernelBackend
-from lite_core.plugins import PluginHost, available_backends, host_with
+from lite_core.plugins import PluginManager, available_backends, plugins_with
 
 BROKEN = {
     "import_error": "import a_module_that_does_not_exist\n",
@@ -34,9 +34,9 @@ BROKEN = {
 
 def test_a_good_plugin(site: Path) -> None:
     install(site, "good", GOOD)
-    host = host_of(site)
-    assert {"host", "null", "good"} == set(available_backends(host))
-    (record,) = host.records()
+    plugins = plugins_of(site)
+    assert {"host", "null", "good"} == set(available_backends(plugins))
+    (record,) = plugins.records()
     assert (record.name, record.distribution, record.version, record.stage) == (
         "good",
         "lite-good",
@@ -48,8 +48,8 @@ def test_a_good_plugin(site: Path) -> None:
 
 def test_discovery_imports_nothing(site: Path) -> None:
     install(site, "good", GOOD)
-    host = host_of(site)
-    assert [r.stage for r in host.discover()] == ["discovered"]
+    plugins = plugins_of(site)
+    assert [r.stage for r in plugins.discover()] == ["discovered"]
     assert "lite_good_plugin" not in sys.modules
 
 
@@ -71,13 +71,13 @@ def test_discovery_imports_nothing(site: Path) -> None:
 def test_a_broken_plugin_is_recorded_and_hurts_nobody(site: Path, name: str, stage: str, message: str) -> None:
     install(site, "good", GOOD)
     install(site, name, BROKEN[name], distribution=f"lite-z-{name.replace('_', '-')}")
-    host = host_of(site)
-    assert "good" in available_backends(host)
-    broken = next(r for r in host.records() if r.name == name)
+    plugins = plugins_of(site)
+    assert "good" in available_backends(plugins)
+    broken = next(r for r in plugins.records() if r.name == name)
     assert broken.failed
     assert broken.stage == stage
     assert message in broken.error
-    good = next(r for r in host.records() if r.name == "good")
+    good = next(r for r in plugins.records() if r.name == "good")
     assert not good.failed
 
 
@@ -85,14 +85,14 @@ def test_all_broken_at_once(site: Path) -> None:
     install(site, "good", GOOD)
     for name, source in BROKEN.items():
         install(site, name, source, distribution=f"lite-z-{name.replace('_', '-')}")
-    host = host_of(site)
-    assert set(available_backends(host)) == {"host", "null", "good"}
-    assert sorted(r.name for r in host.records() if r.failed) == sorted(BROKEN)
+    plugins = plugins_of(site)
+    assert set(available_backends(plugins)) == {"host", "null", "good"}
+    assert sorted(r.name for r in plugins.records() if r.failed) == sorted(BROKEN)
 
 
 def test_tracebacks_are_kept(site: Path) -> None:
     install(site, "import_error", BROKEN["import_error"])
-    (record,) = host_of(site).records()
+    (record,) = plugins_of(site).records()
     assert "ModuleNotFoundError" in record.traceback
     assert "lite_import_error_plugin.py" in record.traceback
 
@@ -100,9 +100,9 @@ def test_tracebacks_are_kept(site: Path) -> None:
 def test_duplicate_plugin_names(site: Path) -> None:
     install(site, "twin", GOOD, distribution="lite-a-twin")
     install(site, "twin", GOOD, distribution="lite-b-twin")
-    host = host_of(site)
-    assert "twin" in available_backends(host)
-    first, second = host.records()
+    plugins = plugins_of(site)
+    assert "twin" in available_backends(plugins)
+    first, second = plugins.records()
     assert (first.distribution, first.failed) == ("lite-a-twin", False)
     assert (second.distribution, second.stage) == ("lite-b-twin", "duplicate")
     assert "'twin' (lite-a-twin 1.0)" in second.error
@@ -113,24 +113,24 @@ def test_strict_plugins_raise(site: Path, monkeypatch: pytest.MonkeyPatch, name:
     monkeypatch.setenv("LITE_STRICT_PLUGINS", "1")
     install(site, name, BROKEN[name])
     with pytest.raises(PluginError, match=name):
-        available_backends(host_of(site))
+        available_backends(plugins_of(site))
 
 
 def test_registering_by_hand() -> None:
     class Plugin:
         LITE_API_VERSION = 1
 
-    host = PluginHost(list)
-    assert host.register(Plugin(), "mine").stage == "ready"
-    assert [r.name for r in host.records()] == ["mine"]
+    plugins = PluginManager(list)
+    assert plugins.register(Plugin(), "mine").stage == "ready"
+    assert [r.name for r in plugins.records()] == ["mine"]
 
 
 def test_host_with_knows_these_backends_and_nothing_else() -> None:
     first, second = KernelBackend("first"), KernelBackend("second")
-    found = available_backends(host_with(first, second))
+    found = available_backends(plugins_with(first, second))
     assert list(found) == ["host", "null", "first", "second"]
     assert found["first"] is first
-    assert list(available_backends(host_with())) == ["host", "null"]
+    assert list(available_backends(plugins_with())) == ["host", "null"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_host_with_knows_these_backends_and_nothing_else() -> None:
 )
 def test_host_with_what_is_no_backend(backends: list[Any], message: str) -> None:
     with pytest.raises(PluginError, match=message):
-        host_with(*backends)
+        plugins_with(*backends)
 
 
 OPS = """
@@ -169,16 +169,16 @@ def test_a_plugin_extends_the_opset(site: Path) -> None:
     from lite_core.session import load
 
     install(site, "extra_ops", OPS.replace("DOMAIN", "example.extra"))
-    host = host_of(site)
-    assert not any(r.failed for r in host.records())
+    plugins = plugins_of(site)
+    assert not any(r.failed for r in plugins.records())
     b = GraphBuilder()
     b.output(b.add("Twice", [b.input("x", "float32", [1])], domain="example.extra"), "y")
-    assert load(b.build(), plugins=host).run(x=[3.0])["y"].tolist() == [6]
+    assert load(b.build(), plugins=plugins).run(x=[3.0])["y"].tolist() == [6]
 
 
 def test_a_plugin_may_not_change_lites_own_operators(site: Path) -> None:
     install(site, "bad_ops", OPS.replace("DOMAIN", ""))
-    (record,) = host_of(site).records()
+    (record,) = plugins_of(site).records()
     assert record.stage == "lite_ops"
     assert "Twice is in a domain that is Lite's own" in record.error
 
@@ -229,6 +229,6 @@ def test_doctor_shows_what_backends_report(site: Path) -> None:
 def test_fifty_plugins_are_discovered_without_importing_one(site: Path) -> None:
     for number in range(50):
         install(site, f"p{number}", "raise RuntimeError('imported')\n")
-    records = host_of(site).discover()
+    records = plugins_of(site).discover()
     assert len(records) == 50
     assert not any(r.failed for r in records)

@@ -15,18 +15,18 @@ from lite_core.errors import BackendUnavailableError
 from lite_core.ir import Graph
 from lite_core.kernel_backend import KernelBackend
 from lite_core.plugins import (
-    PluginHost,
+    PluginManager,
     allowed_backends,
     available_backends,
-    host_with,
     installed_backends,
     left_out_backends,
+    plugins_with,
 )
 from lite_core.session import load
 
 
 @pytest.fixture
-def two() -> PluginHost:
+def two() -> PluginManager:
     """Two backends; what is not allowed is not even asked for devices unless it is ``x86``."""
 
     def never() -> NoReturn:
@@ -34,7 +34,7 @@ def two() -> PluginHost:
 
     x86 = KernelBackend("x86")
     x86.kernel("Relu")(lambda x: x.clip(0))
-    return host_with(x86, KernelBackend("opencl", device=never))
+    return plugins_with(x86, KernelBackend("opencl", device=never))
 
 
 def relu() -> Graph:
@@ -55,7 +55,7 @@ def relu() -> Graph:
     ],
 )
 def test_which_backends_are_allowed(
-    two: PluginHost, monkeypatch: pytest.MonkeyPatch, value: str | None, allowed: list[str]
+    two: PluginManager, monkeypatch: pytest.MonkeyPatch, value: str | None, allowed: list[str]
 ) -> None:
     monkeypatch.delenv("LITE_BACKENDS", raising=False)
     if value is None:
@@ -67,7 +67,7 @@ def test_which_backends_are_allowed(
     assert sorted([*available_backends(two), *left_out_backends(two)]) == ["host", "null", "opencl", "x86"]
 
 
-def test_automatic_choice_logs_what_is_left_out(two: PluginHost, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_automatic_choice_logs_what_is_left_out(two: PluginManager, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_BACKENDS", "x86,x87")
     session = load(relu(), plugins=two)
     assert session.devices == ("x86",)
@@ -77,7 +77,7 @@ def test_automatic_choice_logs_what_is_left_out(two: PluginHost, monkeypatch: py
     assert load(relu(), plugins=two).devices == ("host",)
 
 
-def test_asking_for_what_is_left_out(two: PluginHost, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asking_for_what_is_left_out(two: PluginManager, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_BACKENDS", "x86")
     with pytest.raises(BackendUnavailableError, match="'opencl' is installed, but LITE_BACKENDS=x86 leaves it out"):
         load(relu(), backend="opencl:1", plugins=two)

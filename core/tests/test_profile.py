@@ -9,13 +9,13 @@ import pytest
 from measuring import Measuring, X, network
 
 from lite_core import KernelBackend
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.session import RunProfile, Session, load
 
 
 @pytest.fixture
 def measured() -> Session:
-    return load(network(), backend="measuring", fallback="never", plugins=host_with(Measuring()))
+    return load(network(), backend="measuring", fallback="never", plugins=plugins_with(Measuring()))
 
 
 def test_true_keeps_the_profile(measured: Session) -> None:
@@ -71,7 +71,7 @@ def test_json(measured: Session) -> None:
 
 
 def test_a_backend_that_measures_no_kernels_has_its_partitions() -> None:
-    session = load(network(), backend="host", plugins=host_with())
+    session = load(network(), backend="host", plugins=plugins_with())
     session.run({"x": X}, profile=True)
     profile = session.last_profile
     assert profile is not None
@@ -91,7 +91,7 @@ def test_kernel_backends_measure_each_kernel() -> None:
     def relu(x: np.ndarray) -> np.ndarray:
         return np.maximum(x, 0)
 
-    session = load(network(), backend="toy", plugins=host_with(backend))
+    session = load(network(), backend="toy", plugins=plugins_with(backend))
     profile = RunProfile()
     outputs = session.run({"x": X}, profile=profile)
     np.testing.assert_allclose(outputs["y"], -np.exp(X), rtol=1e-6)

@@ -15,7 +15,7 @@ from lite_core.errors import ExecutionError
 from lite_core.ir import Graph, Node, TensorType
 from lite_core.memory import HostMemory
 from lite_core.memory.scratch import ScratchPool
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.session import Session, load
 
 
@@ -47,7 +47,7 @@ def test_a_block_serves_smaller_runs_and_makes_way_for_larger_ones() -> None:
     assert pool.take(memory, 5) is larger
 
 
-class Elsewhere:
+class SecondDevice:
     """Memory that cannot place one tensor within another."""
 
     space = "elsewhere"
@@ -63,7 +63,7 @@ class Elsewhere:
 
 
 def test_memory_without_views_gives_blocks_of_the_very_size() -> None:
-    pool, elsewhere = ScratchPool(), Elsewhere()
+    pool, elsewhere = ScratchPool(), SecondDevice()
     block = pool.take(elsewhere, 100)
     pool.give_back(block)
     assert pool.take(HostMemory(), 100) is not block
@@ -113,7 +113,7 @@ def network() -> Graph:
 
 
 def session_of(backend: Backend) -> Session:
-    return load(network(), backend="scratchy", fallback="never", plugins=host_with(backend))
+    return load(network(), backend="scratchy", fallback="never", plugins=plugins_with(backend))
 
 
 def test_runs_one_after_another_have_the_same_memory() -> None:

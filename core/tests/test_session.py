@@ -14,10 +14,10 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import InputError
 from lite_core.ir import Graph, SymbolicDim
 from lite_core.kernel_backend import KernelBackend
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.session import RunProfile, Session, load
 
-PLUGINS = host_with()
+PLUGINS = plugins_with()
 F32 = np.float32
 Array = np.ndarray[Any, Any]
 
@@ -214,7 +214,7 @@ def test_every_way_to_give_the_same_numbers(given: Any, known: bool) -> None:
         seen.append(x)
         return -x
 
-    s = load(b.build(), backend="looking", fallback="never", plugins=host_with(backend))
+    s = load(b.build(), backend="looking", fallback="never", plugins=plugins_with(backend))
     if known:
         s.prepare({"x": X.shape})
     np.testing.assert_array_equal(s.run(given)["y"], -X)

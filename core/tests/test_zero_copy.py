@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from device_memory import Memory, Storage
-from test_memory_spaces import Elsewhere, X, network
+from test_memory_spaces import SecondDevice, X, network
 
 from lite_core.backend import Buffer
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.schedule import RunProfile
 from lite_core.session import Session, load
 
@@ -64,9 +64,9 @@ class SharedMemory(Memory):
         return Storage(np.ndarray(shape, type.dtype.numpy, buffer=data.content.data, offset=offset))
 
 
-def shared(name: str, ops: set[str], **options: Any) -> tuple[Elsewhere, SharedMemory]:
+def shared(name: str, ops: set[str], **options: Any) -> tuple[SecondDevice, SharedMemory]:
     """A backend whose tensors are in main memory, and its memory."""
-    backend = Elsewhere(name, ops)
+    backend = SecondDevice(name, ops)
     memory = backend.tensors = SharedMemory(name, **options)
     return backend, memory
 
@@ -76,7 +76,7 @@ def exponential(**options: Any) -> tuple[Session, SharedMemory]:
     backend, memory = shared("near", {"Exp"}, **options)
     b = GraphBuilder("exponential")
     b.output(b.add("Exp", [b.input("x", "float32", ["n", 4])]), "y")
-    return load(b.build(), backend="near", fallback="never", plugins=host_with(backend)), memory
+    return load(b.build(), backend="near", fallback="never", plugins=plugins_with(backend)), memory
 
 
 def aligned(array: Array, alignment: int = 64, beyond: int = 0) -> Array:
@@ -98,7 +98,7 @@ def rows(count: int, seed: int = 0) -> Array:
 def test_values_cross_spaces_in_both_directions(order: list[str], count: int, copies: bool) -> None:
     a, _ = shared("a", {"Neg", "Mul", "Relu", "NonZero"}, copies=copies)
     b, _ = shared("b", {"Exp", "Add", "Neg"}, copies=copies, alignment=4)
-    session = load(network(), backend=order, plugins=host_with(a, b))
+    session = load(network(), backend=order, plugins=plugins_with(a, b))
     given = aligned(X[:count])
     expected = evaluate_graph(network(), [given])
     outputs = list(session.run({"x": given}).values())
@@ -201,7 +201,7 @@ def test_one_array_for_two_inputs() -> None:
     backend, memory = shared("near", {"Mul"})
     b = GraphBuilder("product")
     b.output(b.add("Mul", [b.input("p", "float32", [3, 4]), b.input("q", "float32", [3, 4])]), "y")
-    session = load(b.build(), backend="near", fallback="never", plugins=host_with(backend))
+    session = load(b.build(), backend="near", fallback="never", plugins=plugins_with(backend))
     x = aligned(rows(3))
     np.testing.assert_array_equal(session.run({"p": x, "q": x})["y"], x * x)
     assert memory.uploads == 0
@@ -225,7 +225,7 @@ def crossing() -> Graph:
 @pytest.mark.parametrize("copies", [False, True])
 def test_what_the_device_shares_is_not_written_over_while_it_is_read(copies: bool) -> None:
     backend, memory = shared("near", {"Exp", "Mul"}, copies=copies)
-    session = load(crossing(), backend=["near", "host"], plugins=host_with(backend), optimize=False)
+    session = load(crossing(), backend=["near", "host"], plugins=plugins_with(backend), optimize=False)
     x = rows(6)
     steps = session.plan({"x": x.shape}).describe()
     memory.writable.clear()  # copies were measured
@@ -251,7 +251,7 @@ def test_storage_that_a_backend_put_in_the_place_of_a_shared_one() -> None:
     backend.compile = compile_stubborn  # type: ignore[method-assign]
     b = GraphBuilder("exponential")
     b.output(b.add("Exp", [b.input("x", "float32", [3, 4])]), "y")
-    session = load(b.build(), backend="near", fallback="never", plugins=host_with(backend))
+    session = load(b.build(), backend="near", fallback="never", plugins=plugins_with(backend))
     x = rows(3)
     np.testing.assert_array_equal(session.run({"x": x})["y"], np.exp(x))
     assert memory.downloads == 1
@@ -260,7 +260,7 @@ def test_storage_that_a_backend_put_in_the_place_of_a_shared_one() -> None:
 @pytest.mark.parametrize("copies", [False, True])
 def test_sixteen_threads_with_the_same_input_array(copies: bool) -> None:
     backend, _ = shared("near", {"Exp", "Mul"}, copies=copies)
-    session = load(crossing(), backend=["near", "host"], plugins=host_with(backend), optimize=False)
+    session = load(crossing(), backend=["near", "host"], plugins=plugins_with(backend), optimize=False)
     arrays = [aligned(rows(5, seed)) for seed in range(3)]
     expected = [evaluate_graph(crossing(), [x]) for x in arrays]
     with ThreadPoolExecutor(16) as pool:

@@ -29,7 +29,6 @@ __all__ = [
     "DescribesTarget",
     "Device",
     "Executable",
-    "Family",
     "HasNotes",
     "Interval",
     "KernelTime",
@@ -40,6 +39,7 @@ __all__ = [
     "No",
     "Options",
     "Partition",
+    "PartitionIdentity",
     "ProfilesKernels",
     "ProvidesMemory",
     "ReportsFindings",
@@ -119,12 +119,12 @@ class Stale:
     reason: str
 
 
-class Family:
+class PartitionIdentity:
     """What partitions have in common that differ in the sizes of their tensors only.
 
     They have the same nodes with the same attributes in the same order, tensors of the same element types and ranks,
     and the same array objects as constants in the same order. A backend may keep what it made of all that in a
-    ``weakref.WeakKeyDictionary``: a family lives no longer than its session and the session's plans.
+    ``weakref.WeakKeyDictionary``: a identity lives no longer than its session and the session's plans.
     """
 
     __slots__ = ("__weakref__",)
@@ -139,12 +139,12 @@ class Partition:
         graph: a graph of its own; its inputs and outputs are the partition's. Each output is made by one of its nodes,
             and listed once. Shapes are those of the input signature at hand; a dimension is symbolic only where it
             depends on data. Constants are the same array objects for every signature: keep packed weights by identity.
-        family: the same object for the partitions that other signatures of the session have in this one's place.
+        identity: the same object for the partitions that other signatures of the session have in this one's place.
     """
 
     name: str
     graph: Graph
-    family: Family = field(default_factory=Family, compare=False, repr=False)
+    identity: PartitionIdentity = field(default_factory=PartitionIdentity, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

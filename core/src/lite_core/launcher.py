@@ -7,7 +7,7 @@ from typing import Any
 
 from lite_core.backend import API_VERSION, Unavailable
 from lite_core.errors import ConversionError
-from lite_core.plugins import available_backends, default_host, left_out_backends
+from lite_core.plugins import available_backends, default_plugins, left_out_backends
 from lite_core.plugins.installed import installed_entry_points
 from lite_core.plugins.known import command_distribution
 from lite_core.schedule.devices import probe
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
     if " ".join(given) in plain:
         print(*plain[given[0]](), sep="\n")
         if not broken:
-            sys.exit(int(given == ["doctor"] and any(record.failed for record in default_host().records())))
+            sys.exit(int(given == ["doctor"] and any(record.failed for record in default_plugins().records())))
     packages = filter(None, (broken and "--upgrade", "'lite-core[tools]'", *map(command_distribution, given[:1])))
     print(f"error: {broken or 'lite-tools is not installed'}\nnext: pip install {' '.join(packages)}", file=sys.stderr)
     sys.exit(3)
@@ -54,7 +54,7 @@ def _backends() -> list[str]:
 
 def _doctor() -> list[str]:
     for hook in ("lite_backends", "lite_formats", "lite_passes"):
-        default_host().ask(hook)  # what fails there is recorded
-    told = ((f"plugin {r.label}", r.stage, r.error, *r.warnings) for r in default_host().records())
+        default_plugins().ask(hook)  # what fails there is recorded
+    told = ((f"plugin {r.label}", r.stage, r.error, *r.warnings) for r in default_plugins().records())
     plugins = (": ".join(filter(None, parts)) for parts in told)
     return [f"lite-core {__version__}, plugin API {API_VERSION}, Python {sys.version}", *plugins, *_backends()]

@@ -20,7 +20,7 @@ from lite_core.ir import Graph, Node, TensorType
 from lite_core.kernel_backend import KernelBackend
 from lite_core.memory import HostMemory
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.session import load
 
 Array = np.ndarray[Any, Any]
@@ -423,7 +423,7 @@ class Staging:
 @pytest.mark.parametrize("make", [chosen_rows, twice_chosen])
 def test_a_session_runs_partitions_before_and_behind_a_node_elsewhere(make: Callable[[], Graph]) -> None:
     backend, graph = Staging(), make()
-    session = load(graph, backend="staging", plugins=host_with(backend))
+    session = load(graph, backend="staging", plugins=plugins_with(backend))
     for _ in range(6):
         x = RANDOM.standard_normal(graph.inputs[0].type.shape).astype(np.float32)  # type: ignore[call-overload]
         outputs = session.run({"x": x}, profile=True)
@@ -437,7 +437,7 @@ def test_a_session_runs_partitions_before_and_behind_a_node_elsewhere(make: Call
 
 def test_a_first_stage_that_fails_leaves_its_nodes_to_the_next_backend() -> None:
     graph = twice_chosen()
-    session = load(graph, plugins=host_with(Staging(fails=True)))
+    session = load(graph, plugins=plugins_with(Staging(fails=True)))
     x = RANDOM.standard_normal(8).astype(np.float32)
     np.testing.assert_array_equal(session.run({"x": x})["y"], evaluate_graph(graph, [x])[0])
     assert {a.device for a in session.assignment()} == {"host"}
@@ -447,7 +447,7 @@ def test_a_fault_in_the_data_is_an_error_that_names_the_node() -> None:
     b = GraphBuilder("reshaped")
     shape = b.input("shape", "int64", [2])
     b.output(b.add("Relu", [b.add("Reshape", [b.input("x", "float32", [4, 6]), shape])]), "y")
-    session = load(b.build(), backend="staging", plugins=host_with(Staging()))
+    session = load(b.build(), backend="staging", plugins=plugins_with(Staging()))
     x = np.ones((4, 6), np.float32)
     with pytest.raises(LiteError, match="Reshape"):
         session.run({"x": x, "shape": np.array([5, 5])})

@@ -120,10 +120,10 @@ def test_the_same_view_is_equal_and_has_the_same_hash() -> None:
 
 def test_the_same_place() -> None:
     tensor = dense(2, 1, 3)
-    assert tensor.is_same_place(tensor.view((2, 1, 3), (3, 77, 1)))  # the stride of one element means nothing
-    assert not tensor.is_same_place(tensor.view((2, 1, 3), (1, 3, 2)))
-    assert not tensor.is_same_place(dense(2, 1, 3, offset=1))
-    assert not tensor.is_same_place(StridedTensor("other", DType.INT64, (2, 1, 3), (3, 3, 1)))
+    assert tensor.occupies_same_memory(tensor.view((2, 1, 3), (3, 77, 1)))  # the stride of one element means nothing
+    assert not tensor.occupies_same_memory(tensor.view((2, 1, 3), (1, 3, 2)))
+    assert not tensor.occupies_same_memory(dense(2, 1, 3, offset=1))
+    assert not tensor.occupies_same_memory(StridedTensor("other", DType.INT64, (2, 1, 3), (3, 3, 1)))
 
 
 def test_order_in_memory() -> None:

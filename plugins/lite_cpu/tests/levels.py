@@ -12,7 +12,7 @@ from llvmlite import binding
 from lite_core import load
 from lite_core.backend import Device
 from lite_core.ir import Graph
-from lite_core.plugins.backends import host_with
+from lite_core.plugins.backends import plugins_with
 from lite_cpu.backend import CpuBackend
 from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4, Machine
 
@@ -50,6 +50,6 @@ def run_on(
     machine: Machine, graph: Graph, inputs: dict[str, Array], *, threads: int = 1, **options: Any
 ) -> dict[str, Array]:
     """Run a graph on one level; a node without a CPU kernel is an error."""
-    plugins = host_with(backend_for(machine))
+    plugins = plugins_with(backend_for(machine))
     session = load(graph, backend="level", plugins=plugins, threads=threads, fallback="never", **options)
     return session.run(inputs)

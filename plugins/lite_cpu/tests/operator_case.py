@@ -12,7 +12,7 @@ import pytest
 
 from lite_core import ops
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter, Val
+from lite_cpu.emitter import Emitter, Val
 from lite_cpu.machine import Machine
 from lite_cpu.machine_code.objects import compile_ir, load
 from lite_cpu.scalar_ops import emit_operator, supports

@@ -14,7 +14,7 @@ from numpy_sgemm import NumpySgemm
 from lite_core import load
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Value
-from lite_core.plugins.backends import host_with
+from lite_core.plugins.backends import plugins_with
 from lite_cpu.machine import Machine
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +37,7 @@ def sgemm() -> Iterator[NumpySgemm]:
 
 def run(sgemm: NumpySgemm, graph: GraphBuilder, *inputs: Array) -> Array:
     """The output of a graph. One thread: a function of Python keeps the interpreter's lock."""
-    plugins = host_with(_Backend(runnable_machines()[-1], sgemm))
+    plugins = plugins_with(_Backend(runnable_machines()[-1], sgemm))
     session = load(graph.build(), backend="level", plugins=plugins, threads=1, fallback="never")
     return session.run({f"x{i}": array for i, array in enumerate(inputs)})["y"]
 

@@ -16,7 +16,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_cpu.backend import CpuBackend
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.emit import Emitter
+from lite_cpu.emitter import Emitter
 from lite_cpu.kernels.conv_int8 import ConvInt8
 from lite_cpu.kernels.depthwise_int8 import DepthwiseInt8
 from lite_cpu.kernels.gemm_int8 import GemmInt8

@@ -34,9 +34,9 @@ from lite_cpu.runtime import (
     shared_pool,
     usable_threads,
 )
-from lite_cpu.runtime.emit import runtime_ir
-from lite_cpu.runtime.layout import CHUNK_LIMIT, POINTER_LIMIT, SLOT_WORDS, PoolWord, SlotWord, StepWord
-from lite_cpu.runtime.words import Module
+from lite_cpu.runtime.codegen import Module
+from lite_cpu.runtime.layout import CHUNK_LIMIT, POINTER_LIMIT, SLOT_WORDS, PoolField, SlotField, StepField
+from lite_cpu.runtime.native_code import runtime_ir
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the runtime has no threads on Windows")
@@ -177,12 +177,12 @@ def test_a_run_does_not_wait_for_a_busy_pool() -> None:
     marks, busy_pool = marking([(20, 3), (8, 1)]), shared_pool(2)
     assert busy_pool is not None
     words = pool_words(busy_pool)
-    words[PoolWord.BUSY] = 1  # as if another run had it
+    words[PoolField.BUSY] = 1  # as if another run had it
     marks.run(2)
-    assert words[PoolWord.BUSY] == 1
-    words[PoolWord.BUSY] = 0
+    assert words[PoolField.BUSY] == 1
+    words[PoolField.BUSY] = 0
     marks.run(2)
-    assert words[PoolWord.BUSY] == 0
+    assert words[PoolField.BUSY] == 0
 
 
 @posix
@@ -196,9 +196,9 @@ def test_a_pool_without_its_workers_still_runs(monkeypatch: pytest.MonkeyPatch) 
 
 def wait_until_asleep(idle: ThreadPool) -> None:
     deadline = time.monotonic() + PATIENCE
-    while pool_words(idle)[PoolWord.SLEEPERS] != idle.threads - 1 and time.monotonic() < deadline:
+    while pool_words(idle)[PoolField.SLEEPERS] != idle.threads - 1 and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert pool_words(idle)[PoolWord.SLEEPERS] == idle.threads - 1
+    assert pool_words(idle)[PoolField.SLEEPERS] == idle.threads - 1
 
 
 @pytest.mark.skipif(usable_threads(2) < 2, reason="needs two processors")
@@ -208,8 +208,8 @@ def test_a_woken_thread_is_kept_off_the_processor_of_the_caller(monkeypatch: pyt
     monkeypatch.setattr(program, "shared_pool", lambda threads: others)
     wait_until_asleep(others)
     marking([(20, 1)]).run(2)
-    slot = PoolWord.SLOTS + SLOT_WORDS
-    worker, mine = pool_words(others)[slot + SlotWord.THREAD_ID], pool_words(others)[PoolWord.LEADER_PROCESSOR]
+    slot = PoolField.SLOTS + SLOT_WORDS
+    worker, mine = pool_words(others)[slot + SlotField.THREAD_ID], pool_words(others)[PoolField.LEADER_PROCESSOR]
     assert mine in os.sched_getaffinity(0)
     assert os.sched_getaffinity(worker) == os.sched_getaffinity(0) - {mine}
     others.close()
@@ -342,7 +342,7 @@ def test_times_are_in_order(threads: int) -> None:
 def test_chunks_are_even_and_not_too_many() -> None:
     def divided(tasks: int, grain: int) -> list[int]:
         step = Step(1, [], [], tasks, grain)
-        return Program([step], 0, 0)._steps[0, [StepWord.GRAIN, StepWord.CHUNKS, StepWord.RUN_LENGTH]].tolist()
+        return Program([step], 0, 0)._steps[0, [StepField.GRAIN, StepField.CHUNKS, StepField.RUN_LENGTH]].tolist()
 
     assert divided(100, 30) == [25, 4, 0]
     assert divided(10, 6) == [5, 2, 0]
@@ -355,7 +355,7 @@ def test_chunks_are_even_and_not_too_many() -> None:
 
 def test_steps_for_one_thread_are_one_phase() -> None:
     steps = marking([(9, 1), (1, 1), (5, 5), (0, 1), (9, 1), (1, 1)]).program._steps
-    assert steps[:, StepWord.RUN_LENGTH].tolist() == [0, 3, 2, 1, 0, 1]
+    assert steps[:, StepField.RUN_LENGTH].tolist() == [0, 3, 2, 1, 0, 1]
 
 
 @pytest.mark.parametrize(

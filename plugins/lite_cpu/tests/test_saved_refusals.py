@@ -19,7 +19,7 @@ from lite_core import GraphBuilder
 from lite_core.backend import Options, Partition, Stale
 from lite_core.ir import Graph
 from lite_cpu.runtime import ProgramError
-from lite_cpu.runtime.layout import StepWord
+from lite_cpu.runtime.layout import StepField
 
 Array = np.ndarray[Any, Any]
 
@@ -121,8 +121,8 @@ def test_content_that_contradicts_itself_is_refused(field: str) -> None:
         assert refusal(machine, with_description(pieces, partial(put, value)), example.graph)
 
 
-@pytest.mark.parametrize("word", StepWord)
-def test_tables_that_contradict_themselves_are_refused(word: StepWord) -> None:
+@pytest.mark.parametrize("word", StepField)
+def test_tables_that_contradict_themselves_are_refused(word: StepField) -> None:
     """Steps and pointers that native code would follow."""
     machine, example = runnable_machines()[-1], views()
     tables = compiled(machine, example.graph)._program.tables
@@ -131,7 +131,7 @@ def test_tables_that_contradict_themselves_are_refused(word: StepWord) -> None:
     extents = np.full(int(tables.pointers[:, 0].max()) + 1, 2**62)
     tables._replace(steps=steps).check(1, extents)
     # A grain may be larger than all work.
-    for value in (-1, 0) if word is StepWord.GRAIN else (-1, 2**40):
+    for value in (-1, 0) if word is StepField.GRAIN else (-1, 2**40):
         wrong = steps.copy()
         wrong[0, word] = value
         with pytest.raises(ProgramError, match="contradict themselves"):

@@ -19,7 +19,7 @@ from lite_core.ir import DType
 from lite_core.ops.dtypes import ALL
 from lite_core.ops.error_function import error_function
 from lite_cpu import vector_math
-from lite_cpu.emit import Emitter, Val
+from lite_cpu.emitter import Emitter, Val
 from lite_cpu.machine import X86_64_V3, Machine
 from lite_cpu.machine_code.objects import compile_ir, load
 from lite_cpu.scalar_ops import OPERATORS, cost, emit_operator, supports

@@ -12,11 +12,11 @@ import pytest
 from levels import LevelBackend, runnable_machines
 
 from lite_core import load
-from lite_core.backend import Device, Family, Options, Partition
+from lite_core.backend import Device, Options, Partition, PartitionIdentity
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.infer import infer_graph
-from lite_core.plugins.backends import host_with
+from lite_core.plugins.backends import plugins_with
 from lite_cpu.lowering import structure as structure_module
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.structure import Structure
@@ -116,7 +116,7 @@ def test_with_what_is_kept_every_size_gets_the_steps_it_gets_alone(make: Callabl
 @graphs
 @pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
 def test_a_session_computes_every_size_as_one_of_its_own_does(machine: Any, make: Callable[[], Graph]) -> None:
-    graph, plugins = make(), host_with(LevelBackend(machine))
+    graph, plugins = make(), plugins_with(LevelBackend(machine))
     shared = load(graph, backend="level", plugins=plugins, threads=2)
     for size in _SIZES:
         x = numbers(1, 8, size, size).astype(graph.inputs[0].dtype.numpy)
@@ -142,11 +142,11 @@ def test_chains_with_numbers_that_follow_from_sizes_are_not_kept() -> None:
 
 
 def test_what_is_kept_goes_with_the_family() -> None:
-    backend, family, graph = LevelBackend(runnable_machines()[-1]), Family(), of_size(convolutions(), 8)
-    executable = backend.compile(Partition("all", graph, family), Device("level"), Options(threads=1))
+    backend, identity, graph = LevelBackend(runnable_machines()[-1]), PartitionIdentity(), of_size(convolutions(), 8)
+    executable = backend.compile(Partition("all", graph, identity), Device("level"), Options(threads=1))
     structures = backend._share()._structures
-    kept = weakref.ref(structures[family])
-    del family
+    kept = weakref.ref(structures[identity])
+    del identity
     gc.collect()
     assert kept() is None
     assert not structures

@@ -15,7 +15,7 @@ from lite_core.backend import Device, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_node
-from lite_core.plugins.backends import host_with
+from lite_core.plugins.backends import plugins_with
 from lite_cpu.lowering.weights import WeightCache
 from lite_tools.quantization import quantize_weights
 
@@ -123,7 +123,7 @@ def test_every_node_is_taken_and_no_kernel_is_added(network: str, scheme: str) -
     assert all(isinstance(backend.supports(n, Device("level")), Yes) for n in graph.nodes)
 
     def labels(graph: Graph) -> list[str]:
-        session = load(graph, backend="level", plugins=host_with(backend), threads=1, fallback="never")
+        session = load(graph, backend="level", plugins=plugins_with(backend), threads=1, fallback="never")
         session.run(example(graph), profile=True)
         assert session.last_profile is not None
         assert len(session.last_profile.partitions) == 1

@@ -18,7 +18,7 @@ from small_models import X, graph, load, make, node, run, value
 import lite_core as lite
 from lite_core.errors import ModelFormatError, UnsupportedOperatorError
 from lite_core.formats import read_model
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginManager
 from lite_onnx.sniffing import sniff
 
 RELU = node("Relu", ["x"], ["y"], name="relu")
@@ -317,4 +317,4 @@ def test_without_the_plugin_it_is_named(tmp_path: Path) -> None:
     for name in ("model.onnx", "renamed.bin"):
         (tmp_path / name).write_bytes(make([RELU]).SerializeToString())
         with pytest.raises(ModelFormatError, match="`pip install lite-onnx` reads such models"):
-            read_model(tmp_path / name, host=PluginHost(list))
+            read_model(tmp_path / name, plugins=PluginManager(list))

@@ -13,7 +13,7 @@ from lite_core.backend import No, Options, Partition, Unavailable, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_onnxruntime.backend import OnnxRuntimeBackend, _refused
 from lite_onnxruntime.onnx_models import _onnx_format, onnx_model
 from lite_onnxruntime.single_node import single_node
@@ -31,7 +31,7 @@ def classifier() -> Graph:
 
 
 def load(graph: Graph, **options: object) -> lite.Session:
-    return lite.load(graph, backend="onnxruntime", plugins=host_with(BACKEND), **options)
+    return lite.load(graph, backend="onnxruntime", plugins=plugins_with(BACKEND), **options)
 
 
 def answer(node: Node) -> Yes | No:
@@ -169,7 +169,7 @@ def test_without_the_package_that_writes_onnx_it_is_unavailable(monkeypatch: pyt
 
 
 def test_without_a_plugin_that_writes_onnx_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lite_onnxruntime.onnx_models.default_host", host_with)
+    monkeypatch.setattr("lite_onnxruntime.onnx_models.default_plugins", plugins_with)
     _onnx_format.cache_clear()
     (node,) = nodes("Relu", (3,))
     reply = answer(node)

@@ -18,7 +18,7 @@ import lite_core as lite
 from lite_core.backend import Device
 from lite_core.builder import GraphBuilder
 from lite_core.ir import TensorType
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_opencl.backend import OpenClBackend
 from lite_opencl.compiled import executable
 from lite_opencl.device import pinned
@@ -38,7 +38,7 @@ def shared_memory() -> SharedMemory:
 
 def session(graph: Any, backend: OpenClBackend | None = None) -> lite.Session:
     given, device = first_device()
-    return lite.load(graph, device.label, fallback="never", plugins=host_with(backend or given))
+    return lite.load(graph, device.label, fallback="never", plugins=plugins_with(backend or given))
 
 
 def displaced(array: Array, beyond: int) -> Array:

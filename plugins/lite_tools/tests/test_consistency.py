@@ -14,7 +14,7 @@ from lite_core.backend import Buffer, Device, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.errors import LiteError
 from lite_core.ir import Graph, Node
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.session import Session, load
 from lite_tools.cli.fallback import check_required
 from lite_tools.diagnostics import check_consistency
@@ -77,7 +77,7 @@ class ReusesMemory:
 
 
 def session_on(backend: Any) -> Session:
-    return load(network(), backend="unsteady", fallback="never", plugins=host_with(backend))
+    return load(network(), backend="unsteady", fallback="never", plugins=plugins_with(backend))
 
 
 def test_a_steady_backend_is_found_steady() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from installed_plugins import host_of, install
+from installed_plugins import install, plugins_of
 
 from lite_core import convert, load
 from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Stale, Unavailable, Yes
@@ -18,7 +18,7 @@ from lite_core.container import ModelFile
 from lite_core.errors import BackendUnavailableError, ConversionError, InputError
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 
 F32 = np.float32
 
@@ -118,7 +118,7 @@ def network(*sizes: int | str) -> Graph:
 
 def run(file: Path, *backends: Toy, **options: Any) -> tuple[Any, Any]:
     """The session and its outputs for one input."""
-    session = load(file, plugins=host_with(*backends), **options)
+    session = load(file, plugins=plugins_with(*backends), **options)
     return session, session.run(x=np.linspace(-1, 2, 6, dtype=F32).reshape(2, 3))["y"]
 
 
@@ -135,7 +135,7 @@ def output(tmp_path: Path) -> Path:
 
 def test_what_a_target_saves_is_in_the_file_and_used(output: Path) -> None:
     toy = Toy()
-    report = convert(network(), output, "toy", threads=2, plugins=host_with(toy))
+    report = convert(network(), output, "toy", threads=2, plugins=plugins_with(toy))
     (target,) = report.targets
     assert (target.name, target.nodes, target.plans) == ("toy", {"toy": 4}, ({"x": (2, 3)},))
     assert target.threads == (2,)
@@ -153,7 +153,7 @@ def test_what_a_target_saves_is_in_the_file_and_used(output: Path) -> None:
 
 def test_what_several_plans_and_targets_save_is_in_the_file_once(output: Path) -> None:
     shapes: list[dict[str, Sequence[int]]] = [{"x": (2, 3)}, {"x": (5, 3)}]
-    hosts = host_with(Toy("a"), Toy("b"))
+    hosts = plugins_with(Toy("a"), Toy("b"))
     report = convert(network("n", 3), output, ["a", "b"], shapes=shapes, threads=[4, 1], plugins=hosts)
     file = ModelFile.open(output)
     saved = {s.name: bytes(file.section(s.name)) for s in file.sections if s.name.startswith("saved/")}
@@ -180,7 +180,7 @@ def test_a_session_takes_the_plan_for_its_threads_else_the_next_larger_else_the_
             return ToyRun(part, options, 0.0, "")
 
     taken: list[str] = []
-    report = convert(network(), output, "toy", threads=[8, 1, 2, 2], plugins=host_with(Counting()))
+    report = convert(network(), output, "toy", threads=[8, 1, 2, 2], plugins=plugins_with(Counting()))
     assert report.targets[0].threads == (1, 2, 8)
     assert [(c.target, c.threads) for c in report.checks] == [("references", None), ("toy", 1), ("toy", 2), ("toy", 8)]
     taken.clear()
@@ -190,7 +190,7 @@ def test_a_session_takes_the_plan_for_its_threads_else_the_next_larger_else_the_
 
 
 def test_without_threads_it_is_for_one_and_for_all(output: Path) -> None:
-    report = convert(network(), output, "toy", plugins=host_with(Toy()))
+    report = convert(network(), output, "toy", plugins=plugins_with(Toy()))
     assert report.targets[0].threads == tuple(sorted({1, os.cpu_count() or 1}))
     for threads in (1, None):
         fresh = Toy()
@@ -207,11 +207,11 @@ def test_a_backend_that_does_not_save_pieces_is_named(output: Path, saved: Any) 
             return executable  # type: ignore[no-any-return]
 
     with pytest.raises(ConversionError, match=r"its save\(\) gave .*, not a sequence of bytes and memoryviews"):
-        convert(network(), output, "toy", plugins=host_with(Whole()))
+        convert(network(), output, "toy", plugins=plugins_with(Whole()))
 
 
 def test_one_file_for_two_targets(output: Path) -> None:
-    hosts = host_with(Toy("a"), Toy("b"))
+    hosts = plugins_with(Toy("a"), Toy("b"))
     report = convert(network(), output, ["a", "b", "a"], plugins=hosts)
     assert [target.name for target in report.targets] == ["a", "b"]
     assert [record.backend for record in ModelFile.open(output).targets] == ["a", "b"]
@@ -223,16 +223,16 @@ def test_one_file_for_two_targets(output: Path) -> None:
 
 
 def test_without_targets_it_is_what_is_here(output: Path) -> None:
-    report = convert(network(), output, plugins=host_with(Toy("far", absent=True), Toy("near")))
+    report = convert(network(), output, plugins=plugins_with(Toy("far", absent=True), Toy("near")))
     assert [target.name for target in report.targets] == ["near"]
-    report = convert(network(), output, plugins=host_with())
+    report = convert(network(), output, plugins=plugins_with())
     assert [target.name for target in report.targets] == ["host"]
     assert "host saves nothing" in report.targets[0].notes[0]
 
 
 def test_a_plan_for_each_shape(output: Path) -> None:
     shapes: list[dict[str, Sequence[int]]] = [{"x": (2, 3)}, {"x": (5, 3)}, {"x": [2, 3]}]
-    report = convert(network("n", 3), output, "toy", shapes=shapes, threads=2, plugins=host_with(Toy()))
+    report = convert(network("n", 3), output, "toy", shapes=shapes, threads=2, plugins=plugins_with(Toy()))
     assert report.targets[0].plans == ({"x": (2, 3)}, {"x": (5, 3)})
     assert len(report.checks) == 4
     fresh = Toy()
@@ -245,7 +245,7 @@ def test_a_plan_for_each_shape(output: Path) -> None:
 
 
 def test_an_open_batch_is_prepared_for_one_item_and_says_how_to_have_more(output: Path) -> None:
-    report = convert(network("n", 3), output, "toy", plugins=host_with(Toy()))
+    report = convert(network("n", 3), output, "toy", plugins=plugins_with(Toy()))
     assert report.targets[0].plans == ({"x": (1, 3)},)
     assert "--input-shape x=?x3" in report.notes[0]
 
@@ -254,7 +254,7 @@ def test_other_open_dimensions_have_no_plan_until_shapes_are_given(output: Path)
     b = GraphBuilder("rows")
     b.output(b.add("Relu", [b.input("x", "float32", [2, "width"])]), "y")
     toy = Toy()
-    report = convert(b.build(), output, "toy", plugins=host_with(toy))
+    report = convert(b.build(), output, "toy", plugins=plugins_with(toy))
     assert report.targets[0].plans == ()
     assert "the file has no plan" in report.notes[0]
     assert "--input-shape x=2x?" in report.notes[0]
@@ -267,13 +267,13 @@ def test_an_open_dimension_that_cannot_be_one_is_no_batch(output: Path) -> None:
     b = GraphBuilder("halves")
     halves = b.add("Reshape", [b.input("x", "float32", ["n"]), b.ints(2, -1)])
     b.output(b.add("Add", [halves, b.constant(np.ones((2, 3), F32))]), "y")
-    report = convert(b.build(), output, "toy", data={"x": np.ones(6, F32)}, plugins=host_with(Toy()))
+    report = convert(b.build(), output, "toy", data={"x": np.ones(6, F32)}, plugins=plugins_with(Toy()))
     assert report.targets[0].plans == ()
     assert report.agrees
 
 
 def test_a_backend_that_saves_nothing_compiles_when_the_model_loads(output: Path) -> None:
-    report = convert(network(), output, "plain", plugins=host_with(Unsaving("plain")))
+    report = convert(network(), output, "plain", plugins=plugins_with(Unsaving("plain")))
     assert report.targets[0].plans == ()
     assert "plain saves nothing" in report.targets[0].notes[0]
     assert run(output, Unsaving("plain"))[0].devices == ("plain",)
@@ -284,7 +284,7 @@ def test_a_backend_that_saves_nothing_compiles_when_the_model_loads(output: Path
 
 def test_a_target_without_a_device_that_describes_one_is_compiled_for(output: Path) -> None:
     far = Toy(absent=True, describes=lambda: Device("toy", name="the usual chip"))
-    report = convert(network(), output, "toy", threads=[1, 2], plugins=host_with(far))
+    report = convert(network(), output, "toy", threads=[1, 2], plugins=plugins_with(far))
     assert len(far.compiled) == 2
     assert report.targets[0].absent == "its chip is not here. plug it in"
     assert report.targets[0].plans
@@ -296,7 +296,7 @@ def test_a_target_without_a_device_that_describes_one_is_compiled_for(output: Pa
 
 @pytest.mark.parametrize("describes", [None, lambda: 1 / 0, lambda: "chip"])
 def test_a_target_without_a_device_to_ask_is_in_the_file_unprepared(output: Path, describes: Any) -> None:
-    report = convert(network(), output, ["toy"], plugins=host_with(Toy(absent=True, describes=describes)))
+    report = convert(network(), output, ["toy"], plugins=plugins_with(Toy(absent=True, describes=describes)))
     assert report.targets[0].nodes == {}
     assert "toy could not be asked: its chip is not here" in report.targets[0].notes[0]
     there = Toy()
@@ -311,7 +311,7 @@ def test_a_target_without_a_device_to_ask_is_in_the_file_unprepared(output: Path
 
 
 def test_everything_in_the_way_is_one_error_and_nothing_is_written(output: Path) -> None:
-    hosts = host_with(Toy("a", refuses="Relu"), Toy("b", refuses="Exp"))
+    hosts = plugins_with(Toy("a", refuses="Relu"), Toy("b", refuses="Exp"))
     with pytest.raises(ConversionError) as caught:
         convert(network(), output, ["a", "opencl", "b"], plugins=hosts)
     text = str(caught.value)
@@ -335,14 +335,14 @@ def test_everything_in_the_way_is_one_error_and_nothing_is_written(output: Path)
 )
 def test_a_target_that_is_not_installed(output: Path, targets: Any, message: str) -> None:
     with pytest.raises(BackendUnavailableError, match=message):
-        convert(network(), output, targets, plugins=host_with(Toy()))
+        convert(network(), output, targets, plugins=plugins_with(Toy()))
     assert not output.exists()
 
 
 def test_a_target_that_lite_backends_leaves_out(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_BACKENDS", "other")
     with pytest.raises(BackendUnavailableError, match="LITE_BACKENDS=other leaves it out"):
-        convert(network(), output, "toy", plugins=host_with(Toy()))
+        convert(network(), output, "toy", plugins=plugins_with(Toy()))
 
 
 def test_a_target_whose_plugin_is_broken(output: Path, site: Path) -> None:
@@ -350,11 +350,11 @@ def test_a_target_whose_plugin_is_broken(output: Path, site: Path) -> None:
     with pytest.raises(
         BackendUnavailableError, match=r"'toy' \(lite-toy 1.0\) is installed and failed at import: .*old"
     ):
-        convert(network(), output, "toy", plugins=host_of(site))
+        convert(network(), output, "toy", plugins=plugins_of(site))
 
 
 def test_nodes_that_a_target_refuses_may_be_allowed_elsewhere(output: Path) -> None:
-    hosts = host_with(Toy("a", refuses="Relu"), Toy("b", refuses="Exp"))
+    hosts = plugins_with(Toy("a", refuses="Relu"), Toy("b", refuses="Exp"))
     report = convert(network(), output, ["a", "b"], allow_fallback=True, plugins=hosts)
     assert report.targets[0].nodes == {"a": 3, "b": 1}
     assert report.targets[1].nodes == {"b": 3, "a": 1}
@@ -368,7 +368,7 @@ def test_nodes_that_a_target_refuses_may_be_allowed_elsewhere(output: Path) -> N
 
 @pytest.mark.parametrize("fails", ["compile", "save"])
 def test_a_target_that_fails_to_compile_or_save(output: Path, fails: str) -> None:
-    hosts = host_with(Toy("a", fails=fails), Toy("b", fails="compile"))
+    hosts = plugins_with(Toy("a", fails=fails), Toy("b", fails="compile"))
     with pytest.raises(ConversionError) as caught:
         convert(network(), output, ["a", "b"], plugins=hosts)
     assert "target 'a': " in str(caught.value)
@@ -378,7 +378,7 @@ def test_a_target_that_fails_to_compile_or_save(output: Path, fails: str) -> Non
 
 
 def test_what_fails_to_compile_goes_elsewhere_where_that_is_allowed(output: Path) -> None:
-    hosts = host_with(Toy("a", fails="compile"), Toy("b"))
+    hosts = plugins_with(Toy("a", fails="compile"), Toy("b"))
     report = convert(network(), output, ["a", "b"], allow_fallback=True, plugins=hosts)
     assert report.targets[0].nodes == {"b": 4}
     assert "run out of registers; other devices run those nodes" in report.targets[0].notes[0]
@@ -395,11 +395,11 @@ def test_if_and_loop_may_be_driven_by_host(output: Path) -> None:
     condition = b.add("Greater", [b.add("ReduceMax", [x], {"keepdims": 0}), b.constant(np.float32(0), "zero")])
     b.output(b.add("If", [condition], branches), "y")
     graph = b.build()
-    report = convert(graph, output, "toy", plugins=host_with(Toy(refuses="If")))
+    report = convert(graph, output, "toy", plugins=plugins_with(Toy(refuses="If")))
     assert report.targets[0].nodes["host"] == 1
     assert report.agrees
     with pytest.raises(ConversionError, match="toy has no Neg"):
-        convert(graph, output, "toy", plugins=host_with(Both("toy")))
+        convert(graph, output, "toy", plugins=plugins_with(Both("toy")))
 
 
 class Both(Toy):
@@ -411,18 +411,18 @@ class Both(Toy):
 
 
 def test_the_report_says_whether_what_was_prepared_is_used_here(output: Path) -> None:
-    report = convert(network(), output, "toy", plugins=host_with(Toy()))
+    report = convert(network(), output, "toy", plugins=plugins_with(Toy()))
     assert {check.target: check.prepared for check in report.checks} == {"references": None, "toy": True}
     assert report.warnings == ()
     shapes: list[dict[str, Sequence[int]]] = [{"x": (2, 3)}, {"x": (5, 3)}]
-    failing = host_with(Toy(fails="restore"))
+    failing = plugins_with(Toy(fails="restore"))
     report = convert(network("n", 3), output, "toy", shapes=shapes, threads=2, plugins=failing)
     assert report.agrees
     assert [check.prepared for check in report.checks if check.target == "toy"] == [False, False]
     (warning,) = report.warnings
     assert "prepared for toy is not used on this very machine" in warning
     assert "the chip has been replaced" in warning
-    report = convert(network(), output, "toy", prepare=False, plugins=host_with(Toy()))
+    report = convert(network(), output, "toy", prepare=False, plugins=plugins_with(Toy()))
     assert [check.prepared for check in report.checks] == [None, None]
     assert report.targets[0].threads == ()
 
@@ -431,25 +431,25 @@ def test_the_report_says_whether_what_was_prepared_is_used_here(output: Path) ->
 def test_a_file_that_computes_something_else_is_not_written_unless_forced(output: Path, backend: Toy) -> None:
     output.write_text("the old file")
     with pytest.raises(ConversionError, match="force=True") as caught:
-        convert(network(), output, "toy", plugins=host_with(backend))
+        convert(network(), output, "toy", plugins=plugins_with(backend))
     assert "toy (threads=1) with x=2x3 (random numbers, seed 0)" in str(caught.value)
     assert output.read_text() == "the old file"
     assert [p.name for p in output.parent.iterdir()] == ["model.lite"]
-    report = convert(network(), output, "toy", force=True, plugins=host_with(backend))
+    report = convert(network(), output, "toy", force=True, plugins=plugins_with(backend))
     assert not report.agrees
     assert "computes something else" in report.notes[-1]
     assert ModelFile.open(output).targets
 
 
 def test_the_limit_may_be_wider_and_verifying_left_out(output: Path) -> None:
-    hosts = host_with(Toy(offset=1e-2))
+    hosts = plugins_with(Toy(offset=1e-2))
     assert convert(network(), output, "toy", limit=1.0, plugins=hosts).agrees
     assert convert(network(), output, "toy", verify=False, plugins=hosts).checks == ()
 
 
 def test_given_data_are_what_it_is_verified_with(output: Path) -> None:
     data = {"x": np.full((7, 3), 2, F32)}
-    report = convert(network("n", 3), output, "toy", data=data, shapes={"x": (2, 3)}, plugins=host_with(Toy()))
+    report = convert(network("n", 3), output, "toy", data=data, shapes={"x": (2, 3)}, plugins=plugins_with(Toy()))
     assert {(check.data, check.shapes["x"]) for check in report.checks} == {
         ("given data", (7, 3)),
         ("random numbers, seed 0", (2, 3)),
@@ -464,7 +464,7 @@ def test_weights_in_fewer_bits(output: Path, stored: str) -> None:
     b = GraphBuilder("dense")
     weights = b.constant(np.random.default_rng(0).standard_normal((64, 32)).astype(F32), "w")
     b.output(b.add("MatMul", [b.input("x", "float32", [4, 64]), weights]), "y")
-    report = convert(b.build(), output, "toy", weights=stored, plugins=host_with(Toy()))
+    report = convert(b.build(), output, "toy", weights=stored, plugins=plugins_with(Toy()))
     assert (report.stored_as, report.precision) == (stored, "float32")
     assert report.after.weight_bytes < 0.6 * report.before.weight_bytes
     assert [weight.name for weight in report.weights] == ["w"]
@@ -472,13 +472,13 @@ def test_weights_in_fewer_bits(output: Path, stored: str) -> None:
     assert report.agrees
     assert report.targets[0].plans == ()
     assert "prepare=True" in report.notes[0]
-    report = convert(b.build(), output, "toy", weights=stored, prepare=True, plugins=host_with(Toy()))
+    report = convert(b.build(), output, "toy", weights=stored, prepare=True, plugins=plugins_with(Toy()))
     assert report.targets[0].plans == ({"x": (4, 64)},)
 
 
 def test_a_file_may_hold_nothing_that_backends_save(output: Path) -> None:
     toy = Toy()
-    report = convert(network(), output, "toy", prepare=False, plugins=host_with(toy))
+    report = convert(network(), output, "toy", prepare=False, plugins=plugins_with(toy))
     assert report.targets[0].saved_bytes == 0
     there = Toy()
     np.testing.assert_array_equal(run(output, there)[1], EXPECTED)
@@ -506,25 +506,25 @@ def test_a_file_may_hold_nothing_that_backends_save(output: Path) -> None:
 )
 def test_wrong_arguments(output: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        convert(network(), output, **{"targets": "toy", "plugins": host_with(Toy()), **options})
+        convert(network(), output, **{"targets": "toy", "plugins": plugins_with(Toy()), **options})
     assert list(output.parent.iterdir()) == []
 
 
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no folder"):
-        convert(network(), tmp_path / "nowhere/model.lite", plugins=host_with())
+        convert(network(), tmp_path / "nowhere/model.lite", plugins=plugins_with())
     with pytest.raises(InputError, match="is a folder; name a file"):
-        convert(network(), tmp_path, plugins=host_with())
+        convert(network(), tmp_path, plugins=plugins_with())
 
 
 def test_lite_backend_would_verify_elsewhere(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_BACKEND", "host")
     with pytest.raises(InputError, match="LITE_BACKEND=host would decide"):
-        convert(network(), output, "toy", plugins=host_with(Toy()))
+        convert(network(), output, "toy", plugins=plugins_with(Toy()))
 
 
 def test_a_file_is_converted_again_for_more_targets(output: Path) -> None:
-    convert(network(), output, "host", plugins=host_with())
-    convert(output, output, ["toy", "host"], plugins=host_with(Toy()))
+    convert(network(), output, "host", plugins=plugins_with())
+    convert(output, output, ["toy", "host"], plugins=plugins_with(Toy()))
     assert [record.backend for record in ModelFile.open(output).targets] == ["toy", "host"]
     np.testing.assert_array_equal(run(output, Toy())[1], EXPECTED)

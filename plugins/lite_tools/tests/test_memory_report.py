@@ -16,7 +16,7 @@ from lite_core.container import write_model
 from lite_core.ir import Graph, Node
 from lite_core.memory.arena import STRATEGIES
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.session import load
 from lite_tools.cli.inspect import command
 from lite_tools.cli.memory import memory_report, print_memory_report
@@ -78,8 +78,8 @@ USE = MemoryUse(192, (Interval(64, 0, 1), Interval(100, 1, 2), Interval(64, 2, 3
 
 
 def report(rows: int) -> dict[str, Any]:
-    host = host_with(Turns("even", {"Neg"}), Turns("odd", {"Exp", "Add"}, USE))
-    session = load(chain(), backend=["even", "odd"], fallback="never", plugins=host)
+    plugins = plugins_with(Turns("even", {"Neg"}), Turns("odd", {"Exp", "Add"}, USE))
+    session = load(chain(), backend=["even", "odd"], fallback="never", plugins=plugins)
     return memory_report(session.plan({"x": (rows, 64)}))
 
 
@@ -104,8 +104,8 @@ def test_the_memory_of_partitions() -> None:
 
 
 def test_a_backend_that_does_not_tell_what_lies_in_its_arena() -> None:
-    host = host_with(Turns("even", {"Neg", "Exp", "Add"}, MemoryUse(4096, (), 0, 0)))
-    (part,) = memory_report(load(chain(), backend="even", plugins=host).plan({"x": (1, 64)}))["partitions"]
+    plugins = plugins_with(Turns("even", {"Neg", "Exp", "Add"}, MemoryUse(4096, (), 0, 0)))
+    (part,) = memory_report(load(chain(), backend="even", plugins=plugins).plan({"x": (1, 64)}))["partitions"]
     assert part["arena"] == {"size": 4096, "lower_bound": None, "without_reuse": None, "strategies": {}}
 
 

@@ -18,12 +18,12 @@ from typing import Any
 import click
 import numpy as np
 import pytest
-from installed_plugins import host_of, lite
+from installed_plugins import lite, plugins_of
 
 from lite_core import __version__, ops
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.plugins.versions import requirement_problem
 from lite_core.session import Session, load
 from lite_tools.cli.new_backend import _compatible, render, write_package
@@ -223,7 +223,7 @@ def session_of(plugin: ModuleType, op: str, *shapes: tuple[int, ...]) -> Session
     b = GraphBuilder(op)
     inputs = [b.input(f"x{i}", "float32", list(shape)) for i, shape in enumerate(shapes)]
     b.output(b.add(op, inputs), "y")
-    session = load(b.build(), backend="my_chip", fallback="never", plugins=host_with(*plugin.lite_backends()))
+    session = load(b.build(), backend="my_chip", fallback="never", plugins=plugins_with(*plugin.lite_backends()))
     assert session.devices == ("my_chip",)
     return session
 
@@ -286,7 +286,7 @@ def test_matmul_is_that_of_the_reference(plugin: ModuleType, a: tuple[int, ...],
 def test_other_element_types_are_left_to_others(plugin: ModuleType) -> None:
     b = GraphBuilder()
     b.output(b.add("Relu", [b.input("x", DType.FLOAT64, [2])]), "y")
-    session = load(b.build(), backend="my_chip", plugins=host_with(plugin.backend))
+    session = load(b.build(), backend="my_chip", plugins=plugins_with(plugin.backend))
     assert session.devices == ("host",)
     assert session.run(x=np.array([-1.0, 2.0]))["y"].tolist() == [0, 2]
 
@@ -297,7 +297,7 @@ def test_it_loads_as_an_installed_plugin(package: Path, site: Path) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lite-my-chip\nVersion: 0.1.0\n")
     (info / "entry_points.txt").write_text("[lite.plugins]\nmy_chip = lite_my_chip.plugin\n")
-    (record,) = host_of(site).records()
+    (record,) = plugins_of(site).records()
     assert (record.error, record.stage) == ("", "ready")
     rows = json.loads(lite(site, "backends", "--json").stdout)["backends"]
     (row,) = [r for r in rows if r["backend"] == "my_chip"]

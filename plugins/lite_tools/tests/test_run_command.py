@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner
 from measuring import Measuring, network
 
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.session import Session, load
 from lite_tools.cli.run import command
 
 
 @pytest.fixture
 def measured() -> Session:
-    return load(network(), backend="measuring", fallback="never", plugins=host_with(Measuring()))
+    return load(network(), backend="measuring", fallback="never", plugins=plugins_with(Measuring()))
 
 
 def test_a_profile_is_shown(measured: Session, monkeypatch: pytest.MonkeyPatch) -> None:

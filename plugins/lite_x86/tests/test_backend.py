@@ -11,7 +11,7 @@ import pytest
 
 from lite_core.backend import Unavailable
 from lite_core.errors import BackendUnavailableError
-from lite_core.plugins import available_backends, default_host
+from lite_core.plugins import available_backends, default_plugins
 from lite_x86 import detect
 from lite_x86.backend import X86Backend
 
@@ -28,7 +28,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 def test_the_plugin_is_installed() -> None:
     assert isinstance(available_backends()["x86"], X86Backend)
-    (record,) = [r for r in default_host().records() if r.name == "x86"]
+    (record,) = [r for r in default_plugins().records() if r.name == "x86"]
     assert (record.distribution, record.stage) == ("lite-x86", "ready")
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from lite_x86 import detect, mkl
 from lite_x86.backend import X86Backend
-from lite_x86.mkl_places import Place, libraries_in, places
+from lite_x86.mkl_search import Place, libraries_in, places
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="names of libraries as on Linux")
 LIBRARY = "libmkl_rt.so.2"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lite_core as lite
-from lite_core.plugins.backends import host_with
+from lite_core.plugins.backends import plugins_with
 from lite_core.schedule.profile import RunProfile
 from lite_cpu.machine_code.cache import KernelCache
 from lite_cpu.machine_code.library import KernelLibrary
@@ -150,7 +150,7 @@ def test_mkl_is_not_looked_for_without_a_large_product(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(mkl, "search", fail)
     graph, arrays = products((200, 256), 256)
-    session = lite.load(graph, backend="x86", plugins=host_with(X86Backend()), fallback="never")
+    session = lite.load(graph, backend="x86", plugins=plugins_with(X86Backend()), fallback="never")
     np.testing.assert_allclose(session.run(x=arrays["x"])["y"], arrays["expected"], atol=1e-3)
 
 
@@ -168,7 +168,7 @@ def real(monkeypatch: pytest.MonkeyPatch) -> mkl.Mkl:
 @pytest.mark.parametrize(("shape", "width"), [((300, 280), 270), ((4, 128, 256), 300), ((2, 3, 64, 512), 256)])
 def test_the_real_mkl_computes_products(real: mkl.Mkl, shape: tuple[int, ...], width: int, threads: int) -> None:
     graph, arrays = products(shape, width)
-    plugins = host_with(X86Backend())
+    plugins = plugins_with(X86Backend())
     session = lite.load(graph, backend="x86", plugins=plugins, threads=threads, fallback="never")
     profile = RunProfile()
     actual, expected = session.run({"x": arrays["x"]}, profile=profile)["y"], arrays["expected"]

@@ -15,7 +15,7 @@ from saving import Sketch, aligned, run
 import lite_core as lite
 from lite_core.backend import Device, Options, Partition, ReportsFindings, Stale, TakesOptions
 from lite_core.errors import InputError
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_cpu.executable import CpuExecutable
 from lite_x86 import detect, mkl, mkl_choice
 from lite_x86.backend import X86Backend
@@ -150,7 +150,7 @@ def test_a_faster_mkl_is_called_unless_it_never_is(product: Product) -> None:
 
 
 def test_load_gives_the_option_to_the_backend(product: Product, sgemm: NumpySgemm) -> None:
-    graph, inputs, plugins = product.example.graph, product.example.inputs, host_with(product.backend)
+    graph, inputs, plugins = product.example.graph, product.example.inputs, plugins_with(product.backend)
 
     def session(setting: str) -> lite.Session:
         own = {"x86": {"mkl": setting}}

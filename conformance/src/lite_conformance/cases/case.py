@@ -18,7 +18,7 @@ class Settings:
     """What a run of the suite is asked to do; the same in every process that takes part.
 
     Attributes:
-        backend: see :func:`lite_conformance.drive.finding.find_backend`.
+        backend: see :func:`lite_conformance.drive.find_backend.find_backend`.
         seed: of all random numbers.
         examples: how many examples hypothesis draws for an operator and element type.
         models: model files to run in level 4.

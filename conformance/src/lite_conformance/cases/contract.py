@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lite_conformance.cases.carriers import carrier, carriers
 from lite_conformance.cases.case import Case, Context
 from lite_conformance.cases.operators import all_tables
 from lite_conformance.cases.probe import require_well_spelt
 from lite_conformance.cases.saving import damaged_save, save_and_restore
+from lite_conformance.cases.supported import supported_case, supported_cases
 from lite_conformance.cases.tensors import Array, normal
 from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.guards import GuardedStorage, download
@@ -151,7 +151,7 @@ def _memory_view(context: Context) -> Outcome:
 
 def _graph_unchanged(context: Context) -> Outcome:
     """compile() and run() leave the graph they were given as it is."""
-    for found in carriers(context.subject):
+    for found in supported_cases(context.subject):
         graph, inputs = found.build(0)
         infer_graph(graph)
         before = [str(graph), *map(_written_down, graph.nodes)]
@@ -161,12 +161,12 @@ def _graph_unchanged(context: Context) -> Outcome:
         Compiled(context.subject, graph, executable).run(inputs)
         if [str(graph), *map(_written_down, graph.nodes)] != before:
             raise Failure(f"compile() or run() changed the graph of {found.name}")
-    return Outcome(examples=len(carriers(context.subject)))
+    return Outcome(examples=len(supported_cases(context.subject)))
 
 
 def _runs(context: Context) -> Outcome:
     """A compiled partition runs many times, each time on what it is given then."""
-    for found in carriers(context.subject):
+    for found in supported_cases(context.subject):
         graph, one = found.build(0)
         other = found.build(1)[1]
         compiled = context.subject.compile(graph)
@@ -175,7 +175,7 @@ def _runs(context: Context) -> Outcome:
         require_same(first, compiled.run(one), f"{found.name}: the same inputs, given again after others,")
         if _same(first, compiled.run(other)) and not _same(one, other) and _depends_on_inputs(graph):
             raise Failure(f"{found.name} gave the same outputs for different inputs")
-    return Outcome(examples=4 * len(carriers(context.subject)))
+    return Outcome(examples=4 * len(supported_cases(context.subject)))
 
 
 def _depends_on_inputs(graph: Graph) -> bool:
@@ -185,7 +185,7 @@ def _depends_on_inputs(graph: Graph) -> bool:
 
 def _outputs_stay(context: Context) -> Outcome:
     """What one run has put into its outputs does not change when another runs."""
-    for found in carriers(context.subject):
+    for found in supported_cases(context.subject):
         graph, one = found.build(0)
         compiled = context.subject.compile(graph)
         run = Run(compiled, one)
@@ -193,12 +193,12 @@ def _outputs_stay(context: Context) -> Outcome:
         before = run.finish()
         compiled.run(found.build(1)[1])
         require_same(before, run.read(), f"{found.name}: outputs of the first run, looked at after a second one,")
-    return Outcome(examples=2 * len(carriers(context.subject)))
+    return Outcome(examples=2 * len(supported_cases(context.subject)))
 
 
 def _storage_reused(context: Context) -> Outcome:
     """Running again into the same storage, which holds the last result, gives the same."""
-    found = carrier(context.subject)
+    found = supported_case(context.subject)
     graph, inputs = found.build(0)
     run = Run(context.subject.compile(graph), inputs)
     run.start()
@@ -210,7 +210,7 @@ def _storage_reused(context: Context) -> Outcome:
 
 def _outlives_the_graph(context: Context) -> Outcome:
     """An executable runs after the caller has dropped the partition, and after another executable has died."""
-    found = carrier(context.subject)
+    found = supported_case(context.subject)
     graph, inputs = found.build(0)
     compiled = context.subject.compile(graph)
     other = context.subject.compile(found.build(0)[0])
@@ -223,7 +223,7 @@ def _outlives_the_graph(context: Context) -> Outcome:
 
 def _two_of_one_graph(context: Context) -> Outcome:
     """Two executables of one partition do not share anything that shows."""
-    found = carrier(context.subject)
+    found = supported_case(context.subject)
     graph, one = found.build(0)
     other = found.build(1)[1]
     first, second = context.subject.compile(graph), context.subject.compile(graph)
@@ -238,18 +238,18 @@ def _two_of_one_graph(context: Context) -> Outcome:
 
 def _read_only_inputs(context: Context) -> Outcome:
     """Inputs of the model arrive as arrays that cannot be written."""
-    found = carrier(context.subject)
+    found = supported_case(context.subject)
     graph, inputs = found.build(0)
     label = context.subject.device.label
     given = {v.name: read_only(a) for v, a in zip(graph.inputs, inputs)}
     with backend_call(f"a session on {label!r}, given arrays that cannot be written,"):
-        load(graph, label, fallback="never", optimize=False, plugins=context.subject.host).run(given)
+        load(graph, label, fallback="never", optimize=False, plugins=context.subject.plugins).run(given)
     return Outcome()
 
 
 def _member_names(context: Context) -> Outcome:
     """No member of an executable looks like a misspelt optional one, which Lite would never use."""
-    for found in carriers(context.subject):
+    for found in supported_cases(context.subject):
         executable = context.subject.compile(found.build(0)[0]).executable
         require_well_spelt(executable, "executable", f"the executable of {found.name}")
     return Outcome(examples=0)
@@ -257,7 +257,7 @@ def _member_names(context: Context) -> Outcome:
 
 def _options(context: Context) -> Outcome:
     """Every option that a session may give is taken; of the backend's own, only those that it knows."""
-    found = carrier(context.subject)
+    found = supported_case(context.subject)
     graph, inputs = found.build(0)
     expected = context.subject.compile(graph).run(inputs)
     many = (Options(threads=2), Options(threads=64), Options(exact=True))
@@ -286,11 +286,11 @@ def _check_own_options(backend: TakesOptions) -> None:
 
 def _session(context: Context) -> Outcome:
     """A session that is allowed this device only runs on it, and gives outputs that are the caller's own."""
-    found = carrier(context.subject)
+    found = supported_case(context.subject)
     graph, inputs = found.build(0)
     label = context.subject.device.label
     with backend_call(f"a session on {label!r}"):
-        session = load(graph, label, fallback="never", optimize=False, plugins=context.subject.host)
+        session = load(graph, label, fallback="never", optimize=False, plugins=context.subject.plugins)
         given = {v.name: a for v, a in zip(graph.inputs, inputs)}
         first = session.run(given)
         kept = {name: array.copy() for name, array in first.items()}

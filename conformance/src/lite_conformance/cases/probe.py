@@ -39,7 +39,7 @@ def _registration(context: Context) -> Outcome:
             raise Failure(f"the backend has no method {member}(); see lite_core/backend.py")
     if isinstance(backend, RestoresState) and not callable(backend.restore):
         raise Failure("restore is optional, but must be a method where it is there")
-    failed = [r for r in context.subject.host.records() if r.failed and backend.name in _names(r)]
+    failed = [r for r in context.subject.plugins.records() if r.failed and backend.name in _names(r)]
     if failed:
         raise Failure(f"its plugin {failed[0].label} failed at {failed[0].stage}: {failed[0].error}")
     return _CHECKED

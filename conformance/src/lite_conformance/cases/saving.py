@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lite_conformance.cases.carriers import bulk, carriers
 from lite_conformance.cases.case import Context
 from lite_conformance.cases.probe import require_well_spelt
+from lite_conformance.cases.supported import bulk, supported_cases
 from lite_conformance.cases.tensors import Array
 from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.subject import Compiled, require_same
@@ -57,7 +57,7 @@ def damaged_save(context: Context) -> Outcome:
 
 def _graphs(context: Context) -> list[tuple[str, Graph, list[Array]]]:
     """Graphs with inputs: of different operators, and one that has two weights of one size."""
-    found = [(carrier.name, *carrier.build(0)) for carrier in carriers(context.subject)]
+    found = [(supported_case.name, *supported_case.build(0)) for supported_case in supported_cases(context.subject)]
     return [*found, ("two layers", *bulk(context.subject, 0, layers=2))]
 
 

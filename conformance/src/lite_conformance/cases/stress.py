@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from lite_conformance.cases.carriers import bulk, carrier
 from lite_conformance.cases.case import Case, Context
 from lite_conformance.cases.op_cases import OpCase, OpTable
 from lite_conformance.cases.operators import all_tables
+from lite_conformance.cases.supported import bulk, supported_case
 from lite_conformance.cases.tensors import Array
 from lite_conformance.drive.backend_call import backend_call
-from lite_conformance.drive.fences import FencedStorage
+from lite_conformance.drive.guard_pages import PageGuardedStorage
 from lite_conformance.drive.subject import Run, require_same
 from lite_conformance.judge.checks import check_outcome
 from lite_conformance.judge.outcome import Failure, Outcome, Skipped
@@ -104,7 +104,7 @@ def _threads(context: Context, case: OpCase, dtype: DType) -> Outcome:
 def _fence(context: Context, case: OpCase, dtype: DType) -> Outcome:
     """Nothing is read or written past the end of a tensor: the next byte is not this process's to touch."""
     graph, inputs = case.build(dtype, context.settings.seed)
-    run = Run(context.subject.compile(graph), inputs, FencedStorage)
+    run = Run(context.subject.compile(graph), inputs, PageGuardedStorage)
     run.start()
     # Not the bits of another run: kernels may sum in an order that depends on where a tensor begins.
     return check_outcome(graph, inputs, run.finish(), case.numerics, context.allowance)
@@ -140,7 +140,7 @@ def _runs(context: Context) -> Outcome:
 
 def _compile_threads(context: Context) -> Outcome:
     """Sixteen threads compile and run at once."""
-    found = carrier(context.subject)
+    found = supported_case(context.subject)
     graph, inputs = found.build(0)
     expected = context.subject.compile(graph).run(inputs)
 
@@ -154,12 +154,12 @@ def _compile_threads(context: Context) -> Outcome:
 
 def _session_threads(context: Context) -> Outcome:
     """One session, run by sixteen threads at once; every output is its caller's own."""
-    found = carrier(context.subject)
+    found = supported_case(context.subject)
     graph = found.build(0)[0]
     label = context.subject.device.label
     given = [dict(zip((v.name for v in graph.inputs), found.build(number)[1])) for number in range(_THREADS)]
     with backend_call(f"a session on {label!r}"):
-        session = load(graph, label, fallback="never", optimize=False, plugins=context.subject.host)
+        session = load(graph, label, fallback="never", optimize=False, plugins=context.subject.plugins)
         expected = [list(session.run(inputs).values()) for inputs in given]
 
     def work(number: int) -> None:

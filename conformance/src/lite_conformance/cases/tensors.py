@@ -13,7 +13,7 @@ from lite_core.ir import DType
 
 __all__ = [
     "Array",
-    "Fill",
+    "Initializer",
     "Tensor",
     "as_type",
     "big",
@@ -35,7 +35,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 #: Makes the elements of a tensor.
-Fill = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
+Initializer = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
 
 _SHORT = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u"}
 
@@ -59,7 +59,7 @@ def normal(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) ->
     return as_type(random.integers(-5 if dtype.is_signed else 0, 8, shape), dtype)
 
 
-def uniform(low: float, high: float) -> Fill:
+def uniform(low: float, high: float) -> Initializer:
     """Evenly spread from ``low`` to ``high`` (integers: without ``high``)."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -71,7 +71,7 @@ def uniform(low: float, high: float) -> Fill:
     return fill
 
 
-def integers(low: int, high: int) -> Fill:
+def integers(low: int, high: int) -> Initializer:
     """Whole numbers from ``low`` to ``high - 1``, in whatever element type: indices, sizes, ties."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -81,7 +81,7 @@ def integers(low: int, high: int) -> Fill:
 
 
 #: Numbers away from zero on the positive side: for roots, logarithms and divisors.
-positive: Fill = uniform(0.5, 4)
+positive: Initializer = uniform(0.5, 4)
 
 
 def distinct(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -157,7 +157,7 @@ class Tensor:
     """
 
     shape: tuple[int, ...]
-    fill: Fill = normal
+    fill: Initializer = normal
     dtype: str | None = None
     constant: bool = False
 
@@ -168,12 +168,12 @@ class Tensor:
         ).reshape(self.shape)
 
 
-def t(*shape: int, fill: Fill = normal, dtype: str | None = None) -> Tensor:
+def t(*shape: int, fill: Initializer = normal, dtype: str | None = None) -> Tensor:
     """A tensor given at run time, standard normal unless told otherwise."""
     return Tensor(shape, fill, dtype)
 
 
-def const(*shape: int, fill: Fill = normal, dtype: str | None = None) -> Tensor:
+def const(*shape: int, fill: Initializer = normal, dtype: str | None = None) -> Tensor:
     """A constant of the graph: weights."""
     return Tensor(shape, fill, dtype, constant=True)
 

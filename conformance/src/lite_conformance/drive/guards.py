@@ -81,7 +81,7 @@ class GuardedStorage:
         self._upload(np.ascontiguousarray(array).reshape(self.shape), self.data)
 
     def poison(self) -> None:
-        """Fill with NaN, or, where the type has none, with all bits set."""
+        """Initializer with NaN, or, where the type has none, with all bits set."""
         self.fill(np.full(self._bytes, POISON, np.uint8).view(self.type.dtype.numpy).reshape(self.shape))
 
     def read(self) -> Array:

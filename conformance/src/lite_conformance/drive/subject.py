@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from lite_conformance.drive.backend_call import backend_call
-from lite_conformance.drive.finding import find_backend
+from lite_conformance.drive.find_backend import find_backend
 from lite_conformance.drive.guards import GuardedStorage, Storage, download
 from lite_conformance.judge.compare import Array, allowed
 from lite_conformance.judge.oracle import expect
@@ -30,7 +30,7 @@ from lite_core.errors import BackendUnavailableError
 from lite_core.ir import DType, Graph, Node, TensorType
 from lite_core.memory import HostMemory
 from lite_core.ops.infer import infer_graph
-from lite_core.plugins import PluginHost, available_backends, host_with
+from lite_core.plugins import PluginManager, available_backends, plugins_with
 from lite_core.plugins.contracts import missing_members
 from lite_core.schedule.devices import probe
 
@@ -55,20 +55,22 @@ class Subject:
     Args:
         backend: the backend.
         device: one of its devices.
-        host: the plugins it lives among, for cases that need a session.
+        plugins: the plugins it lives among, for cases that need a session.
         module: the module it comes from; that of its class when omitted.
 
     Raises:
         Failure: memory() raised, or gave no memory.
     """
 
-    def __init__(self, backend: Backend, device: Device, host: PluginHost | None = None, module: str = "") -> None:
+    def __init__(
+        self, backend: Backend, device: Device, plugins: PluginManager | None = None, module: str = ""
+    ) -> None:
         self.backend = backend
         #: Where the backend comes from; its ``conformance.toml`` lies beside it.
         self.module = module or type(backend).__module__
         self.device = device
-        builtin = available_backends(PluginHost(list)).get(backend.name)
-        self.host = host or (PluginHost(list) if type(builtin) is type(backend) else host_with(backend))
+        builtin = available_backends(PluginManager(list)).get(backend.name)
+        self.plugins = plugins or (PluginManager(list) if type(builtin) is type(backend) else plugins_with(backend))
         with backend_call(f"memory() of {device.label}"):
             self.memory: Memory = backend.memory(device) if isinstance(backend, ProvidesMemory) else HostMemory()
         missing = missing_members(self.memory, "memory")
@@ -83,19 +85,19 @@ class Subject:
     def open(spec: str) -> Subject:
         """The device that a specification names; ``name:1`` is a backend's second device.
 
-        See :func:`lite_conformance.drive.finding.find_backend`.
+        See :func:`lite_conformance.drive.find_backend.find_backend`.
 
         Raises:
             BackendUnavailableError: there is no such backend or device; the message has its reason.
             Failure: the backend raised where it must not.
         """
-        backend, host, module = find_backend(spec)
+        backend, plugins, module = find_backend(spec)
         devices = _devices(backend)
         index = spec.rpartition(":")[2]
         number = int(index) if index.isdecimal() else devices[0].index
         for device in devices:
             if device.index == number:
-                return Subject(backend, device, host, module)
+                return Subject(backend, device, plugins, module)
         listed = ", ".join(f"{d.label} ({d.name})" for d in devices)
         raise BackendUnavailableError(f"backend {backend.name!r} has no device {number}; it has: {listed}")
 

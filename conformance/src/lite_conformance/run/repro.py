@@ -20,7 +20,7 @@ __all__ = ["write_script"]
 
 _LONGEST = 120
 # What a script imports to run a backend that is not installed.
-_CONTRACT = ("from lite_core.backend import Backend", "from lite_core.plugins import host_with")
+_CONTRACT = ("from lite_core.backend import Backend", "from lite_core.plugins import plugins_with")
 
 _SCRIPT = '''"""{case} on {backend}: run it with `python {name}.py`; exit code 1 means that it is still wrong.
 
@@ -129,7 +129,7 @@ def _backend(spec: str) -> tuple[str, str]:
         imports.append(f"module = importlib.import_module({module!r})")
     imports.append(f"backend = module.{attribute}")
     imports.append("backend = backend() if isinstance(backend, type) or not isinstance(backend, Backend) else backend")
-    imports.append("plugins = host_with(backend)")
+    imports.append("plugins = plugins_with(backend)")
     return "backend=backend.name, plugins=plugins", "\n".join(imports)
 
 

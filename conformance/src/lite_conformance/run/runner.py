@@ -16,7 +16,7 @@ from typing import Any
 
 from lite_conformance.cases.case import Case, Context, Settings
 from lite_conformance.cases.catalogue import all_cases
-from lite_conformance.drive.finding import require_backend
+from lite_conformance.drive.find_backend import require_backend
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Failure
 from lite_conformance.reports.record import Record, Report, Status

@@ -103,7 +103,7 @@ def expectations_for(settings: Settings, subject: Subject) -> Expectations:
 def describe(subject: Subject, expectations: Expectations) -> dict[str, Any]:
     """Where the suite runs and with what: the report's header."""
     names = ["lite-core", "lite-conformance", "numpy", "hypothesis"]
-    owner = next((r for r, b in subject.host.ask("lite_backends") if b is subject.backend), None)
+    owner = next((r for r, b in subject.plugins.ask("lite_backends") if b is subject.backend), None)
     if owner is not None and owner.version != "-":
         names.append(owner.distribution)
     return {

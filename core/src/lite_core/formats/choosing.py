@@ -13,7 +13,7 @@ from lite_core.errors import InputError, LiteError, ModelFormatError
 from lite_core.formats.contract import Format
 from lite_core.formats.hints import describe_file, neighbours, what_would_read
 from lite_core.ir import Graph
-from lite_core.plugins import PluginHost, PluginRecord, default_host
+from lite_core.plugins import PluginManager, PluginRecord, default_plugins
 from lite_core.version import __version__
 
 __all__ = ["FoundModel", "find_model", "read_model"]
@@ -72,12 +72,12 @@ class FoundModel(NamedTuple):
             )
 
 
-def read_model(path: str | os.PathLike[str], *, host: PluginHost | None = None, **options: Any) -> Graph:
+def read_model(path: str | os.PathLike[str], *, plugins: PluginManager | None = None, **options: Any) -> Graph:
     """Read a model: a ``.lite`` file, or any format that an installed plugin reads.
 
     Args:
         path: a file, or a folder that holds a model.
-        host: the plugins; the process's own by default.
+        plugins: the plugins; the process's own by default.
         options: passed to the reader, for example ``params=`` for a parameter file elsewhere.
 
     Raises:
@@ -85,10 +85,10 @@ def read_model(path: str | os.PathLike[str], *, host: PluginHost | None = None, 
         UnsupportedOperatorError: operators cannot be lowered; all are listed.
         InputError: the reader has no such option.
     """
-    return find_model(path, host).read(options)
+    return find_model(path, plugins).read(options)
 
 
-def find_model(path: str | os.PathLike[str], host: PluginHost | None = None) -> FoundModel:
+def find_model(path: str | os.PathLike[str], plugins: PluginManager | None = None) -> FoundModel:
     """Choose the reader for a file or folder by its content.
 
     Raises:
@@ -97,8 +97,8 @@ def find_model(path: str | os.PathLike[str], host: PluginHost | None = None) -> 
     file = Path(path)
     if LITE_FORMAT.sniff(file):
         return FoundModel(file, LITE_FORMAT, _BUILTIN)  # without loading a plugin, which takes time
-    host = host or default_host()
-    offered: list[tuple[PluginRecord, Format]] = [*host.ask("lite_formats"), (_BUILTIN, LITE_FORMAT)]
+    plugins = plugins or default_plugins()
+    offered: list[tuple[PluginRecord, Format]] = [*plugins.ask("lite_formats"), (_BUILTIN, LITE_FORMAT)]
     readers = [reader for _, reader in offered]
     # A stem such as "inference" stands for the file "inference.SUFFIX".
     candidates = [file] if file.exists() else [file.with_name(file.name + s) for r in readers for s in r.suffixes]
@@ -107,16 +107,16 @@ def find_model(path: str | os.PathLike[str], host: PluginHost | None = None) -> 
         raise ModelFormatError(f"model {str(path)!r}: there is no such file or folder; {neighbours(file)}")
     for candidate in candidates:
         for record, reader in offered:
-            if _recognises(host, record, reader, candidate):
+            if _recognises(plugins, record, reader, candidate):
                 return FoundModel(candidate, reader, record)
     raise ModelFormatError(
-        f"model {str(path)!r} is {describe_file(candidates[0])}; {what_would_read(candidates[0], host, readers)}"
+        f"model {str(path)!r} is {describe_file(candidates[0])}; {what_would_read(candidates[0], plugins, readers)}"
     )
 
 
-def _recognises(host: PluginHost, record: PluginRecord, reader: Format, path: Path) -> bool:
+def _recognises(plugins: PluginManager, record: PluginRecord, reader: Format, path: Path) -> bool:
     try:
         return reader.sniff(path)
     except Exception as error:  # the contract forbids it; another reader may know the file
-        host.reject(record, "sniff", f"format {reader.name!r} failed with {type(error).__name__}: {error}")
+        plugins.reject(record, "sniff", f"format {reader.name!r} failed with {type(error).__name__}: {error}")
         return False

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lite_core.formats.contract import Format
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginManager
 from lite_core.plugins.known import format_distribution, format_distributions
 
 __all__ = ["describe_file", "neighbours", "what_would_read"]
@@ -27,7 +27,7 @@ _KNOWN_ELSEWHERE = {
 }
 
 
-def what_would_read(path: Path, plugins: PluginHost, readers: Iterable[Format]) -> str:
+def what_would_read(path: Path, plugins: PluginManager, readers: Iterable[Format]) -> str:
     """Which formats can be read here, Lite's own among them, and what to install for another one."""
     here = list(readers)
     known = "; ".join(f"{r.name} reads {', '.join(r.suffixes)}" for r in here)

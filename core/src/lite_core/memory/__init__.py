@@ -1,7 +1,7 @@
 """Memory of a run: main memory as a memory space, the arena planner, scratch blocks, and zero-copy sharing."""
 
 from lite_core.memory.arena import ArenaPlan, plan_arena
-from lite_core.memory.host import HostMemory, read_only
+from lite_core.memory.host_memory import HostMemory, read_only
 from lite_core.memory.scratch import ScratchBlock, ScratchPool
 from lite_core.memory.sharing import can_share, is_shareable, new_array
 

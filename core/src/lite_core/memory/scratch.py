@@ -7,7 +7,7 @@ from typing import Any
 
 from lite_core.backend import Buffer, Memory, ViewsMemory
 from lite_core.ir import DType, TensorType
-from lite_core.memory.host import HostMemory
+from lite_core.memory.host_memory import HostMemory
 
 __all__ = ["ScratchBlock", "ScratchPool"]
 

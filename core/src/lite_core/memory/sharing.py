@@ -9,7 +9,7 @@ import numpy as np
 
 from lite_core.backend import Memory, SharesHostMemory
 from lite_core.ir import DType, TensorType, evaluate_shape
-from lite_core.memory.host import HostMemory
+from lite_core.memory.host_memory import HostMemory
 
 __all__ = ["SharingMemory", "can_share", "is_shareable", "new_array"]
 

@@ -75,7 +75,7 @@ _FAMILIES = (
 def find(op_type: str, domain: str = "") -> OpDef | None:
     """The operator, or None when the opset has no such one.
 
-    Families are imported until one has it, so that a model waits only for what it uses and what is more common.
+    Families are imported until one has it: a model waits only for those it uses and for more common ones.
     """
     key = (domain, op_type)
     for family in _FAMILIES:

@@ -22,26 +22,26 @@ from lite_core.plugins.backends import (
     allowed_backends,
     available_backends,
     backend_sources,
-    host_with,
     installed_backends,
     left_out_backends,
+    plugins_with,
 )
 from lite_core.plugins.hooks import ENTRY_POINT_GROUP, HookSpecs, hookimpl, hookspec
-from lite_core.plugins.host import PluginHost, default_host
+from lite_core.plugins.manager import PluginManager, default_plugins
 from lite_core.plugins.record import PluginRecord
 
 __all__ = [
     "ENTRY_POINT_GROUP",
     "HookSpecs",
-    "PluginHost",
+    "PluginManager",
     "PluginRecord",
     "allowed_backends",
     "available_backends",
     "backend_sources",
-    "default_host",
+    "default_plugins",
     "hookimpl",
     "hookspec",
-    "host_with",
     "installed_backends",
     "left_out_backends",
+    "plugins_with",
 ]

@@ -8,44 +8,44 @@ from lite_core.backend import API_VERSION, Backend
 from lite_core.builtin import HostBackend, NullBackend
 from lite_core.errors import PluginError
 from lite_core.plugins.hooks import hookimpl
-from lite_core.plugins.host import PluginHost, default_host
+from lite_core.plugins.manager import PluginManager, default_plugins
 from lite_core.version import __version__
 
 __all__ = [
     "allowed_backends",
     "available_backends",
     "backend_sources",
-    "host_with",
     "installed_backends",
     "left_out_backends",
+    "plugins_with",
 ]
 
 
-def installed_backends(host: PluginHost | None = None) -> dict[str, Backend]:
+def installed_backends(plugins: PluginManager | None = None) -> dict[str, Backend]:
     """Every backend by name: the built-in ones, then the plugins'.
 
     A backend whose name is taken is recorded and left out.
     """
-    host = host or default_host()
+    plugins = plugins or default_plugins()
     backends: dict[str, Backend] = {}
     owners: dict[str, str] = {}
     for builtin in (HostBackend(), NullBackend()):
         backends[builtin.name] = builtin
         owners[builtin.name] = "lite-core itself"
-    for record, backend in host.ask("lite_backends"):
+    for record, backend in plugins.ask("lite_backends"):
         if backend.name in backends:
             taken = f"the backend name {backend.name!r} is taken by {owners[backend.name]}"
-            host.reject(record, "lite_backends", taken, backend)
+            plugins.reject(record, "lite_backends", taken, backend)
         else:
             backends[backend.name] = backend
             owners[backend.name] = record.label
     return backends
 
 
-def backend_sources(host: PluginHost | None = None) -> dict[str, str]:
+def backend_sources(plugins: PluginManager | None = None) -> dict[str, str]:
     """The distribution and version that each backend comes from, by its name: ``"lite-x86 0.1.0"``."""
     sources = dict.fromkeys(("host", "null"), f"lite-core {__version__}")
-    for record, backend in (host or default_host()).ask("lite_backends"):
+    for record, backend in (plugins or default_plugins()).ask("lite_backends"):
         sources.setdefault(backend.name, f"{record.distribution} {record.version}")
     return sources
 
@@ -61,35 +61,35 @@ def allowed_backends() -> frozenset[str] | None:
     return frozenset({"host", *(name.strip() for name in listed.split(",") if name.strip())})
 
 
-def available_backends(host: PluginHost | None = None) -> dict[str, Backend]:
+def available_backends(plugins: PluginManager | None = None) -> dict[str, Backend]:
     """Every backend that may be used, by name: the installed ones that ``LITE_BACKENDS`` allows."""
     allowed = allowed_backends()
-    return {name: b for name, b in installed_backends(host).items() if allowed is None or name in allowed}
+    return {name: b for name, b in installed_backends(plugins).items() if allowed is None or name in allowed}
 
 
-def left_out_backends(host: PluginHost | None = None) -> dict[str, str]:
+def left_out_backends(plugins: PluginManager | None = None) -> dict[str, str]:
     """Every backend that is installed and may not be used, with the reason."""
     allowed = allowed_backends()
     reason = f"LITE_BACKENDS={os.environ.get('LITE_BACKENDS')} leaves it out"
-    return {name: reason for name in installed_backends(host) if allowed is not None and name not in allowed}
+    return {name: reason for name in installed_backends(plugins) if allowed is not None and name not in allowed}
 
 
-def host_with(*backends: Backend) -> PluginHost:
+def plugins_with(*backends: Backend) -> PluginManager:
     """A host that knows exactly these backends (and the built-in ones), and no installed plugin: for tests.
 
     Example::
 
-        session = lite.load(graph, backend="toy", fallback="never", plugins=host_with(backend))
+        session = lite.load(graph, backend="toy", fallback="never", plugins=plugins_with(backend))
 
     Raises:
         PluginError: one lacks a part of the contract, or its name is taken.
     """
-    host = PluginHost(list)
-    record = host.register(_Backends(backends), "host_with")
-    installed_backends(host)
+    plugins = PluginManager(list)
+    record = plugins.register(_Backends(backends), "plugins_with")
+    installed_backends(plugins)
     if record.failed:
         raise PluginError(f"these backends cannot be used: {record.error}")
-    return host
+    return plugins
 
 
 class _Backends:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from lite_core.backend import Family, Partition
+from lite_core.backend import Partition, PartitionIdentity
 from lite_core.ir import Graph, Node, Value
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.placement import Placement
 
-__all__ = ["Families", "PlacedPartition", "cut", "split"]
+__all__ = ["PartitionIdentities", "PlacedPartition", "cut", "split"]
 
 
 class PlacedPartition(NamedTuple):
@@ -24,14 +24,14 @@ class PlacedPartition(NamedTuple):
     is_control: bool = False
 
 
-class Families:
-    """The families of one session's partitions. May be used by many threads at once."""
+class PartitionIdentities:
+    """The identities of one session's partitions. May be used by many threads at once."""
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, Family] = {}
+        self._found: dict[Hashable, PartitionIdentity] = {}
 
-    def of(self, name: str, positions: Sequence[int], graph: Graph) -> Family:
-        """The family of a partition.
+    def of(self, name: str, positions: Sequence[int], graph: Graph) -> PartitionIdentity:
+        """The identity of a partition.
 
         Args:
             name: the partition's; it names the device and, for a body, the node around it.
@@ -40,11 +40,11 @@ class Families:
         """
         # Ranks may follow from sizes: a Squeeze without axes drops the dimensions of size 1.
         ranks = tuple([None if v.type.shape is None else len(v.type.shape) for v in graph.defined()])
-        return self._found.setdefault((name, tuple(positions), ranks), Family())
+        return self._found.setdefault((name, tuple(positions), ranks), PartitionIdentity())
 
 
 def split(
-    graph: Graph, placement: Placement, prefix: str = "", families: Families | None = None
+    graph: Graph, placement: Placement, prefix: str = "", identities: PartitionIdentities | None = None
 ) -> list[PlacedPartition]:
     """Cut the graph into partitions that can run one after another in the order of the list.
 
@@ -55,9 +55,9 @@ def split(
         graph: the graph, with inferred types.
         placement: the device of every node.
         prefix: what the names of the partitions begin with.
-        families: those of the graph's partitions for other shapes; each partition is the first of its own if omitted.
+        identities: those of the graph's partitions for other shapes; each partition is the first of its own if omitted.
     """
-    families = families or Families()
+    identities = identities or PartitionIdentities()
     #: For each node the device, and a number of its own for one that is alone.
     places = [(choice, index + 1 if index in placement.bodies else 0) for index, choice in enumerate(placement.choice)]
     levels = _levels(graph, places)
@@ -69,7 +69,7 @@ def split(
         candidate = placement.candidates[choice]
         name = f"{prefix}{candidate.device.label}/{number}"
         own = cut(graph, name, [graph.nodes[index] for index in positions])
-        part = Partition(name, own, families.of(name, positions, own))
+        part = Partition(name, own, identities.of(name, positions, own))
         placed.append(PlacedPartition(part, candidate, is_control=alone > 0))
     return placed
 

@@ -15,7 +15,7 @@ from lite_core.memory.arena import plan_arena
 from lite_core.memory.scratch import ScratchPool
 from lite_core.schedule.compile import CompiledPartition, compile_partition
 from lite_core.schedule.control import ControlExecutable, PlanBody
-from lite_core.schedule.partition import Families, split
+from lite_core.schedule.partition import PartitionIdentities, split
 from lite_core.schedule.placement import Placement
 from lite_core.schedule.profile import RunProfile
 from lite_core.schedule.steps import ControlStep, CopyStep, PartitionStep, Place, Run, Step
@@ -34,7 +34,7 @@ def make_plan(
     pool: ScratchPool | None = None,
     plan_body: PlanBody | None = None,
     prefix: str = "",
-    families: Families | None = None,
+    identities: PartitionIdentities | None = None,
 ) -> Plan:
     """Cut a graph into partitions, and compile them.
 
@@ -46,12 +46,12 @@ def make_plan(
         plan_body: makes the plans of sub-graphs, once the shapes of what goes into them are known; None leaves
             sub-graphs to the backend of the node that has them.
         prefix: what the names of the partitions begin with.
-        families: those of the partitions that the graph has for other shapes.
+        identities: those of the partitions that the graph has for other shapes.
 
     Raises:
         CompileError: a backend failed to compile; names the backend and the partition.
     """
-    parts = split(graph, placement, prefix, families)
+    parts = split(graph, placement, prefix, identities)
     compiled = [compile_partition(placed, options, plan_body) for placed in parts]
     return Plan(graph, placement, compiled, pool)
 

@@ -12,7 +12,7 @@ from lite_core.schedule.costs import Costs
 from lite_core.schedule.devices import Selection
 from lite_core.schedule.fallback import placement_without
 from lite_core.schedule.islands import merge_islands
-from lite_core.schedule.partition import Families, PlacedPartition
+from lite_core.schedule.partition import PartitionIdentities, PlacedPartition
 from lite_core.schedule.placement import Placement, place_nodes
 from lite_core.schedule.plan import Plan, make_plan
 
@@ -48,9 +48,11 @@ class Planner:
         self.pool = pool
         self._log = log
         self._costs = Costs()
-        self._families = Families()
+        self._identities = PartitionIdentities()
 
-    def plan(self, graph: Graph, placement: Placement, prefix: str = "", families: Families | None = None) -> Plan:
+    def plan(
+        self, graph: Graph, placement: Placement, prefix: str = "", identities: PartitionIdentities | None = None
+    ) -> Plan:
         """The plan of a graph for the shapes that its inputs have.
 
         Islands whose copies cost more than they gain are merged with their surroundings. Where nobody named the
@@ -60,7 +62,7 @@ class Planner:
             graph: the graph, with inferred types.
             placement: the device of every node.
             prefix: what the names of the partitions begin with.
-            families: those of the partitions, where they are not the planner's.
+            identities: those of the partitions, where they are not the planner's.
 
         Raises:
             CompileError: a backend failed to compile what it was named for, or what no other takes.
@@ -68,7 +70,7 @@ class Planner:
         placement = merge_islands(graph, placement, self._costs)
         while True:
             try:
-                own = families or self._families
+                own = identities or self._identities
                 return make_plan(graph, placement, self._options, self.pool, self.plan_body, prefix, own)
             except CompileError as error:
                 if not self._selection.automatic:
@@ -82,8 +84,8 @@ class Planner:
         if decided is None:
             return None
         placement = place_nodes(decided, self._selection.candidates, self._pins)
-        # NOTE: families of its own, for the graph of other sizes may have other nodes and constants in these places.
-        return self.plan(decided, placement, prefix, Families())
+        # NOTE: identities of its own, for the graph of other sizes may have other nodes and constants in these places.
+        return self.plan(decided, placement, prefix, PartitionIdentities())
 
     def plan_body(self, graph: Graph, prefix: str) -> Plan:
         """The plan of a sub-graph, as a graph of its own: as :meth:`plan`, and finds the devices, too."""

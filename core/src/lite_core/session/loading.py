@@ -8,7 +8,7 @@ from typing import Any
 
 from lite_core.collector import collector_paused
 from lite_core.ir import Graph
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginManager
 from lite_core.session.opening import open_model
 from lite_core.session.session import MOST_PLANS, Session
 
@@ -27,7 +27,7 @@ def load(
     placement: Mapping[str, str] | None = None,
     optimize: bool = True,
     plans: int = MOST_PLANS,
-    plugins: PluginHost | None = None,
+    plugins: PluginManager | None = None,
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     reader_options: Mapping[str, Any] | None = None,
 ) -> Session:

@@ -10,7 +10,7 @@ from lite_core.container import ModelFile
 from lite_core.errors import InputError
 from lite_core.formats import find_model
 from lite_core.ir import Graph
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginManager
 
 __all__ = ["OpenedModel", "open_model"]
 
@@ -38,7 +38,7 @@ class OpenedModel(NamedTuple):
 def open_model(
     model: str | os.PathLike[str] | Graph,
     *,
-    plugins: PluginHost | None = None,
+    plugins: PluginManager | None = None,
     reader_options: Mapping[str, Any] | None = None,
 ) -> OpenedModel:
     """Open a model; the file is looked at once.

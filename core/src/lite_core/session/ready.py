@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lite_core.ir import Graph
-from lite_core.plugins import PluginHost, default_host
+from lite_core.plugins import PluginManager, default_plugins
 
 __all__ = ["ReadyGraph", "make_ready"]
 
@@ -23,7 +23,7 @@ class ReadyGraph(NamedTuple):
 
 
 def make_ready(
-    graph: Graph, plugins: PluginHost | None = None, *, run_passes: bool = True, copy: bool = True
+    graph: Graph, plugins: PluginManager | None = None, *, run_passes: bool = True, copy: bool = True
 ) -> ReadyGraph:
     """Make a graph ready to run; sessions, conversion and the commands that show what runs do it this way.
 
@@ -46,7 +46,7 @@ def make_ready(
     known = KnownInference.taken_from(graph)
     changed_by: tuple[str, ...] = ()
     if run_passes:
-        extra = [item for _, item in (plugins or default_host()).ask("lite_passes")]
+        extra = [item for _, item in (plugins or default_plugins()).ask("lite_passes")]
         graph, records = passes.optimize(graph, extra=extra, known=known, copy=False)
         changed_by = tuple(dict.fromkeys(record.name for record in records if record.changed))
     infer_graph(graph, known=known)

@@ -18,7 +18,7 @@ from lite_core.container import ModelFile
 from lite_core.errors import GraphError, InputError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import Graph, TensorType
 from lite_core.memory import ScratchPool
-from lite_core.plugins import PluginHost, available_backends, backend_sources, default_host, left_out_backends
+from lite_core.plugins import PluginManager, available_backends, backend_sources, default_plugins, left_out_backends
 from lite_core.schedule import (
     CompileError,
     NodeAssignment,
@@ -73,7 +73,7 @@ class Session:
         placement: Mapping[str, str] | None = None,
         optimize: bool = True,
         plans: int = MOST_PLANS,
-        plugins: PluginHost | None = None,
+        plugins: PluginManager | None = None,
         backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         if precision not in _PRECISIONS:
@@ -81,15 +81,15 @@ class Session:
         for name, number in (("threads", threads), ("plans", plans)):
             if number is not None and (not isinstance(number, int) or number < 1):
                 raise InputError(f"{name} must be a whole number, at least 1, is {number!r}")
-        host, file = plugins or default_host(), model.file
+        plugins, file = plugins or default_plugins(), model.file
         #: The .lite file that the model is from; None for anything else.
         self.file: ModelFile | None = file
         self._options = Options(threads or os.cpu_count() or 1, precision, exact, tune)
         self._selection = select_devices(
             backend,
-            available_backends(host),
+            available_backends(plugins),
             fallback=fallback,
-            left_out=left_out_backends(host),
+            left_out=left_out_backends(plugins),
             targets=[] if file is None else [record.backend for record in file.targets],
             backend_options=backend_options,
         )
@@ -99,7 +99,7 @@ class Session:
         self._prepared: Prepared | None = None
         if file is not None:
             if not self._pins:
-                self._prepared = Prepared.find(file, candidates, self._options, backend_sources(host), self._notes)
+                self._prepared = Prepared.find(file, candidates, self._options, backend_sources(plugins), self._notes)
             if self._prepared is None:
                 _check_operators(model.graph, file)
                 file.verify_constants(model.graph.every_constant())
@@ -108,7 +108,7 @@ class Session:
             self._placement = self._prepared.placement(self.graph)
         else:
             self.graph = make_ready(
-                model.graph, host, run_passes=optimize and not model.optimized, copy=model.is_callers
+                model.graph, plugins, run_passes=optimize and not model.optimized, copy=model.is_callers
             ).graph
             self._placement = place(self.graph, candidates, self._pins)
         self._latest = self._placement

@@ -71,7 +71,7 @@ class StridedTensor(Generic[S]):
             step *= count
         return True
 
-    def is_same_place(self: T, other: T) -> bool:
+    def occupies_same_memory(self: T, other: T) -> bool:
         """Whether each element is the very one that the other tensor has there."""
         if self.storage is not other.storage or self.offset != other.offset or self.shape != other.shape:
             return False

@@ -14,10 +14,10 @@ from lite_core.backend import (
     Backend,
     Device,
     Executable,
-    Family,
     No,
     Options,
     Partition,
+    PartitionIdentity,
     RestoresState,
     Stale,
     StatesCompatibility,
@@ -90,7 +90,7 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
 
         shared, reduced, find_sgemm = self._share(), self._reduced(options), partial(self.external_sgemm, options)
         if is_static(part.graph):
-            return shared.compile(part.graph, reduced, find_sgemm, part.family)
+            return shared.compile(part.graph, reduced, find_sgemm, part.identity)
         return StagedExecutable(part.graph, HostMemory(), compile_static)
 
     def compatibility(self, device: Device, options: Options) -> str:
@@ -118,7 +118,7 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
 
 
 class _Shared:
-    """What partitions of a process share: compiled kernels, packed weights and, in a family, the structure."""
+    """What partitions of a process share: compiled kernels, packed weights and, in a identity, the structure."""
 
     def __init__(self, machine: Machine) -> None:
         from lite_cpu.lowering.weights import WeightCache
@@ -126,18 +126,18 @@ class _Shared:
 
         self.library = KernelLibrary(machine)
         self.weights = WeightCache()
-        self._structures: weakref.WeakKeyDictionary[Family, Structure] = weakref.WeakKeyDictionary()
+        self._structures: weakref.WeakKeyDictionary[PartitionIdentity, Structure] = weakref.WeakKeyDictionary()
         self._peak_flops = 0.0
 
     def compile(
-        self, graph: Graph, options: Options, find_sgemm: FindSgemm, family: Family | None = None
+        self, graph: Graph, options: Options, find_sgemm: FindSgemm, identity: PartitionIdentity | None = None
     ) -> CpuExecutable:
         from lite_cpu.executable import CpuExecutable
         from lite_cpu.lowering.compile import compile_graph
         from lite_cpu.lowering.structure import Structure
         from lite_cpu.runtime import usable_threads
 
-        structure = None if family is None else self._structures.setdefault(family, Structure())
+        structure = None if identity is None else self._structures.setdefault(identity, Structure())
         compiled = compile_graph(graph, options, self.library, self.weights, find_sgemm, structure)
         return CpuExecutable(compiled, usable_threads(options.threads), self.peak_flops)
 

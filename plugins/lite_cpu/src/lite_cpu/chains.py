@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from lite_compiler.chains import Apply
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter, Val
+from lite_cpu.emitter import Emitter, Val
 from lite_cpu.scalar_ops import cost, emit_operator
 
 __all__ = ["Chain", "Operand"]

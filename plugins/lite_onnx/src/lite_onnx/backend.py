@@ -188,9 +188,9 @@ class LiteBackend(Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """``CPU`` always; otherwise whether a backend of Lite's with this name has the device."""
-        from lite_core.plugins import default_host
+        from lite_core.plugins import default_plugins
 
-        return device == "CPU" or any(b.name == device.split(":")[0] for _, b in default_host().ask("lite_backends"))
+        return device == "CPU" or any(b.name == device.split(":")[0] for _, b in default_plugins().ask("lite_backends"))
 
 
 is_compatible = LiteBackend.is_compatible

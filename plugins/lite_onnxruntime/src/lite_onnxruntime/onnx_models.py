@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from lite_core.errors import BackendUnavailableError
 from lite_core.ir import Graph
-from lite_core.plugins import default_host
+from lite_core.plugins import default_plugins
 
 __all__ = ["SerializesModels", "onnx_model"]
 
@@ -35,7 +35,7 @@ def onnx_model(graph: Graph) -> bytes:
 
 @cache
 def _onnx_format() -> SerializesModels:
-    for _, format_ in default_host().ask("lite_formats"):
+    for _, format_ in default_plugins().ask("lite_formats"):
         if format_.name == "onnx" and isinstance(format_, SerializesModels):
             return format_
     raise BackendUnavailableError("backend 'onnxruntime' needs a plugin that writes ONNX: pip install lite-onnx")

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lite_x86.mkl_places import Place, places
+from lite_x86.mkl_search import Place, places
 
 __all__ = ["Attempt", "Mkl", "Search", "find", "not_looked_for", "search"]
 
@@ -99,7 +99,7 @@ def find(environment: Mapping[str, str], where: Iterable[Place] | None = None) -
 
     Args:
         environment: the variables that name places.
-        where: the places to look at, those of :func:`~lite_x86.mkl_places.places` by default.
+        where: the places to look at, those of :func:`~lite_x86.mkl_search.places` by default.
     """
     return _logged(_find(places(environment) if where is None else where))
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lite_conformance.cases.op_cases import held_in_float32
-from lite_conformance.cases.tensors import Array, Fill, normal, positive
+from lite_conformance.cases.tensors import Array, Initializer, normal, positive
 from lite_conformance.judge.tolerances import GRAPH, Numerics
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
@@ -43,7 +43,7 @@ class _Input:
     name: str
     shape: tuple[int | str, ...]
     dtype: DType
-    fill: Fill
+    fill: Initializer
     rounds: tuple[Array, ...]
 
     def make(self, seed: int, number: int, sizes: Mapping[str, int]) -> Array:
@@ -99,7 +99,7 @@ class Draft:
 
     # **** values ****
 
-    def input(self, *shape: int | str, fill: Fill = normal, dtype: str | None = None) -> Value:
+    def input(self, *shape: int | str, fill: Initializer = normal, dtype: str | None = None) -> Value:
         """An input; a dimension that is a text is a symbol."""
         return self._input(shape, DType.of(dtype) if dtype else self.dtype, fill, ())
 
@@ -109,7 +109,7 @@ class Draft:
         arrays = tuple(np.asarray(r).astype(type.numpy) for r in rounds)
         return self._input(arrays[0].shape, type, normal, arrays)
 
-    def _input(self, shape: tuple[int | str, ...], dtype: DType, fill: Fill, rounds: tuple[Array, ...]) -> Value:
+    def _input(self, shape: tuple[int | str, ...], dtype: DType, fill: Initializer, rounds: tuple[Array, ...]) -> Value:
         name = f"input_{len(self._inputs)}"
         self._inputs.append(_Input(name, shape, dtype, fill, rounds))
         return self.builder.input(name, dtype, shape)
@@ -119,7 +119,7 @@ class Draft:
         name = self.builder.unique_name(f"argument_{len(self.builder.graph.inputs)}")
         return self.builder.input(name, dtype, shape)
 
-    def weight(self, *shape: int, fill: Fill | None = None) -> Value:
+    def weight(self, *shape: int, fill: Initializer | None = None) -> Value:
         """A constant whose products sum up to about 1: normal, divided by the root of all sizes but the first."""
         if fill is not None or not self.dtype.is_floating:
             return self.builder.constant((fill or normal)(self._random, shape, self.dtype))

@@ -14,12 +14,12 @@ from functools import partial
 
 import numpy as np
 
-from lite_conformance.cases.carriers import Carrier, carriers
 from lite_conformance.cases.case import Case, Context
 from lite_conformance.cases.graphs.draft import Draft, Drafted
-from lite_conformance.cases.graphs.elsewhere import Elsewhere
-from lite_conformance.cases.graphs.patchwork import HERE, THERE, Patchwork, find_carrier
 from lite_conformance.cases.graphs.running import session_outputs, told
+from lite_conformance.cases.graphs.second_device import SecondDevice
+from lite_conformance.cases.graphs.two_devices import HERE, THERE, TwoDeviceGraph, find_supported_case
+from lite_conformance.cases.supported import SupportedCase, supported_cases
 from lite_conformance.cases.tensors import Array
 from lite_conformance.judge.checks import check_outcome
 from lite_conformance.judge.outcome import Failure, Outcome, Refused, merged
@@ -27,12 +27,12 @@ from lite_conformance.judge.tolerances import GRAPH, Numerics
 from lite_core.errors import BackendUnavailableError, LiteError, UnsupportedOperatorError
 from lite_core.ir import DType, Graph
 from lite_core.ops.infer import infer_graph
-from lite_core.plugins import PluginHost, host_with
+from lite_core.plugins import PluginManager, plugins_with
 from lite_core.session import Session, load
 
 __all__ = ["cases"]
 
-Pattern = Callable[[Patchwork], None]
+Pattern = Callable[[TwoDeviceGraph], None]
 
 _patterns: dict[str, Pattern] = {}
 _SPECIAL = ("zero-size", "scalar", "bool-in", "bool-out", "int64-in", "int64-out")
@@ -61,19 +61,19 @@ def _pattern(pattern: Pattern) -> Pattern:
 
 
 @_pattern
-def _sandwich(p: Patchwork) -> None:
+def _sandwich(p: TwoDeviceGraph) -> None:
     """There, here, there."""
     p.output(p.there("Identity", p.here(p.copied(p.operands()))))
 
 
 @_pattern
-def _bread_outside(p: Patchwork) -> None:
+def _bread_outside(p: TwoDeviceGraph) -> None:
     """Here, there, here: inputs and outputs of the model lie on the backend."""
     p.output(p.here(p.choose(p.here(p.operands()), True)))
 
 
 @_pattern
-def _alternating(p: Patchwork) -> None:
+def _alternating(p: TwoDeviceGraph) -> None:
     """Five times here and four times there; every value made here is an output."""
     y = p.here(p.operands())
     p.output(y)
@@ -83,21 +83,21 @@ def _alternating(p: Patchwork) -> None:
 
 
 @_pattern
-def _consumers_on_both(p: Patchwork) -> None:
+def _consumers_on_both(p: TwoDeviceGraph) -> None:
     """A value made here is used here, there twice, and is an output."""
     y = p.here(p.operands())
     p.output(p.follow(y), p.there("Identity", y), p.there("Shape", y), y)
 
 
 @_pattern
-def _consumers_of_an_input(p: Patchwork) -> None:
+def _consumers_of_an_input(p: TwoDeviceGraph) -> None:
     """The model's own inputs are used on both devices, and handed out."""
     x = p.operands()
     p.output(p.here(x), *p.copied(x), p.here(p.copied(x)), *x)
 
 
 @_pattern
-def _diamond(p: Patchwork) -> None:
+def _diamond(p: TwoDeviceGraph) -> None:
     """From there to both devices, and back together there."""
     x = p.copied(p.operands())
     y = p.here(x)
@@ -107,7 +107,7 @@ def _diamond(p: Patchwork) -> None:
 
 
 @_pattern
-def _diamond_here(p: Patchwork) -> None:
+def _diamond_here(p: TwoDeviceGraph) -> None:
     """From here to both devices, and back together here."""
     y = p.here(p.operands())
     left = p.choose(y, False)
@@ -116,7 +116,7 @@ def _diamond_here(p: Patchwork) -> None:
 
 
 @_pattern
-def _crosses_twice(p: Patchwork) -> None:
+def _crosses_twice(p: TwoDeviceGraph) -> None:
     """A value made here is needed there now, and once more after another partition has run here."""
     y = p.here(p.operands())
     z = p.here(p.choose(y, True))
@@ -125,7 +125,7 @@ def _crosses_twice(p: Patchwork) -> None:
 
 
 @_pattern
-def _there_and_back_unchanged(p: Patchwork) -> None:
+def _there_and_back_unchanged(p: TwoDeviceGraph) -> None:
     """Values of there that are used here, and there again long after."""
     x = p.copied(p.operands())
     y = p.here(x)
@@ -135,7 +135,7 @@ def _there_and_back_unchanged(p: Patchwork) -> None:
 
 
 @_pattern
-def _outputs_everywhere(p: Patchwork) -> None:
+def _outputs_everywhere(p: TwoDeviceGraph) -> None:
     """Outputs of both devices in turn, one twice, an input, and a constant."""
     x = p.operands()
     y = p.here(x)
@@ -144,7 +144,7 @@ def _outputs_everywhere(p: Patchwork) -> None:
 
 
 @_pattern
-def _independent_chains(p: Patchwork) -> None:
+def _independent_chains(p: TwoDeviceGraph) -> None:
     """Chains that do not touch, the devices of one the other way round: one partition holds parts of both."""
     y = p.here(p.operands())
     other = p.copied(p.operands())
@@ -153,7 +153,7 @@ def _independent_chains(p: Patchwork) -> None:
 
 
 @_pattern
-def _many_at_once(p: Patchwork) -> None:
+def _many_at_once(p: TwoDeviceGraph) -> None:
     """Six values cross together, are joined there, and the next crosses back."""
     values = [p.here(p.operands()) for _ in range(6)]
     flat = [p.there("Reshape", v, p.builder.ints(-1)) for v in values]
@@ -166,21 +166,23 @@ def _many_at_once(p: Patchwork) -> None:
 
 def _run_pattern(context: Context, pattern: Pattern, copied: bool) -> Outcome:
     """The pattern on each of a few operators that the backend has."""
-    return merged([_run(context, pattern, carrier, copied) for carrier in carriers(context.subject)])
+    return merged(
+        [_run(context, pattern, supported_case, copied) for supported_case in supported_cases(context.subject)]
+    )
 
 
 def _run_special(context: Context, what: str, copied: bool) -> Outcome:
-    return _run(context, _sandwich, find_carrier(context.subject, what), copied)
+    return _run(context, _sandwich, find_supported_case(context.subject, what), copied)
 
 
-def _run(context: Context, pattern: Pattern, carrier: Carrier, copied: bool) -> Outcome:
-    patchwork = Patchwork(carrier, context.settings.seed)
+def _run(context: Context, pattern: Pattern, supported_case: SupportedCase, copied: bool) -> Outcome:
+    patchwork = TwoDeviceGraph(supported_case, context.settings.seed)
     pattern(patchwork)
     graph = patchwork.builder.build()
-    with told(carrier.name):
+    with told(supported_case.name):
         session = _pinned_session(context, graph, copied)
         # A relaxed truth where the operator's own is in its own type: rounding, comparing.
-        numerics = replace(GRAPH, truth=carrier.case.numerics.truth)
+        numerics = replace(GRAPH, truth=supported_case.case.numerics.truth)
         return merged(_turns(context, session, graph, patchwork.arrays, numerics))
 
 
@@ -203,7 +205,7 @@ def _pinned_session(context: Context, graph: Graph, copied: bool) -> Session:
     return session
 
 
-def _load(graph: Graph, label: str, other: str, plugins: PluginHost, pins: dict[str, str] | None) -> Session:
+def _load(graph: Graph, label: str, other: str, plugins: PluginManager, pins: dict[str, str] | None) -> Session:
     labels = list(dict.fromkeys([label, other]))
     try:
         return load(graph, labels, fallback="never", placement=pins, optimize=False, plugins=plugins)
@@ -215,14 +217,14 @@ def _load(graph: Graph, label: str, other: str, plugins: PluginHost, pins: dict[
         raise Failure(f"a session on {' and '.join(labels)} cannot be made: {error}") from error
 
 
-def _other(context: Context, copied: bool) -> tuple[str, PluginHost]:
+def _other(context: Context, copied: bool) -> tuple[str, PluginManager]:
     """The label of the other device, and the plugins that give both."""
     if not copied:
-        return "host", context.subject.host
+        return "host", context.subject.plugins
     backend = context.subject.backend
     # The built-in backends are always there, and their names are taken.
     builtin = backend.name in ("host", "null")
-    return Elsewhere.name, host_with(Elsewhere()) if builtin else host_with(backend, Elsewhere())
+    return SecondDevice.name, plugins_with(SecondDevice()) if builtin else plugins_with(backend, SecondDevice())
 
 
 def _run_unknown_size(context: Context, copied: bool) -> Outcome:

@@ -60,7 +60,7 @@ def only_on_the_backend(context: Context, graph: Graph, *, optimize: bool) -> Se
     subject = context.subject
     label = subject.device.label
     try:
-        session = load(graph, label, fallback="never", optimize=optimize, plugins=subject.host)
+        session = load(graph, label, fallback="never", optimize=optimize, plugins=subject.plugins)
     except BackendUnavailableError:
         raise
     except UnsupportedOperatorError as error:

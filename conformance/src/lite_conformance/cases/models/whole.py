@@ -125,7 +125,7 @@ def _session(context: Context, graph: Graph) -> Session:
     subject = context.subject
     label = subject.device.label
     try:
-        session = load(graph, label, fallback="host", plugins=subject.host)
+        session = load(graph, label, fallback="host", plugins=subject.plugins)
     except BackendUnavailableError:
         raise
     except LiteError as error:

@@ -8,9 +8,9 @@ from math import inf, nan
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, OpTable, table
-from lite_conformance.cases.operators.draws import shape
 from lite_conformance.cases.operators.elementwise_shapes import add_unary_shapes, draw_fraction, draw_length
-from lite_conformance.cases.operators.fills import few, full_range, grid, neighbours, strewn
+from lite_conformance.cases.operators.initializers import few, full_range, grid, neighbours, strewn
+from lite_conformance.cases.operators.strategies import shape
 from lite_conformance.cases.tensors import big, const, normal, t, tiny, uniform, values
 from lite_conformance.judge.tolerances import ARITHMETIC, EXACT, FUNCTION
 from lite_core.ir import DType

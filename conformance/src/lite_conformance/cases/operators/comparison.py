@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import inf, nan
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import broadcastable
 from lite_conformance.cases.operators.elementwise_shapes import add_binary_shapes, add_unary_shapes
-from lite_conformance.cases.operators.fills import few, neighbours, specials, strewn
+from lite_conformance.cases.operators.initializers import few, neighbours, specials, strewn
+from lite_conformance.cases.operators.strategies import broadcastable
 from lite_conformance.cases.tensors import big, const, t, tiny, values
 from lite_core.ir import DType
 from lite_core.ops.dtypes import FLOATS, NUMERIC

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
 from lite_conformance.cases.operators.bodies import Scope, branch, loop_body, scan_body
-from lite_conformance.cases.operators.draws import shape
 from lite_conformance.cases.operators.operands import ALL, EACH_SIZE, data, whole_range
+from lite_conformance.cases.operators.strategies import shape
 from lite_conformance.cases.tensors import Tensor, const, special, t, values
 from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_core.builder import GraphBuilder

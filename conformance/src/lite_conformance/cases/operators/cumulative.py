@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import axis_of, shape
 from lite_conformance.cases.operators.operands import FLOATS
+from lite_conformance.cases.operators.strategies import axis_of, shape
 from lite_conformance.cases.tensors import Tensor, big, positive, t, tiny, values
 from lite_conformance.judge.tolerances import SUM
 from lite_core.ir import DType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.layer_fills import zeros
+from lite_conformance.cases.operators.layer_initializers import zeros
 from lite_conformance.cases.tensors import const, t, uniform
 from lite_conformance.judge.tolerances import SCALED
 from lite_core.ir import DType

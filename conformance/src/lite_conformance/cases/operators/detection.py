@@ -8,15 +8,15 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.box_fills import boxes, regions_of, scores
-from lite_conformance.cases.tensors import Fill, Tensor, big, const, normal, positive, t, tiny, values
+from lite_conformance.cases.operators.box_initializers import boxes, regions_of, scores
+from lite_conformance.cases.tensors import Initializer, Tensor, big, const, normal, positive, t, tiny, values
 from lite_conformance.judge.tolerances import SCALED
 from lite_core.ir import DType
 
 # **** RoiAlign ****
 
 
-def regions(size: tuple[int, int], attributes: dict[str, Any]) -> Fill:
+def regions(size: tuple[int, int], attributes: dict[str, Any]) -> Initializer:
     """Regions in quarters, a third of the map beyond its edges.
 
     NOTE: a sample more than one element outside the map counts nothing and one a little nearer counts fully, and

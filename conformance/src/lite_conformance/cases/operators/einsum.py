@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.layer_fills import small
+from lite_conformance.cases.operators.layer_initializers import small
 from lite_conformance.cases.tensors import Tensor, big, t, tiny
 from lite_conformance.cases.tensors import const as constant
 from lite_conformance.judge.tolerances import SUM

@@ -9,9 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, OpTable, table
-from lite_conformance.cases.operators.draws import broadcastable
 from lite_conformance.cases.operators.elementwise_shapes import add_binary_shapes, draw_length
-from lite_conformance.cases.operators.fills import (
+from lite_conformance.cases.operators.initializers import (
     few,
     full_range,
     grid,
@@ -21,6 +20,7 @@ from lite_conformance.cases.operators.fills import (
     specials,
     strewn,
 )
+from lite_conformance.cases.operators.strategies import broadcastable
 from lite_conformance.cases.tensors import (
     Array,
     big,

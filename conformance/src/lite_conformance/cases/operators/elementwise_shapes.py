@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, OpTable
-from lite_conformance.cases.operators.draws import broadcastable, shape
-from lite_conformance.cases.tensors import Fill, const, normal, t
+from lite_conformance.cases.operators.strategies import broadcastable, shape
+from lite_conformance.cases.tensors import Initializer, const, normal, t
 from lite_core.ir import DType
 
 __all__ = ["add_binary_shapes", "add_unary_shapes", "draw_fraction", "draw_length"]
@@ -26,7 +26,7 @@ def draw_fraction(draw: Draw, low: float, high: float) -> float:
 
 
 def add_unary_shapes(
-    unary: OpTable, fill: Fill = normal, *, dtypes: Iterable[DType] | None = None, **attributes: Any
+    unary: OpTable, fill: Initializer = normal, *, dtypes: Iterable[DType] | None = None, **attributes: Any
 ) -> None:
     """The cases of every operator on one tensor, and drawn ones.
 
@@ -49,7 +49,9 @@ def add_unary_shapes(
         return unary.given(t(*draw_length(draw), fill=fill), **attributes)
 
 
-def add_binary_shapes(binary: OpTable, left: Fill = normal, right: Fill = normal, **attributes: Any) -> None:
+def add_binary_shapes(
+    binary: OpTable, left: Initializer = normal, right: Initializer = normal, **attributes: Any
+) -> None:
     """The cases of every operator that broadcasts two tensors, and drawn ones.
 
     Args:

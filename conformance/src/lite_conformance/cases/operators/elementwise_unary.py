@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
 from lite_conformance.cases.operators.elementwise_shapes import add_unary_shapes, draw_length
-from lite_conformance.cases.operators.fills import full_range, specials, strewn, within
+from lite_conformance.cases.operators.initializers import full_range, specials, strewn, within
 from lite_conformance.cases.tensors import Array, big, normal, positive, t, tiny, uniform, values
 from lite_conformance.judge.tolerances import ARITHMETIC, EXACT, FUNCTION, RELATIVE, epsilon
 from lite_core.ir import DType

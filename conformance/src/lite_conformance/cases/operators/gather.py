@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import axis_of, shape
 from lite_conformance.cases.operators.operands import EACH_SIZE, data, index_tuples, indices, whole_range
+from lite_conformance.cases.operators.strategies import axis_of, shape
 from lite_conformance.cases.tensors import Tensor, const, special, t, values
 from lite_core.ir import DType
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import shape
 from lite_conformance.cases.operators.operands import ALL, EACH_SIZE, FLOATS, data, run_time_ints, some_ints
+from lite_conformance.cases.operators.strategies import shape
 from lite_conformance.cases.tensors import Tensor, const, distinct, integers, ints, short_name, special, t, values
 from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_core.ir import DType

@@ -9,14 +9,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.tensors import Array, Fill, Tensor, ints, t, uniform, values
+from lite_conformance.cases.tensors import Array, Initializer, Tensor, ints, t, uniform, values
 from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_core.ir import DType
 
 REAL = ("float64", "float32", "float16", "bfloat16")
 
 
-def near_elements(*sizes: int, align_corners: int = 0, beyond: int = 1) -> Fill:
+def near_elements(*sizes: int, align_corners: int = 0, beyond: int = 1) -> Initializer:
     """Grids that point closer to one element than to any other: no last bit decides which is the nearest.
 
     Args:
@@ -37,15 +37,15 @@ def near_elements(*sizes: int, align_corners: int = 0, beyond: int = 1) -> Fill:
 
 
 #: Some of it outside of the image.
-around: Fill = uniform(-1.4, 1.4)
+around: Initializer = uniform(-1.4, 1.4)
 
 
-def grid(*shape: int, fill: Fill = around) -> Tensor:
+def grid(*shape: int, fill: Initializer = around) -> Tensor:
     """A grid of the image's element type."""
     return t(*shape, fill=fill)
 
 
-def grid32(*shape: int, fill: Fill = around) -> Tensor:
+def grid32(*shape: int, fill: Initializer = around) -> Tensor:
     """A grid of float32."""
     return t(*shape, fill=fill, dtype="float32")
 

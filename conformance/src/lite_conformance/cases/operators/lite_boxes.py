@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.box_fills import boxes, on_grid
+from lite_conformance.cases.operators.box_initializers import boxes, on_grid
 from lite_conformance.cases.tensors import Tensor, const, t, uniform, values
 from lite_conformance.judge.tolerances import EXACT, FUNCTION, SCALED
 from lite_core.ir import DType

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.box_fills import MARGIN, boxes, first_fair, linked, scores
+from lite_conformance.cases.operators.box_initializers import MARGIN, boxes, first_fair, linked, scores
 from lite_conformance.cases.tensors import Array, Tensor, const, t, values
 from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_core import ops

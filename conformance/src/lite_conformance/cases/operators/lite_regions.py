@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.box_fills import (
+from lite_conformance.cases.operators.box_initializers import (
     boxes,
     draw_box,
     first_fair,
@@ -17,7 +17,7 @@ from lite_conformance.cases.operators.box_fills import (
     pooled_regions,
     scores,
 )
-from lite_conformance.cases.tensors import Array, Fill, Tensor, big, const, distinct, normal, positive, t, values
+from lite_conformance.cases.tensors import Array, Initializer, Tensor, big, const, distinct, normal, positive, t, values
 from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_core.ir import DType
 from lite_core.ops.dtypes import FLOATS
@@ -84,7 +84,7 @@ def _sensitive(
     bins: tuple[int, int],
     scale: float = 1.0,
     rois: Tensor | None = None,
-    fill: Fill = normal,
+    fill: Initializer = normal,
 ) -> OpCase:
     return psroi_pool.given(
         t(len(counts), channels * bins[0] * bins[1], *size, fill=fill),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.layer_fills import all_integers, unbounded
+from lite_conformance.cases.operators.layer_initializers import all_integers, unbounded
 from lite_conformance.cases.operators.spatial import scales
 from lite_conformance.cases.tensors import Tensor, big, const, integers, t, tiny, values
 from lite_conformance.judge.tolerances import SUM

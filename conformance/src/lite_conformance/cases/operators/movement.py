@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import axis_of, shape
 from lite_conformance.cases.operators.operands import EACH_SIZE, data, run_time_ints, some_ints, whole_range
+from lite_conformance.cases.operators.strategies import axis_of, shape
 from lite_conformance.cases.tensors import Tensor, const, integers, ints, special, t, values
 from lite_core.ir import DType
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import axes_of, axis_of, shape
-from lite_conformance.cases.operators.layer_fills import unbounded, with_nan, zeros
+from lite_conformance.cases.operators.layer_initializers import unbounded, with_nan, zeros
+from lite_conformance.cases.operators.strategies import axes_of, axis_of, shape
 from lite_conformance.cases.tensors import big, const, positive, t, tiny, uniform
 from lite_conformance.judge.tolerances import SCALED, SUM
 from lite_core.ir import DType

@@ -7,7 +7,6 @@ from math import prod
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import axes_of, shape
 from lite_conformance.cases.operators.operands import (
     EACH_SIZE,
     FLOATS,
@@ -17,6 +16,7 @@ from lite_conformance.cases.operators.operands import (
     some_ints,
     whole_range,
 )
+from lite_conformance.cases.operators.strategies import axes_of, shape
 from lite_conformance.cases.tensors import big, const, ints, special, t, tiny, values
 from lite_conformance.judge.tolerances import SUM
 from lite_core.ir import DType

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, OpTable, table
-from lite_conformance.cases.operators.fills import strewn
-from lite_conformance.cases.operators.layer_fills import negative, unbounded
+from lite_conformance.cases.operators.initializers import strewn
+from lite_conformance.cases.operators.layer_initializers import negative, unbounded
 from lite_conformance.cases.operators.spatial import sliding_window
 from lite_conformance.cases.tensors import Tensor, big, distinct, ints, normal, special, t, tiny, values
 from lite_conformance.judge.tolerances import EXACT, SUM

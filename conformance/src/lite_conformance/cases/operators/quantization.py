@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import shape
-from lite_conformance.cases.operators.layer_fills import all_integers
+from lite_conformance.cases.operators.layer_initializers import all_integers
 from lite_conformance.cases.operators.spatial import scales
-from lite_conformance.cases.tensors import Array, Fill, Tensor, const, integers, t, uniform, values
+from lite_conformance.cases.operators.strategies import shape
+from lite_conformance.cases.tensors import Array, Initializer, Tensor, const, integers, t, uniform, values
 from lite_conformance.judge.tolerances import ARITHMETIC
 from lite_core.ir import DType
 
@@ -23,7 +23,7 @@ def same_type(dtype: DType) -> DType:
 
 # NOTE: quotients lie half-way between two integers exactly (scales that are powers of two; halves go to the even
 # neighbour) or clearly nearer to one: in between, the last bit of the division decides.
-def quarters(low: int, high: int) -> Fill:
+def quarters(low: int, high: int) -> Initializer:
     """Multiples of 1/4 between two numbers: halves are among them."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -32,7 +32,7 @@ def quarters(low: int, high: int) -> Fill:
     return fill
 
 
-def near_multiples(step: float, low: int, high: int) -> Fill:
+def near_multiples(step: float, low: int, high: int) -> Initializer:
     """``step`` times numbers within 0.3 of the integers between two."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -42,7 +42,7 @@ def near_multiples(step: float, low: int, high: int) -> Fill:
     return fill
 
 
-def real(*size: int, fill: Fill | None = None, dtype: str = "float32") -> Tensor:
+def real(*size: int, fill: Initializer | None = None, dtype: str = "float32") -> Tensor:
     """What is to be quantized."""
     return t(*size, fill=fill or quarters(-20, 20), dtype=dtype)
 
@@ -150,7 +150,7 @@ def draw_dequantize(draw: Draw, dtype: DType) -> OpCase:
 # **** DynamicQuantizeLinear ****
 
 
-def between(low: float, high: float, step: float) -> Fill:
+def between(low: float, high: float, step: float) -> Initializer:
     """Numbers near multiples of ``step``, with the first element ``low`` and the last one ``high``."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:

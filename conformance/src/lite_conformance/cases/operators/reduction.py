@@ -8,9 +8,21 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, OpTable, table
-from lite_conformance.cases.operators.draws import axes_of, shape
 from lite_conformance.cases.operators.operands import FLOATS, run_time_ints, some_ints, without_nan
-from lite_conformance.cases.tensors import Array, Fill, big, const, ints, normal, positive, t, tiny, uniform, values
+from lite_conformance.cases.operators.strategies import axes_of, shape
+from lite_conformance.cases.tensors import (
+    Array,
+    Initializer,
+    big,
+    const,
+    ints,
+    normal,
+    positive,
+    t,
+    tiny,
+    uniform,
+    values,
+)
 from lite_conformance.judge.tolerances import EXACT, FUNCTION, SUM
 from lite_core.ir import DType
 
@@ -29,7 +41,7 @@ class _Traits:
             that do more to an element than to combine it with others still do it.
     """
 
-    fill: Fill = normal
+    fill: Initializer = normal
     empty: tuple[DType, ...] | None = None
     noop: bool = False
 

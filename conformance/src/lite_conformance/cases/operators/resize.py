@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.layer_fills import multiples_of
+from lite_conformance.cases.operators.layer_initializers import multiples_of
 from lite_conformance.cases.tensors import Tensor, big, ints, t, values
 from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_core.ir import DType

@@ -8,7 +8,6 @@ from math import prod
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import axis_of, shape
 from lite_conformance.cases.operators.operands import (
     NUMERIC,
     data,
@@ -19,6 +18,7 @@ from lite_conformance.cases.operators.operands import (
     whole_range,
     without_nan,
 )
+from lite_conformance.cases.operators.strategies import axis_of, shape
 from lite_conformance.cases.tensors import const, integers, special, t, values
 from lite_conformance.judge.tolerances import EXACT, SUM
 from lite_core.ir import DType

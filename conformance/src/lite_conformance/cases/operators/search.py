@@ -8,9 +8,20 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, OpTable, table
-from lite_conformance.cases.operators.draws import axis_of, shape
 from lite_conformance.cases.operators.operands import FLOATS, run_time_ints, some_ints, without_nan
-from lite_conformance.cases.tensors import Array, Fill, const, distinct, integers, ints, normal, special, t, uniform
+from lite_conformance.cases.operators.strategies import axis_of, shape
+from lite_conformance.cases.tensors import (
+    Array,
+    Initializer,
+    const,
+    distinct,
+    integers,
+    ints,
+    normal,
+    special,
+    t,
+    uniform,
+)
 from lite_core.ir import DType
 
 _ties = integers(0, 4)
@@ -131,7 +142,7 @@ unique("scalar", t(), outputs=4)
 def draw_unique(draw: Draw, dtype: DType) -> OpCase:
     sizes = shape(draw, 1, 3, smallest=1)
     attributes: dict[str, Any] = {} if draw(st.booleans()) else {"axis": axis_of(draw, len(sizes))}
-    fill: Fill = draw(st.sampled_from([normal, _ties, integers(0, 2)]))
+    fill: Initializer = draw(st.sampled_from([normal, _ties, integers(0, 2)]))
     return unique.given(
         t(*sizes, fill=fill), outputs=draw(st.integers(1, 4)), sorted=draw(st.integers(0, 1)), **attributes
     )

@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.draws import broadcastable, shape
 from lite_conformance.cases.operators.operands import (
     ALL,
     EACH_SIZE,
@@ -18,6 +17,7 @@ from lite_conformance.cases.operators.operands import (
     some_ints,
     whole_range,
 )
+from lite_conformance.cases.operators.strategies import broadcastable, shape
 from lite_conformance.cases.tensors import Array, Tensor, const, ints, normal, short_name, special, t, values
 from lite_core.ir import DType
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, OpTable, table
-from lite_conformance.cases.operators.draws import axis_of, shape
-from lite_conformance.cases.operators.fills import strewn
+from lite_conformance.cases.operators.initializers import strewn
+from lite_conformance.cases.operators.strategies import axis_of, shape
 from lite_conformance.cases.tensors import big, distinct, integers, normal, t, tiny, uniform, values
 from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_core.ir import DType

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lite_compiler.chains import Apply
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val
+from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.packing import Contiguous, Matrix, emit_panels
 from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window, gemm_tile

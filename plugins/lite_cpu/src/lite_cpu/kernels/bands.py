@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 from lite_cpu.chains import Chain
-from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val
+from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.tiles import Place, Rows, Window
 
 __all__ = ["BAND_PARAMETERS", "BandEmitter", "BandItem", "BandShape", "cut_bands"]

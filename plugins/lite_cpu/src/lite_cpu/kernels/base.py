@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from lite_cpu.emit import Emitter
+from lite_cpu.emitter import Emitter
 from lite_cpu.machine import Machine
 from lite_cpu.machine_code.objects import Optimize
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter
+from lite_cpu.emitter import Emitter
 from lite_cpu.kernels.base import Kernel
 
 __all__ = ["CheckIndices"]

@@ -16,7 +16,7 @@ import numpy as np
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val, Variable
+from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val, Variable
 from lite_cpu.kernels.base import Kernel
 
 __all__ = ["Axis", "Depthwise", "DepthwiseShape", "Plane", "pack_depthwise"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.emit import Emitter, Pointer, Val
+from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 
 __all__ = ["DepthwiseInt8", "DepthwiseInt8Shape", "pack_depthwise_int8"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
-from lite_cpu.emit import Emitter
+from lite_cpu.emitter import Emitter
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.depthwise import PARAMETERS as DEPTHWISE_PARAMETERS
 from lite_cpu.kernels.depthwise import Depthwise, DepthwiseShape

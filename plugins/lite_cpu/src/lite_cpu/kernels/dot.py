@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lite_core.ir import DType
 from lite_cpu.chains import Operand
-from lite_cpu.emit import Emitter, Number, Pointer, Val
+from lite_cpu.emitter import Emitter, Number, Pointer, Val
 from lite_cpu.kernels.gemm import Gemm
 from lite_cpu.kernels.tiles import BlockEmitter, Place, Window
 

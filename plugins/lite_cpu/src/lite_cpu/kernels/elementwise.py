@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.emit import Emitter, Pointer, Val
+from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 
 __all__ = ["Elementwise"]

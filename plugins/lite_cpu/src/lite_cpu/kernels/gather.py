@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter, Params, Pointer, Val
+from lite_cpu.emitter import Emitter, Params, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 
 __all__ = ["GatherElements", "GatherRows", "Lines", "wrapped"]

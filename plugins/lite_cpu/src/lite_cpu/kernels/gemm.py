@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
-from lite_cpu.emit import Emitter, Params, Pointers, Val
+from lite_cpu.emitter import Emitter, Params, Pointers, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window, gemm_tile, pack_panels
 from lite_cpu.machine import Machine

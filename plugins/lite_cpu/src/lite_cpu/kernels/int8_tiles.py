@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
-from lite_cpu.emit import Emitter, Number, Pointer, Val
+from lite_cpu.emitter import Emitter, Number, Pointer, Val
 from lite_cpu.kernels.integer_dots import DotForm, broadcast_group, emit_dots
 from lite_cpu.kernels.tiles import Place, Rows, Window, cover_columns, cover_rows, load_columns, store_tile
 

@@ -15,8 +15,8 @@ import numpy as np
 from llvmlite import ir
 
 from lite_core.ir import DType
-from lite_cpu.emit import I32 as INT32_TYPE
-from lite_cpu.emit import Emitter, Pointer, Val
+from lite_cpu.emitter import I32 as INT32_TYPE
+from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.machine import Machine
 
 __all__ = ["INT16_PAIRS", "DotForm", "broadcast_group", "byte_form", "emit_dots", "pack_dots", "packed_size"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.emit import Emitter, Params, Pointer, Val
+from lite_cpu.emitter import Emitter, Params, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 
 __all__ = ["Interpolate"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter, Number, Pointer, Val
+from lite_cpu.emitter import Emitter, Number, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.kernels.transpose import transpose_registers

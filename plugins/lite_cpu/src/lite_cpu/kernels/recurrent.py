@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter, Params, Pointer, Pointers, Val
+from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.machine import Machine
 from lite_cpu.scalar_ops import emit_operator

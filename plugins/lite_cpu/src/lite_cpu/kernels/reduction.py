@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter, Val
+from lite_cpu.emitter import Emitter, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.rows import Place, Row, RowLayout, computed, each_row
 from lite_cpu.vector_math import absolute, exp, log, sqrt

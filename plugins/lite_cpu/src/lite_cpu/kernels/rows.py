@@ -14,7 +14,7 @@ from enum import Enum
 from functools import reduce
 
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter, Number, Params, Pointer, Pointers, Val
+from lite_cpu.emitter import Emitter, Number, Params, Pointer, Pointers, Val
 from lite_cpu.machine import Machine
 
 __all__ = ["Place", "Row", "RowLayout", "Vectors", "computed", "each_row"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
-from lite_cpu.emit import Emitter, Pointer, Val
+from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.gather import Lines, wrapped
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from lite_cpu.emit import Emitter, Val
+from lite_cpu.emitter import Emitter, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.rows import Place, Row, RowLayout, each_row
 from lite_cpu.vector_math import exp_of_nonpositive, log

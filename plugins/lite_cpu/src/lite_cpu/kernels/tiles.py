@@ -18,7 +18,7 @@ import numpy as np
 from lite_core.ir import DType
 from lite_cpu.aligned import aligned_empty
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.emit import Emitter, Number, Pointer, Val, Variable
+from lite_cpu.emitter import Emitter, Number, Pointer, Val, Variable
 from lite_cpu.machine import Machine
 
 __all__ = [

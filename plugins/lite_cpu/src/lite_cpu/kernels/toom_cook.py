@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_cpu.emit import Emitter, Val
+from lite_cpu.emitter import Emitter, Val
 
 __all__ = ["TAPS", "emit_input_transform", "emit_output_transform", "transform_weights", "window"]
 

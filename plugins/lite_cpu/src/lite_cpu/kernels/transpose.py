@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter, Pointer, Val
+from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.machine import Machine
 

@@ -20,9 +20,9 @@ from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.depthwise import reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
+from lite_cpu.lowering.destinations import reserve_destinations
 from lite_cpu.lowering.half import has_halves, widen_halves
 from lite_cpu.lowering.memory import lifetimes_of
-from lite_cpu.lowering.places import reserve_places
 from lite_cpu.lowering.registry import find_lowering
 from lite_cpu.lowering.structure import NodeRoles, Structure
 from lite_cpu.lowering.weights import WeightCache
@@ -55,7 +55,7 @@ def lower_graph(
     lowering = Lowering(library.machine, graph, options, weights, external_sgemm, structure.kept, roles.weighted)
     nodes = graph.nodes
     elementwise = {nodes[i] for i in roles.elementwise}
-    reserve_places(lowering, elementwise)
+    reserve_destinations(lowering, elementwise)
     reserve_spaced_images(lowering)
     uses = dict(zip(graph.defined(), roles.uses))
     groups = group_nodes(graph, uses, elementwise, {nodes[i] for i in roles.hosts}.__contains__)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.chains import Apply
+from lite_compiler.destinations import parts_of
 from lite_compiler.fusion import Group
-from lite_compiler.places import parts_of
 from lite_compiler.tensors import memory_order, split_dimensions
 from lite_compiler.views import repeated
 from lite_core.ir import DType, Value
@@ -25,12 +25,12 @@ Array = np.ndarray[Any, Any]
 
 @lowers("Concat")
 def concat(lowering: Lowering, group: Group) -> None:
-    """Copies what its producers have not written into the result already (see :mod:`lite_cpu.lowering.places`)."""
+    """Copies the inputs that were not written into the result already (:mod:`lite_cpu.lowering.destinations`)."""
     node, y = group.head, group.output
     target = lowering.target(y, order_of_largest([lowering.tensor(v) for v in node.used()]))
     for value, place in parts_of(node, target):
         source = lowering.tensor(value)
-        if not source.is_same_place(place):
+        if not source.occupies_same_memory(place):
             lowering.copy(source, place)
 
 

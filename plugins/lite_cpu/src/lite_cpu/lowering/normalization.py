@@ -10,7 +10,7 @@ from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.emit import float_bits
+from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.normalization import Normalization, ScaleToNorm
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers

@@ -57,7 +57,7 @@ class NodeRoles:
 
 
 class Structure:
-    """What is the same for all graphs of one family on one machine; see :class:`lite_core.backend.Family`.
+    """What is the same for all graphs of one identity on one machine; see :class:`lite_core.backend.PartitionIdentity`.
 
     Those graphs have the same nodes, attributes, element types, ranks and constants: what follows from nothing else is
     found out for the first of them.

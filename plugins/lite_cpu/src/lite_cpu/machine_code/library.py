@@ -102,7 +102,7 @@ class KernelLibrary:
     def _builder(self, kernel: Kernel) -> Callable[[], CodeImage]:
         def build() -> CodeImage:
             # Imported late: a warm start needs no compiler front end.
-            from lite_cpu.emit import Emitter
+            from lite_cpu.emitter import Emitter
             from lite_cpu.machine_code.objects import compile_ir
 
             k = Emitter(self.machine)

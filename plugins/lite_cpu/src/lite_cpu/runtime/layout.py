@@ -16,17 +16,17 @@ __all__ = [
     "STEP_LIMIT",
     "STEP_WORDS",
     "TICKET_BITS",
-    "PoolWord",
-    "ProgramWord",
-    "SlotWord",
-    "StepWord",
-    "SystemWord",
+    "PoolField",
+    "ProgramField",
+    "SlotField",
+    "StepField",
+    "SystemField",
 ]
 
 #: Words between two that different threads write: two cache lines, since processors fetch lines in pairs.
 LINE = 16
 
-#: Bits of each of the two chunk numbers in a ticket; see :class:`SlotWord`.
+#: Bits of each of the two chunk numbers in a ticket; see :class:`SlotField`.
 TICKET_BITS = 20
 
 #: A step is cut into fewer pieces than this, and a program has fewer steps than that: both must fit a ticket.
@@ -37,7 +37,7 @@ STEP_LIMIT = (1 << 64 - 2 * TICKET_BITS) - 1
 POINTER_LIMIT = 64
 
 
-class ProgramWord(IntEnum):
+class ProgramField(IntEnum):
     """The head of a program."""
 
     STEPS = 0  #: address of the first step
@@ -47,7 +47,7 @@ class ProgramWord(IntEnum):
     SYSTEM = 4  #: address of the table of the operating system's functions
 
 
-class StepWord(IntEnum):
+class StepField(IntEnum):
     """One call of a kernel."""
 
     KERNEL = 0  #: address of its code
@@ -60,10 +60,10 @@ class StepWord(IntEnum):
     RUN_LENGTH = 7  #: 0: its chunks are divided among the threads; n > 0: one thread does this and n - 1 more steps
 
 
-STEP_WORDS = len(StepWord)
+STEP_WORDS = len(StepField)
 
 
-class SystemWord(IntEnum):
+class SystemField(IntEnum):
     """Functions of the operating system: generated code has no symbols to be linked, so it is told addresses."""
 
     CLOCK = 0  #: ``clock_gettime``; ``QueryPerformanceCounter`` on Windows
@@ -78,7 +78,7 @@ class SystemWord(IntEnum):
     SET_AFFINITY = 9  #: ``sched_setaffinity``
 
 
-class PoolWord(IntEnum):
+class PoolField(IntEnum):
     """A pool of threads and what it is running.
 
     ``LINE`` words are reserved for each of the mutex, the condition and the two sets of processors, which have one
@@ -105,7 +105,7 @@ class PoolWord(IntEnum):
     SLOTS = 11 * LINE  #: one slot per thread
 
 
-class SlotWord(IntEnum):
+class SlotField(IntEnum):
     """What belongs to one thread of a pool.
 
     A ticket says which chunks of its share nobody has taken: bits 0..19 the next one, 20..39 the end of the share,

@@ -16,7 +16,7 @@ from lite_core.errors import BackendUnavailableError
 from lite_cpu.machine import AARCH64, X86_64_V2, Machine
 from lite_cpu.machine_code.image import CodeImage
 from lite_cpu.machine_code.loading import LoadedCode, load
-from lite_cpu.runtime.layout import SystemWord
+from lite_cpu.runtime.layout import SystemField
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,17 +27,17 @@ IS_WINDOWS = sys.platform == "win32"
 
 _MACHINES = {"x86_64": X86_64_V2, "amd64": X86_64_V2, "aarch64": AARCH64, "arm64": AARCH64}
 _POSIX_FUNCTIONS = {
-    SystemWord.CLOCK: "clock_gettime",
-    SystemWord.YIELD: "sched_yield",
-    SystemWord.LOCK: "pthread_mutex_lock",
-    SystemWord.UNLOCK: "pthread_mutex_unlock",
-    SystemWord.WAIT: "pthread_cond_wait",
-    SystemWord.BROADCAST: "pthread_cond_broadcast",
+    SystemField.CLOCK: "clock_gettime",
+    SystemField.YIELD: "sched_yield",
+    SystemField.LOCK: "pthread_mutex_lock",
+    SystemField.UNLOCK: "pthread_mutex_unlock",
+    SystemField.WAIT: "pthread_cond_wait",
+    SystemField.BROADCAST: "pthread_cond_broadcast",
 }
 _LINUX_FUNCTIONS = {
-    SystemWord.GET_THREAD_ID: "gettid",
-    SystemWord.GET_PROCESSOR: "sched_getcpu",
-    SystemWord.SET_AFFINITY: "sched_setaffinity",
+    SystemField.GET_THREAD_ID: "gettid",
+    SystemField.GET_PROCESSOR: "sched_getcpu",
+    SystemField.SET_AFFINITY: "sched_setaffinity",
 }
 
 
@@ -48,7 +48,7 @@ class Native(NamedTuple):
         run: ``run(program, bases, pool, times)``; addresses, or bytes, which are passed as their address.
         stop: ``stop(pool)``: asks the workers to leave.
         worker: address of the threads' start routine; 0 where there are no POSIX threads.
-        system: the addresses in :class:`SystemWord`.
+        system: the addresses in :class:`SystemField`.
         name: of the code, for :func:`provide_native`.
         image: the code, likewise.
         code: keeps it mapped.
@@ -104,20 +104,20 @@ def _compiled(name: str, machine: Machine) -> CodeImage:
 
 def _compile(machine: Machine) -> CodeImage:
     from lite_cpu.machine_code.objects import compile_ir
-    from lite_cpu.runtime.emit import runtime_ir
+    from lite_cpu.runtime.native_code import runtime_ir
 
     return compile_ir(runtime_ir(machine.triple, windows=IS_WINDOWS), machine)
 
 
 def _posix_functions() -> npt.NDArray[np.int64]:
     library = ctypes.CDLL(None)
-    table = np.zeros(len(SystemWord), np.int64)
+    table = np.zeros(len(SystemField), np.int64)
     functions = _POSIX_FUNCTIONS
     if all(hasattr(library, name) for name in _LINUX_FUNCTIONS.values()):  # glibc has gettid since 2.30
         functions = _POSIX_FUNCTIONS | _LINUX_FUNCTIONS
     for word, name in functions.items():
         table[word] = _address(library[name])
-    table[SystemWord.CLOCK_ARGUMENT] = time.CLOCK_MONOTONIC
+    table[SystemField.CLOCK_ARGUMENT] = time.CLOCK_MONOTONIC
     return table
 
 
@@ -125,9 +125,9 @@ def _windows_functions() -> npt.NDArray[np.int64]:
     library = ctypes.CDLL("kernel32")
     frequency = ctypes.c_int64()
     library.QueryPerformanceFrequency(ctypes.byref(frequency))
-    table = np.zeros(len(SystemWord), np.int64)
-    table[SystemWord.CLOCK] = _address(library["QueryPerformanceCounter"])
-    table[SystemWord.CLOCK_ARGUMENT] = 1_000_000_000 // frequency.value
+    table = np.zeros(len(SystemField), np.int64)
+    table[SystemField.CLOCK] = _address(library["QueryPerformanceCounter"])
+    table[SystemField.CLOCK_ARGUMENT] = 1_000_000_000 // frequency.value
     return table
 
 

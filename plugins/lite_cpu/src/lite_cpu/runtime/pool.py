@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lite_cpu.runtime.layout import LINE, SLOT_WORDS, PoolWord, SlotWord
+from lite_cpu.runtime.layout import LINE, SLOT_WORDS, PoolField, SlotField
 from lite_cpu.runtime.native import IS_WINDOWS, Native, native
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ class ThreadPool:
 
     Attributes:
         threads: how many there are, the caller included: fewer than asked for if the system refused more.
-        address: the pool as native code sees it: :class:`PoolWord`.
+        address: the pool as native code sees it: :class:`PoolField`.
     """
 
     def __init__(self, threads: int) -> None:
         self._native = native()
-        self._memory = _aligned_words(PoolWord.SLOTS + threads * SLOT_WORDS)
+        self._memory = _aligned_words(PoolField.SLOTS + threads * SLOT_WORDS)
         self.address: int = self._memory.ctypes.data
-        self._memory[PoolWord.SYSTEM] = self._native.system.ctypes.data
-        self._memory[PoolWord.SPIN_NANOSECONDS] = _SPIN_NANOSECONDS
-        self._memory[PoolWord.LEADER_PROCESSOR] = -1
+        self._memory[PoolField.SYSTEM] = self._native.system.ctypes.data
+        self._memory[PoolField.SPIN_NANOSECONDS] = _SPIN_NANOSECONDS
+        self._memory[PoolField.LEADER_PROCESSOR] = -1
         self._allow_processors()
         handles: list[int] = []
         self._stop = weakref.finalize(self, _stop_threads, self._native, self._memory, handles, os.getpid())
@@ -60,20 +60,20 @@ class ThreadPool:
 
     def _allow_processors(self) -> None:
         if hasattr(os, "sched_getaffinity"):
-            allowed = self._memory[PoolWord.PROCESSORS : PoolWord.PROCESSORS + LINE].view(np.uint64)
+            allowed = self._memory[PoolField.PROCESSORS : PoolField.PROCESSORS + LINE].view(np.uint64)
             for processor in os.sched_getaffinity(0):
                 if processor < 64 * LINE:
                     allowed[processor // 64] |= np.uint64(1 << processor % 64)
 
     def _start_workers(self, count: int, handles: list[int]) -> int:
         library = ctypes.CDLL(None)
-        library.pthread_mutex_init(self._address_of(PoolWord.MUTEX), None)
-        library.pthread_cond_init(self._address_of(PoolWord.CONDITION), None)
+        library.pthread_mutex_init(self._address_of(PoolField.MUTEX), None)
+        library.pthread_cond_init(self._address_of(PoolField.CONDITION), None)
         with _signals_blocked():
             for index in range(1, count + 1):
-                slot = PoolWord.SLOTS + index * SLOT_WORDS
-                self._memory[slot + SlotWord.POOL] = self.address
-                self._memory[slot + SlotWord.INDEX] = index
+                slot = PoolField.SLOTS + index * SLOT_WORDS
+                self._memory[slot + SlotField.POOL] = self.address
+                self._memory[slot + SlotField.INDEX] = index
                 handle = ctypes.c_ulong()
                 worker = ctypes.c_void_p(self._native.worker)
                 error = library.pthread_create(ctypes.byref(handle), None, worker, self._address_of(slot))
@@ -87,7 +87,7 @@ class ThreadPool:
                     )
                     break
                 handles.append(handle.value)
-        self._memory[PoolWord.THREADS] = 1 + len(handles)
+        self._memory[PoolField.THREADS] = 1 + len(handles)
         return len(handles)
 
     def _address_of(self, word: int) -> ctypes.c_void_p:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lite_cpu.runtime.layout import ProgramWord, StepWord
+from lite_cpu.runtime.layout import ProgramField, StepField
 from lite_cpu.runtime.native import native
 from lite_cpu.runtime.pool import shared_pool
 from lite_cpu.runtime.tables import ProgramError, ProgramTables, Step, Words
@@ -53,12 +53,12 @@ class Program:
         self._native = native()
         self._owners = tuple(owners)
         self._steps = self.tables.steps.copy()
-        self._steps[:, StepWord.POINTERS] += self.tables.pointers.ctypes.data
-        self._steps[:, StepWord.PARAMS] += self.tables.params.ctypes.data
+        self._steps[:, StepField.POINTERS] += self.tables.pointers.ctypes.data
+        self._steps[:, StepField.PARAMS] += self.tables.params.ctypes.data
         self._steps.flags.writeable = False
         self._head = self._make_head()
         self._address: int = self._head.ctypes.data
-        self._is_parallel = bool((self._steps[:, StepWord.CHUNKS] > 1).any())
+        self._is_parallel = bool((self._steps[:, StepField.CHUNKS] > 1).any())
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -98,12 +98,12 @@ class Program:
         )
 
     def _make_head(self) -> Words:
-        head = np.zeros(len(ProgramWord), np.int64)
-        head[ProgramWord.STEPS] = self._steps.ctypes.data
-        head[ProgramWord.STEP_COUNT] = len(self._steps)
-        head[ProgramWord.SCRATCH_OFFSET] = self.arena_bytes
-        head[ProgramWord.SCRATCH_BYTES] = self.thread_scratch_bytes
-        head[ProgramWord.SYSTEM] = self._native.system.ctypes.data
+        head = np.zeros(len(ProgramField), np.int64)
+        head[ProgramField.STEPS] = self._steps.ctypes.data
+        head[ProgramField.STEP_COUNT] = len(self._steps)
+        head[ProgramField.SCRATCH_OFFSET] = self.arena_bytes
+        head[ProgramField.SCRATCH_BYTES] = self.thread_scratch_bytes
+        head[ProgramField.SYSTEM] = self._native.system.ctypes.data
         head.flags.writeable = False
         return head
 

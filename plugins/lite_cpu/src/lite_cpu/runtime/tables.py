@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_core.errors import LiteError
-from lite_cpu.runtime.layout import CHUNK_LIMIT, POINTER_LIMIT, STEP_LIMIT, STEP_WORDS, StepWord
+from lite_cpu.runtime.layout import CHUNK_LIMIT, POINTER_LIMIT, STEP_LIMIT, STEP_WORDS, StepField
 
 __all__ = ["ProgramError", "ProgramTables", "Step", "Words"]
 
@@ -46,7 +46,7 @@ class ProgramTables(NamedTuple):
     """The steps of a program as numbers.
 
     Attributes:
-        steps: int64[steps, :data:`STEP_WORDS`]: see :class:`StepWord`, but ``POINTERS`` and ``PARAMS`` are bytes from
+        steps: int64[steps, :data:`STEP_WORDS`]: see :class:`StepField`, but ``POINTERS`` and ``PARAMS`` are bytes from
             the start of the two other tables.
         pointers: int64[pointers, 2]: (number of the base, offset in bytes), those of one step after those of another.
         params: int64[params], likewise.
@@ -134,7 +134,7 @@ def _step_table(steps: Sequence[Step]) -> Words:
         pointers += _POINTER_BYTES * len(step.pointers)
         params += _PARAM_BYTES * len(step.params)
     table = _words(rows).reshape(-1, STEP_WORDS)
-    table[:, StepWord.RUN_LENGTH] = _run_lengths([row[StepWord.CHUNKS] for row in rows])
+    table[:, StepField.RUN_LENGTH] = _run_lengths([row[StepField.CHUNKS] for row in rows])
     return table
 
 

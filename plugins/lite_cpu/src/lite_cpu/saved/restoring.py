@@ -18,7 +18,7 @@ from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.image import CodeImage
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program, ProgramTables
-from lite_cpu.runtime.layout import STEP_WORDS, StepWord
+from lite_cpu.runtime.layout import STEP_WORDS, StepField
 from lite_cpu.runtime.native import provide_native
 from lite_cpu.saved.constants import find_constants
 from lite_cpu.saved.frame import SavedStateError, describe_graph, read_frame
@@ -92,8 +92,8 @@ def _restore(
     if not _fits(saved["threads"], threads):
         # Not in vain: what compiles it again finds the kernels and the weights.
         raise SavedStateError(f"the saved program divides its work among {saved['threads']} thread(s), not {threads}")
-    numbers = tables.steps[:, StepWord.KERNEL]
-    tables.steps[:, StepWord.KERNEL] = np.array(list(addresses.values()), np.int64)[numbers]
+    numbers = tables.steps[:, StepField.KERNEL]
+    tables.steps[:, StepField.KERNEL] = np.array(list(addresses.values()), np.int64)[numbers]
     _point_to(tables.pointers, constants, len(extents))
     if saved["external"]:
         sgemm = external_sgemm()

@@ -15,7 +15,7 @@ from lite_cpu.lowering.memory import lifetimes_of
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program
-from lite_cpu.runtime.layout import StepWord
+from lite_cpu.runtime.layout import StepField
 from lite_cpu.runtime.native import native
 from lite_cpu.saved.constants import describe_constants
 from lite_cpu.saved.frame import compatibility, describe_graph, write_frame
@@ -56,7 +56,7 @@ def save_program(
     constants = list(dict.fromkeys(s for s in storages if s.base == ABSOLUTE))
     described, packed = describe_constants(constants, graph, weights)
     steps = program.tables.steps.copy()
-    steps[:, StepWord.KERNEL] = [numbers[keys[step.kernel]] for step in planned]
+    steps[:, StepField.KERNEL] = [numbers[keys[step.kernel]] for step in planned]
     first_constant = FIRST_ARGUMENT + len(graph.inputs) + len(graph.outputs) + bool(faults)
     pointers = _relative(program.tables.pointers, storages, constants, first_constant)
     runtime = native()
@@ -98,7 +98,7 @@ def _relative(
 def _external_calls(planned: Sequence[PlannedStep], program: Program) -> tuple[list[int], np.ndarray[Any, Any]]:
     """Which parameters are the address of another library's product, and the parameters without it."""
     params = program.tables.params.copy()
-    starts = program.tables.steps[:, StepWord.PARAMS] // params.itemsize
+    starts = program.tables.steps[:, StepField.PARAMS] // params.itemsize
     external = [int(start) for start, step in zip(starts, planned) if isinstance(step.kernel, ExternalProduct)]
     params[external] = 0
     return external, params

@@ -7,7 +7,7 @@ from typing import Any
 
 from lite_core.ir import DType
 from lite_cpu import vector_math
-from lite_cpu.emit import Val
+from lite_cpu.emitter import Val
 from lite_cpu.scalar_ops.conversion import convert
 from lite_cpu.scalar_ops.definition import Call
 

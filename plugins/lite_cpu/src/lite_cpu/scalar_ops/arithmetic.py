@@ -6,7 +6,7 @@ from functools import reduce
 
 from lite_core.ir import DType
 from lite_cpu import vector_math
-from lite_cpu.emit import I64, Val
+from lite_cpu.emitter import I64, Val
 from lite_cpu.scalar_ops.definition import Call
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lite_core.ir import DType
-from lite_cpu.emit import Val
+from lite_cpu.emitter import Val
 from lite_cpu.scalar_ops.definition import Call
 
 __all__ = ["convert", "convert_to_output"]

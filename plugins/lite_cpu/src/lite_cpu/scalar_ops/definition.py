@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lite_core.ir import DType
-from lite_cpu.emit import Emitter, Val
+from lite_cpu.emitter import Emitter, Val
 
 __all__ = ["Call", "Emit", "Operator", "compute_type"]
 

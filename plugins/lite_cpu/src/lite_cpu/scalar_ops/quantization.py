@@ -6,7 +6,7 @@ import numpy as np
 
 from lite_core.ir import DType
 from lite_cpu import vector_math
-from lite_cpu.emit import Val
+from lite_cpu.emitter import Val
 from lite_cpu.scalar_ops.definition import Call
 
 __all__ = ["dequantize", "quantize"]

@@ -10,7 +10,7 @@ from typing import Any
 from lite_compiler.chains import default_attributes
 from lite_core.ir import DType
 from lite_cpu import vector_math
-from lite_cpu.emit import Emitter, Val
+from lite_cpu.emitter import Emitter, Val
 from lite_cpu.scalar_ops import activation, arithmetic, quantization
 from lite_cpu.scalar_ops.conversion import convert_to_output
 from lite_cpu.scalar_ops.definition import Call, Emit, Operator, compute_type

@@ -1,6 +1,6 @@
 """Mathematical functions of scalars and vectors of float32, written with the kernel language.
 
-Every function takes and returns a :class:`~lite_cpu.emit.Val` of any number of lanes and calls no library, so it can
+Every function takes and returns a :class:`~lite_cpu.emitter.Val` of any number of lanes and calls no library, so it can
 stand in the innermost loop of a kernel on any machine. None but :func:`fmod` and :func:`power` has branches. NaN stays
 NaN, infinities give the limits, and results below the smallest normal float32 may be flushed to zero.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi, sqrt
 
-from lite_cpu.emit import Val
+from lite_cpu.emitter import Val
 from lite_cpu.vector_math.exponential import over_one_plus_exp
 from lite_cpu.vector_math.polynomial import multiply_add, polynomial
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lite_cpu.emit import Number, Val
+from lite_cpu.emitter import Number, Val
 
 __all__ = ["multiply_add", "polynomial"]
 

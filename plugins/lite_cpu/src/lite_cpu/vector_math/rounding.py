@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lite_core.ir import DType
-from lite_cpu.emit import Val
+from lite_cpu.emitter import Val
 
 __all__ = ["absolute", "ceil", "copy_sign", "floor", "fmod", "round_half_even", "sqrt", "trunc"]
 

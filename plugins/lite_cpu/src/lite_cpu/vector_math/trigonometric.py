@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from lite_core.ir import DType
-from lite_cpu.emit import Val
+from lite_cpu.emitter import Val
 from lite_cpu.vector_math.polynomial import multiply_add, polynomial
 from lite_cpu.vector_math.rounding import absolute, copy_sign, sqrt
 

@@ -9,7 +9,7 @@ from math import inf, log2, nan
 from math import log as log_of
 
 from lite_core.ir import DType
-from lite_cpu.emit import I1, Val
+from lite_cpu.emitter import I1, Val
 from lite_cpu.vector_math.polynomial import multiply_add, polynomial
 from lite_cpu.vector_math.rounding import absolute, copy_sign, floor, sqrt
 

@@ -25,9 +25,9 @@ from lite_opencl.device.memory import Allocation, DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
 from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.context import Lowering
+from lite_opencl.lowering.destinations import reserve_destinations
 from lite_opencl.lowering.elementwise import is_elementwise
 from lite_opencl.lowering.half import unheeded_precision
-from lite_opencl.lowering.places import reserve_places
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
 from lite_opencl.lowering.steps import Argument
 from lite_opencl.tensors import Tensor
@@ -65,7 +65,7 @@ def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lower
     lowering = Lowering(runtime.found, graph, options, runtime.constants, chooser)
     elementwise = {node for node in graph.nodes if is_elementwise(node)}
     uses = count_uses(graph)
-    reserve_places(lowering, uses)
+    reserve_destinations(lowering, uses)
     for group in group_nodes(graph, uses, elementwise, takes_epilogue):
         if _evaluate(lowering, group.nodes):
             continue
@@ -75,7 +75,7 @@ def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lower
         lowering.lower(group, function)
     for value, output in lowering.outputs.items():
         tensor = lowering.tensor(value)
-        if not tensor.is_same_place(output):
+        if not tensor.occupies_same_memory(output):
             lowering.copy(tensor, output)
     return lowering
 

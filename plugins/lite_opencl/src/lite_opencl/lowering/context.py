@@ -43,7 +43,7 @@ class Lowering(StepEmitter):
         chooser: of what computes the same.
         elements: of the values that are known before the run.
         faults: what may turn out wrong in a run, as messages; see :meth:`fault`.
-        places: where values are to lie if the steps that make them can write there; see :mod:`.places`.
+        destinations: where values are to be written, if the steps that compute them can; see :mod:`.destinations`.
         record: where kernels write which of them did, in the arena.
     """
 
@@ -54,7 +54,7 @@ class Lowering(StepEmitter):
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
-    places: dict[Value, Tensor] = field(default_factory=dict)
+    destinations: dict[Value, Tensor] = field(default_factory=dict)
     _copies: dict[Tensor, Tensor] = field(default_factory=dict)
     _maker: Node | None = None
 
@@ -115,7 +115,7 @@ class Lowering(StepEmitter):
             fits: whether the step can write to a reserved place; the others are dense.
         """
         dtype = stored_type(value, self._maker, self.options, self.device)
-        place = self.places.get(value)
+        place = self.destinations.get(value)
         if place is not None and not (place.dtype is dtype and fits(place)):
             place = None
         output = self.outputs.get(value)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lite_compiler.destinations import parts_of
 from lite_compiler.fusion import Group
-from lite_compiler.places import parts_of
 from lite_compiler.tensors import split_dimensions
 from lite_compiler.views import between_depth_and_space, between_space_and_depth, repeated, sliced, transposition
 from lite_core.ir import Value
@@ -60,7 +60,7 @@ def concat(lowering: Lowering, group: Group) -> None:
     result = lowering.target(group.output, fits=anywhere)
     for value, part in parts_of(group.head, result):
         made = lowering.tensor(value)
-        if not made.is_same_place(part):
+        if not made.occupies_same_memory(part):
             lowering.copy(made, part)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import Value
+from lite_opencl.lowering.axis_gather import OUTSIDE, pick
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.copying import same_bits
 from lite_opencl.lowering.movement import integers
-from lite_opencl.lowering.picking import OUTSIDE, pick
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.tensors import Tensor

@@ -11,10 +11,10 @@ from lite_compiler.fusion import Group
 from lite_core import ops
 from lite_core.ir import DType, Node
 from lite_opencl.chains import Chain
+from lite_opencl.lowering.axis_gather import OUTSIDE, pick
 from lite_opencl.lowering.chaining import Epilogue
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.copying import same_bits
-from lite_opencl.lowering.picking import OUTSIDE, pick
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.resize_tables import AxisTable, axis_table
 from lite_opencl.lowering.tables import upload_table

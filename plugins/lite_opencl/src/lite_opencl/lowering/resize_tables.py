@@ -11,7 +11,7 @@ import numpy as np
 
 from lite_core import ops
 from lite_core.ir import Node
-from lite_opencl.lowering.picking import OUTSIDE
+from lite_opencl.lowering.axis_gather import OUTSIDE
 
 __all__ = ["AxisTable", "axis_table"]
 

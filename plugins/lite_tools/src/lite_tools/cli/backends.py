@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lite_core.backend import API_VERSION, Backend, Unavailable
-from lite_core.plugins import PluginRecord, available_backends, default_host, left_out_backends
+from lite_core.plugins import PluginRecord, available_backends, default_plugins, left_out_backends
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json, table
 
@@ -18,7 +18,7 @@ from lite_tools.commands.printing import console, print_json, table
 def command(verbose: bool, as_json: bool) -> None:
     """Show the installed backends, their devices, and why one is missing."""
     rows = backend_rows()
-    failed = [r for r in default_host().records() if r.failed]
+    failed = [r for r in default_plugins().records() if r.failed]
     if as_json:
         print_json({"api_version": API_VERSION, "backends": rows, "failed_plugins": [record_row(r) for r in failed]})
         return

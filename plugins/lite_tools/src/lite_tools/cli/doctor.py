@@ -12,7 +12,7 @@ import numpy as np
 
 from lite_core import __version__
 from lite_core.backend import API_VERSION, ReportsFindings
-from lite_core.plugins import PluginRecord, available_backends, default_host
+from lite_core.plugins import PluginRecord, available_backends, default_plugins
 from lite_tools.cli.backends import backend_rows, record_row
 from lite_tools.cli.group import commands_of_plugins
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
@@ -38,19 +38,19 @@ def command(as_json: bool) -> int:
 
     Exits with 1 when a plugin failed; what only looks wrong is a warning.
     """
-    host = default_host()
+    plugins = default_plugins()
     for hook in _HOOKS:
-        host.ask(hook)
+        plugins.ask(hook)
     commands_of_plugins()  # records the commands that cannot be used
     rows = backend_rows()
     reports = _reports()
-    records = host.records()
+    records = plugins.records()
     facts = _facts()
     failed = [r for r in records if r.failed]
     warned = [r for r in records if r.warnings]
     if as_json:
-        plugins = [record_row(r) for r in records]
-        print_json({"environment": facts, "plugins": plugins, "backends": rows, "reports": reports})
+        shown = [record_row(r) for r in records]
+        print_json({"environment": facts, "plugins": shown, "backends": rows, "reports": reports})
         return EXIT_FAILURE if failed else EXIT_OK
     table(("environment", "value"), facts.items())
     console.print()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lite_core import __version__
-from lite_core.plugins import default_host
+from lite_core.plugins import default_plugins
 from lite_core.plugins.known import command_distribution
 from lite_tools.commands.errors import UnavailableError
 
@@ -47,10 +47,10 @@ def commands_of_plugins() -> dict[str, click.Command]:
     Raises:
         UnavailableError: lite-tools itself is not among the plugins that can be used.
     """
-    host = default_host()
+    plugins = default_plugins()
     commands: dict[str, click.Command] = {}
     owners: dict[str, str] = {}
-    for record, command in sorted(host.ask("lite_commands"), key=lambda given: given[0].module != _OWN):
+    for record, command in sorted(plugins.ask("lite_commands"), key=lambda given: given[0].module != _OWN):
         if not isinstance(command, click.Command):
             problem = f"{command!r} is not a click.Command"
         elif not command.name:
@@ -61,13 +61,13 @@ def commands_of_plugins() -> dict[str, click.Command]:
             commands[command.name] = command
             owners[command.name] = record.label
             continue
-        host.reject(record, "lite_commands", problem, command)
+        plugins.reject(record, "lite_commands", problem, command)
     _check_own()
     return commands
 
 
 def _check_own() -> None:
-    own = next((record for record in default_host().records() if record.module == _OWN), None)
+    own = next((record for record in default_plugins().records() if record.module == _OWN), None)
     if own is None:
         again = "pip install --force-reinstall lite-tools"
         raise UnavailableError("lite-tools is not among the installed plugins", again)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from lite_core.ir import Graph
-from lite_core.plugins import default_host
+from lite_core.plugins import default_plugins
 from lite_core.session import make_ready
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK, EXIT_UNAVAILABLE
 from lite_tools.commands.printing import console, print_json, table
@@ -36,7 +36,7 @@ def check_targets(model: str, graph: Graph, names: Sequence[str], as_json: bool)
         as_json: print for programs.
     """
     ready = make_ready(graph).graph
-    targets, missing = find_targets(names, default_host())
+    targets, missing = find_targets(names, default_plugins())
     coverages = [coverage_of(ready, target) for target in targets]
     refusals = Counter(
         (refusal.op, coverage.target.name, refusal.reason)

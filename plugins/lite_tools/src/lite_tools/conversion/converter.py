@@ -14,7 +14,7 @@ from lite_core.backend import Options
 from lite_core.container import ModelFile, write_model
 from lite_core.errors import InputError, LiteError
 from lite_core.ir import Graph, Shape, SymbolicDim
-from lite_core.plugins import PluginHost, default_host
+from lite_core.plugins import PluginManager, default_plugins
 from lite_core.schedule import Candidate
 from lite_core.session import make_ready, open_model
 from lite_core.session.arguments import check_shapes
@@ -56,7 +56,7 @@ def convert(
     limit: float | None = None,
     seed: int = 0,
     force: bool = False,
-    plugins: PluginHost | None = None,
+    plugins: PluginManager | None = None,
     progress: Callable[[str], None] | None = None,
     reader_options: Mapping[str, Any] | None = None,
 ) -> ConversionReport:
@@ -111,7 +111,7 @@ def convert(
     path = Path(output)
     _check_arguments(path, precision, weights, limit, verify)
     settings = _Settings(
-        host=plugins or default_host(),
+        plugins=plugins or default_plugins(),
         options=[Options(count, precision, exact, tune) for count in _thread_counts(threads)],
         allow_fallback=allow_fallback,
         store=weights == "float32" if prepare is None else prepare,
@@ -120,9 +120,9 @@ def convert(
         progress=progress or (lambda text: None),
     )
     settings.progress("reading the model")
-    original = _read(model, settings.host, reader_options)
+    original = _read(model, settings.plugins, reader_options)
     settings.progress("running the passes")
-    graph, changed_by = make_ready(original, settings.host)
+    graph, changed_by = make_ready(original, settings.plugins)
     if "file" in graph.metadata:  # whoever gets the model need not learn in which folder it was
         graph.metadata["file"] = Path(graph.metadata["file"]).name
     quantized = None if weights == "float32" else quantize_weights(graph, weights)
@@ -158,8 +158,10 @@ def convert(
     )
 
 
-def _read(model: str | os.PathLike[str] | Graph, host: PluginHost, reader_options: Mapping[str, Any] | None) -> Graph:
-    opened = open_model(model, plugins=host, reader_options=reader_options)
+def _read(
+    model: str | os.PathLike[str] | Graph, plugins: PluginManager, reader_options: Mapping[str, Any] | None
+) -> Graph:
+    opened = open_model(model, plugins=plugins, reader_options=reader_options)
     if opened.file is not None:
         opened.file.verify_constants(opened.graph.every_constant())
     return opened.graph
@@ -169,7 +171,7 @@ def _read(model: str | os.PathLike[str] | Graph, host: PluginHost, reader_option
 class _Settings:
     """What holds for the whole of a conversion."""
 
-    host: PluginHost
+    plugins: PluginManager
     options: Sequence[Options]
     allow_fallback: bool
     store: bool
@@ -180,7 +182,7 @@ class _Settings:
     def companions(self, coverage: Coverage, coverages: Sequence[Coverage]) -> list[Candidate]:
         """The devices that may run what a target cannot."""
         others = [c.target for c in coverages] if self.allow_fallback else []
-        return companions(coverage, others, self.host)
+        return companions(coverage, others, self.plugins)
 
 
 def _thread_counts(threads: int | Sequence[int] | None) -> list[int]:
@@ -241,7 +243,7 @@ def _one_item(shape: Shape | None) -> tuple[int, ...] | None:
 
 def _ask(model: str, graph: Graph, requested: str | Sequence[str], settings: _Settings) -> list[Coverage]:
     settings.progress("asking the targets")
-    targets, missing = find_targets(requested, settings.host)
+    targets, missing = find_targets(requested, settings.plugins)
     coverages = [coverage_of(graph, target) for target in targets]
     raise_problems(model, missing, [] if settings.allow_fallback else coverage_problems(coverages))
     return coverages
@@ -307,7 +309,7 @@ def _verify(
         if not target.absent:
             settings.progress(f"verifying on {target.name}")
             backends = [target.name, *(c.device.backend for c in settings.companions(coverage, coverages))]
-            checks += check_target(file, backends, samples, settings.limit, settings.host, settings.options[-1])
+            checks += check_target(file, backends, samples, settings.limit, settings.plugins, settings.options[-1])
     return checks
 
 

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from lite_core.errors import InputError
 from lite_core.formats import Format, WritesModels
-from lite_core.plugins import PluginHost, default_host
+from lite_core.plugins import PluginManager, default_plugins
 from lite_core.plugins.known import format_distribution
 
 __all__ = ["Writer", "writer_for"]
@@ -18,18 +18,20 @@ class Writer(Format, WritesModels, Protocol):
     """A format that models are read from and written in."""
 
 
-def writer_for(path: Path, *, host: PluginHost | None = None) -> Writer | None:
+def writer_for(path: Path, *, plugins: PluginManager | None = None) -> Writer | None:
     """The format that a file's name asks for; None for Lite's own, which is that of any name nobody claims.
 
     Args:
         path: the file to be written.
-        host: the plugins; the process's own by default.
+        plugins: the plugins; the process's own by default.
 
     Raises:
         InputError: the name is that of a format which is not installed, or which its plugin only reads.
     """
     suffix = path.suffix.lower()
-    offered = [fmt for _, fmt in (host or default_host()).ask("lite_formats") if suffix and suffix in fmt.suffixes]
+    offered = [
+        fmt for _, fmt in (plugins or default_plugins()).ask("lite_formats") if suffix and suffix in fmt.suffixes
+    ]
     for fmt in offered:
         if isinstance(fmt, Writer):
             return fmt

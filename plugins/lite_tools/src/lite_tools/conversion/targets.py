@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lite_core.backend import Backend, DescribesTarget, Device, No, Unavailable, Yes
 from lite_core.errors import InputError
 from lite_core.ir import Graph, Node
-from lite_core.plugins import PluginHost, available_backends, backend_sources, left_out_backends
+from lite_core.plugins import PluginManager, available_backends, backend_sources, left_out_backends
 from lite_core.plugins.known import backend_distribution
 from lite_core.schedule import Candidate
 from lite_core.schedule.devices import probe
@@ -74,13 +74,13 @@ class Coverage:
         return None if self.refusals is None else self.nodes - len(self.refusals)
 
 
-def find_targets(requested: str | Sequence[str], host: PluginHost) -> tuple[list[Target], list[str]]:
+def find_targets(requested: str | Sequence[str], plugins: PluginManager) -> tuple[list[Target], list[str]]:
     """The targets asked for, and a sentence for each that cannot be one.
 
     Args:
         requested: names of backends, in a list or with commas between them; ``"auto"`` stands for every backend that
             has a device on this machine, the best first, or ``host`` where there is none.
-        host: the plugins.
+        plugins: the plugins.
 
     Raises:
         InputError: it is not a list of names.
@@ -88,15 +88,15 @@ def find_targets(requested: str | Sequence[str], host: PluginHost) -> tuple[list
     names = [name.strip() for name in requested.split(",")] if isinstance(requested, str) else list(requested)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InputError(f"targets must be 'auto' or names of backends, such as ['x86', 'opencl'], is {requested!r}")
-    backends = available_backends(host)
+    backends = available_backends(plugins)
     if names == ["auto"]:
-        return _present_targets(backends, backend_sources(host)), []
+        return _present_targets(backends, backend_sources(plugins)), []
     targets, problems = [], []
     for name in dict.fromkeys(names):
         if name in backends:
-            targets.append(_target(backends[name], backend_sources(host)[name]))
+            targets.append(_target(backends[name], backend_sources(plugins)[name]))
         else:
-            problems.append(_missing(name, sorted(backends), host))
+            problems.append(_missing(name, sorted(backends), plugins))
     return targets, problems
 
 
@@ -126,7 +126,7 @@ def _answers(graph: Graph, candidate: Candidate) -> Iterator[tuple[Node, Yes | N
             yield node, answer
 
 
-def companions(coverage: Coverage, targets: Sequence[Target], host: PluginHost) -> list[Candidate]:
+def companions(coverage: Coverage, targets: Sequence[Target], plugins: PluginManager) -> list[Candidate]:
     """The devices that may run what a target cannot, in order of preference: those of the other targets, and host.
 
     A device of this machine is not paired with one that is elsewhere.
@@ -134,11 +134,11 @@ def companions(coverage: Coverage, targets: Sequence[Target], host: PluginHost) 
     Args:
         coverage: the target and what it said.
         targets: all targets where they may run its nodes, none where only host may drive If and Loop.
-        host: the plugins.
+        plugins: the plugins.
     """
     target = coverage.target
     near = [t.candidate for t in targets if t.candidate and bool(t.absent) is bool(target.absent)]
-    last = _target(available_backends(host)["host"], "").candidate if targets or coverage.driven else None
+    last = _target(available_backends(plugins)["host"], "").candidate if targets or coverage.driven else None
     found = {c.device.backend: c for c in (*near, last) if c and c.device.backend != target.name}
     return list(found.values())
 
@@ -166,17 +166,19 @@ def _target(backend: Backend, plugin: str) -> Target:
     return Target(backend.name, plugin, Candidate(backend, device), absent)
 
 
-def _missing(name: str, here: Sequence[str], host: PluginHost) -> str:
+def _missing(name: str, here: Sequence[str], plugins: PluginManager) -> str:
     """Why a target that was asked for cannot be one, and what to type."""
     if name == "auto":
         return "target 'auto' stands alone: name the targets, or say 'auto' and nothing else"
-    if name in left_out_backends(host):
-        return f"target {name!r}: {left_out_backends(host)[name]}; add it to LITE_BACKENDS, or unset that"
+    if name in left_out_backends(plugins):
+        return f"target {name!r}: {left_out_backends(plugins)[name]}; add it to LITE_BACKENDS, or unset that"
     base, separator, _ = name.partition(":")
     if separator:
         return f"target {name!r}: a model is converted for a backend, not for one of its devices: say {base!r}"
     distribution = backend_distribution(name)
-    broken = next((r for r in host.records() if r.failed and (r.name == name or r.distribution == distribution)), None)
+    broken = next(
+        (r for r in plugins.records() if r.failed and (r.name == name or r.distribution == distribution)), None
+    )
     if broken is not None:
         return (
             f"target {name!r}: its plugin {broken.label} is installed and failed at {broken.stage}: {broken.error}; "

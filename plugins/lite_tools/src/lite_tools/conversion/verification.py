@@ -15,7 +15,7 @@ from lite_core.container import ModelFile
 from lite_core.errors import InputError, LiteError
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import PluginHost
+from lite_core.plugins import PluginManager
 from lite_core.session import Session, load
 from lite_core.session.arguments import to_arrays
 from lite_tools.checking.comparison import largest_difference
@@ -85,7 +85,7 @@ def check_target(
     backends: Sequence[str],
     samples: Sequence[Sample],
     limit: float,
-    plugins: PluginHost,
+    plugins: PluginManager,
     options: Options,
 ) -> list[Check]:
     """Run a file on a target and compare, with each number of threads that it has a plan for.

@@ -14,12 +14,12 @@ from lite_conformance.judge.outcome import Skipped
 from lite_core.backend import Memory
 from lite_core.ir import TensorType, evaluate_shape
 
-__all__ = ["FencedStorage"]
+__all__ = ["PageGuardedStorage"]
 
 _NO_ACCESS = 0
 
 
-class FencedStorage:
+class PageGuardedStorage:
     """A tensor in main memory whose last byte is followed by a page that nobody may touch.
 
     What guard zones cannot see, reads past the end included, ends the process with a segmentation fault. The
@@ -51,7 +51,7 @@ class FencedStorage:
         np.copyto(self.data, array)
 
     def poison(self) -> None:
-        """Fill with NaN, or, where the type has none, with all bits set."""
+        """Initializer with NaN, or, where the type has none, with all bits set."""
         if self.data.size:
             self.data.reshape(-1).view(np.uint8)[...] = POISON
 

@@ -19,7 +19,7 @@ __all__ = ["OUTSIDE", "pick"]
 
 Array = np.ndarray[Any, Any]
 
-#: In a table: there is no such element. Also in ``picking.cl``.
+#: In a table: there is no such element. Also in ``axis_gather.cl``.
 OUTSIDE = -(2**31)
 
 _LOCAL = (64, 1, 1)
@@ -55,7 +55,7 @@ def pick(
     all_inside = not any((table == OUTSIDE).any() for table in (row_table, column_table))
     bound = Epilogue(Chain(source.dtype), []) if epilogue is None else epilogue(split)
     kernel = KernelSource(
-        "picking",
+        "axis_gather",
         "pick",
         _LOCAL,
         tuple((name, 1) for name, is_so in (("FLAT", is_flat), ("ALL_INSIDE", all_inside)) if is_so),

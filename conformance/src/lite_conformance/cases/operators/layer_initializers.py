@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lite_conformance.cases.tensors import Array, Fill, normal, uniform
+from lite_conformance.cases.tensors import Array, Initializer, normal, uniform
 from lite_core.ir import DType
 
 __all__ = ["all_integers", "multiples_of", "negative", "small", "unbounded", "with_nan", "zeros"]
 
 #: Below zero everywhere: padding with zeros shows in a maximum.
-negative: Fill = uniform(-4, -1)
+negative: Initializer = uniform(-4, -1)
 
 
 def zeros(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -48,7 +48,7 @@ def with_nan(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) 
     return array.reshape(shape)
 
 
-def multiples_of(step: int, count: int) -> Fill:
+def multiples_of(step: int, count: int) -> Initializer:
     """``0, step, 2 * step, ..``, ``count`` different numbers, in random order and repeated."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:

@@ -13,13 +13,13 @@ from typing import Any
 
 from lite_core.backend import Backend
 from lite_core.errors import BackendUnavailableError, InputError
-from lite_core.plugins import PluginHost, available_backends, default_host, host_with
+from lite_core.plugins import PluginManager, available_backends, default_plugins, plugins_with
 from lite_core.plugins.contracts import missing_members
 
 __all__ = ["find_backend", "require_backend"]
 
 
-def find_backend(spec: str) -> tuple[Backend, PluginHost, str]:
+def find_backend(spec: str) -> tuple[Backend, PluginManager, str]:
     """The backend that a specification names, the plugins it lives among, and the module it comes from.
 
     Args:
@@ -42,7 +42,7 @@ def find_backend(spec: str) -> tuple[Backend, PluginHost, str]:
         with _named_by_the_user(f"{spec}()"):
             thing = thing()
     require_backend(thing, spec)
-    return thing, host_with(thing), module.__name__
+    return thing, plugins_with(thing), module.__name__
 
 
 def require_backend(thing: Any, what: str) -> None:
@@ -54,19 +54,19 @@ def require_backend(thing: Any, what: str) -> None:
         raise InputError(f"{what} is not a backend: its name must be a text, is {thing.name!r}")
 
 
-def _installed(name: str) -> tuple[Backend, PluginHost, str]:
-    host = default_host()
-    backends = available_backends(host)
+def _installed(name: str) -> tuple[Backend, PluginManager, str]:
+    plugins = default_plugins()
+    backends = available_backends(plugins)
     if name not in backends:
         known = ", ".join(sorted(backends))
-        failed = [f"{r.label}: {r.error}" for r in host.records() if r.failed]
+        failed = [f"{r.label}: {r.error}" for r in plugins.records() if r.failed]
         raise BackendUnavailableError(
             f"backend {name!r} is not installed (here are: {known})"
             + "".join(f"; plugin {line}" for line in failed)
             + ". A backend that is not installed can be named as module:attribute or file.py:attribute"
         )
-    owner = next((r.module for r, b in host.ask("lite_backends") if b is backends[name]), "lite_core.builtin")
-    return backends[name], host, owner.partition(":")[0]
+    owner = next((r.module for r, b in plugins.ask("lite_backends") if b is backends[name]), "lite_core.builtin")
+    return backends[name], plugins, owner.partition(":")[0]
 
 
 def _import(name: str) -> Any:

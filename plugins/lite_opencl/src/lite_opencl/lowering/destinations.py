@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lite_compiler import places
-from lite_compiler.places import place_behind
+from lite_compiler import destinations
+from lite_compiler.destinations import destination_through
 from lite_core import ops
 from lite_core.ir import Node, Value
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.half import stored_type
 from lite_opencl.tensors import Tensor
 
-__all__ = ["reserve_places"]
+__all__ = ["reserve_destinations"]
 
 #: What shuffles channels: the result of a Concat is split, transposed and put together again.
 _SHUFFLE = ("Reshape", "Transpose", "Reshape")
 
 
-def reserve_places(lowering: Lowering, uses: Mapping[Value, int]) -> None:
-    """Decide before anything is lowered where values are to lie; see :func:`lite_compiler.places.reserve_places`.
+def reserve_destinations(lowering: Lowering, uses: Mapping[Value, int]) -> None:
+    """Decide where results are written, before anything is lowered (:mod:`lite_compiler.destinations`).
 
     Other readers of what a Concat joins read its part of the result, so that is dense if there are any. Where channels
-    are shuffled after the Concat, it joins them in the shuffled order; see :func:`lite_compiler.places.part_of`.
+    are shuffled after the Concat, it joins them in the shuffled order; see :func:`lite_compiler.destinations.part_of`.
 
     Args:
         lowering: whose ``places`` are filled; nothing is lowered yet.
@@ -31,7 +31,9 @@ def reserve_places(lowering: Lowering, uses: Mapping[Value, int]) -> None:
     """
     readers = {v: n for n in lowering.graph.nodes for v in n.used()}
     joining = _Joining(lowering, uses, readers)
-    places.reserve_places(lowering.graph, lowering.outputs, result_of=joining.result_of, reserve=joining.reserve)
+    destinations.reserve_destinations(
+        lowering.graph, lowering.outputs, result_of=joining.result_of, reserve=joining.reserve
+    )
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,10 @@ class _Joining:
 
     def reserve(self, value: Value, place: Tensor) -> bool:
         """Have a value made in a place, unless it has one, or has readers whom gaps would cost a copy."""
-        has_place = value in self.lowering.places or value in self.lowering.outputs
+        has_place = value in self.lowering.destinations or value in self.lowering.outputs
         if has_place or not (place.is_dense or self.uses[value] == 1):
             return False
-        self.lowering.places[value] = place
+        self.lowering.destinations[value] = place
         return True
 
     def result_of(self, node: Node) -> Tensor:
@@ -58,10 +60,10 @@ class _Joining:
     def place_of(self, node: Node, value: Value) -> Tensor:
         """Where a node makes a value: the place that it has, or a new one."""
         lowering = self.lowering
-        found = lowering.outputs.get(value) or lowering.places.get(value)
+        found = lowering.outputs.get(value) or lowering.destinations.get(value)
         if found is None:
             dtype = stored_type(value, node, lowering.options, lowering.device)
-            found = lowering.places[value] = lowering.allocate(tuple(value.shape), dtype)
+            found = lowering.destinations[value] = lowering.allocate(tuple(value.shape), dtype)
         return found
 
     def shuffled(self, node: Node, joined: Value, axis: int) -> Tensor | None:
@@ -85,12 +87,12 @@ class _Joining:
             return None
         if any(v.shape[axis] != size for v in parts):
             return None
-        if joined in self.lowering.places or joined in self.lowering.outputs:
+        if joined in self.lowering.destinations or joined in self.lowering.outputs:
             return None
         seen = self.place_of(nodes[-1], value).reshape(transposed)
         if seen is None:
             return None
-        place = place_behind(nodes[1], nodes[1].used()[0], seen)
+        place = destination_through(nodes[1], nodes[1].used()[0], seen)
         assert place is not None, "a transposition has a view of any tensor"
-        self.lowering.places[joined] = place
+        self.lowering.destinations[joined] = place
         return place

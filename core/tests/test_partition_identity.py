@@ -1,4 +1,4 @@
-"""Families: what partitions of one session have in common that differ in sizes only."""
+"""PartitionIdentities: what partitions of one session have in common that differ in sizes only."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Family, Options, Partition
+from lite_core.backend import Options, Partition, PartitionIdentity
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.kernel_backend import KernelBackend
 from lite_core.memory.scratch import ScratchPool
-from lite_core.plugins import host_with
+from lite_core.plugins import plugins_with
 from lite_core.schedule import select_devices
 from lite_core.schedule.planner import Planner
 from lite_core.session import Session, load
@@ -32,24 +32,24 @@ def sandwich() -> Graph:
 def session_of(graph: Graph) -> Session:
     backend = KernelBackend("toy")
     backend.kernel("Relu", dtypes=["float32"])(lambda x: np.maximum(x, 0))
-    return load(graph, backend="toy", plugins=host_with(backend))
+    return load(graph, backend="toy", plugins=plugins_with(backend))
 
 
-def families(session: Session, *shape: int) -> list[Family]:
-    return [part.family for part, _ in session.plan({"x": shape}).partitions]
+def identities(session: Session, *shape: int) -> list[PartitionIdentity]:
+    return [part.identity for part, _ in session.plan({"x": shape}).partitions]
 
 
 def test_the_partitions_of_other_sizes_are_of_the_same_families() -> None:
     session = session_of(sandwich())
-    first = families(session, 3, 2)
+    first = identities(session, 3, 2)
     assert len(set(first)) == 3
-    assert families(session, 5, 2) == first
+    assert identities(session, 5, 2) == first
 
 
 def test_sessions_share_no_family() -> None:
     graph = sandwich()
     one, other = session_of(graph), session_of(graph)
-    assert set(families(one, 3, 2)).isdisjoint(families(other, 3, 2))
+    assert set(identities(one, 3, 2)).isdisjoint(identities(other, 3, 2))
 
 
 def test_a_rank_that_follows_from_a_size_makes_another_family() -> None:
@@ -57,13 +57,13 @@ def test_a_rank_that_follows_from_a_size_makes_another_family() -> None:
     x = b.input("x", "float32", ["n", 2])
     b.output(b.add("Relu", [b.add("Squeeze", [x])]), "y")
     session = session_of(b.build())
-    assert families(session, 3, 2) == families(session, 4, 2)
-    assert set(families(session, 1, 2)).isdisjoint(families(session, 3, 2))
+    assert identities(session, 3, 2) == identities(session, 4, 2)
+    assert set(identities(session, 1, 2)).isdisjoint(identities(session, 3, 2))
 
 
 def test_a_family_lives_no_longer_than_its_session() -> None:
     session = session_of(sandwich())
-    alive = weakref.ref(families(session, 3, 2)[0])
+    alive = weakref.ref(identities(session, 3, 2)[0])
     gc.collect()
     assert alive() is not None
     del session
@@ -82,12 +82,12 @@ def test_bodies_at_other_places_are_of_other_families() -> None:
     (then, _), (again, _), (other, _) = (
         planner.plan_body(graph, prefix).partitions[0] for prefix in ("if/then/", "if/then/", "if/else/")
     )
-    assert then.family is again.family
-    assert then.family is not other.family
+    assert then.identity is again.identity
+    assert then.identity is not other.identity
 
 
 def test_a_partition_made_without_one_has_a_family_of_its_own() -> None:
     graph = sandwich()
     first, second = Partition("all", graph), Partition("all", graph)
-    assert first.family is not second.family
+    assert first.identity is not second.identity
     assert first == second

@@ -13,31 +13,31 @@ them asleep, late or gone.
 
 from __future__ import annotations
 
+from lite_cpu.runtime.affinity import emit_affinity
+from lite_cpu.runtime.codegen import Module, Word
 from lite_cpu.runtime.executor import call_kernel, step_address, thread_scratch
 from lite_cpu.runtime.layout import (
     CHUNK_LIMIT,
     POINTER_LIMIT,
     SLOT_WORDS,
     TICKET_BITS,
-    PoolWord,
-    ProgramWord,
-    SlotWord,
-    StepWord,
-    SystemWord,
+    PoolField,
+    ProgramField,
+    SlotField,
+    StepField,
+    SystemField,
 )
-from lite_cpu.runtime.placement import emit_placement
-from lite_cpu.runtime.words import Module, Word
 
-__all__ = ["emit_team"]
+__all__ = ["emit_work_stealing"]
 
 #: The ticket of thread 0 when the run is over. Its next chunk is not below its end: nobody can take it.
 _FINISHED = (1 << 64) - 1
 _PAUSES_BETWEEN_CLOCK_READINGS = 128
 
 
-def emit_team(code: Module) -> None:
+def emit_work_stealing(code: Module) -> None:
     """Adds ``lead`` for the thread that starts a run, ``lite_worker`` for the others, and ``lite_stop``."""
-    emit_placement(code)
+    emit_affinity(code)
     _emit_publish(code)
     _emit_execute(code)
     _emit_finish(code)
@@ -63,24 +63,24 @@ def _phase(ticket: Word) -> Word:
 
 
 def _slot(pool: Word, thread: Word) -> Word:
-    return pool.at(PoolWord.SLOTS).at(thread * SLOT_WORDS)
+    return pool.at(PoolField.SLOTS).at(thread * SLOT_WORDS)
 
 
 def _emit_publish(code: Module) -> None:
     """``publish(pool, phase)``: hands out a phase, or ends the run; gives what the caller holds of it, 1 or 0."""
     with code.function("publish", 2, result=True) as f:
         pool, phase = f.arguments
-        program, held = pool[PoolWord.PROGRAM], f.variable(0)
-        with f.if_else(phase.compare("==", program[ProgramWord.STEP_COUNT])) as (over, more):
+        program, held = pool[PoolField.PROGRAM], f.variable(0)
+        with f.if_else(phase.compare("==", program[ProgramField.STEP_COUNT])) as (over, more):
             with over:
-                pool.at(PoolWord.SLOTS).store(_FINISHED, "release")
+                pool.at(PoolField.SLOTS).store(_FINISHED, "release")
             with more:
                 held.set(1)
-                pool[PoolWord.PHASE] = phase
-                threads, chunks = pool[PoolWord.THREADS], step_address(program, phase)[StepWord.CHUNKS]
+                pool[PoolField.PHASE] = phase
+                threads, chunks = pool[PoolField.THREADS], step_address(program, phase)[StepField.CHUNKS]
                 # NOTE: 1 more than there is to do, held by the caller: else this phase could be done, and the next
                 # one published, before the last ticket is written below, which would then undo that.
-                pool.at(PoolWord.REMAINING).store(chunks + 1, "release")
+                pool.at(PoolField.REMAINING).store(chunks + 1, "release")
                 share = (chunks + threads - 1) // threads
                 with f.count(threads) as thread:
                     begin = (thread * share).minimum(chunks)
@@ -97,18 +97,18 @@ def _emit_execute(code: Module) -> None:
     """
     with code.function("execute", 5) as f:
         pool, thread, ticket, resolved, is_resolved = f.arguments
-        program, bases, times = pool[PoolWord.PROGRAM], pool[PoolWord.BASES], pool[PoolWord.TIMES]
+        program, bases, times = pool[PoolField.PROGRAM], pool[PoolField.BASES], pool[PoolField.TIMES]
         phase = _phase(ticket)
         step, scratch = step_address(program, phase), thread_scratch(program, bases, thread)
-        run_length = step[StepWord.RUN_LENGTH]
+        run_length = step[StepField.RUN_LENGTH]
         with f.if_else(run_length.compare("!=", 0)) as (whole_steps, chunk_of_step):
             with whole_steps:
                 f.call("run_steps", program, bases, times, phase, phase + run_length, scratch)
             with chunk_of_step:
                 with f.if_(is_resolved.compare("==", 0)):
                     f.call("resolve", step, bases, resolved)
-                begin = _next(ticket) * step[StepWord.GRAIN]
-                end = (begin + step[StepWord.GRAIN]).minimum(step[StepWord.TASKS])
+                begin = _next(ticket) * step[StepField.GRAIN]
+                end = (begin + step[StepField.GRAIN]).minimum(step[StepField.TASKS])
                 call_kernel(f, step, resolved, begin, end, scratch)
 
 
@@ -116,13 +116,13 @@ def _emit_finish(code: Module) -> None:
     """``finish(pool)``: after the last chunk of the phase; gives what the caller holds of the next."""
     with code.function("finish", 1, result=True) as f:
         (pool,) = f.arguments
-        program, times, phase = pool[PoolWord.PROGRAM], pool[PoolWord.TIMES], pool[PoolWord.PHASE]
-        run_length, following = step_address(program, phase)[StepWord.RUN_LENGTH], f.variable(phase + 1)
+        program, times, phase = pool[PoolField.PROGRAM], pool[PoolField.TIMES], pool[PoolField.PHASE]
+        run_length, following = step_address(program, phase)[StepField.RUN_LENGTH], f.variable(phase + 1)
         with f.if_else(run_length.compare("!=", 0)) as (whole_steps, chunks_of_step):
             with whole_steps:
                 following.set(phase + run_length)
             with chunks_of_step, f.if_(times.compare("!=", 0)):
-                times[phase + 1] = f.call("now", pool[PoolWord.SYSTEM])
+                times[phase + 1] = f.call("now", pool[PoolField.SYSTEM])
         f.ret(f.call("publish", pool, following.get()))
 
 
@@ -138,7 +138,7 @@ def _emit_work(code: Module) -> None:
         held, seen = f.variable(initially_held), f.variable(0)
         victim, is_resolved = f.variable(0), f.variable(0)
         with f.loop() as loop:
-            threads = pool[PoolWord.THREADS]
+            threads = pool[PoolField.THREADS]
             is_resolved.set(0)
             victim.set(thread)
             with f.count(threads) as turn:
@@ -157,7 +157,7 @@ def _emit_work(code: Module) -> None:
                     victim.set(0)
             with f.if_(held.get().compare("!=", 0)):
                 given_back = held.get()
-                remaining = pool.at(PoolWord.REMAINING).fetch("sub", given_back, "acq_rel")
+                remaining = pool.at(PoolField.REMAINING).fetch("sub", given_back, "acq_rel")
                 held.set(0)
                 with f.if_(remaining.compare("==", given_back)):
                     held.set(f.call("finish", pool))
@@ -175,22 +175,22 @@ def _emit_wait(code: Module) -> None:
     """
     with code.function("wait", 4, result=True) as f:
         pool, thread, slot, seen = f.arguments
-        system, deadline, must_leave = pool[PoolWord.SYSTEM], f.variable(0), f.variable(0)
+        system, deadline, must_leave = pool[PoolField.SYSTEM], f.variable(0), f.variable(0)
         with f.loop() as loop:
             with f.count(_PAUSES_BETWEEN_CLOCK_READINGS):
                 loop.leave_if(slot.load("acquire").compare("!=", seen))
                 f.pause()
             with f.if_(thread.compare("!=", 0)):
-                must_leave.set(pool.at(PoolWord.STOP).load("acquire"))
+                must_leave.set(pool.at(PoolField.STOP).load("acquire"))
             loop.leave_if(must_leave.get().compare("!=", 0))
             time = f.call("now", system)
             with f.if_(deadline.get().compare("==", 0)):
-                deadline.set(time + pool[PoolWord.SPIN_NANOSECONDS])
+                deadline.set(time + pool[PoolField.SPIN_NANOSECONDS])
             with f.if_(time.compare(">", deadline.get())):
-                active = pool.at(PoolWord.ACTIVE).load("acquire")
+                active = pool.at(PoolField.ACTIVE).load("acquire")
                 with f.if_else(active.compare("!=", 0)) as (in_a_run, between_runs):
                     with in_a_run:
-                        f.call_address(system[SystemWord.YIELD])
+                        f.call_address(system[SystemField.YIELD])
                     with between_runs:
                         f.call("sleep", pool)
                         deadline.set(0)
@@ -201,15 +201,15 @@ def _emit_sleep(code: Module) -> None:
     """``sleep(pool)``: until a run begins or the pool stops."""
     with code.function("sleep", 1) as f:
         (pool,) = f.arguments
-        system, mutex = pool[PoolWord.SYSTEM], pool.at(PoolWord.MUTEX)
-        f.call_address(system[SystemWord.LOCK], mutex)
-        pool.at(PoolWord.SLEEPERS).fetch("add", 1, "seq_cst")
+        system, mutex = pool[PoolField.SYSTEM], pool.at(PoolField.MUTEX)
+        f.call_address(system[SystemField.LOCK], mutex)
+        pool.at(PoolField.SLEEPERS).fetch("add", 1, "seq_cst")
         with f.loop() as loop:
-            active, stop = pool.at(PoolWord.ACTIVE).load("seq_cst"), pool.at(PoolWord.STOP).load("seq_cst")
+            active, stop = pool.at(PoolField.ACTIVE).load("seq_cst"), pool.at(PoolField.STOP).load("seq_cst")
             loop.leave_if((active | stop).compare("!=", 0))
-            f.call_address(system[SystemWord.WAIT], pool.at(PoolWord.CONDITION), mutex)
-        pool.at(PoolWord.SLEEPERS).fetch("sub", 1, "seq_cst")
-        f.call_address(system[SystemWord.UNLOCK], mutex)
+            f.call_address(system[SystemField.WAIT], pool.at(PoolField.CONDITION), mutex)
+        pool.at(PoolField.SLEEPERS).fetch("sub", 1, "seq_cst")
+        f.call_address(system[SystemField.UNLOCK], mutex)
 
 
 def _emit_wake(code: Module) -> None:
@@ -221,37 +221,37 @@ def _emit_wake(code: Module) -> None:
     """
     with code.function("wake", 1) as f:
         (pool,) = f.arguments
-        system, mutex = pool[PoolWord.SYSTEM], pool.at(PoolWord.MUTEX)
-        with f.if_(pool.at(PoolWord.SLEEPERS).load("seq_cst").compare("!=", 0)):
-            f.call_address(system[SystemWord.LOCK], mutex)
-            f.call_address(system[SystemWord.UNLOCK], mutex)
-            f.call_address(system[SystemWord.BROADCAST], pool.at(PoolWord.CONDITION))
+        system, mutex = pool[PoolField.SYSTEM], pool.at(PoolField.MUTEX)
+        with f.if_(pool.at(PoolField.SLEEPERS).load("seq_cst").compare("!=", 0)):
+            f.call_address(system[SystemField.LOCK], mutex)
+            f.call_address(system[SystemField.UNLOCK], mutex)
+            f.call_address(system[SystemField.BROADCAST], pool.at(PoolField.CONDITION))
 
 
 def _emit_lead(code: Module) -> None:
     """``lead(pool, program, bases, times)``: a whole run, as thread 0 of a pool that the caller owns."""
     with code.function("lead", 4) as f:
         pool, program, bases, times = f.arguments
-        pool[PoolWord.PROGRAM] = program
-        pool[PoolWord.BASES] = bases
-        pool[PoolWord.TIMES] = times
+        pool[PoolField.PROGRAM] = program
+        pool[PoolField.BASES] = bases
+        pool[PoolField.TIMES] = times
         with f.if_(times.compare("!=", 0)):
-            times[0] = f.call("now", pool[PoolWord.SYSTEM])
+            times[0] = f.call("now", pool[PoolField.SYSTEM])
         held = f.call("publish", pool, 0)
-        pool.at(PoolWord.ACTIVE).fetch("xchg", 1, "seq_cst")
-        with f.if_(pool.at(PoolWord.SLEEPERS).load("monotonic").compare("!=", 0)):
+        pool.at(PoolField.ACTIVE).fetch("xchg", 1, "seq_cst")
+        with f.if_(pool.at(PoolField.SLEEPERS).load("monotonic").compare("!=", 0)):
             f.call("keep_off", pool)
         f.call("wake", pool)
         f.call("work", pool, 0, held)
-        pool.at(PoolWord.ACTIVE).store(0, "release")
+        pool.at(PoolField.ACTIVE).store(0, "release")
 
 
 def _emit_worker(code: Module) -> None:
     """``void *lite_worker(void *slot)``: the start routine of the other threads."""
     with code.function("lite_worker", 1, result=True, exported=True) as f:
         (slot,) = f.arguments
-        f.call("register_worker", slot[SlotWord.POOL], slot)
-        f.call("work", slot[SlotWord.POOL], slot[SlotWord.INDEX], 0)
+        f.call("register_worker", slot[SlotField.POOL], slot)
+        f.call("work", slot[SlotField.POOL], slot[SlotField.INDEX], 0)
         f.ret(0)
 
 
@@ -259,5 +259,5 @@ def _emit_stop(code: Module) -> None:
     """``void lite_stop(void *pool)``: the workers leave, each after the chunk that it is doing."""
     with code.function("lite_stop", 1, exported=True) as f:
         (pool,) = f.arguments
-        pool.at(PoolWord.STOP).fetch("xchg", 1, "seq_cst")
+        pool.at(PoolField.STOP).fetch("xchg", 1, "seq_cst")
         f.call("wake", pool)

@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lite_conformance.cases.carriers import Carrier
 from lite_conformance.cases.op_cases import OpCase
 from lite_conformance.cases.operators import all_tables
+from lite_conformance.cases.supported import SupportedCase
 from lite_conformance.cases.tensors import Array, Tensor
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Refused
@@ -19,7 +19,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
 
-__all__ = ["HERE", "THERE", "Patchwork", "find_carrier"]
+__all__ = ["HERE", "THERE", "TwoDeviceGraph", "find_supported_case"]
 
 #: Patterns of node names: on the backend under test, and on the other device.
 HERE, THERE = "here*", "there*"
@@ -27,28 +27,28 @@ HERE, THERE = "here*", "there*"
 # Of one operator in one element type; a backend that refuses these refuses the others as well, nearly always.
 _MOST_TRIES = 3
 
-_found: WeakKeyDictionary[Subject, dict[str, Carrier | None]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Subject, dict[str, SupportedCase | None]] = WeakKeyDictionary()
 
 
-class Patchwork:
+class TwoDeviceGraph:
     """A graph of nodes here (one operator, again and again) and there (whatever is needed in between).
 
     Args:
-        carrier: the operator that runs here.
+        supported_case: the operator that runs here.
         seed: of the inputs.
     """
 
-    def __init__(self, carrier: Carrier, seed: int) -> None:
-        self.carrier = carrier
+    def __init__(self, supported_case: SupportedCase, seed: int) -> None:
+        self.supported_case = supported_case
         self.builder = GraphBuilder("patchwork")
         self._seed = seed
-        # Of the carrier's inputs, in the order in which the graph has them.
+        # Of the supported_case's inputs, in the order in which the graph has them.
         self._sources: list[tuple[int, int]] = []
-        self._template = carrier.build(seed)[0]
+        self._template = supported_case.build(seed)[0]
         self._constants = {v: self.builder.constant(a) for v, a in self._template.constants.items()}
 
     def operands(self) -> list[Value]:
-        """New inputs of the graph, as the carrier takes them."""
+        """New inputs of the graph, as the supported_case takes them."""
         number = len(self._sources)
         values = []
         for index, value in enumerate(self._template.inputs):
@@ -58,11 +58,11 @@ class Patchwork:
 
     def arrays(self, turn: int) -> list[Array]:
         """Contents of the graph's inputs, others for each turn."""
-        drawn = {n: self.carrier.build(self._seed + 1000 * turn + n)[1] for n in {n for n, _ in self._sources}}
+        drawn = {n: self.supported_case.build(self._seed + 1000 * turn + n)[1] for n in {n for n, _ in self._sources}}
         return [drawn[number][index] for number, index in self._sources]
 
     def here(self, operands: Sequence[Value]) -> Value:
-        """The carrier on some operands, on the backend under test; gives its first output."""
+        """The supported_case on some operands, on the backend under test; gives its first output."""
         (node,) = self._template.nodes
         known = {**self._constants, **dict(zip(self._template.inputs, operands))}
         inputs = [None if v is None else known[v] for v in node.inputs]
@@ -80,7 +80,7 @@ class Patchwork:
         return [self.there("Identity", v) for v in operands]
 
     def follow(self, value: Value) -> Value:
-        """The carrier on a value that a carrier made, without a way round where its type allows that."""
+        """The supported_case on a value that a supported_case made, without a way round where its type allows that."""
         if value.dtype.is_floating:
             for index, wanted in enumerate(self._template.inputs):
                 if wanted.type == value.type:
@@ -104,7 +104,7 @@ class Patchwork:
         return self.there("Greater", largest, self.builder.constant(np.float32(threshold)))
 
     def choose(self, by: Value, answer: bool) -> list[Value]:
-        """Operands for the carrier, chosen there among two sets by a value."""
+        """Operands for the supported_case, chosen there among two sets by a value."""
         truth = self.truth(by, answer)
         return [self.there("Where", truth, a, b) for a, b in zip(self.operands(), self.operands())]
 
@@ -119,10 +119,10 @@ class Patchwork:
         return evaluate_graph(part, self.arrays(0))[0]
 
 
-# **** carriers with something special about them ****
+# **** supported_cases with something special about them ****
 
 
-def find_carrier(subject: Subject, what: str) -> Carrier:
+def find_supported_case(subject: Subject, what: str) -> SupportedCase:
     """An operator case that the backend takes, whose inputs or first output are special.
 
     Args:
@@ -135,13 +135,13 @@ def find_carrier(subject: Subject, what: str) -> Carrier:
     found = _found.setdefault(subject, {})
     if what not in found:
         found[what] = _search(subject, what)
-    carrier = found[what]
-    if carrier is not None:
-        return carrier
+    supported_case = found[what]
+    if supported_case is not None:
+        return supported_case
     raise Refused(f"the backend takes no operator case with {what.replace('-', ' ')} tensors at run time")
 
 
-def _search(subject: Subject, what: str) -> Carrier | None:
+def _search(subject: Subject, what: str) -> SupportedCase | None:
     for table in all_tables():
         tries: Counter[DType] = Counter()
         for name, dtype, case in table.cases():
@@ -150,7 +150,7 @@ def _search(subject: Subject, what: str) -> Carrier | None:
             tries[dtype] += 1
             graph = case.build(dtype, 0)[0]
             if _is(graph, what) and not subject.refusals(graph.nodes):
-                return Carrier(name, case, dtype)
+                return SupportedCase(name, case, dtype)
     return None
 
 

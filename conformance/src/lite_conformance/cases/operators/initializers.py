@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_conformance.cases.tensors import Array, Fill, as_type, largest_finite, normal
+from lite_conformance.cases.tensors import Array, Initializer, as_type, largest_finite, normal
 from lite_conformance.judge.tolerances import epsilon, smallest_normal
 from lite_core.ir import DType
 
@@ -71,7 +71,7 @@ def specials(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) 
     return np.resize(np.array(chosen, dtype.numpy), shape)
 
 
-def strewn(*elements: float, among: Fill = normal) -> Fill:
+def strewn(*elements: float, among: Initializer = normal) -> Initializer:
     """These elements strewn among others, where there is room: every one of them, then again."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -84,7 +84,7 @@ def strewn(*elements: float, among: Fill = normal) -> Fill:
     return fill
 
 
-def within(low: float, high: float, half: float) -> Fill:
+def within(low: float, high: float, half: float) -> Initializer:
     """Evenly spread from ``low`` to ``high``; in half types not beyond ``half`` on either side."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:

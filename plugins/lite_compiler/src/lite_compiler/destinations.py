@@ -11,7 +11,7 @@ from lite_compiler.views import transposition
 from lite_core import ops
 from lite_core.ir import Graph, Node, Value
 
-__all__ = ["part_of", "parts_of", "place_behind", "reserve_places"]
+__all__ = ["destination_through", "part_of", "parts_of", "reserve_destinations"]
 
 T = TypeVar("T", bound=StridedTensor[Any])
 
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=StridedTensor[Any])
 _RESHAPING = frozenset(("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"))
 
 
-def reserve_places(
+def reserve_destinations(
     graph: Graph,
     outputs: Mapping[Value, T],
     *,
@@ -70,12 +70,12 @@ class _Reservation(Generic[T]):
         node = self.producers.get(value)
         source = node.inputs[0] if node is not None and node.inputs else None
         if node is not None and source is not None:
-            seen = place_behind(node, source, place)
+            seen = destination_through(node, source, place)
             if seen is not None:
                 self.make(source, seen)
 
 
-def place_behind(node: Node, source: Value, place: T) -> T | None:
+def destination_through(node: Node, source: Value, place: T) -> T | None:
     """Where the input of a node lies if its result, a view, lies in a place; None where there is no such place."""
     if node.qualified_op in _RESHAPING:
         return place.reshape(source.shape)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from math import prod
 
-from lite_compiler import places
+from lite_compiler import destinations
 from lite_core.ir import Node, Value
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.tensors import Tensor
 
-__all__ = ["reserve_places"]
+__all__ = ["reserve_destinations"]
 
 #: Operators whose kernels write images channels last.
 _CHANNELS_LAST = frozenset({"AveragePool", "Conv", "ConvTranspose", "DepthToSpace", "LpPool", "MaxPool", "Resize"})
@@ -22,8 +22,8 @@ _ANY_LAYOUT = frozenset({"BatchNormalization", "Concat", "Pad", "Slice", "Softma
 _WITHOUT_STEP = frozenset({"ConstantOfShape", "Expand", "EyeLike", "Shape", "Size", "Slice", "Split"})
 
 
-def reserve_places(lowering: Lowering, elementwise: Set[Node]) -> None:
-    """Decide before anything is lowered where steps write; see :func:`lite_compiler.places.reserve_places`.
+def reserve_destinations(lowering: Lowering, elementwise: Set[Node]) -> None:
+    """Decide before anything is lowered where steps write; see :func:`lite_compiler.destinations.reserve_destinations`.
 
     The result of a Concat is laid out channels last where at least half of it comes from operators that write so.
     """
@@ -47,7 +47,7 @@ def reserve_places(lowering: Lowering, elementwise: Set[Node]) -> None:
         lowering.reserve(value, place)
         return True
 
-    places.reserve_places(lowering.graph, lowering.outputs, result_of=result_of, reserve=reserve)
+    destinations.reserve_destinations(lowering.graph, lowering.outputs, result_of=result_of, reserve=reserve)
 
 
 def _images(nodes: Sequence[Node], elementwise: Set[Node]) -> Set[Value | None]:

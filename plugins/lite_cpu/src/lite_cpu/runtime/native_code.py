@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from lite_cpu.runtime.codegen import Module
 from lite_cpu.runtime.executor import emit_executor, thread_scratch
-from lite_cpu.runtime.layout import PoolWord, ProgramWord
-from lite_cpu.runtime.team import emit_team
-from lite_cpu.runtime.words import Module
+from lite_cpu.runtime.layout import PoolField, ProgramField
+from lite_cpu.runtime.work_stealing import emit_work_stealing
 
 __all__ = ["runtime_ir"]
 
@@ -23,7 +23,7 @@ def runtime_ir(triple: str, *, windows: bool = False) -> str:
     code = Module(triple)
     emit_executor(code, windows=windows)
     if not windows:
-        emit_team(code)
+        emit_work_stealing(code)
     _emit_run(code, windows=windows)
     return str(code.ir)
 
@@ -38,13 +38,13 @@ def _emit_run(code: Module, *, windows: bool) -> None:
         alone = f.variable(1)
         if not windows:
             with f.if_(pool.compare("!=", 0)):
-                busy = pool.at(PoolWord.BUSY)
+                busy = pool.at(PoolField.BUSY)
                 with f.if_(busy.compare_and_swap(0, 1)):
                     alone.set(0)
                     f.call("lead", pool, program, bases, times)
                     busy.store(0, "release")
         with f.if_(alone.get().compare("!=", 0)):
             with f.if_(times.compare("!=", 0)):
-                times[0] = f.call("now", program[ProgramWord.SYSTEM])
+                times[0] = f.call("now", program[ProgramField.SYSTEM])
             scratch = thread_scratch(program, bases, f.word(0))
-            f.call("run_steps", program, bases, times, 0, program[ProgramWord.STEP_COUNT], scratch)
+            f.call("run_steps", program, bases, times, 0, program[ProgramField.STEP_COUNT], scratch)

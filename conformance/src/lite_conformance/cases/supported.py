@@ -16,17 +16,17 @@ from lite_conformance.judge.outcome import Refused
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph
 
-__all__ = ["Carrier", "bulk", "carrier", "carriers"]
+__all__ = ["SupportedCase", "bulk", "supported_case", "supported_cases"]
 
 # Looked for first: most backends have some of them.
 _COMMON = ("Relu", "Add", "Mul", "MatMul", "Conv", "Softmax", "Identity", "Sigmoid")
 _MOST = 4
 
-_found: WeakKeyDictionary[Subject, list[Carrier]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Subject, list[SupportedCase]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
+class SupportedCase:
     """An operator case that the backend under test takes."""
 
     name: str
@@ -38,7 +38,7 @@ class Carrier:
         return self.case.build(self.dtype, seed)
 
 
-def carriers(subject: Subject) -> list[Carrier]:
+def supported_cases(subject: Subject) -> list[SupportedCase]:
     """A few cases of different operators, with run-time inputs and non-empty outputs.
 
     Raises:
@@ -52,15 +52,15 @@ def carriers(subject: Subject) -> list[Carrier]:
     return _found[subject]
 
 
-def carrier(subject: Subject) -> Carrier:
-    """The first of :func:`carriers`."""
-    return carriers(subject)[0]
+def supported_case(subject: Subject) -> SupportedCase:
+    """The first of :func:`supported_cases`."""
+    return supported_cases(subject)[0]
 
 
 def bulk(subject: Subject, seed: int, layers: int = 1) -> tuple[Graph, list[Array]]:
     """A graph on tensors large enough for a leak of one to show, with weights of its own for each seed and layer.
 
-    The first of a few operators that take any shape and the backend takes in float32; a carrier otherwise.
+    The first of a few operators that take any shape and the backend takes in float32; a supported_case otherwise.
     """
     random = np.random.default_rng(seed)
     array, *weights = (random.standard_normal((256, 256)).astype(np.float32) for _ in range(1 + layers))
@@ -73,10 +73,10 @@ def bulk(subject: Subject, seed: int, layers: int = 1) -> tuple[Graph, list[Arra
         graph = builder.build()
         if not subject.refusals(graph.nodes):
             return graph, [array]
-    return carrier(subject).build(seed)
+    return supported_case(subject).build(seed)
 
 
-def _search(subject: Subject, thorough: bool) -> Iterator[Carrier]:
+def _search(subject: Subject, thorough: bool) -> Iterator[SupportedCase]:
     """Operators that the backend takes; unless thorough, it is asked about one case of each in each element type."""
     tables = {table.definition.qualified_name: table for table in all_tables()}
     order = [*(name for name in _COMMON if name in tables), *(name for name in tables if name not in _COMMON)]
@@ -93,7 +93,7 @@ def _search(subject: Subject, thorough: bool) -> Iterator[Carrier]:
             if fits:
                 asked.add(dtype)
             if fits and not subject.refusals(graph.nodes):
-                yield Carrier(case_name, case, dtype)
+                yield SupportedCase(case_name, case, dtype)
                 count += 1
                 break
         if count == _MOST:

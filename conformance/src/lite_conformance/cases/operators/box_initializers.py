@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lite_conformance.cases.tensors import Array, Fill, Tensor
+from lite_conformance.cases.tensors import Array, Initializer, Tensor
 from lite_core.ir import DType
 from lite_core.ops.boxes import overlaps
 
@@ -39,7 +39,7 @@ MARGIN = 0.03
 
 def boxes(
     *thresholds: float, offset: float = 0.0, extent: int = 60, kind: str = "corners", per_class: bool = False
-) -> Fill:
+) -> Initializer:
     """Boxes [..., M, 4] in quarters of a pixel, many of them overlapping.
 
     Args:
@@ -97,7 +97,7 @@ def is_fair(box: Array, others: Array, thresholds: Sequence[float], offset: floa
     return all(((found == 0) | (np.abs(found - threshold) > MARGIN)).all() for threshold in thresholds)
 
 
-def scores(rest: int = 0, of: int = 1) -> Fill:
+def scores(rest: int = 0, of: int = 1) -> Initializer:
     """Different numbers between 0 and 1, in 256ths: no two of an image (or of all, up to rank 2) are equal.
 
     Args:
@@ -118,7 +118,7 @@ def scores(rest: int = 0, of: int = 1) -> Fill:
     return fill
 
 
-def on_grid(low: float, high: float, step: float) -> Fill:
+def on_grid(low: float, high: float, step: float) -> Initializer:
     """Multiples of a step from ``low`` to below ``high``."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -131,7 +131,7 @@ def linked(make: Callable[[], Sequence[Array]], *shapes: tuple[int, ...]) -> lis
     """Inputs that only make sense together: ``make`` gives an array for each shape, and runs when one is needed."""
     made = cache(make)
 
-    def one(index: int) -> Fill:
+    def one(index: int) -> Initializer:
         def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
             return made()[index].reshape(shape).astype(dtype.numpy)
 
@@ -140,7 +140,7 @@ def linked(make: Callable[[], Sequence[Array]], *shapes: tuple[int, ...]) -> lis
     return [Tensor(shape, one(index)) for index, shape in enumerate(shapes)]
 
 
-def pooled_regions(size: tuple[int, int], bins: tuple[int, int], scale: float, sensitive: bool) -> Fill:
+def pooled_regions(size: tuple[int, int], bins: tuple[int, int], scale: float, sensitive: bool) -> Initializer:
     """Regions in quarters, none half-way between two elements; some partly outside the map.
 
     NOTE: where a bin's edge falls on an element, rounding decides whether that belongs to it. Only regions are
@@ -178,7 +178,7 @@ def pooled_regions(size: tuple[int, int], bins: tuple[int, int], scale: float, s
     return regions_of(span)
 
 
-def regions_of(span: Callable[[np.random.Generator, int], tuple[float, float] | None]) -> Fill:
+def regions_of(span: Callable[[np.random.Generator, int], tuple[float, float] | None]) -> Initializer:
     """Regions [R, 4] made of a span for each axis, 1 (x) and 0 (y); a span of None is not fair, and another is made."""
 
     def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lite_compiler.places import part_of, parts_of, place_behind, reserve_places
+from lite_compiler.destinations import destination_through, part_of, parts_of, reserve_destinations
 from lite_compiler.tensors import StridedTensor, dense_strides
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Node, Value
@@ -30,7 +30,7 @@ def reserved(graph: Graph, refused: frozenset[str] = frozenset()) -> dict[str, T
         return None if node.name in refused else places.get(value) or dense(value.name, *value.shape)
 
     outputs = {v: dense(f"output {v.name}", *v.shape) for v in graph.outputs}
-    reserve_places(graph, outputs, result_of=result_of, reserve=reserve)
+    reserve_destinations(graph, outputs, result_of=result_of, reserve=reserve)
     return {v.name: place for v, place in places.items()}
 
 
@@ -120,4 +120,4 @@ def test_other_operators_have_no_place_behind_them() -> None:
     b = GraphBuilder("relu")
     x = b.input("x", "float32", [2])
     b.output(b.add("Relu", [x]), "y")
-    assert place_behind(b.build().nodes[0], x, dense("y", 2)) is None
+    assert destination_through(b.build().nodes[0], x, dense("y", 2)) is None

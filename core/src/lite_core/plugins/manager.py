@@ -22,13 +22,13 @@ from lite_core.plugins.installed import EntryPoint, installed_entry_points
 from lite_core.plugins.record import PluginRecord, record_of
 from lite_core.plugins.versions import api_problem, requirement_problem
 
-__all__ = ["PluginHost", "default_host"]
+__all__ = ["PluginManager", "default_plugins"]
 
 # LITE_TRACE_PLUGINS=1 shows all of it, see lite_core.log.
 logger = logging.getLogger("lite.plugins")
 
 
-class PluginHost:
+class PluginManager:
     """Loads plugins from entry points and asks their hooks, isolating each plugin.
 
     Args:
@@ -230,9 +230,9 @@ def _since(start: float) -> str:
     return f"{(perf_counter() - start) * 1e3:.1f} ms"
 
 
-_default = PluginHost()
+_default = PluginManager()
 
 
-def default_host() -> PluginHost:
+def default_plugins() -> PluginManager:
     """The process's plugins."""
     return _default

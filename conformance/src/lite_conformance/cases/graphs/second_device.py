@@ -11,13 +11,13 @@ from lite_core.backend import Buffer, Device, Executable, No, Options, Partition
 from lite_core.ir import Node, TensorType, evaluate_shape
 from lite_core.ops.evaluate import evaluate_graph
 
-__all__ = ["Elsewhere"]
+__all__ = ["SecondDevice"]
 
 
-class Elsewhere:
+class SecondDevice:
     """Runs every operator by its reference; whatever goes in and out is copied."""
 
-    name = "conformance-elsewhere"
+    name = "conformance-second"
 
     def probe(self) -> Sequence[Device] | Unavailable:
         return [Device(self.name, name="the references, in a memory of their own", score=-1.0)]
@@ -40,7 +40,7 @@ class _Storage:
 
 
 class _Memory:
-    space = "conformance-elsewhere"
+    space = "conformance-second"
 
     def allocate(self, type: TensorType) -> _Storage:
         return _Storage(np.empty(evaluate_shape(type.shape or (), {}), type.dtype.numpy))

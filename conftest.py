@@ -1,9 +1,61 @@
-"""Lets the tests of every distribution import the helpers that lie beside them, and what the workspace is made with."""
+"""What all tests share: helper modules of every distribution, the tiers of tests, and settings of Hypothesis."""
+
+from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+import hypothesis
+import pytest
+
 ROOT = Path(__file__).parent
-OWN = (ROOT / "tests", ROOT / "tests/models", ROOT / "scripts")
+OWN = (ROOT / "tests", ROOT / "tests/models", ROOT / "tests/faults", ROOT / "scripts")
 for folder in (*ROOT.glob("*/tests"), *ROOT.glob("plugins/*/tests"), *OWN):
     sys.path.insert(0, str(folder))
+
+from full_tests import PARTS  # noqa: E402 - found by the lines above
+
+# Examples that take long to draw are no failure: the machine may be busy with other things.
+hypothesis.settings.register_profile(
+    "lite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
+)
+hypothesis.settings.load_profile("lite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--part``, which selects tests of the full tier."""
+    parser.addoption(
+        "--part",
+        default="",
+        choices=["", "all", *PARTS],
+        help="run the tests of this part of the full tier instead of those that `make test` runs; all: both tiers",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the mark of the full tier."""
+    config.addinivalue_line("markers", "full(part): run by `make test-full`, in this part, and not by `make test`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the tier that is run; report the others as deselected."""
+    wanted = config.getoption("--part")
+    if wanted == "all":
+        return
+    chosen, others = [], []
+    for item in items:
+        (chosen if _part(item) == wanted else others).append(item)
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = chosen
+
+
+def _part(item: pytest.Item) -> str:
+    """The part of the full tier that a test belongs to; empty for those that `make test` runs."""
+    mark = item.get_closest_marker("full")
+    if mark is None:
+        return ""
+    part = mark.args[0]
+    if part not in PARTS:
+        raise pytest.UsageError(f"{item.nodeid} is marked full({part!r}); the parts are: {', '.join(PARTS)}")
+    return str(part)

@@ -1,12 +1,12 @@
-"""The kernels of the x86 backend against the machine: its measured multiply-add peak, its memory, and MKL.
+"""Benchmark of the x86 backend's kernels against the machine's measured multiply-add peak, its memory, and MKL.
 
     python benchmarks/kernels.py [--threads N] [--only TEXT] [--seconds S] [--out FOLDER]
 
-Every case is a model of one node, run by a session; the time is that of its kernels, the median over many
-runs, without conversions of the model's input and output. A matrix product is also given to MKL (where it is
-found, see `lite doctor`) and to NumPy's BLAS, in turns with ours. A convolution's operations are those of its
-definition, so a Winograd convolution can pass the peak. Set LITE_X86_LEVEL=v3 to see the AVX2 kernels on a
-machine that has AVX-512.
+Every case is a model of one node, run by a session; its time is the time of its kernels, the median over many
+runs, without conversions of the model's input and output. Matrix products are also computed by MKL (where it is
+found, see `lite doctor`) and by NumPy's BLAS, interleaved with Lite. A convolution's operations are counted by its
+definition, so a Winograd convolution can exceed the peak. Set LITE_X86_LEVEL=v3 to measure the AVX2 kernels on a
+machine with AVX-512.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ PRODUCTS = [(1, 1280, 1000), (40, 120, 360), (128, 384, 384), (128, 384, 1536), 
 
 @dataclass(frozen=True)
 class Case:
-    """A model of one node: its family, its name, its graph, and its operations by definition."""
+    """A model of one node: its kind of kernel, its name, its graph, and its operations by definition."""
 
-    family: str
+    kind: str
     name: str
     graph: Graph
     flops: int
@@ -66,10 +66,10 @@ class Case:
 
 
 @dataclass
-class Finding:
-    """What a case took: median and quartiles in microseconds, and the rates that follow."""
+class Measurement:
+    """Times of a case: median and quartiles in microseconds, and the rates computed from them."""
 
-    family: str
+    kind: str
     case: str
     kernels: list[str]
     microseconds: float
@@ -81,9 +81,9 @@ class Finding:
 
 
 def convolution(
-    family: str, inputs: int, outputs: int, height: int, width: int, kernel: int, stride: int, groups: int = 1
+    kind: str, inputs: int, outputs: int, height: int, width: int, kernel: int, stride: int, groups: int = 1
 ) -> Case:
-    """A convolution with bias and ReLU, padded to keep its size at stride 1."""
+    """Build a convolution with bias and ReLU, padded to keep its size at stride 1."""
     builder = GraphBuilder("convolution")
     x = builder.input("x", "float32", (1, inputs, height, width))
     w = builder.constant(RANDOM.standard_normal((outputs, inputs // groups, kernel, kernel)).astype(np.float32) * 0.1)
@@ -95,18 +95,18 @@ def convolution(
     rows, columns = -(-height // stride), -(-width // stride)
     flops = 2 * rows * columns * outputs * inputs // groups * kernel * kernel
     name = f"{inputs} to {outputs} channels, {height} x {width}, {kernel} x {kernel}, stride {stride}"
-    return Case(family, name, builder.build(), flops)
+    return Case(kind, name, builder.build(), flops)
 
 
 def pointwise(pixels: int, inputs: int, outputs: int) -> Case:
-    """A pointwise convolution over a row of pixels."""
+    """Build a pointwise convolution over a row of pixels."""
     made = convolution("pointwise", inputs, outputs, 1, pixels, 1, 1)
     name = f"{pixels} pixels, {inputs} to {outputs}"
     return Case("pointwise", name, made.graph, made.flops, (pixels, inputs, outputs))
 
 
 def product(rows: int, depth: int, columns: int) -> Case:
-    """A matrix product with a constant."""
+    """Build a matrix product with a constant."""
     builder = GraphBuilder("product")
     x = builder.input("x", "float32", (rows, depth))
     y = builder.add("MatMul", [x, builder.constant(RANDOM.standard_normal((depth, columns)).astype(np.float32))])
@@ -116,7 +116,7 @@ def product(rows: int, depth: int, columns: int) -> Case:
 
 
 def cases() -> list[Case]:
-    """Every case, family by family."""
+    """Return every case, kind by kind."""
     return [
         *(pointwise(*shape) for shape in POINTWISE),
         *(convolution("depthwise", c, c, n, n, k, s, c) for c, n, k, s in DEPTHWISE),
@@ -125,14 +125,14 @@ def cases() -> list[Case]:
     ]
 
 
-def measure(case: Case, threads: int, seconds: float, peak_gflops: float) -> Finding:
-    """Run a case for some seconds, in turns with the products of others."""
+def measure(case: Case, threads: int, seconds: float, peak_gflops: float) -> Measurement:
+    """Run a case for some seconds, interleaved with the same product in other libraries."""
     session = lite.load(case.graph, backend="x86", threads=threads, fallback="never")
     (name, type_), *_ = session.inputs.items()
     x = {name: RANDOM.random(type_.shape, np.float32)}
-    rivals = other_products(case.product, threads) if case.product else {}
+    other_runs = other_products(case.product, threads) if case.product else {}
     times: list[float] = []
-    other_times: dict[str, list[float]] = {rival: [] for rival in rivals}
+    other_times: dict[str, list[float]] = {library: [] for library in other_runs}
     kernels: list[str] = []
     moved = 0.0
     end = time.perf_counter() + seconds
@@ -142,14 +142,14 @@ def measure(case: Case, threads: int, seconds: float, peak_gflops: float) -> Fin
         counted = [k for k in profile.kernels if k.kernel not in CONVERSIONS]
         times.append(sum(k.seconds for k in counted))
         kernels, moved = [k.kernel for k in counted], sum(k.bytes for k in counted)
-        for rival, run in rivals.items():
+        for library, run in other_runs.items():
             start = time.perf_counter()
             run()
-            other_times[rival].append(time.perf_counter() - start)
+            other_times[library].append(time.perf_counter() - start)
     low, median, high = np.percentile(times, [25, 50, 75])
     gflops = case.flops / median / 1e9
-    return Finding(
-        family=case.family,
+    return Measurement(
+        kind=case.kind,
         case=case.name,
         kernels=kernels,
         microseconds=median * 1e6,
@@ -157,12 +157,15 @@ def measure(case: Case, threads: int, seconds: float, peak_gflops: float) -> Fin
         gflops=gflops,
         peak_share=gflops / peak_gflops,
         gigabytes_per_second=moved / median / 1e9,
-        others={rival: case.flops / float(np.median(taken)) / 1e9 for rival, taken in other_times.items()},
+        others={
+            library: case.flops / float(np.median(times_of_library)) / 1e9
+            for library, times_of_library in other_times.items()
+        },
     )
 
 
 def other_products(shape: tuple[int, int, int], threads: int) -> dict[str, Callable[[], object]]:
-    """The same product by NumPy's BLAS and by MKL; NumPy's threads are the process's (OMP_NUM_THREADS)."""
+    """Return the same product in NumPy's BLAS and in MKL; NumPy uses the threads of the process (OMP_NUM_THREADS)."""
     rows, depth, columns = shape
     a, b = RANDOM.random((rows, depth), np.float32), RANDOM.random((depth, columns), np.float32)
     c = np.empty((rows, columns), np.float32)
@@ -181,7 +184,7 @@ def other_products(shape: tuple[int, int, int], threads: int) -> dict[str, Calla
 
 
 def memory_bandwidth() -> float:
-    """Bytes per second of a copy of 64 MiB, read and written bytes both counted: the best of several."""
+    """Return the bytes per second of a 64 MiB copy, counting reads and writes: the best of several."""
     source = np.ones(16 << 20, np.float32)
     target = np.empty_like(source)
     best = float("inf")
@@ -192,16 +195,16 @@ def memory_bandwidth() -> float:
     return 2 * source.nbytes / best
 
 
-def table(findings: Sequence[Finding], head: str) -> str:
-    """The findings as Markdown."""
-    columns = ["family", "case", "kernels", "µs (quartiles)", "GFLOP/s", "of peak", "GB/s", "others, GFLOP/s"]
+def table(measurements: Sequence[Measurement], head: str) -> str:
+    """Format the measurements as Markdown."""
+    columns = ["kind", "case", "kernels", "µs (quartiles)", "GFLOP/s", "of peak", "GB/s", "others, GFLOP/s"]
     rows = [columns, ["---"] * len(columns)]
-    for f in findings:
+    for f in measurements:
         others = ", ".join(f"{name} {rate:.0f}" for name, rate in f.others.items())
         spread = f"{f.microseconds:.1f} ({f.quartiles[0]:.1f} to {f.quartiles[1]:.1f})"
         kernels = ", ".join(dict.fromkeys(f.kernels))
         rates = [f"{f.gflops:.1f}", f"{100 * f.peak_share:.0f} %", f"{f.gigabytes_per_second:.1f}"]
-        rows.append([f.family, f.case, kernels, spread, *rates, others])
+        rows.append([f.kind, f.case, kernels, spread, *rates, others])
     return "\n".join([head, "", *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
 
 
@@ -209,7 +212,7 @@ def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1, help="default: 1")
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose family or name contains this")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run only cases whose kind or name contains this")
     parser.add_argument("--seconds", type=float, default=0.5, help="how long each case runs; default: 0.5")
     default = ROOT / "out" / "kernels"
     parser.add_argument("--out", type=Path, default=default, metavar="FOLDER", help="default: out/kernels")
@@ -217,24 +220,24 @@ def main() -> None:
     machine = detect.this_machine()
     library = KernelLibrary(machine)
     bandwidth = memory_bandwidth() / 1e9
-    findings, peaks = [], []
+    measurements, peaks = [], []
     for case in cases():
-        if options.only in f"{case.family} {case.name}":
-            # The clock drifts: each case is compared with the peak measured just before it.
+        if options.only in f"{case.kind} {case.name}":
+            # The clock frequency drifts: each case is compared with the peak measured just before it.
             peaks.append(measure_peak_flops(library) * options.threads / 1e9)
-            findings.append(measure(case, options.threads, options.seconds, peaks[-1]))
-            found = findings[-1]
+            measurements.append(measure(case, options.threads, options.seconds, peaks[-1]))
+            found = measurements[-1]
             rate = f"{found.gflops:7.1f} GFLOP/s {100 * found.peak_share:4.0f} %"
-            print(f"{found.family:15} {found.case:50} {rate}", flush=True)
-    if not findings:
+            print(f"{found.kind:15} {found.case:50} {rate}", flush=True)
+    if not measurements:
         raise SystemExit(f"kernels.py: no case contains {options.only!r}")
     head = (
         f"{detect.this_processor().model}, {machine.name}, threads: {options.threads}. Multiply-add peak "
         f"{min(peaks):.0f} to {max(peaks):.0f} GFLOP/s (measured before each case), memory {bandwidth:.1f} GB/s."
     )
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "kernels.md").write_text(table(findings, head))
-    listed = [asdict(f) for f in findings]
+    (options.out / "kernels.md").write_text(table(measurements, head))
+    listed = [asdict(f) for f in measurements]
     everything = {"machine": machine.name, "peaks": peaks, "memory": bandwidth, "findings": listed}
     (options.out / "kernels.json").write_text(json.dumps(everything, indent=1) + "\n")
     print(f"\n{head}\nwritten: {options.out / 'kernels.md'}, {options.out / 'kernels.json'}")

@@ -1,10 +1,10 @@
-"""From the start of a process to a model's first result, as ``opencl.py --startup`` measures it.
+"""Time from the start of a process to a model's first result, for ``opencl.py --startup``.
 
-Every start is a process of its own. The programs that a backend compiles are in its cache: a start before the first
-that counts puts them there. At its end a process opens the model once more, with all that was compiled in memory. What
-its first plan and run took longer than these is what it cost at most to find the programs, have the driver take them
-and make kernels of them; modules that are imported only then are in it, too. The whole time over the time without this
-is the price of compiling that is left.
+Every start is a separate process. A backend's compiled programs are in its cache, from a first start that is not
+counted. At its end, each process opens the model once more, with everything compiled in memory. The difference
+between the two first plans and runs is an upper bound of the cost of finding the programs, loading them into the
+driver and creating kernels from them; it includes modules that are imported only then. The whole time over the time
+without this difference is the remaining cost of compilation.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["Start", "measure_startup", "report"]
 
 @dataclass(frozen=True)
 class Start:
-    """The quickest of several starts of one way, in milliseconds.
+    """The quickest of several starts of one kind, in milliseconds.
 
     Attributes:
-        model, way: what was started, and from what.
+        model, way: the model, and the backend and file it is started from.
         first_result: from the start of the process to its first result.
-        loading: importing, finding devices and reading the model, of that.
+        loading: the part of it for importing, finding devices and reading the model.
         planning: the first plan and run.
-        planning_again: those of the second session, which finds all that was compiled in memory.
+        planning_again: plan and first run of the second session, which finds everything compiled in memory.
     """
 
     model: str
@@ -45,12 +45,12 @@ class Start:
 
     @property
     def ratio(self) -> float:
-        """The first result over what it would take without compiling."""
+        """Return the time to the first result over the same time without compilation."""
         return self.first_result / (self.first_result - max(0.0, self.planning - self.planning_again))
 
 
 def measure_startup(name: str, device: str, threads: int, repeats: int) -> list[Start]:
-    """A model of the catalog, started in every way; the ways take turns."""
+    """Start a model of the catalog in every way; the ways are interleaved."""
     import catalog
 
     files = catalog.ensure(name)
@@ -63,15 +63,15 @@ def measure_startup(name: str, device: str, threads: int, repeats: int) -> list[
             f"{device}, .lite file": [device, str(converted)],
             "x86, Paddle model": ["x86", str(files.model), str(files.params)],
         }
-        taken: dict[str, list[list[float]]] = {way: [] for way in ways}
+        times_of_way: dict[str, list[list[float]]] = {way: [] for way in ways}
         for _ in range(repeats + 1):
             for way, arguments in ways.items():
-                taken[way].append(_start([str(inputs), str(threads), *arguments]))
-    return [Start(name, way, *min(times[1:])) for way, times in taken.items()]
+                times_of_way[way].append(_start([str(inputs), str(threads), *arguments]))
+    return [Start(name, way, *min(times[1:])) for way, times in times_of_way.items()]
 
 
 def report(starts: Sequence[Start]) -> str:
-    """The starts as Markdown."""
+    """Format the starts as Markdown."""
     rows = [["model", "start", "first result, ms", "loading", "plan and run", "again", "with / without compiling"]]
     rows.append(["---"] * len(rows[0]))
     for s in starts:
@@ -87,7 +87,7 @@ def _store(path: Path, arrays: Any) -> None:
 
 
 def _convert(model: Path, params: Path, inputs: Path, device: str, target: Path) -> None:
-    """A file that holds what the device needs for inputs of this size."""
+    """Convert a model to a file that is prepared for the device and for inputs of these shapes."""
     import numpy as np
 
     with np.load(inputs) as arrays:
@@ -97,22 +97,22 @@ def _convert(model: Path, params: Path, inputs: Path, device: str, target: Path)
 
 
 def _start(arguments: Sequence[str]) -> list[float]:
-    """Milliseconds of one process: to its first result, loading, planning, and planning again."""
+    """Start one process; return milliseconds to its first result, for loading, planning, and planning again."""
     times: list[float] = json.loads(_run([sys.executable, __file__, *arguments]))
     return times
 
 
 def _run(command: Sequence[str]) -> str:
-    """What a command prints; it is told when it was started."""
+    """Run a command and return its standard output; LITE_STARTED tells it when it was started."""
     environment = {**os.environ, "LITE_STARTED": repr(time.time())}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
-        raise SystemExit(f"opencl_startup.py: a process that was started failed:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"opencl_startup.py: a started process failed:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
 def main() -> None:
-    """The process that is started: prints its four times."""
+    """Entry point of the started process: print its four times."""
     began = float(os.environ["LITE_STARTED"])
     import numpy as np
 

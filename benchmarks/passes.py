@@ -1,4 +1,4 @@
-"""What the graph passes cost on a deep network: 60 blocks of Conv, BatchNormalization and a decomposed hard-swish.
+"""Benchmark of the graph passes on a deep network: 60 blocks of Conv, BatchNormalization and a split hard-swish.
 
     python benchmarks/passes.py
 
@@ -20,7 +20,7 @@ RUNS = 7
 
 
 def deep_network() -> Graph:
-    """480 nodes as an exporter writes them."""
+    """Build 480 nodes in the form in which exporters write them."""
     b = GraphBuilder("deep")
     x = b.input("x", "float32", ["n", 8, "h", "w"])
     weights = np.random.default_rng(0).standard_normal((8, 8, 3, 3)).astype(np.float32) * 0.1

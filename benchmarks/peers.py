@@ -1,12 +1,12 @@
-"""Lite side by side with ONNX Runtime, OpenVINO, Paddle Inference and Paddle-Lite, on the same models and inputs.
+"""Benchmark of Lite beside ONNX Runtime, OpenVINO, Paddle Inference and Paddle-Lite, on the same models and inputs.
 
     python benchmarks/peers.py [--models NAME ...] [--peers NAME ...] [--threads N ...] [--seconds S] [--startup]
 
-``--models`` takes names, ``paddle`` and ``onnx``. Each engine runs in a process of its own; they compute in turns, in
-short slices, so that the machine's drift hits all of them alike. Before anything is timed their answers are compared.
-``--startup`` also measures the time from process start to the first result, and peak memory. Below ``--out`` come
-``peers.json`` with every sample, ``peers.md`` and ``peers.png``. benchmarks/README.md says how the engines are
-installed.
+``--models`` takes names, ``paddle`` and ``onnx``. Each engine runs in a separate process; they compute in turns, in
+short slices, so that drift of the machine affects all of them alike. Their outputs are compared before anything is
+timed. ``--startup`` also measures the time from process start to the first result, and peak memory. The folder
+``--out`` receives ``peers.json`` with every sample, ``peers.md`` and ``peers.png``. benchmarks/README.md describes how
+to install the engines.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     names = [*models.GROUPS, *models.MODELS]
     add("--models", nargs="+", choices=names, default=list(models.MODELS), metavar="NAME", help=", ".join(names))
-    add("--peers", nargs="*", choices=peers, default=peers, metavar="NAME", help=f"beside Lite: {', '.join(peers)}")
+    add("--peers", nargs="*", choices=peers, default=peers, metavar="NAME", help=f"default: {', '.join(peers)}")
     add("--threads", nargs="+", type=int, default=[1, 2], metavar="N", help="default: 1 and 2")
     add("--seconds", type=float, default=3.0, help="how long each engine runs in each cell; default: 3")
     add("--backend", default="auto", help="the backend that Lite uses; default: auto")
     add("--startup", action="store_true", help="also measure the first result and peak memory")
     add("--startup-only", action="store_true", help="measure nothing else")
     add("--repeats", type=int, default=5, help="processes for each figure of --startup; default: 5")
-    add("--quick", action="store_true", help=f"{QUICK_SECONDS} s a cell and one repeat, to see that it works")
+    add("--quick", action="store_true", help=f"{QUICK_SECONDS} s a cell and one repeat, to check that it works")
     add("--out", type=Path, default=ROOT / "out" / "peers", metavar="FOLDER", help="default: out/peers")
-    add("--redraw", type=Path, metavar="JSON", help="measure nothing: report on these findings again")
+    add("--redraw", type=Path, metavar="JSON", help="measure nothing: report these results again")
     add("--paddle-lite-python", type=Path, default=PADDLE_LITE_PYTHON, metavar="PYTHON",
         help="interpreter of Paddle-Lite's environment; default: .venv-bench-paddle-lite/bin/python")  # fmt: skip
     options = parser.parse_args(arguments)
@@ -59,7 +59,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def find_contenders(options: argparse.Namespace) -> tuple[list[contenders.Contender], list[LeftOut]]:
-    """Return the engines that are installed, Lite first, and why the others are not there."""
+    """Return the installed engines, Lite first, and the reasons why the others are left out."""
     present: list[contenders.Contender] = []
     absent: list[LeftOut] = []
     own = (LITE, LITE_FILE) if options.startup or options.startup_only else (LITE,)
@@ -74,7 +74,7 @@ def find_contenders(options: argparse.Namespace) -> tuple[list[contenders.Conten
 
 
 def measure(options: argparse.Namespace, folder: Path) -> Results:
-    """Measure what the options ask for; ``folder`` keeps the models' inputs."""
+    """Measure as the options say; ``folder`` keeps the models' inputs."""
     present, absent = find_contenders(options)
     results = Results(
         made_at=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -87,18 +87,18 @@ def measure(options: argparse.Namespace, folder: Path) -> Results:
     for entry in absent:
         print(f"{ENGINES[entry.engine].title} is left out: {entry.reason}", flush=True)
     for name in options.models:
-        model = models.prepare(models.MODELS[name], folder)
-        taking = [contender for contender in present if contender.takes(model)]
+        model = models.set_up(models.MODELS[name], folder)
+        supporting = [contender for contender in present if contender.supports(model)]
         if not options.startup_only:
             for threads in options.threads:
-                running = [contender for contender in taking if not contender.engine.only_starts]
+                running = [contender for contender in supporting if not contender.engine.startup_only]
                 timings, left_out = timing.measure(running, model, threads, options.seconds)
                 results.timings += timings
                 results.left_out += left_out
                 line = ", ".join(f"{ENGINES[t.engine].title} {t.median:.2f} ms" for t in timings)
                 print(f"{model.title}, threads: {threads}: {line}", flush=True)
         if options.startup or options.startup_only:
-            firsts, left_out = first_result.measure(taking, model, options.repeats)
+            firsts, left_out = first_result.measure(supporting, model, options.repeats)
             results.first_results += firsts
             results.left_out += left_out
             line = ", ".join(f"{ENGINES[f.engine].title} {min(f.warm_seconds) * 1e3:.0f} ms" for f in firsts)
@@ -115,7 +115,7 @@ def write(results: Results, folder: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, or read what was measured, and report."""
+    """Measure, or read earlier results, and report."""
     options = parse(arguments)
     if options.redraw:
         results = Results.from_json(json.loads(options.redraw.read_text()))

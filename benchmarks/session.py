@@ -1,9 +1,9 @@
-"""What a session itself costs: one call of a model that computes nothing, and the plan for new input shapes.
+"""Benchmark of a session's overhead: one call of a model that computes nothing, and a plan for new input shapes.
 
     python benchmarks/session.py [--json]
 
-The call stands beside ONNX Runtime's for one Relu, where onnxruntime is installed: both are measured in turns in one
-process, and the fastest of many batches counts, because other work on the machine only ever adds time.
+The call is compared with ONNX Runtime's for one Relu, if onnxruntime is installed: both are measured interleaved in
+one process, and the fastest of many batches counts, because other work on the machine only ever adds time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ X = np.ones((1, 8), np.float32)
 
 
 class Idle:
-    """A backend that takes every node and does nothing at all."""
+    """A backend that accepts every node and computes nothing."""
 
     name = "idle"
     scratch_bytes = 1 << 20
@@ -58,7 +58,7 @@ def one_node() -> Graph:
 
 
 def deep_network() -> Graph:
-    """200 nodes, of open height and width."""
+    """Build 200 nodes, with symbolic height and width."""
     b = GraphBuilder("deep")
     x = b.input("x", "float32", [1, 8, "h", "w"])
     weights = b.constant(np.zeros((8, 8, 3, 3), np.float32))
@@ -70,7 +70,7 @@ def deep_network() -> Graph:
 
 
 def onnx_call() -> Callable[[], object]:
-    """One Relu in ONNX Runtime."""
+    """Return a call of one Relu in ONNX Runtime."""
     import onnx
     import onnxruntime
 
@@ -82,7 +82,7 @@ def onnx_call() -> Callable[[], object]:
 
 
 def fastest(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Microseconds of one call each, the calls in turns."""
+    """Return microseconds of one call of each, measured interleaved."""
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(BATCHES):
         for name, call in calls.items():
@@ -94,7 +94,7 @@ def fastest(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def new_shapes() -> float:
-    """Microseconds of planning for shapes that are new."""
+    """Return microseconds of planning for new shapes."""
     session = session_of(deep_network())
     times = []
     for width in range(32, 32 + 30):

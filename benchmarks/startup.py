@@ -1,4 +1,4 @@
-"""What starting Lite costs: importing the core, discovering 50 plugins, loading and the first result.
+"""Benchmark of Lite's startup: importing the core, discovering 50 plugins, loading and the first result.
 
     python benchmarks/startup.py [--json]
 
@@ -29,7 +29,7 @@ assert len([r for r in found if r.distribution.startswith("lite-bench-")]) == {c
 
 
 def seconds(code: str, environment: dict[str, str] | None = None) -> float:
-    """Median over fresh processes of what the code prints."""
+    """Return the median over fresh processes of the number that the code prints."""
     command = [sys.executable, "-c", code]
     found = [
         float(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
@@ -39,7 +39,7 @@ def seconds(code: str, environment: dict[str, str] | None = None) -> float:
 
 
 def fake_plugins(folder: Path, count: int) -> None:
-    """What pip leaves behind after installing ``count`` plugins."""
+    """Create the metadata of ``count`` plugins as pip installs it."""
     for number in range(count):
         info = folder / f"lite_bench_{number}-1.0.dist-info"
         info.mkdir()

@@ -1,10 +1,10 @@
-"""Two versions of Lite side by side: is the second one slower?
+"""Benchmark of two versions of Lite, to find out if the second one is slower.
 
     python benchmarks/versions.py OLD_PYTHON NEW_PYTHON [--rounds 5] [--json FILE]
 
 Both are Pythons of environments in which a version is installed with lite-paddle and lite-x86. In each round every
-measurement is made in three processes of the one and of the other, in turns, so that load affects both alike. The least
-time of the three counts, for other work only ever adds time, and then the median of the rounds' ratios. The eleven
+measurement is made in three processes of each version, interleaved, so that load affects both alike. The shortest
+time of the three counts, because other work only ever adds time, and then the median of the rounds' ratios. The eleven
 models are those of tests/models/catalog.py. It takes about 12 minutes.
 """
 
@@ -24,10 +24,10 @@ import catalog
 
 MODELS = [f"{name}-legacy" for name in catalog.VISION] + ["pp_ocrv4_det", "pp_ocrv4_rec", "pp_ocrv4_cls"]
 
-#: Processes of each version in a round: a processor's clock differs from one process to the next.
+#: Processes of each version in a round: the clock frequency differs from one process to the next.
 TURNS = 3
 
-#: What a process measures: its first argument says what, the others are a model's files and its input's shape.
+#: Code of a measuring process: its first argument names the measurement, the others are model files and input shape.
 MEASURE = """
 import json, sys, time
 start = time.perf_counter()
@@ -35,7 +35,7 @@ import lite_core as lite
 imported = time.perf_counter() - start
 import numpy as np
 
-what, *given = sys.argv[1:]
+measurement, *arguments = sys.argv[1:]
 
 def least(action, seconds=0.3):
     action()
@@ -47,41 +47,41 @@ def least(action, seconds=0.3):
     return min(times)
 
 def load():
-    return lite.load(given[0], backend="x86", threads=1)
+    return lite.load(arguments[0], backend="x86", threads=1)
 
-if what == "import":
+if measurement == "import":
     print(imported)
-elif what == "run of one node":
+elif measurement == "run of one node":
     b = lite.GraphBuilder("one")
     b.output(b.add("Relu", [b.input("x", "float32", [8])]))
     session, inputs = lite.load(b.build(), backend="x86", threads=1), {"x": np.ones(8, np.float32)}
     print(least(lambda: [session.run(inputs) for _ in range(1000)]) / 1000)
-elif what == "load":
+elif measurement == "load":
     print(least(load))
 else:
     session, random = load(), np.random.default_rng(0)
-    inputs = {name: random.standard_normal(json.loads(given[1])).astype(np.float32) for name in session.inputs}
+    inputs = {name: random.standard_normal(json.loads(arguments[1])).astype(np.float32) for name in session.inputs}
     print(least(lambda: session.run(inputs)))
 """
 
 
 def measure(python: str, *arguments: str) -> float:
-    """Seconds that a process of one environment measures."""
+    """Return the seconds that a process of one environment measures."""
     done = subprocess.run([python, "-c", MEASURE, *arguments], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{python} failed at {arguments[0]}:\n{done.stderr}")
     return float(done.stdout)
 
 
-def in_turn(old: str, new: str, arguments: tuple[str, ...], *, first: int) -> tuple[float, float]:
-    """Seconds of the old version and of the new one; ``first`` says which is measured first, 0 for the old one."""
+def measure_both(old: str, new: str, arguments: tuple[str, ...], *, first: int) -> tuple[float, float]:
+    """Return seconds of the old version and of the new one; ``first`` is the one measured first, 0 for the old one."""
     order = (old, new) if first == 0 else (new, old)
-    taken = {python: measure(python, *arguments) for python in order}
-    return taken[old], taken[new]
+    seconds = {python: measure(python, *arguments) for python in order}
+    return seconds[old], seconds[new]
 
 
 def cases() -> dict[str, tuple[str, ...]]:
-    """What is measured, by name: the arguments of the process."""
+    """Return name -> arguments of the process for each measurement."""
     found: dict[str, tuple[str, ...]] = {"import lite_core": ("import",), "run of one node": ("run of one node",)}
     for name in MODELS:
         (array,) = catalog.example_input(name).values()
@@ -98,11 +98,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path, help="file for all figures")
     options = parser.parse_args()
-    todo = cases()
-    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in todo}
+    measurements = cases()
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in measurements}
     for number in range(options.rounds):
-        for name, arguments in todo.items():
-            turns = [in_turn(options.old, options.new, arguments, first=(number + turn) % 2) for turn in range(TURNS)]
+        for name, arguments in measurements.items():
+            turns = [
+                measure_both(options.old, options.new, arguments, first=(number + turn) % 2) for turn in range(TURNS)
+            ]
             old, new = map(min, zip(*turns))
             seconds[name].append((old, new))
     if options.json:

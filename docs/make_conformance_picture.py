@@ -1,6 +1,6 @@
-"""Makes docs/conformance.png: the report of the suite on ``host``, as a browser shows it.
+"""Make docs/conformance.png: the suite's report on ``host`` in a browser.
 
-``python docs/make_conformance_picture.py``, with the test environment and a Chromium (``make browser``).
+``python docs/make_conformance_picture.py``, in the test environment with a Chromium (``make browser``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Draws docs/architecture.svg: the distributions on their floors, and which of them imports which.
+"""Draws docs/architecture.svg: the distributions in their layers, and the imports between them.
 
-Everything follows from the sources: what imports what is read from the imports, the floor of a distribution from what
-its pyproject.toml says that it brings. ``make docs`` writes the drawing; a test says when it is stale.
+Everything follows from the sources: the arrows from the imports, the layer of a distribution from its pyproject.toml.
+``make docs`` writes the drawing; a test fails when it is stale.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["FILE", "drawing"]
 FILE = ROOT / "docs/architecture.svg"
 
 BOX_WIDTH, BOX_HEIGHT = 162, 84
-GAP, GROUP_GAP, FLOOR_GAP = 22, 64, 44  # between boxes, between the two groups of a floor, between floors
-PADDING, LABEL = 16, 26  # of a floor around its boxes, and for its name above or below them
+GAP, GROUP_GAP, LAYER_GAP = 22, 64, 44  # between boxes, between the two groups of a layer, between layers
+PADDING, LABEL = 16, 26  # of a layer around its boxes, and for its name above or below them
 MARGIN = 28
-CLEARANCE = 10  # of a line from a box or a text that it passes
-TEXT_WIDTH = 6.8  # of a letter 12 pixels high, at most
+CLEARANCE = 10  # distance of a line from a box or a text that it passes
+TEXT_WIDTH = 6.8  # greatest width of a letter 12 pixels high
 
-#: Each floor with its name, and the colours of its ground and of its boxes' edges.
-FLOORS = {
-    "people": ("what people type", "#eef4fd", "#3b6fb6"),
-    "chip": ("what knows a chip", "#fdf3e4", "#b8741a"),
-    "format": ("what knows a format", "#f4eefb", "#7a4fb0"),
-    "shared": ("what compilers share", "#eaf6ee", "#2f8552"),
+#: Each layer with its title, its background colour and the colour of its boxes' edges.
+LAYERS = {
+    "commands": ("commands and conformance suite", "#eef4fd", "#3b6fb6"),
+    "backend": ("backends", "#fdf3e4", "#b8741a"),
+    "format": ("model formats", "#f4eefb", "#7a4fb0"),
+    "shared": ("shared by compiling backends", "#eaf6ee", "#2f8552"),
     "core": ("the core", "#eceff3", "#3c4656"),
 }
 INK, FAINT = "#1d2530", "#5b6675"
@@ -39,10 +39,10 @@ INK, FAINT = "#1d2530", "#5b6675"
 
 @dataclass
 class Box:
-    """A distribution in the drawing; ``x`` and ``y`` are its left upper corner, in pixels."""
+    """A distribution in the drawing; ``x`` and ``y`` are its upper left corner, in pixels."""
 
     distribution: Distribution
-    floor: str
+    layer: str
     x: float = 0
     y: float = 0
     width: float = BOX_WIDTH
@@ -63,27 +63,27 @@ class Box:
 
 @dataclass
 class Arrow:
-    """A line from a package to one that it imports, by its corners."""
+    """A line from a package to one that it imports, given by its corners."""
 
     corners: list[tuple[float, float]]
     is_upwards: bool = False
     has_point: bool = True
 
 
-def floor_of(distribution: Distribution) -> str:
-    """The floor of a distribution, by what it says that it brings."""
+def layer_of(distribution: Distribution) -> str:
+    """Return the layer of a distribution, from its pyproject.toml."""
     if distribution.package == "lite_core":
         return "core"
     if "backends" in distribution.about_lite:
-        return "chip"
+        return "backend"
     if "formats" in distribution.about_lite:
         return "format"
     project = distribution.pyproject["project"]
-    return "people" if "scripts" in project or "entry-points" in project else "shared"
+    return "commands" if "scripts" in project or "entry-points" in project else "shared"
 
 
 def imports_between(found: Sequence[Distribution]) -> dict[str, set[str]]:
-    """The packages that each package imports."""
+    """Return the packages that each package imports."""
     modules = {name: file for one in found for name, file in modules_in(one.sources).items()}
     arrows: dict[str, set[str]] = {one.package: set() for one in found}
     for name, imported in import_graph(modules).items():
@@ -93,7 +93,7 @@ def imports_between(found: Sequence[Distribution]) -> dict[str, set[str]]:
 
 
 def without_implied(arrows: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Arrows without those that a path of others implies."""
+    """Return the arrows without those implied by a path of others."""
 
     def reachable(package: str) -> set[str]:
         return arrows[package].union(*(reachable(other) for other in arrows[package]))
@@ -105,47 +105,47 @@ def without_implied(arrows: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 class Drawing:
-    """Boxes on their floors, and the lines between them."""
+    """The boxes in their layers, and the lines between them."""
 
     def __init__(self, found: Sequence[Distribution]) -> None:
-        self.boxes = {one.package: Box(one, floor_of(one)) for one in found}
+        self.boxes = {one.package: Box(one, layer_of(one)) for one in found}
         imported = imports_between(found)
-        #: Arrows upwards, which only commands need.
+        #: Upward arrows, which only commands need.
         self.up = {p: {o for o in others if self._is_above(o, p)} for p, others in imported.items()}
         self.down = without_implied({p: others - self.up[p] for p, others in imported.items()})
-        self._place_middle()
-        self._place_shared()
-        self._place_people()
-        self._place_floors()
+        self._position_middle()
+        self._position_shared()
+        self._position_commands()
+        self._position_layers()
 
     def _is_above(self, package: str, other: str) -> bool:
-        return self.boxes[package].floor == "people" and self.boxes[other].floor in ("chip", "format")
+        return self.boxes[package].layer == "commands" and self.boxes[other].layer in ("backend", "format")
 
-    def on(self, *floors: str) -> list[Box]:
-        """The boxes of some floors, from left to right."""
-        return sorted((b for b in self.boxes.values() if b.floor in floors), key=lambda b: b.x)
+    def on(self, *layers: str) -> list[Box]:
+        """Return the boxes of some layers, from left to right."""
+        return sorted((b for b in self.boxes.values() if b.layer in layers), key=lambda b: b.x)
 
-    def users(self, package: str, *floors: str) -> list[Box]:
-        """The boxes of some floors that an arrow leads down from to a package."""
-        return [box for name, box in self.boxes.items() if package in self.down[name] and box.floor in floors]
+    def users(self, package: str, *layers: str) -> list[Box]:
+        """Return the boxes of some layers with a downward arrow to a package."""
+        return [box for name, box in self.boxes.items() if package in self.down[name] and box.layer in layers]
 
-    # **** places ****
+    # **** positions ****
 
-    def _place_middle(self) -> None:
-        """Backends by the library that they use, the fewest steps from the core on the right; then the formats."""
+    def _position_middle(self) -> None:
+        """Order the backends by the library that they use, those nearest to the core on the right; then the formats."""
 
         def steps(package: str) -> int:
             return 1 + max((steps(other) for other in self.down[package]), default=0)
 
         def imports_a_format(box: Box) -> bool:
-            return any(self.boxes[other].floor == "format" for other in self.down[box.distribution.package])
+            return any(self.boxes[other].layer == "format" for other in self.down[box.distribution.package])
 
-        chips = self.on("chip")
+        chips = self.on("backend")
         libraries = {box.distribution.package: sorted(self.down[box.distribution.package])[-1:] for box in chips}
         chips.sort(
             key=lambda b: (imports_a_format(b), -steps(b.distribution.package), libraries[b.distribution.package])
         )
-        formats = sorted(self.on("format"), key=lambda b: not self.users(b.distribution.package, "chip"))
+        formats = sorted(self.on("format"), key=lambda b: not self.users(b.distribution.package, "backend"))
         x: float = MARGIN + PADDING
         for box in [*chips, *formats]:
             x += GROUP_GAP - GAP if formats and box is formats[0] else 0
@@ -153,11 +153,11 @@ class Drawing:
             x = box.right + GAP
         self.width = x - GAP + PADDING + MARGIN
 
-    def _place_shared(self) -> None:
-        """Each library below the backends that use it, as wide as they are together."""
+    def _position_shared(self) -> None:
+        """Put each library below the backends that use it, as wide as all of them."""
         taken: float = MARGIN + PADDING
         libraries = self.on("shared")
-        spans = {box.distribution.package: self.users(box.distribution.package, "chip") for box in libraries}
+        spans = {box.distribution.package: self.users(box.distribution.package, "backend") for box in libraries}
         for box in sorted(
             libraries, key=lambda b: min((u.x for u in spans[b.distribution.package]), default=self.width)
         ):
@@ -166,39 +166,39 @@ class Drawing:
             box.width = max([BOX_WIDTH, *(user.right - box.x for user in users)])
             taken = box.right + GAP
 
-    def _place_people(self) -> None:
-        """The one that others import over a way down to the core, the others beside it."""
-        people = sorted(self.on("people"), key=lambda b: -len(self.users(b.distribution.package, "people")))
-        if not people:
+    def _position_commands(self) -> None:
+        """Put the package that others import above a gap down to the core, and the others beside it."""
+        packages = sorted(self.on("commands"), key=lambda b: -len(self.users(b.distribution.package, "commands")))
+        if not packages:
             return
-        first = people[0]
-        first.x = self._way_down(self.width / 2, self.on("chip", "format"), self.on("shared")) - first.width / 2
+        first = packages[0]
+        first.x = self._free_column(self.width / 2, self.on("backend", "format"), self.on("shared")) - first.width / 2
         left, right = first.x, first.right
-        for number, box in enumerate(people[1:]):
+        for number, box in enumerate(packages[1:]):
             if number % 2:
                 box.x = right + GROUP_GAP
                 right = box.right
             else:
                 box.x = left = left - GROUP_GAP - box.width
 
-    def _way_down(self, x: float, *rows: Iterable[Box]) -> float:
-        """The place nearest to ``x`` where a vertical line meets no box of these rows: the middle of a narrow gap."""
+    def _free_column(self, x: float, *rows: Iterable[Box]) -> float:
+        """Return the position nearest to ``x`` where a vertical line meets no box: the middle of a gap."""
         boxes = sorted((box for row in rows for box in row), key=lambda box: box.x)
-        places, left = [], 0.0
+        positions, left = [], 0.0
         for begin, end in [*((box.x, box.right) for box in boxes), (self.width, self.width)]:
             if begin - left > 2 * CLEARANCE:
                 near = min(max(x, left + CLEARANCE), begin - CLEARANCE)
-                places.append(near if begin - left > 2 * GROUP_GAP else (left + begin) / 2)
+                positions.append(near if begin - left > 2 * GROUP_GAP else (left + begin) / 2)
             left = max(left, end)
-        return min(places, key=lambda place: abs(place - x))
+        return min(positions, key=lambda position: abs(position - x))
 
-    def _place_floors(self) -> None:
+    def _position_layers(self) -> None:
         y: float = MARGIN
-        for floors in (("people",), ("chip", "format"), ("shared",)):
-            for box in self.on(*floors):
+        for layers in (("commands",), ("backend", "format"), ("shared",)):
+            for box in self.on(*layers):
                 box.y = y + LABEL
-            if self.on(*floors):
-                y += 2 * LABEL + BOX_HEIGHT + FLOOR_GAP
+            if self.on(*layers):
+                y += 2 * LABEL + BOX_HEIGHT + LAYER_GAP
         core = self.boxes["lite_core"]
         core.x, core.y, core.width, core.height = MARGIN, y, self.width - 2 * MARGIN, 78
         self.height = core.bottom + 48
@@ -206,18 +206,18 @@ class Drawing:
     # **** lines ****
 
     def arrows(self) -> list[Arrow]:
-        """The lines, those upwards to one package joined."""
+        """Return the lines; upward lines to one package are joined."""
         found = [
             Arrow(self._line(box, self.boxes[other]))
             for package, box in self.boxes.items()
             for other in sorted(self.down[package])
         ]
         for package, target in self.boxes.items():
-            lane = target.bottom + LABEL + FLOOR_GAP / 2
+            lane = target.bottom + LABEL + LAYER_GAP / 2
             entry = target.right - 26
             sources = [box for name, box in self.boxes.items() if package in self.up[name]]
             for side in ([b for b in sources if b.centre < entry], [b for b in sources if b.centre >= entry]):
-                # The farthest leads all the way, the others end where they meet it.
+                # The farthest line leads all the way, the others end where they meet it.
                 for number, box in enumerate(sorted(side, key=lambda b: -abs(b.centre - entry))):
                     stub = [(box.centre, box.y), (box.centre, lane)]
                     rest = [] if number else [(entry, lane), (entry, target.bottom)]
@@ -231,12 +231,12 @@ class Drawing:
         low, high = max(box.x, target.x) + 12, min(box.right, target.right) - 12
         between = [b for b in self.boxes.values() if box.bottom < b.y < target.y]
         start = min(max(box.centre, low), high) if low <= high else box.centre
-        way = self._way_down(start, between)
-        if low <= way <= high:
-            return [(way, box.bottom), (way, target.y)]
-        entry = min(max(way, target.x + 12), target.right - 12)
-        first, last = box.bottom + LABEL + FLOOR_GAP / 2, target.y - LABEL - FLOOR_GAP / 2
-        return [(start, box.bottom), (start, first), (way, first), (way, last), (entry, last), (entry, target.y)]
+        column = self._free_column(start, between)
+        if low <= column <= high:
+            return [(column, box.bottom), (column, target.y)]
+        entry = min(max(column, target.x + 12), target.right - 12)
+        first, last = box.bottom + LABEL + LAYER_GAP / 2, target.y - LABEL - LAYER_GAP / 2
+        return [(start, box.bottom), (start, first), (column, first), (column, last), (entry, last), (entry, target.y)]
 
     # **** SVG ****
 
@@ -250,7 +250,7 @@ class Drawing:
             f'orient="auto-start-reverse"><path d="M0,1 L9,5 L0,9 Z" fill="{FAINT}"/></marker>',
             "</defs>",
             f'<rect width="{self.width:g}" height="{self.height:g}" fill="#ffffff"/>',
-            *(self._ground(floor) for floor in FLOORS if floor != "core" and self.on(floor)),
+            *(self._background(layer) for layer in LAYERS if layer != "core" and self.on(layer)),
             *map(self._path, self.arrows()),
             *(line for box in self.boxes.values() for line in self._box(box)),
             self._text(MARGIN, self.height - 18, _LEGEND, 12, FAINT),
@@ -258,20 +258,20 @@ class Drawing:
         ]
         return "\n".join(lines) + "\n"
 
-    def _ground(self, floor: str) -> str:
-        name, ground, edge = FLOORS[floor]
-        boxes = self.on(floor)
+    def _background(self, layer: str) -> str:
+        name, background, edge = LAYERS[layer]
+        boxes = self.on(layer)
         x, y, right = boxes[0].x - PADDING, boxes[0].y - LABEL, boxes[-1].right + PADDING
         height = 2 * LABEL + BOX_HEIGHT
-        rectangle = f'<rect x="{x:g}" y="{y:g}" width="{right - x:g}" height="{height:g}" rx="10" fill="{ground}"/>'
-        # The name stands where no line goes through it.
+        rectangle = f'<rect x="{x:g}" y="{y:g}" width="{right - x:g}" height="{height:g}" rx="10" fill="{background}"/>'
+        # The title is put where no line goes through it.
         last = int(right - PADDING - TEXT_WIDTH * len(name))
-        places = [(left, base) for base in (y + 17, y + height - 9) for left in range(int(x) + PADDING, last, 10)]
-        left, base = min(places, key=lambda place: self._lines_through(place[0], place[1], name))
+        positions = [(left, base) for base in (y + 17, y + height - 9) for left in range(int(x) + PADDING, last, 10)]
+        left, base = min(positions, key=lambda position: self._lines_through(position[0], position[1], name))
         return f"{rectangle}\n{self._text(left, base, name, 12, edge)}"
 
     def _lines_through(self, x: float, y: float, text: str) -> int:
-        """How many lines go through a text of 12 pixels, or close by."""
+        """Count the lines that go through a text of 12 pixels, or close by."""
         segments = (pair for arrow in self.arrows() for pair in pairwise(arrow.corners))
         right = x + TEXT_WIDTH * len(text) + CLEARANCE
         return sum(
@@ -279,11 +279,11 @@ class Drawing:
         )
 
     def _box(self, box: Box) -> list[str]:
-        _, ground, edge = FLOORS[box.floor]
-        fill = ground if box.floor == "core" else "#ffffff"
+        _, background, edge = LAYERS[box.layer]
+        fill = background if box.layer == "core" else "#ffffff"
         short, _, long = box.distribution.description.partition(": ")
-        told = long if box.floor == "core" else short
-        texts = textwrap.wrap(told, int(box.width / TEXT_WIDTH))[:3]
+        text = long if box.layer == "core" else short
+        texts = textwrap.wrap(text, int(box.width / TEXT_WIDTH))[:3]
         height = 20 + 15 * len(texts)
         y = box.y + (box.height - height) / 2 + 14
         return [
@@ -310,12 +310,13 @@ class Drawing:
 
 
 _LEGEND = (
-    "An arrow leads to what is imported. What others imply is left out: all import the core. Dashed: for commands only."
+    "An arrow points to an imported package. Implied arrows are left out: all import the core. "
+    "Dashed: only for commands."
 )
 
 
 def drawing() -> str:
-    """The drawing as SVG."""
+    """Return the drawing as SVG."""
     return Drawing(distributions()).svg()
 
 

@@ -1,6 +1,6 @@
-"""Which module of the workspace imports which, read from the sources and never by importing them.
+"""The import graph of the workspace's modules, read from the sources without importing them.
 
-Every import counts, also one in a function and one for type checkers only: what a reader must know is what is named.
+Every import counts, including imports in functions and for type checkers only: a reader must know every named module.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-__all__ = ["circles", "import_graph", "imported_names", "modules_in"]
+__all__ = ["cycles", "import_graph", "imported_names", "modules_in"]
 
 
 def modules_in(package: Path) -> dict[str, Path]:
-    """The modules of a package by name, but for examples, which are programs of their own.
+    """Return the modules of a package by name, except the examples, which are stand-alone programs.
 
     Args:
         package: its folder: ``core/src/lite_core``.
@@ -27,7 +27,7 @@ def modules_in(package: Path) -> dict[str, Path]:
 
 
 def imported_names(name: str, file: Path) -> Iterator[tuple[str, str]]:
-    """Each import of a module as ``(module, name in it)``; the second is empty where a module is imported as a whole.
+    """Iterate over the imports of a module as ``(module, name)``; the name is empty if a whole module is imported.
 
     Args:
         name: the module's own name, which relative imports start from.
@@ -44,9 +44,9 @@ def imported_names(name: str, file: Path) -> Iterator[tuple[str, str]]:
 
 
 def import_graph(modules: Mapping[str, Path]) -> dict[str, set[str]]:
-    """For each module those of ``modules`` that it imports itself.
+    """Return for each module the modules of ``modules`` that it imports directly.
 
-    ``from a.b import c`` imports ``a.b.c`` where that is a module, else ``a.b``.
+    ``from a.b import c`` imports ``a.b.c`` if that is a module, else ``a.b``.
     """
     graph: dict[str, set[str]] = {}
     for name, file in modules.items():
@@ -56,15 +56,15 @@ def import_graph(modules: Mapping[str, Path]) -> dict[str, set[str]]:
 
 
 def _nearest(name: str, modules: Iterable[str]) -> str:
-    """The longest part of a dotted name that is a module; empty where none is."""
+    """Return the longest prefix of a dotted name that is a module, or an empty string."""
     name = name.rstrip(".")
     while name and name not in modules:
         name = name.rpartition(".")[0]
     return name
 
 
-def circles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """The groups of modules that import each other, directly or not: Tarjan's strongly connected components."""
+def cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Return the groups of modules that import each other, directly or not: Tarjan's strongly connected components."""
     order: dict[str, int] = {}
     lowest: dict[str, int] = {}
     stack: list[str] = []

@@ -1,16 +1,16 @@
-"""Writes which distribution brings which backend, command and format, for the core to name what is not installed.
+"""The table of all backends, commands and formats, with which the core names distributions that are not installed.
 
-Each distribution says it in its pyproject.toml::
+Each distribution declares them in its pyproject.toml::
 
     [tool.lite]
     backends = ["x86"]
     commands = ["opt"]
 
     [tool.lite.formats.onnx]
-    suffixes = [".onnx"]                       # ends of names of files, each enough to know the format
+    suffixes = [".onnx"]                       # ends of file names, each sufficient to recognise the format
     beginnings = ["08[0-7].(12|1a|3a|42)"]     # regular expressions of the first bytes, as hexadecimal digits
 
-``make docs`` writes the file; a test says when it is stale.
+``make docs`` writes the file; a test fails when it is stale.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ FILE = ROOT / "core/src/lite_core/plugins/known_distributions.json"
 
 
 def text() -> str:
-    """What the file should hold.
+    """Return the content of the file.
 
     Raises:
-        ValueError: two distributions claim one name, or a table is not as it should be.
+        ValueError: two distributions claim one name, or a table is malformed.
     """
     known: dict[str, dict[str, Any]] = {"backends": {}, "commands": {}, "formats": {}}
     for distribution in distributions():

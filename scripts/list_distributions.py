@@ -1,17 +1,17 @@
-"""Lists the distributions of the workspace: a block of docs/architecture.md, which ``make docs`` writes."""
+"""The list of the workspace's distributions: a block of docs/architecture.md, which ``make docs`` writes."""
 
 from __future__ import annotations
 
-from draw_architecture import FLOORS, floor_of, imports_between
+from draw_architecture import LAYERS, imports_between, layer_of
 from markdown_tables import code, table
 from workspace import ROOT, distributions
 
 __all__ = ["BLOCKS"]
 
 
-def by_floor() -> str:
-    """A table of the distributions from the top floor to the core, with what they import of each other."""
-    found = sorted(distributions(), key=lambda distribution: list(FLOORS).index(floor_of(distribution)))
+def by_layer() -> str:
+    """Return a table of the distributions from the top layer to the core, with their imports of each other."""
+    found = sorted(distributions(), key=lambda distribution: list(LAYERS).index(layer_of(distribution)))
     imported = imports_between(found)
     rows = (
         (
@@ -25,4 +25,4 @@ def by_floor() -> str:
     return table(("folder", "distribution", "imports", "what it is"), rows)
 
 
-BLOCKS = {"distributions": by_floor}
+BLOCKS = {"distributions": by_layer}

@@ -1,4 +1,4 @@
-"""Lists the operators that lite-onnx lowers: blocks of docs/onnx.md and docs/onnx-domains.md, for ``make docs``."""
+"""The lists of operators that lite-onnx lowers: blocks of docs/onnx.md and docs/onnx-domains.md, for ``make docs``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["BLOCKS"]
 
 
 def by_domain() -> str:
-    """A table of the operators by domain."""
+    """Return a table of the operators by domain."""
     domains: dict[str, list[str]] = {}
     for domain, name in lowered_operators():
         domains.setdefault(domain or "ai.onnx", []).append(name)
     return table(("domain", "operators"), ((f"`{domain}`", code(names)) for domain, names in domains.items()))
 
 
-def of_domain(domain: str) -> str:
-    """A table of the operators of one domain, by the module that lowers them."""
+def by_module(domain: str) -> str:
+    """Return a table of the operators of one domain, by the module that lowers them."""
     modules: dict[str, list[str]] = {}
     for other, name in lowered_operators():
         if other == domain:
@@ -31,6 +31,6 @@ def of_domain(domain: str) -> str:
 
 BLOCKS = {
     "operators that lite-onnx lowers": by_domain,
-    "operators of com.microsoft": partial(of_domain, "com.microsoft"),
-    "operators of ai.onnx.ml": partial(of_domain, "ai.onnx.ml"),
+    "operators of com.microsoft": partial(by_module, "com.microsoft"),
+    "operators of ai.onnx.ml": partial(by_module, "ai.onnx.ml"),
 }

@@ -1,4 +1,4 @@
-"""Lists what ``x86`` and ``opencl`` leave to ``host``: blocks of docs/kernels.md and docs/opencl.md."""
+"""The operators that ``x86`` and ``opencl`` leave to ``host``: blocks of docs/kernels.md and docs/opencl.md."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ __all__ = ["BLOCKS", "opset", "refusals", "without_kernel"]
 
 
 def opset() -> set[str]:
-    """The names of Lite's own operators, with the domain where it is not ONNX's."""
+    """Return the names of Lite's own operators, with the domain unless it is ONNX's."""
     return {definition.qualified_name for definition in ops.all_ops() if definition.domain in ("", "lite")}
 
 
 def without_kernel(registry: Registry[Any]) -> list[str]:
-    """The operators that a backend has no kernel for."""
+    """Return the operators that a backend has no kernel for."""
     return sorted(opset() - registry.registered_operators())
 
 
 def left_out(registry: Registry[Any]) -> str:
-    """A table of those by domain."""
+    """Return a table of the operators without kernel by domain."""
     own = [name for name in without_kernel(registry) if name.startswith("lite.")]
     others = [name for name in without_kernel(registry) if name not in own]
     return table(("domain", "operators"), (("ONNX's", code(others)), ("`lite`", code(own))))
 
 
 def limits() -> str:
-    """A table of what x86 refuses of the operators that it has kernels for; of similar reasons only one."""
+    """Return a table of cases that x86 refuses although it has kernels for the operator; similar reasons are merged."""
     operators: dict[str, set[str]] = {}
     examples: dict[str, str] = {}
     for op, reasons in refusals().items():
@@ -51,7 +51,7 @@ def limits() -> str:
 
 @cache
 def refusals() -> Mapping[str, set[str]]:
-    """For each operator of the opset the reasons with which every x86 refuses cases of the conformance suite."""
+    """Return for each operator the reasons with which every x86 machine refuses cases of the conformance suite."""
     reasons: dict[str, set[str]] = {name: set() for name in opset()}
     for cases in all_tables():
         for _, dtype, case in cases.cases():

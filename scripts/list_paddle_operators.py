@@ -1,4 +1,4 @@
-"""Lists the operators that lite-paddle lowers: a block of docs/paddle.md, which ``make docs`` writes."""
+"""The list of operators that lite-paddle lowers: a block of docs/paddle.md, which ``make docs`` writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["BLOCKS"]
 
 
 def by_module() -> str:
-    """A table of the operators by the module that lowers them."""
+    """Return a table of the operators by the module that lowers them."""
     modules: dict[str, list[str]] = {}
     for name in supported_ops():
         modules.setdefault(registered_lowerings[name].__module__.rpartition(".")[2], []).append(name)

@@ -1,12 +1,12 @@
-"""Writes everything that is generated, or tells with ``--check`` what is stale; ``make docs`` calls it.
+"""Write all generated files and blocks or, with ``--check``, report the stale ones; ``make docs`` calls it.
 
-That is the drawing of the packages, the core's file of known distributions, and blocks of pages, which stand between
+Generated are the drawing of the packages, the core's file of known distributions, and blocks of pages between
 
     <!-- begin NAME: written by make docs -->
     <!-- end NAME -->
 
-What is in a block comes from the function of that name in the ``BLOCKS`` of a script ``list_*.py`` beside this one, so
-a new list is one such script and two such lines.
+The content of a block comes from the function of that name in the ``BLOCKS`` of a script ``list_*.py`` beside this one.
+A new list needs one such script, and the two lines in a page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BLOCK = re.compile(r"(<!-- begin (.+): written by make docs -->\n).*?(<!-- end 
 
 
 def generated() -> dict[Path, str]:
-    """Every file that is generated in whole or in part, with what it should hold."""
+    """Return every file that is generated in whole or in part, with its expected content."""
     files = {
         known_distributions.FILE: known_distributions.text(),
         draw_architecture.FILE: draw_architecture.drawing(),
@@ -37,7 +37,7 @@ def generated() -> dict[Path, str]:
 
 
 def pages() -> list[Path]:
-    """The pages that have generated blocks."""
+    """Return the pages that have generated blocks."""
     every = sorted(
         {*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("plugins/*/*.md")}
     )
@@ -45,18 +45,18 @@ def pages() -> list[Path]:
 
 
 def with_blocks(text: str) -> str:
-    """A page with its blocks as they should be."""
+    """Return a page with up-to-date blocks."""
     return _BLOCK.sub(lambda match: f"{match[1]}{writers()[match[2]]()}{match[3]}", text)
 
 
 def writers() -> dict[str, Callable[[], str]]:
-    """What writes each block."""
+    """Return the function that writes each block, by the name of the block."""
     scripts = sorted(Path(__file__).parent.glob("list_*.py"))
     return {name: writer for script in scripts for name, writer in import_module(script.stem).BLOCKS.items()}
 
 
 def stale() -> list[str]:
-    """The files that are not as they should be."""
+    """Return the generated files that are not up to date."""
     texts = generated().items()
     wrong = [file for file, text in texts if not file.exists() or file.read_text(encoding="utf-8") != text]
     return [file.relative_to(ROOT).as_posix() for file in wrong]
@@ -64,7 +64,7 @@ def stale() -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail where something is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail if something is stale")
     if parser.parse_args().check:
         if found := stale():
             sys.exit(f"stale: {', '.join(found)}; run: make docs")

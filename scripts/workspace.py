@@ -1,9 +1,9 @@
-"""The distributions of this workspace, found by their folders, so that none has to be listed anywhere.
+"""The distributions of this workspace, found by their folders: none has to be listed anywhere.
 
-``python scripts/workspace.py demo`` and ``python scripts/workspace.py test`` print a file of requirements that installs
-them from here, all at once, so that pip takes none of them from an index. ``demo`` means the distributions that have an
-extra ``demo``, with it, and whatever of the workspace they need. ``test`` means every distribution, with its extras
-``demo`` and ``test`` where it has them.
+``python scripts/workspace.py demo`` and ``python scripts/workspace.py test`` print a requirements file that installs
+them from here, all at once, so that pip takes none of them from an index. ``demo`` means the distributions with an
+extra ``demo``, with this extra, and the distributions of the workspace they need. ``test`` means every distribution,
+with its extras ``demo`` and ``test`` if it has them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
-else:  # in an environment in which there is nothing but pip yet
+else:  # in a new environment, which has only pip
     from pip._vendor import tomli as tomllib
 
 __all__ = ["ROOT", "Distribution", "distributions", "distributions_for_demo", "requirements"]
@@ -32,7 +32,7 @@ class Distribution:
     """A folder of the workspace that is built into a distribution.
 
     Attributes:
-        folder: where its pyproject.toml lies.
+        folder: the folder with its pyproject.toml.
     """
 
     folder: Path
@@ -44,18 +44,18 @@ class Distribution:
 
     @property
     def name(self) -> str:
-        """``lite-x86``."""
+        """The name, such as ``lite-x86``."""
         name: str = self.pyproject["project"]["name"]
         return name
 
     @property
     def package(self) -> str:
-        """The package it holds: ``lite_x86``."""
+        """The package it contains, such as ``lite_x86``."""
         return self.name.replace("-", "_")
 
     @property
     def sources(self) -> Path:
-        """The folder of that package."""
+        """The source folder of that package."""
         return self.folder / "src" / self.package
 
     @property
@@ -65,20 +65,20 @@ class Distribution:
 
     @property
     def extras(self) -> dict[str, list[str]]:
-        """What each extra requires."""
+        """The requirements of each extra."""
         extras: dict[str, list[str]] = self.pyproject["project"].get("optional-dependencies", {})
         return extras
 
     @property
     def about_lite(self) -> dict[str, Any]:
-        """The table ``[tool.lite]``: which backends, commands and formats it brings."""
+        """The table ``[tool.lite]`` with the backends, commands and formats of the distribution."""
         table: dict[str, Any] = self.pyproject.get("tool", {}).get("lite", {})
         return table
 
     def required(self, *extras: str) -> set[str]:
-        """Names of the distributions that it requires, also those that these extras require.
+        """Return the names of the distributions that it requires, including the requirements of these extras.
 
-        Who asks for an extra of another distribution of the workspace requires what is in that extra.
+        A requirement with an extra of another distribution of the workspace includes the requirements of that extra.
         """
         listed = [*self.pyproject["project"].get("dependencies", ()), *(r for e in extras for r in self.extras[e])]
         found: set[str] = set()
@@ -91,7 +91,7 @@ class Distribution:
 
 
 def _name_and_extras(requirement: str) -> tuple[str, list[str]]:
-    """``lite-core[narrow]>=0.1`` is ``lite-core`` with the extra ``narrow``."""
+    """Split ``lite-core[narrow]>=0.1`` into ``lite-core`` and its extras, here ``narrow``."""
     match = re.match(r"([\w.-]+)(?:\[([^]]*)\])?", requirement)
     if match is None:
         raise ValueError(f"{requirement!r} does not begin with the name of a distribution")
@@ -99,13 +99,13 @@ def _name_and_extras(requirement: str) -> tuple[str, list[str]]:
 
 
 def distributions() -> list[Distribution]:
-    """Every distribution of the workspace, in the order of their names."""
+    """Return every distribution of the workspace, sorted by name."""
     files = [*ROOT.glob("*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")]
     return sorted((Distribution(file.parent) for file in files), key=lambda distribution: distribution.name)
 
 
 def distributions_for_demo() -> list[Distribution]:
-    """Those with an extra ``demo``, and what of the workspace they need, directly or not."""
+    """Return the distributions with an extra ``demo``, and those of the workspace they need, directly or not."""
     by_name = {distribution.name: distribution for distribution in distributions()}
     needed: dict[str, Distribution] = {}
     pending = [distribution.name for distribution in by_name.values() if "demo" in distribution.extras]
@@ -118,10 +118,10 @@ def distributions_for_demo() -> list[Distribution]:
 
 
 def requirements(found: Sequence[Distribution], *extras: str) -> str:
-    """The lines that install distributions from their folders, each with those of the extras that it has.
+    """Return the lines that install distributions from their folders, each with those of the extras that it has.
 
-    NOTE: the folders come first and without extras: of a folder with extras alone, pip 23 does not know that it is also
-    what others require without them, and looks in the index.
+    NOTE: the folders come first and without extras: pip 23 does not recognise a folder with extras alone as the
+    distribution that others require without them, and looks in the index.
     """
     folders = [f"-e ./{distribution.folder.relative_to(ROOT).as_posix()}" for distribution in found]
     asked = [(distribution, [extra for extra in extras if extra in distribution.extras]) for distribution in found]

@@ -1,6 +1,6 @@
-"""Who may import whom, how large files may grow, and what counts as public.
+"""Rules for the imports between packages and modules, the sizes of files, and public names.
 
-The distributions are found by their folders: a new one under plugins/ is held to these rules without being listed.
+The distributions are found by their folders: the rules apply to a new one under plugins/ without listing it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 import pytest
 
 import lite_core
-from import_graph import circles, import_graph, imported_names, modules_in
+from import_graph import cycles, import_graph, imported_names, modules_in
 from known_distributions import FILE as KNOWN_DISTRIBUTIONS
 from workspace import ROOT, Distribution, distributions
 
-#: What a distribution may import of the others: a whole package, or one public module and nothing else of its package.
-ARROWS = {
+#: Imports that each distribution may make: a whole package, or a single public module of a package.
+ALLOWED_IMPORTS = {
     "lite_core": (),
     "lite_compiler": ("lite_core",),
     "lite_cpu": ("lite_core", "lite_compiler"),
@@ -36,10 +36,10 @@ ARROWS = {
     "lite_serve": ("lite_core", "lite_tools.commands"),
     "lite_conformance": ("lite_core", "lite_tools.commands", "lite_tools.checking"),
 }
-#: What any other may import: an ordinary backend or reader needs no place in the table.
-OF_AN_ORDINARY_PLUGIN = ("lite_core",)
+#: Imports of all other distributions: an ordinary backend or reader needs no entry in the table.
+IMPORTS_OF_ORDINARY_PLUGINS = ("lite_core",)
 
-#: The core from the ground up: a module imports only modules above it in this list.
+#: Modules of the core from the bottom up: a module imports only modules above it in this list.
 MODULES_OF_THE_CORE = [
     "version",
     "errors",
@@ -70,17 +70,17 @@ each_package = pytest.mark.parametrize("package", PACKAGES)
 
 
 def belongs_to(name: str, module: str) -> bool:
-    """Whether a dotted name is a module or lies in it."""
+    """Return True if a dotted name is a module or a part of it."""
     return name == module or name.startswith(f"{module}.")
 
 
 def may_import(package: str, module: str) -> bool:
-    """Whether a package may import a module of another distribution of the workspace."""
-    allowed = ARROWS.get(package, OF_AN_ORDINARY_PLUGIN)
+    """Return True if a package may import a module of another distribution of the workspace."""
+    allowed = ALLOWED_IMPORTS.get(package, IMPORTS_OF_ORDINARY_PLUGINS)
     return any(module == one if "." in one else belongs_to(module, one) for one in allowed)
 
 
-# **** who imports whom ****
+# **** imports ****
 
 
 @each_package
@@ -95,7 +95,7 @@ def test_a_distribution_imports_only_those_below_it(package: str) -> None:
     assert not foreign
 
 
-def test_an_ordinary_plugin_may_import_the_core_and_nothing_else_of_the_workspace() -> None:
+def test_ordinary_plugins_import_only_the_core() -> None:
     assert may_import("lite_somebodys_chip", "lite_core.backend")
     others = [name for name in EVERY_MODULE if not belongs_to(name, "lite_core")]
     assert not [name for name in others if may_import("lite_somebodys_chip", name)]
@@ -103,7 +103,7 @@ def test_an_ordinary_plugin_may_import_the_core_and_nothing_else_of_the_workspac
 
 @each_package
 def test_a_distribution_declares_what_it_imports(package: str) -> None:
-    """The others of the workspace and third parties alike; what only some users need may be an extra."""
+    """Declared are imports of the workspace and of third parties; requirements of some users only may be extras."""
     declared = PACKAGES[package].required(*PACKAGES[package].extras)
     roots = {
         module.partition(".")[0] for name, file in MODULES[package].items() for module, _ in imported_names(name, file)
@@ -114,7 +114,7 @@ def test_a_distribution_declares_what_it_imports(package: str) -> None:
 
 
 def distributions_of(root: str) -> list[str]:
-    """Names of the distributions that bring a top-level package: ``google`` is protobuf's."""
+    """Return the names of the distributions that contain a top-level package: ``google`` is protobuf's."""
     return [*packages_distributions().get(root, ()), root.replace("_", "-")]
 
 
@@ -129,7 +129,7 @@ def test_a_module_of_the_core_imports_only_modules_above_it() -> None:
         if module in ("", "__main__"):
             continue
         assert module in MODULES_OF_THE_CORE, (
-            f"{module} is new: give it a place in MODULES_OF_THE_CORE and in docs/architecture.md"
+            f"{module} is new: add it to MODULES_OF_THE_CORE and to docs/architecture.md"
         )
         used = {part_of_the_core(other) for other in imported} & {*MODULES_OF_THE_CORE}
         below = [one for one in used if MODULES_OF_THE_CORE.index(one) > MODULES_OF_THE_CORE.index(module)]
@@ -137,25 +137,25 @@ def test_a_module_of_the_core_imports_only_modules_above_it() -> None:
     assert not wrong
 
 
-def test_the_page_tells_what_lives_in_each_module_of_the_core() -> None:
+def test_page_lists_the_modules_of_the_core() -> None:
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     table = page.partition("## Modules of the core")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == MODULES_OF_THE_CORE
 
 
 def part_of_the_core(name: str) -> str:
-    """``ir`` for ``lite_core.ir.graph``; empty for ``lite_core`` itself."""
+    """Return ``ir`` for ``lite_core.ir.graph``; an empty string for ``lite_core`` itself."""
     return ".".join(name.split(".")[1:2])
 
 
 @each_package
 def test_no_modules_import_each_other(package: str) -> None:
     graph = import_graph(MODULES[package])
-    found = [{name: sorted(graph[name] & {*circle}) for name in circle} for circle in circles(graph)]
+    found = [{name: sorted(graph[name] & {*cycle}) for name in cycle} for cycle in cycles(graph)]
     assert not found, json.dumps(found, indent=2)
 
 
-def test_circles_are_found_wherever_the_imports_stand(tmp_path: Path) -> None:
+def test_import_cycles_are_found_in_functions_and_for_type_checkers(tmp_path: Path) -> None:
     package = tmp_path / "pack"
     package.mkdir()
     (package / "__init__.py").write_text("from pack.a import f\n")
@@ -163,16 +163,16 @@ def test_circles_are_found_wherever_the_imports_stand(tmp_path: Path) -> None:
     (package / "b.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pack.c as c\n")
     (package / "c.py").write_text("import os\nfrom pack import f\n")
     (package / "d.py").write_text("from .a import f\n")
-    assert circles(import_graph(modules_in(package))) == [["pack", "pack.a", "pack.b", "pack.c"]]
+    assert cycles(import_graph(modules_in(package))) == [["pack", "pack.a", "pack.b", "pack.c"]]
 
 
 # **** the core names no plugin ****
 
 
 def names_of_plugins() -> dict[str, re.Pattern[str]]:
-    """What would betray that the core knows somebody: distributions, packages, backends and formats.
+    """Return patterns of names that the core must not contain: distributions, packages, backends and formats.
 
-    ONNX is where the operators come from, and how well-known files begin is no secret: the core may speak of it.
+    ONNX is allowed, because the operators come from it. The first bytes of well-known files are allowed too.
     """
     known = json.loads(KNOWN_DISTRIBUTIONS.read_text())
     others = [distribution for package, distribution in PACKAGES.items() if package != "lite_core"]
@@ -181,12 +181,12 @@ def names_of_plugins() -> dict[str, re.Pattern[str]]:
     return {word: re.compile(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", re.IGNORECASE) for word in words}
 
 
-#: The launcher says which package is the command line, as the core's extra `tools` does.
+#: The launcher names the package of the command line, as the core's extra `tools` does.
 MAY_BE_NAMED = {("launcher.py", "lite-tools")}
 
 
 def test_the_core_names_no_plugin() -> None:
-    """In names and strings of the code; what a docstring takes as an example is no knowledge."""
+    """Names and strings of the code are checked; examples in docstrings may name plugins."""
     patterns = names_of_plugins()
     found = []
     for file in MODULES["lite_core"].values():
@@ -202,7 +202,7 @@ def test_the_core_names_no_plugin() -> None:
 
 
 def docstrings(tree: ast.AST) -> list[ast.Constant]:
-    """Texts that stand alone as statements: docstrings, of attributes too."""
+    """Return texts that are separate statements: docstrings, including those of attributes."""
     alone = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
     return [value for value in alone if isinstance(value, ast.Constant) and isinstance(value.value, str)]
 
@@ -218,18 +218,18 @@ def test_no_file_is_over_800_lines() -> None:
 
 
 def test_the_core_stays_small() -> None:
-    """All that is not an operator stays under 7,500 lines of code."""
+    """All modules except the operators stay under 7,500 lines of code."""
     files = [file for name, file in MODULES["lite_core"].items() if part_of_the_core(name) != "ops"]
     assert sum(code_lines(file) for file in files) < 7500
 
 
 @pytest.mark.parametrize(("file", "most"), [("backend.py", 449), ("launcher.py", 60)])
-def test_what_everyone_reads_or_starts_stays_short(file: str, most: int) -> None:
+def test_contract_and_launcher_stay_short(file: str, most: int) -> None:
     assert len((CORE / file).read_text().splitlines()) <= most
 
 
 def code_lines(file: Path) -> int:
-    """Lines that hold code: no docstrings, comments or blanks."""
+    """Count the lines with code: no docstrings, comments or blanks."""
     source = file.read_text()
     documentation: set[int] = set()
     for text in docstrings(ast.parse(source)):
@@ -242,7 +242,7 @@ def code_lines(file: Path) -> int:
     return len(lines - documentation)
 
 
-# **** what is public ****
+# **** public names ****
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY_MODULE if not name.endswith("__main__")])
@@ -276,12 +276,12 @@ def is_for_plugins(distribution: Distribution) -> bool:
 
 @pytest.mark.parametrize("package", [name for name, one in PACKAGES.items() if is_for_plugins(one)])
 def test_importing_a_package_imports_nothing_heavy(package: str) -> None:
-    """No other package of the workspace but the core, not even numpy: what a package needs is imported on first use."""
+    """Importing loads the core and no other package of the workspace, not even numpy: imports wait for first use."""
     code = f"""
 import sys, {package}
 own = {{{package!r}, "lite_core"}}
 loaded = {{name.partition(".")[0] for name in sys.modules}}
 print(sorted(loaded & {{"numpy", "click", "llvmlite", "pluggy"}}), sorted(n for n in loaded - own if n[:5] == "lite_"))
 """
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[] []"
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "[] []"

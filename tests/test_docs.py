@@ -1,4 +1,4 @@
-"""The code in the documentation runs, and its links lead somewhere."""
+"""The code in the documentation runs, and the targets of its links exist."""
 
 from __future__ import annotations
 
@@ -50,5 +50,14 @@ def test_every_command_is_in_the_readme() -> None:
     from lite_tools.cli import lite as group
 
     names = set(group.list_commands(None))  # type: ignore[arg-type]
-    shown = set(re.findall(r"`lite ([a-z-]+)", (ROOT / "README.md").read_text()))
-    assert names <= shown
+    documented = set(re.findall(r"`lite ([a-z-]+)", (ROOT / "README.md").read_text()))
+    assert names <= documented
+
+
+def test_exit_codes_in_the_readme() -> None:
+    from lite_tools.commands import exit_codes
+
+    (listed,) = re.findall(r"Exit codes: (.*?)\.\n", (ROOT / "README.md").read_text(), re.DOTALL)
+    codes = [exit_codes.EXIT_OK, exit_codes.EXIT_FAILURE, exit_codes.EXIT_USAGE, exit_codes.EXIT_UNAVAILABLE]
+    codes += [exit_codes.EXIT_NOTHING, exit_codes.EXIT_CRASH]
+    assert codes == [int(code) for code in re.findall(r"\d+", listed)]

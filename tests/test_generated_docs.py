@@ -1,4 +1,4 @@
-"""What is generated is up to date: lists in the pages, the drawing of the packages, the file of known distributions."""
+"""Generated files are up to date: lists in the pages, the drawing of the packages, the known distributions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_drawing_shows_each_distribution_once() -> None:
     texts = [element.text for element in ElementTree.fromstring(draw_architecture.drawing()).iter()]
     names = [one.name for one in distributions()]
     assert sorted(text for text in texts if text in names) == sorted(names)
-    assert len(names) <= 16, "with more boxes than this nobody reads a drawing"
+    assert len(names) <= 16, "a drawing with more boxes than this is not readable"
 
 
 def test_no_line_of_the_drawing_runs_through_a_box() -> None:
@@ -44,7 +44,7 @@ def test_no_line_of_the_drawing_runs_through_a_box() -> None:
             assert not inside
 
 
-OTHERS = [one for one in distributions() if one.name != "lite-tools"]  # whose commands are everyone's
+OTHERS = [one for one in distributions() if one.name != "lite-tools"]  # its commands are part of every installation
 
 
 @pytest.mark.parametrize("distribution", OTHERS, ids=lambda one: one.name)

@@ -1,4 +1,4 @@
-"""What docs/kernels.md says of the backend x86 is what the backend does; test_generated_docs.py holds its lists."""
+"""The page docs/kernels.md agrees with the backend x86; test_generated_docs.py checks its lists."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from lite_cpu.lowering.registry import OPERATORS
 PAGE = Path(__file__).parents[1] / "docs/kernels.md"
 
 
-def test_every_operator_that_is_run_is_one_of_the_opset() -> None:
+def test_registered_operators_are_in_the_opset() -> None:
     assert OPERATORS.registered_operators() <= opset()
 
 
-def test_what_has_no_kernel_is_refused_with_that_reason() -> None:
-    left_out = without_kernel(OPERATORS)
-    assert left_out
-    for op in left_out:
-        assert refusals()[op] == {f"there is no CPU kernel for {op}"}
+def test_operators_without_kernel_are_refused() -> None:
+    refused = without_kernel(OPERATORS)
+    assert refused
+    for op in refused:
+        (reason,) = refusals()[op]
+        assert op in reason
 
 
 def test_the_kernel_on_the_page_runs(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The memory that real models take on x86: arenas as small as the best known strategy gives, and smaller."""
+"""Memory of real models on x86: arenas are close to the lower bound."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import pytest
 import lite_core as lite
 from lite_tools.cli.memory import memory_report
 
-pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor")
+pytestmark = [
+    pytest.mark.full("models"),
+    pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor"),
+]
 
 MODELS = (*(f"{name}-legacy" for name in catalog.VISION), "pp_ocrv4_det", "pp_ocrv4_rec", "pp_ocrv4_cls")
 
-#: How much above the best of the known strategies an arena may be.
-MOST = 1.1
+#: Largest allowed ratio of an arena's size to its lower bound. Measured: 1.002.
+MOST = 1.02
 
 
 @cache
@@ -37,9 +40,9 @@ def arenas_of(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_arenas_are_near_the_best_of_the_known_strategies(name: str) -> None:
+def test_arenas_are_close_to_the_lower_bound(name: str) -> None:
     for arena in arenas_of(name):
-        assert arena["lower_bound"] <= arena["size"] <= MOST * min(arena["strategies"].values())
+        assert arena["lower_bound"] <= arena["size"] <= MOST * arena["lower_bound"]
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,7 +1,7 @@
-"""Real ONNX models, by five exporters, against ONNX Runtime on the same inputs.
+"""Real ONNX models of five exporters, compared with ONNX Runtime on the same inputs.
 
-A difference counts as a share of the output's range, or of 1 where the output is a probability. What a model that
-rounds activations to 8 bits answers is only defined up to that rounding, see :func:`rounding_noise`.
+A difference is measured as a share of the output's range, or of 1 for probabilities. The outputs of models that round
+activations to 8 bits are only defined up to that rounding, see :func:`rounding_noise`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ import pytest
 
 import lite_core as lite
 
-onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime gives the answers: requirements-test.txt has it")
+onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime computes the expected outputs")
+
+pytestmark = pytest.mark.full("onnx")
 
 Array = np.ndarray[Any, Any]
 
 #: The largest difference of an output in float32, as a share of its range.
 TOLERANCE = 1e-4
-#: As many times :func:`rounding_noise` may a model that rounds to 8 bits be away. Two answers that are each one such
-#: change away from the exact one are at most twice as far from each other.
-MOST_NOISE = 2.0
-#: The sampling rate, an input, says which branch is taken: what is not taken is planned nowhere.
+#: Greatest multiple of :func:`rounding_noise` that an 8-bit model may differ by. Two outputs that each differ from the
+#: exact one by the noise are at most twice as far from each other.
+MAX_NOISE = 2.0
+#: The sampling rate, an input, selects a branch: the other branch is never planned.
 BRANCHES = {"silero_vad", "silero_vad_no_if"}
-#: References of NumPy: the large ones take their time.
+#: Models that NumPy's references run in reasonable time.
 ON_HOST = sorted(set(onnx_catalog.MODELS) - {"rapidocr_det", "ppocr_v3_det", "ddddocr_det", "opennsfw"})
 
 needs_x86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor")
@@ -39,7 +41,7 @@ every_model = pytest.mark.parametrize("name", onnx_catalog.MODELS)
 
 
 def file_of(name: str) -> Path:
-    """The file of a model; the test is skipped where its wheel is not installed."""
+    """Return the file of a model; the test is skipped if its wheel is not installed."""
     try:
         return onnx_catalog.ensure(name)
     except onnx_catalog.ModelUnavailableError as error:
@@ -48,45 +50,45 @@ def file_of(name: str) -> Path:
 
 @cache
 def reference(name: str) -> Any:
-    """ONNX Runtime with the model."""
+    """Return a session of ONNX Runtime with the model."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
     return onnxruntime.InferenceSession(str(file_of(name)), options, providers=["CPUExecutionProvider"])
 
 
-def answer(name: str, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """What ONNX Runtime gives."""
+def onnxruntime_outputs(name: str, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the outputs of ONNX Runtime."""
     session = reference(name)
     return dict(zip((output.name for output in session.get_outputs()), session.run(None, dict(inputs))))
 
 
 def rounding_noise(name: str, inputs: Mapping[str, Array], output: str) -> float:
-    """How far ONNX Runtime's own answer moves when the inputs change by a few parts in a million.
+    """Return the change of ONNX Runtime's own output when the inputs change by a few parts in a million.
 
-    Such a change is within what float32 leaves open, but it takes some activations to the next of 256 steps. How much
-    one step is worth in the output depends on all the weights that follow, so it is measured.
+    Such a change is within the precision of float32, but it moves some activations to the next of 256 steps. The effect
+    of one step on the output depends on all the weights that follow, so it is measured.
     """
-    exact = answer(name, inputs)[output]
+    exact = onnxruntime_outputs(name, inputs)[output]
     changed = [{key: array * np.float32(1 + share) for key, array in inputs.items()} for share in (1e-6, -1e-6, 3e-6)]
-    return max(float(np.abs(answer(name, other)[output] - exact).max()) for other in changed)
+    return max(float(np.abs(onnxruntime_outputs(name, other)[output] - exact).max()) for other in changed)
 
 
 def assert_agrees(name: str, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> None:
-    """Hold every output to ONNX Runtime's."""
-    model, expected = onnx_catalog.MODELS[name], answer(name, inputs)
+    """Assert that every output agrees with ONNX Runtime's."""
+    model, expected = onnx_catalog.MODELS[name], onnxruntime_outputs(name, inputs)
     assert list(outputs) == list(expected)
-    for output, right in expected.items():
+    for output, wanted in expected.items():
         found = outputs[output]
-        assert (found.shape, found.dtype) == (right.shape, right.dtype)
-        away = float(np.abs(found.astype(np.float64) - right).max())
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        difference = float(np.abs(found.astype(np.float64) - wanted).max())
         if model.quantized:
-            assert away <= MOST_NOISE * rounding_noise(name, inputs, output), output
-            assert np.array_equal(found.argmax(-1), right.argmax(-1)), f"{output}: another text is read"
+            assert difference <= MAX_NOISE * rounding_noise(name, inputs, output), output
+            assert np.array_equal(found.argmax(-1), wanted.argmax(-1)), f"{output}: another text is read"
             continue
-        extent = 1.0 if model.probabilities else float(np.ptp(right))
-        assert extent > 1e-3, f"{output} is almost constant: comparing with it proves nothing"
-        assert away <= TOLERANCE * extent, output
+        extent = 1.0 if model.probabilities else float(np.ptp(wanted))
+        assert extent > 1e-3, f"{output} is almost constant, which makes the comparison useless"
+        assert difference <= TOLERANCE * extent, output
 
 
 @needs_x86
@@ -109,7 +111,7 @@ def test_model_is_one_native_program(name: str) -> None:
     session.run(inputs, profile=profile)
     assert profile.kernels
     if name in BRANCHES:
-        assert [p.device for p in profile.partitions].count("host") == 1, "only the choice of the branch is left to it"
+        assert [p.device for p in profile.partitions].count("host") == 1, "host runs more than the choice of the branch"
     else:
         assert {a.device for a in session.assignment()} == {"x86"}
         assert len(profile.partitions) == 1

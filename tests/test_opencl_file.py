@@ -1,4 +1,4 @@
-"""One file for OpenCL and x86: it runs on OpenCL where there is a device, on x86 where there is none, and says so."""
+"""One file for OpenCL and x86: it runs on OpenCL if there is a device, else on x86, and the log says so."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SHOW = (
     "session = lite_core.load(sys.argv[1])\n"
     "outputs = session.run(dict(np.load(sys.argv[2])))\n"
     "np.savez(sys.argv[3], **outputs)\n"
-    "print({node.device for node in session.assignment()})\n"
-    "print(*session.selection_log, *session.notes, sep='\\n')\n"
+    "print({node.device for node in session.assignment()}, len(session.notes))\n"
+    "print(*session.selection_log, sep='\\n')\n"
 )
 
 
@@ -39,22 +39,20 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return model
 
 
-def shown(model: Path, **environment: str) -> str:
-    """What a process with a file says of where it ran."""
+def run_in_process(model: Path, **environment: str) -> str:
+    """Run a file in a process; return what it prints about its devices."""
     command = [sys.executable, "-c", _SHOW, str(model), str(model.with_name("x.npz")), str(model.with_name("y.npz"))]
     run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
     assert run.returncode == 0, run.stderr
     return run.stdout
 
 
-def test_opencl_is_chosen_where_it_is(file: Path) -> None:
-    said = shown(file)
-    assert said.startswith("{'opencl'}")
-    assert "taken in the order of the model's targets: opencl, x86" in said
+def test_opencl_is_chosen_if_it_has_a_device(file: Path) -> None:
+    printed = run_in_process(file)
+    assert printed.startswith("{'opencl'} 0\n")
 
 
-def test_x86_is_chosen_where_there_is_no_opencl(file: Path, tmp_path: Path) -> None:
-    said = shown(file, OCL_ICD_VENDORS=str(tmp_path / "none"))  # the loader finds no driver there
-    assert said.startswith("{'x86'}")
-    assert "opencl: not available: the loader finds no platform" in said
-    assert "compiled anew" not in said
+def test_x86_is_chosen_without_opencl(file: Path, tmp_path: Path) -> None:
+    printed = run_in_process(file, OCL_ICD_VENDORS=str(tmp_path / "none"))  # a folder without drivers
+    assert printed.startswith("{'x86'} 0\n")
+    assert "opencl" in printed

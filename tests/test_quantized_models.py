@@ -1,4 +1,4 @@
-"""Real models with their weights in fewer bits: a smaller file, the same answers."""
+"""Real models with weights stored in fewer bits: smaller files, and nearly the same outputs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ from lite_core.ir import Graph
 from lite_core.passes import optimize
 from lite_tools.quantization import compare_outputs, quantize_weights
 
-pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor")
+pytestmark = [
+    pytest.mark.full("models"),
+    pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor"),
+]
 
 Array = np.ndarray[Any, Any]
 
-#: Models whose matrix products a weight-only quantization that forgets them would ruin, beside their convolutions.
+#: Models with large matrix products beside convolutions: both must be quantized.
 MODELS = ("mobilenet_v1-legacy", "pp_ocrv4_rec", "pp_ocrv5_mobile_rec", "pp_ocrv4_cls")
-#: The size of the file as a share of that with float32 weights, at most.
+#: Greatest size of the file, as a share of its size with float32 weights.
 SIZE = {"int8": 0.30, "float16": 0.53}
-#: In a small model biases, scales and the graph itself weigh more.
-SIZE_OF_SMALL = {"int8": 0.50, "float16": 0.65}
-#: The ratio of outputs to their errors, in decibels, at least.
+#: Limits of small models, in which biases, scales and the graph itself have a larger share.
+SIZE_OF_SMALL_MODELS = {"int8": 0.50, "float16": 0.65}
+#: Least ratio of outputs to their errors, in decibels.
 SIGNAL_TO_NOISE = {"int8": 20, "float16": 45}
 
 
@@ -46,7 +49,7 @@ def load(graph: Graph) -> lite.Session:
 
 
 def text_of(probabilities: Array) -> list[int]:
-    """What a recogniser reads: the likeliest class of each step, repeated ones once, without the blank 0."""
+    """Return the text that a recogniser reads: the likeliest class of each step, without repetitions and blanks (0)."""
     classes = probabilities.argmax(-1).reshape(-1)
     changed = np.concatenate([[True], classes[1:] != classes[:-1]])
     return [int(c) for c in classes[changed] if c]
@@ -54,7 +57,7 @@ def text_of(probabilities: Array) -> list[int]:
 
 @pytest.mark.parametrize("scheme", ["int8", "float16"])
 @pytest.mark.parametrize("name", MODELS)
-def test_small_file_same_answer(name: str, scheme: str, tmp_path: Path) -> None:
+def test_smaller_file_has_the_same_outputs(name: str, scheme: str, tmp_path: Path) -> None:
     graph = plain(name)
     result = quantize_weights(graph, scheme)
     assert not [record for record in result.weights if record.kept]
@@ -63,7 +66,7 @@ def test_small_file_same_answer(name: str, scheme: str, tmp_path: Path) -> None:
     for file, content in {"plain.lite": graph, "small.lite": result.graph}.items():
         write_model(tmp_path / file, content, optimized=True)
         sizes.append((tmp_path / file).stat().st_size)
-    limits = SIZE_OF_SMALL if name == "pp_ocrv4_cls" else SIZE
+    limits = SIZE_OF_SMALL_MODELS if name == "pp_ocrv4_cls" else SIZE
     assert sizes[1] <= limits[scheme] * sizes[0]
 
     inputs = catalog.example_input(name)
@@ -77,7 +80,7 @@ def test_small_file_same_answer(name: str, scheme: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["int8", "float16"])
-def test_it_is_one_partition_still(scheme: str) -> None:
+def test_quantized_model_is_one_partition(scheme: str) -> None:
     session = load(quantize_weights(plain("pp_ocrv4_rec"), scheme).graph)
     session.run(catalog.example_input("pp_ocrv4_rec"), profile=True)
     assert {a.device for a in session.assignment()} == {"x86"}

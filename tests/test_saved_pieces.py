@@ -1,4 +1,4 @@
-"""What is prepared for several shapes and numbers of threads shares its weights, in the file and in memory."""
+"""Prepared partitions for several shapes and numbers of threads share their weights, in the file and in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WEIGHTS = {"first": (32, 8, 3, 3), "second": (64, 32, 1, 1), "last": (64, 40)}
 
 
 def network() -> Graph:
-    """Convolutions of a picture of any width, and a product of the mean over it."""
+    """Build convolutions of a picture of any width, and a product of its mean."""
     random = np.random.default_rng(0)
     weights = {name: (0.1 * random.standard_normal(shape)).astype(np.float32) for name, shape in WEIGHTS.items()}
     b = GraphBuilder("any_width")
@@ -47,7 +47,7 @@ def picture(width: int) -> Array:
 
 
 def constants_of(session: Session, shapes: Mapping[str, tuple[int, ...]]) -> dict[int, int]:
-    """The address and size of all that the program of a plan reads besides its arguments."""
+    """Return address and size of each constant array that the program of a plan reads."""
     (compiled,) = session.plan(shapes).compiled
     owners = compiled.executable._program._owners  # type: ignore[attr-defined]
     return {array.ctypes.data: array.nbytes for array in owners if isinstance(array, np.ndarray)}
@@ -80,7 +80,7 @@ def test_widths_and_threads_share_packed_weights_in_the_file_and_in_memory(file:
 
 
 @pytest.mark.parametrize("threads", [1, None])
-def test_a_file_is_ready_for_one_thread_and_for_all(
+def test_file_is_prepared_for_one_thread_and_for_all(
     file: Path, threads: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = lite_core.convert(network(), file, "x86", shapes=SHAPES)

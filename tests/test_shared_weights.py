@@ -1,4 +1,4 @@
-"""Ten sessions of one model file, and two processes: the weights are in memory once."""
+"""Ten sessions of one model file in each of two processes: the weights are in memory once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import pytest
 import lite_core
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="what memory is shared is read from /proc"),
+    pytest.mark.skipif(sys.platform != "linux", reason="shared memory is read from /proc"),
     pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor"),
 ]
 
 MODEL = "mobilenet_v2-legacy"
 SHAPE = (1, 3, 224, 224)
 
-#: Loads ten sessions, runs each, and prints a hash of the answers and by how much the last nine made the memory grow
-#: that is the process's own, their arenas left out. Told to go on, it prints how much of the mapped file it has in
-#: memory, and its share of that.
+#: Loads ten sessions and runs each. Prints a hash of the outputs, and by how much the last nine sessions increased the
+#: process's private memory, without their arenas. On request, prints the resident size of the mapped file, and the
+#: process's proportional share of it.
 TEN_SESSIONS = """
 import hashlib, sys
 import numpy as np
@@ -87,15 +87,15 @@ def test_ten_sessions_and_two_processes_have_the_weights_once(file: Path) -> Non
         answers, growths = lines
         assert answers[0] == answers[1]
         assert len(answers[0].split()) == 1
-        # A copy of the weights for each of the nine would be nine times as much.
+        # Copies of the weights would add nine times their size.
         assert max(map(int, growths)) < weights
-        for process in processes:  # both have run, and hold their sessions: what is shared now is shared by ten and ten
+        for process in processes:  # both have run and hold their sessions, so all twenty share memory now
             assert process.stdin is not None
             process.stdin.write("\n")
             process.stdin.flush()
         for resident, proportional in [map(int, _line(process).split()) for process in processes]:
-            assert resident > weights  # the packed weights, as they lie in the file
-            assert proportional < 0.6 * resident  # each page is there once, half of it is either process's
+            assert resident > weights  # the packed weights in the file
+            assert proportional < 0.6 * resident  # each page exists once, and half of it counts for each process
     finally:
         for process in processes:
             process.communicate("\n", timeout=60)

@@ -1,4 +1,4 @@
-"""Graphs of real Paddle models written as ONNX: ONNX Runtime gives what Lite's references give."""
+"""Graphs of real Paddle models written as ONNX: ONNX Runtime agrees with Lite's references."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import pytest
 import lite_core as lite
 import lite_onnx
 
+pytestmark = pytest.mark.full("onnx")
+
 #: Largest difference of an output, as a share of that output's range.
 TOLERANCE = 1e-4
 
 
 def answers(file: Path, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-    onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is what written models are run by")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime runs the written models")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
@@ -26,12 +28,12 @@ def answers(file: Path, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 
 def compare(graph: lite.Graph, inputs: dict[str, np.ndarray], file: Path) -> None:
-    lite_onnx.write(graph, file)  # which asks onnx.checker
+    lite_onnx.write(graph, file)  # runs onnx.checker
     expected = lite.load(graph, backend="host").run(inputs)
     for found, truth in zip(answers(file, inputs), expected.values(), strict=True):
         assert (found.dtype, found.shape) == (truth.dtype, truth.shape)
         spread = float(truth.max()) - float(truth.min())
-        assert spread > 1e-3, "the expected output is almost constant: comparing with it proves nothing"
+        assert spread > 1e-3, "the expected output is almost constant, which makes the comparison useless"
         assert float(np.abs(found.astype(np.float64) - truth).max()) / spread <= TOLERANCE
 
 
@@ -49,7 +51,7 @@ def test_a_detector_with_suppression(tmp_path: Path) -> None:
 
 
 def test_a_converted_file(tmp_path: Path) -> None:
-    """A ``.lite`` file holds a graph after the passes, with operators of Lite's own."""
+    """A ``.lite`` file contains a graph after the passes, with Lite's own operators."""
     graph = object_detector.object_detector()
     lite.convert(graph, tmp_path / "model.lite", ["host"], verify=False)
     converted = lite.read_model(tmp_path / "model.lite")

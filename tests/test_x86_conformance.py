@@ -1,4 +1,4 @@
-"""The conformance suite on the backend x86, by its own command: all green, and a reason for all it does not run."""
+"""The conformance suite on the backend x86, by its command: all passes, and every refusal has a reason."""
 
 from __future__ import annotations
 
@@ -6,35 +6,39 @@ import platform
 from pathlib import Path
 
 import pytest
-from conformance_command import assert_every_letter, assert_green
-
-from lite_conformance.cases.case import Settings
-from lite_conformance.cases.catalogue import all_cases
+from conformance_command import COMMON_TYPES, assert_every_letter, assert_green, cases_of
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="the backend x86 needs an x86-64 processor"
 )
 
-#: First letters of the operators of level 2, in parts that take about the same time.
+#: Ranges of first letters of the operators of level 2, in parts that take about the same time.
 PARTS = ["A-C", "D-L", "M-Q", "R-Z"]
 
 
-def of_operators(part: str) -> list[str]:
-    """The options that choose the cases of level 2 whose operators have these first letters."""
-    first, last = part.split("-")
-    cases = [case.name for case in all_cases(Settings("x86")) if case.level == 2]
-    operators = {name.partition("[")[0] for name in cases if first <= name[0].upper() <= last}
-    return [f"--case={operator}[*" for operator in sorted(operators)]
+def test_contract(tmp_path: Path) -> None:
+    assert_green("x86", ["--level", "L0-L1"], tmp_path)
 
 
-@pytest.mark.parametrize("levels", ["L0-L1", "L3-L3", "L4-L5"])
-def test_a_level(levels: str, tmp_path: Path) -> None:
-    assert_green("x86", ["--level", levels], tmp_path)
+def test_graphs_and_models(tmp_path: Path) -> None:
+    assert_green("x86", cases_of("x86", (3, 4), types={"f32"}), tmp_path)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_operators(part: str, tmp_path: Path) -> None:
-    assert_green("x86", of_operators(part), tmp_path)
+    assert_green("x86", cases_of("x86", (2, 2), part, types=COMMON_TYPES, untyped=False), tmp_path)
+
+
+@pytest.mark.full("conformance")
+@pytest.mark.parametrize("part", PARTS)
+def test_operators_in_all_types(part: str, tmp_path: Path) -> None:
+    assert_green("x86", cases_of("x86", (2, 2), part), tmp_path)
+
+
+@pytest.mark.full("conformance")
+@pytest.mark.parametrize("level", [3, 5])
+def test_graphs_and_stress(level: int, tmp_path: Path) -> None:
+    assert_green("x86", cases_of("x86", (level, level)), tmp_path)
 
 
 def test_no_operator_is_left_out() -> None:

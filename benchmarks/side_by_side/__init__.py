@@ -1,1 +1,1 @@
-"""Lite side by side with other inference engines; ``benchmarks/peers.py`` is its command line."""
+"""Comparison of Lite with other inference engines; ``benchmarks/peers.py`` is its command line."""

@@ -1,4 +1,4 @@
-"""The findings as a picture: each engine's speed on each model, as a share of the fastest peer's. Needs matplotlib."""
+"""Chart of the results: each engine's speed on each model, relative to the fastest peer. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _COLOURS = {
     "paddle": "#9aa5b1",
     "paddle_lite": "#cdd3da",
 }
-_ROOM = 0.84  # of the distance between two models, for their bars
+_BARS = 0.84  # share of the distance between two models that their bars take
 
 
 def draw(results: Results, file: Path) -> None:
-    """Write the picture, a PNG or SVG by the file's suffix: one panel for each number of threads.
+    """Write the chart, a PNG or SVG by the file's suffix: one panel for each number of threads.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -42,7 +42,7 @@ def draw(results: Results, file: Path) -> None:
     )
     for panel, count in zip(panels[0], threads):
         _panel(panel, results, count)
-    panels[0][0].set_xlim(0, panels[0][0].get_xlim()[1] + 0.1)  # room for the number of the longest bar
+    panels[0][0].set_xlim(0, panels[0][0].get_xlim()[1] + 0.1)  # space for the number at the longest bar
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     machine = results.machine
@@ -56,19 +56,19 @@ def draw(results: Results, file: Path) -> None:
 
 
 def _panel(panel: Any, results: Results, threads: int) -> None:
-    """One bar for each engine and model; Lite's carries its number."""
+    """Draw one bar for each engine and model; Lite's bars have numbers."""
     engines = [name for name in results.versions if any(t.engine == name for t in results.timings)]
-    bar = _ROOM / len(engines)
+    bar = _BARS / len(engines)
     for row, model in enumerate(results.models):
         medians = {name: t.median for name in engines if (t := results.timing(model, name, threads))}
         best = min((median for name, median in medians.items() if name != LITE), default=None)
         if best is None:
             continue
-        for place, name in enumerate(engines):
+        for index, name in enumerate(engines):
             if name not in medians:
                 continue
             speed = best / medians[name]
-            middle = row - _ROOM / 2 + (place + 0.5) * bar
+            middle = row - _BARS / 2 + (index + 0.5) * bar
             panel.barh(middle, speed, bar * 0.9, color=_COLOURS[name])
             if name == LITE:
                 number = panel.text(speed, middle, f" {speed:.2f}", va="center", fontsize=7, color=_COLOURS[name])

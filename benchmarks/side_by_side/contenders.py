@@ -1,4 +1,4 @@
-"""Which engines can be measured on this machine, and how a worker of each is started."""
+"""The engines that can be measured on this machine, and the start of their workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from side_by_side.engines import Engine, Job, load_lite
-from side_by_side.models import PreparedModel
+from side_by_side.models import ModelOnDisk
 from side_by_side.worker_process import WorkerProcess
 
 _VERSION = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
@@ -16,13 +16,13 @@ _VERSION = "import importlib.metadata, sys; print(importlib.metadata.version(sys
 
 @dataclass(frozen=True)
 class Contender:
-    """An engine in the Python environment that has it.
+    """An engine in the Python environment where it is installed.
 
     Attributes:
         engine: the engine.
         python: the interpreter of its environment.
         version: the version of its distribution.
-        backend: for Lite, the backend that it uses.
+        backend: for Lite, the backend to use.
     """
 
     engine: Engine
@@ -30,7 +30,7 @@ class Contender:
     version: str
     backend: str
 
-    def start(self, model: PreparedModel, threads: int, environment: Mapping[str, str] | None = None) -> WorkerProcess:
+    def start(self, model: ModelOnDisk, threads: int, environment: Mapping[str, str] | None = None) -> WorkerProcess:
         """Start a worker and wait for its first result.
 
         Raises:
@@ -46,12 +46,12 @@ class Contender:
         )
         return WorkerProcess(job, self.python, {**self.engine.environment, **(environment or {})})
 
-    def takes(self, model: PreparedModel) -> bool:
-        """Whether the engine reads models of this kind, as they are or converted."""
+    def supports(self, model: ModelOnDisk) -> bool:
+        """Return True if the engine reads models of this kind, directly or converted."""
         return model.is_paddle or self.engine.reads not in ("paddle", "paddle_lite")
 
-    def files(self, model: PreparedModel) -> tuple[str, ...]:
-        """Return the model's files as this engine reads them; they are converted where they are missing."""
+    def files(self, model: ModelOnDisk) -> tuple[str, ...]:
+        """Return the model's files in the form this engine reads; missing ones are converted."""
         match self.engine.reads:
             case "onnx":
                 return (str(model.onnx()),)
@@ -64,9 +64,9 @@ class Contender:
 
 
 def find(engine: Engine, python: Path, backend: str) -> Contender | str:
-    """Return the engine in the environment of ``python``, or why it is not there."""
+    """Return the engine in the environment of ``python``, or the reason why it is missing."""
     if not python.exists():
-        return f"there is no environment {python.parent.parent}; benchmarks/README.md says how it is made"
+        return f"there is no environment {python.parent.parent}; see benchmarks/README.md"
     command = [str(python), "-c", _VERSION, engine.distribution]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

@@ -1,10 +1,9 @@
-"""The engines that are compared: how each loads a model and runs it, in the way that is fastest for it.
+"""The compared engines: each loads a model and runs it in its fastest way.
 
-Every engine does the same work in the same terms: the input lies in memory that the engine has been given
-once, one inference is ``run()``, and its answer is the first output as an array, by whatever way of handing
-it over is the engine's cheapest. All compute in float32. A loader has run the model once when it returns.
-
-The libraries are imported inside the loaders: a worker process imports one of them, the parent none.
+Every engine does the same work on the same terms: it receives its input once, in memory bound to the engine;
+one inference is ``run()``; the result is the first output as an array, returned in the engine's cheapest way. All
+compute in float32. A loader has run the model once before it returns. The libraries are imported inside the loaders:
+a worker process imports one of them, the parent none.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ Run = Callable[[], Array]
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker process is to load.
+    """A worker's task: the model to load, and the engine to load it in.
 
     Attributes:
         engine: a key of ``ENGINES``.
-        files: the files of the model, as the engine's loader wants them.
+        files: the files of the model, in the form that the engine's loader reads.
         input_file: an ``.npz`` file with the model's inputs.
-        threads: how many threads the engine may compute with.
+        threads: number of threads the engine may compute with.
         backend: for Lite only, the backend to use.
     """
 
@@ -40,17 +39,17 @@ class Job:
 
 
 def load_lite(job: Job, inputs: Inputs) -> Run:
-    """Lite, with its input and output arrays bound."""
+    """Load Lite, with its input and output arrays bound."""
     import lite_core as lite
 
     session = lite.load(job.files[0], backend=job.backend, threads=job.threads)
-    binding = session.bind(inputs)  # which runs once, to allocate the outputs
+    binding = session.bind(inputs)  # runs once, to allocate the outputs
     first = next(iter(session.outputs))
     return lambda: binding.run()[first]
 
 
 def load_onnxruntime(job: Job, inputs: Inputs) -> Run:
-    """ONNX Runtime's CPU provider with every optimisation, its inputs and output bound."""
+    """Load ONNX Runtime's CPU provider with every optimisation, its inputs and output bound."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -58,7 +57,7 @@ def load_onnxruntime(job: Job, inputs: Inputs) -> Run:
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    # Its threads spin while a run lasts, which is fastest, and stop with it, so that they disturb no other engine.
+    # Its threads spin during a run, which is fastest, and stop with it, so that they disturb no other engine.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     session = onnxruntime.InferenceSession(job.files[0], options, providers=["CPUExecutionProvider"])
     first = session.get_outputs()[0].name
@@ -76,7 +75,7 @@ def load_onnxruntime(job: Job, inputs: Inputs) -> Run:
 
 
 def load_openvino(job: Job, inputs: Inputs) -> Run:
-    """OpenVINO's CPU device, tuned for latency, in float32, sharing memory with the caller."""
+    """Load OpenVINO's CPU device, tuned for latency, in float32, sharing memory with the caller."""
     import openvino
 
     hints = {
@@ -96,7 +95,7 @@ def load_openvino(job: Job, inputs: Inputs) -> Run:
 
 
 def load_paddle(job: Job, inputs: Inputs) -> Run:
-    """Paddle Inference with oneDNN and all its graph optimisations, on its default executor.
+    """Load Paddle Inference with oneDNN and all its graph optimisations, on its default executor.
 
     The newer executor, ``enable_new_executor``, is no alternative: asked for one thread it uses 1.2 to 1.4
     processors on small models, and with two its median is longer.
@@ -112,14 +111,14 @@ def load_paddle(job: Job, inputs: Inputs) -> Run:
     config.enable_memory_optim()
     predictor = inference.create_predictor(config)
     for name, array in inputs.items():
-        taken = predictor.get_input_handle(name)
-        taken.reshape(array.shape)
-        taken.copy_from_cpu(array)
-    given = predictor.get_output_handle(predictor.get_output_names()[0])
+        input_handle = predictor.get_input_handle(name)
+        input_handle.reshape(array.shape)
+        input_handle.copy_from_cpu(array)
+    output_handle = predictor.get_output_handle(predictor.get_output_names()[0])
 
     def run() -> Array:
         predictor.run()
-        output: Array = given.copy_to_cpu()
+        output: Array = output_handle.copy_to_cpu()
         return output
 
     run()
@@ -127,7 +126,7 @@ def load_paddle(job: Job, inputs: Inputs) -> Run:
 
 
 def load_paddle_lite(job: Job, inputs: Inputs) -> Run:
-    """Paddle-Lite's predictor for mobile models, which has one thread in its x86 wheel."""
+    """Load Paddle-Lite's predictor for mobile models, which has one thread in its x86 wheel."""
     from paddlelite.lite import MobileConfig, create_paddle_predictor
 
     config = MobileConfig()
@@ -150,15 +149,15 @@ class Engine:
     """An engine that can be measured.
 
     Attributes:
-        name: what ``--peers`` calls it.
-        title: what tables and charts call it.
+        name: name in ``--peers``.
+        title: name in tables and charts.
         distribution: the package whose version identifies it.
-        reads: which files of a model it loads: the model as it was found, Paddle's program and parameters only, or a
-            twin.
-        load: loads a job's model, runs it once, and returns what runs it again; called in a worker process.
-        most_threads: how many threads it can compute with; ``None`` is no limit.
-        environment: variables that its processes are started with.
-        only_starts: it is another entry's engine, which runs as fast, on a file that it starts from in another time.
+        reads: the files of a model that it loads: the original model, only Paddle's program and parameters, or a
+            converted copy.
+        load: loads a job's model, runs it once, and returns a function that runs it again; called in a worker process.
+        max_threads: maximal number of threads it can compute with; ``None`` is no limit.
+        environment: environment variables of its processes.
+        startup_only: True for a second entry of an engine that differs in its startup only, and is not timed otherwise.
     """
 
     name: str
@@ -166,21 +165,21 @@ class Engine:
     distribution: str
     reads: Literal["model", "paddle", "onnx", "paddle_lite", "lite"]
     load: Callable[[Job, Inputs], Run]
-    most_threads: int | None = None
+    max_threads: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-    only_starts: bool = False
+    startup_only: bool = False
 
 
 LITE = "lite"
 LITE_FILE = "lite_file"
-# NOTE: OpenMP's threads would spin for 200 ms after each run, on the time of the next engine. With 1 ms they still
-# spin from one parallel region to the next, and the engine's own times stay the same within 3 %.
+# NOTE: OpenMP's threads would spin for 200 ms after each run, in the next engine's turn. With 1 ms they still
+# spin between parallel regions, and the engine's own times change by less than 3 %.
 _SHORT_SPIN = {"KMP_BLOCKTIME": "1"}
 ENGINES: dict[str, Engine] = {
     engine.name: engine
     for engine in (
         Engine(LITE, "Lite", "lite-core", "model", load_lite),
-        Engine(LITE_FILE, "Lite from .lite", "lite-core", "lite", load_lite, only_starts=True),
+        Engine(LITE_FILE, "Lite from .lite", "lite-core", "lite", load_lite, startup_only=True),
         Engine("onnxruntime", "ONNX Runtime", "onnxruntime", "onnx", load_onnxruntime),
         Engine("openvino", "OpenVINO", "openvino", "onnx", load_openvino),
         Engine("paddle", "Paddle oneDNN", "paddlepaddle", "paddle", load_paddle, environment=_SHORT_SPIN),

@@ -1,4 +1,4 @@
-"""Process start to first result, and peak memory, with one thread, measured from outside."""
+"""Time from process start to first result, and peak memory, with one thread, measured from outside the process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 
 from side_by_side.contenders import Contender
-from side_by_side.models import ConversionError, PreparedModel
+from side_by_side.models import ConversionError, ModelOnDisk
 from side_by_side.results import FirstResult, LeftOut
 from side_by_side.worker_process import WorkerError
 
@@ -14,9 +14,9 @@ CACHE_VARIABLE = "LITE_CACHE_DIR"
 
 
 def measure(
-    contenders: Sequence[Contender], model: PreparedModel, repeats: int
+    contenders: Sequence[Contender], model: ModelOnDisk, repeats: int
 ) -> tuple[list[FirstResult], list[LeftOut]]:
-    """Start every engine on one model ``repeats`` times with an empty cache, and each time once more with what it kept.
+    """Start every engine on one model ``repeats`` times with an empty cache, and each time again with a filled cache.
 
     The libraries and model files are in the system's page cache: a first round is not counted.
     """
@@ -44,11 +44,11 @@ def measure(
     return list(found.values()), left_out
 
 
-def start(contender: Contender, model: PreparedModel, cache: str) -> tuple[float, int]:
+def start(contender: Contender, model: ModelOnDisk, cache: str) -> tuple[float, int]:
     """Start one process, with its caches in the folder ``cache``; return seconds and peak bytes at its first result.
 
     Raises:
-        ConversionError, WorkerError: as :meth:`Contender.start` does.
+        ConversionError, WorkerError: raised by :meth:`Contender.start`.
     """
     with contender.start(model, threads=1, environment={CACHE_VARIABLE: cache}) as worker:
         return worker.first_result_seconds, worker.peak_memory_bytes

@@ -1,4 +1,4 @@
-"""The findings as Markdown."""
+"""The report of the results as Markdown."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def markdown(results: Results) -> str:
     if results.timings:
         if 1 in results.threads():
             parts += ["## Processor time for one run, one thread", _processor_time(results)]
-        parts += ["## How far the answers are apart", _differences(results)]
-        parts += ["## Did they keep to their turns and their threads", _processor_use(results)]
+        parts += ["## Differences between the outputs", _differences(results)]
+        parts += ["## Processor use in own and others' turns", _processor_use(results)]
     if results.left_out:
         parts += ["## Left out", _left_out(results)]
     return "\n\n".join(parts) + "\n"
@@ -33,7 +33,7 @@ def _about(results: Results) -> str:
     versions = ", ".join(
         f"{ENGINES[name].title} {version}"
         for name, version in results.versions.items()
-        if not ENGINES[name].only_starts
+        if not ENGINES[name].startup_only
     )
     return "\n".join(
         [
@@ -70,7 +70,7 @@ def _times(results: Results, threads: int) -> str:
     table = _table(["model", *titles, "best peer / Lite", "of minima"], rows)
     return (
         "Milliseconds: median (lower to upper quartile). *Best peer / Lite*: the shortest median of the other engines "
-        f"over Lite's, above 1 where Lite is faster.\n\n{table}"
+        f"over Lite's, above 1 if Lite is faster.\n\n{table}"
     )
 
 
@@ -85,8 +85,8 @@ def _processor_time(results: Results) -> str:
         rows.append([title, *(_digits(spent[name]) if name in spent else _NOTHING for name in names), ratio])
     table = _table(["model", *(ENGINES[name].title for name in names), "best peer / Lite"], rows)
     return (
-        "Milliseconds, mean over all runs. Where other work shares the processor, this is what an engine had of it: "
-        f"it does not count the time that a run waits for its turn.\n\n{table}"
+        "Milliseconds, mean over all runs. With other work on the machine, processor time is the better measure: it "
+        f"does not include the time that a run waits for the processor.\n\n{table}"
     )
 
 
@@ -99,8 +99,8 @@ def _first_results(results: Results) -> str:
             rows.append([title, *(_first_result(found[name]) if name in found else _NOTHING for name in names)])
     table = _table(["model", *(ENGINES[name].title for name in names)], rows)
     return (
-        "Cold / warm: the time, and the most memory that the process had resident until then. *Cold* is a process "
-        "that finds an empty cache folder, *warm* the next one, which finds what the first has left there; "
+        "Cold / warm: the time, and the peak resident memory of the process until then. *Cold* is a process with an "
+        "empty cache folder, *warm* the next process, with the files that the first has cached; "
         f"libraries and model files are in the system's page cache.\n\n{table}"
     )
 
@@ -139,8 +139,8 @@ def _processor_use(results: Results) -> str:
                 rows.append([ENGINES[name].title, str(threads), spread, f"{max(idle):.1%}"])
     table = _table(["engine", "threads", "CPU seconds a second, in its turns", "most in the others' turns"], rows)
     return (
-        "Over all models. Much less than 1 in an engine's turns says that other work had the processor: then the "
-        f"minima tell more than the medians.\n\n{table}"
+        "Over all models. Much less than 1 in an engine's turns means that other work had the processor: the minima "
+        f"are then more reliable than the medians.\n\n{table}"
     )
 
 
@@ -154,7 +154,7 @@ def _left_out(results: Results) -> str:
 
 
 def _timed(results: Results) -> list[str]:
-    """The engines with at least one timing."""
+    """Return the engines with at least one timing."""
     return [name for name in results.versions if any(t.engine == name for t in results.timings)]
 
 
@@ -164,7 +164,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _digits(milliseconds: float) -> str:
-    """Three significant digits, as far as a table needs them."""
+    """Format with three significant digits, and at most two decimals."""
     decimals = 0 if milliseconds >= 100 else 1 if milliseconds >= 10 else 2
     return f"{milliseconds:.{decimals}f}"
 

@@ -1,4 +1,4 @@
-"""What was measured, as it is kept in JSON, and what follows from it."""
+"""The results of a comparison, stored as JSON, and the ratios computed from them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Timing:
     """The times of one model in one engine with one number of threads.
 
     Attributes:
-        model, engine, threads: what was measured.
-        runs_in_a_slice: how often it ran in each of its turns.
+        model, engine, threads: what the timing belongs to.
+        runs_in_a_slice: number of runs in each of its turns.
         milliseconds: the time of every run.
         cpu_per_wall: CPU seconds for each second of its turns; more than ``threads`` would be cheating, much less
-            than 1 says that something else had the processor.
-        idle_cpu_share: CPU seconds for each second in which it was another engine's turn.
+            than 1 means that other work had the processor.
+        idle_cpu_share: CPU seconds for each second of the other engines' turns.
         difference: largest difference of its output from the engines' median output, as a share of the range.
     """
 
@@ -57,12 +57,12 @@ class Timing:
 
 @dataclass(frozen=True)
 class FirstResult:
-    """Process start to first result with one thread, and the most memory the process had until then.
+    """Time from process start to first result with one thread, and the peak memory of the process until then.
 
     Attributes:
-        model, engine: what was measured.
-        cold_seconds, cold_bytes: of each process that found an empty cache folder.
-        warm_seconds, warm_bytes: of each process that came second, and found what the first had cached.
+        model, engine: what the times belong to.
+        cold_seconds, cold_bytes: one value for each process that started with an empty cache folder.
+        warm_seconds, warm_bytes: one value for each process that started with the files cached by the one before.
     """
 
     model: str
@@ -75,7 +75,7 @@ class FirstResult:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that could not be measured, and why; ``None`` stands for all models or all numbers of threads."""
+    """An engine that was not measured, and the reason; ``None`` means all models or all numbers of threads."""
 
     engine: str
     reason: str
@@ -85,12 +85,12 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Lite and the fastest other engine on one model.
+    """Ratio of Lite to the fastest other engine on one model.
 
     Attributes:
         best_peer: name of the engine with the shortest median.
         of_medians: its median over Lite's: above 1, Lite is faster.
-        of_minima: the shortest minimum of any peer over Lite's, which a busy machine disturbs less.
+        of_minima: the shortest minimum of any peer over Lite's, which other work on the machine disturbs less.
     """
 
     best_peer: str
@@ -100,15 +100,15 @@ class Ratio:
 
 @dataclass
 class Results:
-    """Everything that one run of the benchmark found.
+    """All results of one run of the benchmark.
 
     Attributes:
         made_at: date and time, ISO 8601.
         machine: see ``machine.describe``.
-        settings: the options that matter to the figures.
+        settings: the options that affect the results.
         versions: engine name to version.
         models: model name to title.
-        timings, first_results, left_out: the findings.
+        timings, first_results, left_out: the measurements.
     """
 
     made_at: str
@@ -121,16 +121,16 @@ class Results:
     left_out: list[LeftOut] = field(default_factory=list)
 
     def threads(self) -> list[int]:
-        """The numbers of threads that were measured, in order."""
+        """Return the measured numbers of threads, in order."""
         return sorted({timing.threads for timing in self.timings})
 
     def timing(self, model: str, engine: str, threads: int) -> Timing | None:
-        """The timing of one cell, if it was measured."""
-        wanted = (model, engine, threads)
-        return next((t for t in self.timings if (t.model, t.engine, t.threads) == wanted), None)
+        """Return the timing of one cell, or None."""
+        cell = (model, engine, threads)
+        return next((t for t in self.timings if (t.model, t.engine, t.threads) == cell), None)
 
     def ratio(self, model: str, threads: int) -> Ratio | None:
-        """Lite against the best peer on a model, if both were measured."""
+        """Return the ratio of Lite to the best peer on a model, or None if either was not measured."""
         lite = self.timing(model, LITE, threads)
         peers = [t for t in self.timings if (t.model, t.threads) == (model, threads) and t.engine != LITE]
         if lite is None or not peers:
@@ -140,7 +140,7 @@ class Results:
         return Ratio(best.engine, best.median / lite.median, shortest / lite.minimum)
 
     def geometric_means(self, threads: int) -> tuple[float, float] | None:
-        """Geometric mean over the models of both ratios: of medians, and of minima."""
+        """Return the geometric means over the models of both ratios: of medians, and of minima."""
         ratios = [ratio for model in self.models if (ratio := self.ratio(model, threads))]
         if not ratios:
             return None
@@ -150,7 +150,7 @@ class Results:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the findings and, for those who read the JSON with other tools, what follows from them."""
+        """Return the measurements and, for other readers of the JSON, the figures computed from them."""
         content = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **dataclasses.asdict(self)}
         for timing, entry in zip(self.timings, content["timings"]):
             lower, upper = timing.quartiles
@@ -175,10 +175,10 @@ class Results:
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Results:
-        """Return the findings in what :meth:`to_json` returned.
+        """Return the results in the JSON that :meth:`to_json` returned.
 
         Raises:
-            ValueError: it is something else, or of another version.
+            ValueError: the schema or its version differs.
         """
         found = (content.get("schema"), content.get("schema_version"))
         if found != (SCHEMA, SCHEMA_VERSION):

@@ -1,4 +1,4 @@
-"""Interleaved timing: the engines take turns in short slices, so that whatever drifts hits all of them alike."""
+"""Interleaved timing: the engines take turns in short slices, so that drift affects all of them alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from side_by_side.contenders import Contender
-from side_by_side.models import ConversionError, PreparedModel
+from side_by_side.models import ConversionError, ModelOnDisk
 from side_by_side.results import LeftOut, Timing
 from side_by_side.worker_process import WorkerError, WorkerProcess
 
@@ -25,16 +25,16 @@ SLICE_SECONDS = 0.15
 
 
 class Turns:
-    """One worker's times, turn by turn."""
+    """The times of one worker, turn by turn."""
 
     def __init__(self, worker: WorkerProcess) -> None:
-        """Run the worker for a slice, to warm it up and to find out how many runs make a slice."""
+        """Run the worker for a slice, to warm it up and to determine the number of runs in a slice."""
         self.worker = worker
         self.milliseconds: list[float] = []
         self._busy = self._busy_cpu = self._idle = self._idle_cpu = 0.0
         (once,), _ = worker.run(1)
-        times, _ = worker.run(self._fitting(once))
-        self.count = self._fitting(min(times))
+        times, _ = worker.run(self._runs_per_slice(once))
+        self.count = self._runs_per_slice(min(times))
         self._end_of_turn()
 
     def take(self) -> None:
@@ -49,16 +49,16 @@ class Turns:
 
     @property
     def cpu_per_wall(self) -> float:
-        """CPU seconds for each second of the turns."""
+        """Return the CPU seconds for each second of the turns."""
         return self._busy_cpu / self._busy
 
     @property
     def idle_cpu_share(self) -> float:
-        """CPU seconds for each second of the other engines' turns."""
+        """Return the CPU seconds for each second of the other engines' turns."""
         return self._idle_cpu / self._idle if self._idle else 0.0
 
     @staticmethod
-    def _fitting(seconds: float) -> int:
+    def _runs_per_slice(seconds: float) -> int:
         return max(1, round(SLICE_SECONDS / seconds))
 
     def _end_of_turn(self) -> None:
@@ -66,38 +66,38 @@ class Turns:
 
 
 def differences(outputs: Mapping[str, Array]) -> dict[str, float]:
-    """Return how far each engine's output is from the median of all, as a share of that median's range.
+    """Return the distance of each engine's output from the median of all, as a share of that median's range.
 
-    An output of another shape than most have is infinitely far away.
+    An output of another shape than the majority is infinitely far away.
     """
     ((shape, _),) = Counter(output.shape for output in outputs.values()).most_common(1)
     comparable = {name: output for name, output in outputs.items() if output.shape == shape}
     middle = np.nanmedian(np.stack(list(comparable.values())).astype(np.float64), axis=0)
     extent = float(np.ptp(middle)) or 1.0
-    away = {name: float(np.abs(output - middle).max()) / extent for name, output in comparable.items()}
-    return {name: away.get(name, math.inf) for name in outputs}
+    distances = {name: float(np.abs(output - middle).max()) / extent for name, output in comparable.items()}
+    return {name: distances.get(name, math.inf) for name in outputs}
 
 
 def measure(
-    contenders: Sequence[Contender], model: PreparedModel, threads: int, seconds: float
+    contenders: Sequence[Contender], model: ModelOnDisk, threads: int, seconds: float
 ) -> tuple[list[Timing], list[LeftOut]]:
-    """Time one model with one number of threads in every engine that can.
+    """Time one model with one number of threads in every engine that supports it.
 
     Args:
         contenders: the engines.
         model: the model.
-        threads: how many threads each may compute with; engines that have fewer are passed over.
-        seconds: for how long each engine runs, in slices.
+        threads: number of threads that each may compute with; engines that support fewer are skipped.
+        seconds: time that each engine runs, in slices.
 
     Returns:
-        A timing for each engine that answered as the others did; and the engines that did not, with the reason.
+        A timing for each engine whose output agrees with the others; and the other engines, with the reason.
     """
     left_out: list[LeftOut] = []
     with contextlib.ExitStack() as stack:
         workers: dict[str, WorkerProcess] = {}
         for contender in contenders:
-            name, most = contender.engine.name, contender.engine.most_threads
-            if most is not None and threads > most:
+            name, limit = contender.engine.name, contender.engine.max_threads
+            if limit is not None and threads > limit:
                 continue
             try:
                 workers[name] = stack.enter_context(contender.start(model, threads))
@@ -105,10 +105,10 @@ def measure(
                 left_out.append(LeftOut(name, str(error), model.name, threads))
         if not workers:
             return [], left_out
-        away = differences(_outputs(workers))
-        for name, difference in away.items():
-            # NOTE: written so that a NaN is wrong too.
-            if not difference <= model.most_difference:
+        distances = differences(_outputs(workers))
+        for name, difference in distances.items():
+            # NOTE: negated so that a NaN is treated as wrong.
+            if not difference <= model.max_difference:
                 reason = f"its output is {difference:.2g} of the range away from the other engines'"
                 left_out.append(LeftOut(name, reason, model.name, threads))
                 workers.pop(name).close()
@@ -123,14 +123,14 @@ def measure(
                 milliseconds=turn.milliseconds,
                 cpu_per_wall=round(turn.cpu_per_wall, 4),
                 idle_cpu_share=round(turn.idle_cpu_share, 4),
-                difference=away[name],
+                difference=distances[name],
             )
             for name, turn in turns.items()
         ], left_out
 
 
 def take_turns(turns: list[Turns], rounds: int) -> None:
-    """Let each take one turn a round, in an order that changes: nobody always comes after the same one."""
+    """Let each take one turn a round, in a changing order: no engine always follows the same other one."""
     order = random.Random(0)
     for _ in range(rounds):
         order.shuffle(turns)

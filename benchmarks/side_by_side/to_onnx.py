@@ -1,6 +1,6 @@
 """Convert a Paddle program to ONNX with paddle2onnx, for one input shape.
 
-    python to_onnx.py MODEL PARAMS SHAPE TWIN
+    python to_onnx.py MODEL PARAMS SHAPE TARGET
 
 ``SHAPE`` is the input's shape as JSON, for example ``[1, 3, 224, 224]``: it replaces the symbolic dimensions,
 because engines that know the shape when they load a model optimise more.
@@ -17,23 +17,23 @@ from pathlib import Path
 OPSET = 16
 
 
-def convert(model: Path, params: Path, shape: list[int], twin: Path) -> None:
-    """Write the ONNX twin of a Paddle program with one input."""
+def convert(model: Path, params: Path, shape: list[int], target: Path) -> None:
+    """Write the ONNX copy of a Paddle program with one input."""
     import onnx
     import paddle2onnx
 
-    unfinished = twin.with_suffix(".unfinished.onnx")
+    unfinished = target.with_suffix(".unfinished.onnx")
     paddle2onnx.export(str(model), str(params), str(unfinished), opset_version=OPSET, verbose=False)
     converted = onnx.load(unfinished)
-    (taken,) = converted.graph.input
-    dimensions = taken.type.tensor_type.shape.dim
+    (graph_input,) = converted.graph.input
+    dimensions = graph_input.type.tensor_type.shape.dim
     if len(dimensions) != len(shape):
         raise ValueError(f"{model}: its input has {len(dimensions)} dimensions, the shape {shape} has {len(shape)}")
     for dimension, size in zip(dimensions, shape):
         dimension.Clear()
         dimension.dim_value = size
     onnx.save(converted, unfinished)
-    os.replace(unfinished, twin)
+    os.replace(unfinished, target)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Convert a Paddle program for Paddle-Lite on x86 with ``paddle_lite_opt`` 2.13.
 
-    python to_paddle_lite.py MODEL PARAMS PADDLE_LITE_OPT TWIN
+    python to_paddle_lite.py MODEL PARAMS PADDLE_LITE_OPT TARGET
 
-Needs paddlepaddle, for its message classes. Programs of Paddle 2.6 and later lack two things that
-``paddle_lite_opt`` 2.13 takes for granted, and without which it ends in a crash; they are filled in first:
-the output XShape of ``flatten_contiguous_range``, and the attribute ``threshold`` of ``relu6``.
+Needs paddlepaddle, for its message classes. Programs of Paddle 2.6 and later lack the output XShape of
+``flatten_contiguous_range`` and the attribute ``threshold`` of ``relu6``. Without them ``paddle_lite_opt`` 2.13
+crashes, so they are added first.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 
 
 def _messages() -> Any:
-    """Paddle's protobuf classes, which come into being when they are imported."""
+    """Return Paddle's protobuf classes, which are created when they are imported."""
     from paddle.base.proto import framework_pb2
 
     return framework_pb2
 
 
 def complete(program: Any) -> None:
-    """Add to a ``ProgramDesc``, in place, what newer Paddle leaves out."""
+    """Add to a ``ProgramDesc``, in place, the parts that newer versions of Paddle leave out."""
     messages = _messages()
     for block in program.blocks:
         variables = {variable.name: variable for variable in block.vars}
@@ -41,15 +41,15 @@ def complete(program: Any) -> None:
 
 
 def _has_output(op: Any, parameter: str) -> bool:
-    """Say whether the op writes this output; a slot without variables is removed."""
+    """Return True if the op writes this output; a slot without variables is removed."""
     for slot in list(op.outputs):
         if slot.parameter == parameter and not slot.arguments:
             op.outputs.remove(slot)
     return any(slot.parameter == parameter for slot in op.outputs)
 
 
-def convert(model: Path, params: Path, optimizer: Path, twin: Path) -> None:
-    """Write the ``.nb`` twin of a Paddle program."""
+def convert(model: Path, params: Path, optimizer: Path, target: Path) -> None:
+    """Write the ``.nb`` copy of a Paddle program."""
     program = _messages().ProgramDesc()
     program.ParseFromString(model.read_bytes())
     complete(program)
@@ -63,9 +63,9 @@ def convert(model: Path, params: Path, optimizer: Path, twin: Path) -> None:
         optimized = folder / "optimized.nb"
         if done.returncode or not optimized.exists():
             raise SystemExit(f"{optimizer} ended with {done.returncode}: {(done.stdout + done.stderr)[-400:]}")
-        unfinished = twin.with_suffix(".unfinished.nb")
+        unfinished = target.with_suffix(".unfinished.nb")
         shutil.copyfile(optimized, unfinished)
-        unfinished.replace(twin)
+        unfinished.replace(target)
 
 
 if __name__ == "__main__":

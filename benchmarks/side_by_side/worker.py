@@ -1,15 +1,15 @@
-"""A process that loads one model in one engine and runs it when it is told to.
+"""The worker process, which loads one model in one engine and runs it on request.
 
     python -m side_by_side.worker JOB
 
-``JOB`` is an :class:`~side_by_side.engines.Job` as JSON. The first line on standard output says that the first
-result is there, and the most memory the process has used until then. Then each line on standard input asks
-for something, and one line of JSON answers it:
+``JOB`` is an :class:`~side_by_side.engines.Job` as JSON. After the first result, the process writes a first line to
+standard output, with its peak memory until then. Each line on standard input is a request, answered by one line of
+JSON:
 
     {"run": 20}            runs once unmeasured, then 20 times: {"seconds": [...], "cpu_seconds": ...}
-    {"save": "out.npy"}    writes the answer of one run: {"shape": [...]}
+    {"save": "out.npy"}    writes the output of one run: {"shape": [...]}
 
-The process ends when its standard input does.
+The process ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from side_by_side.engines import ENGINES, Job, Run
 
 
 def peak_memory_bytes() -> int:
-    """The most memory this process has had resident.
+    """Return the peak resident memory of this process.
 
-    NOTE: ``getrusage`` would also count what the parent had when it made this process.
+    NOTE: ``getrusage`` would include memory of the parent from before this process was created.
     """
     with open("/proc/self/status") as status:
         for line in status:
@@ -58,18 +58,18 @@ def save(run: Run, file: str) -> dict[str, Any]:
 
 def main() -> None:
     """Load, which runs once, and answer requests."""
-    # Engines print on standard output, also from native code: what they print goes to standard error instead.
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    # Engines print on standard output, also from native code: their output is redirected to standard error.
+    responses = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     fields = json.loads(sys.argv[1])
     job = Job(**{**fields, "files": tuple(fields["files"])})
     with np.load(job.input_file) as inputs:
         run = ENGINES[job.engine].load(job, dict(inputs))
-    print(json.dumps({"peak_memory_bytes": peak_memory_bytes()}), file=answers)
+    print(json.dumps({"peak_memory_bytes": peak_memory_bytes()}), file=responses)
     for line in sys.stdin:
         request = json.loads(line)
-        answer = measure(run, request["run"]) if "run" in request else save(run, request["save"])
-        print(json.dumps(answer), file=answers)
+        response = measure(run, request["run"]) if "run" in request else save(run, request["save"])
+        print(json.dumps(response), file=responses)
 
 
 if __name__ == "__main__":

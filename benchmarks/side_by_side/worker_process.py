@@ -1,4 +1,4 @@
-"""The parent's end of a worker: starts the process, asks it to run, and knows what CPU time it uses when idle."""
+"""The parent's end of a worker: starts the process, sends requests, and reads its CPU time."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from side_by_side.engines import Job
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
 _TICKS = os.sysconf("SC_CLK_TCK")
-# NumPy is in every worker. Its own BLAS would take all processors whatever the engine was allowed, and spin after.
+# Every worker imports NumPy. Its BLAS would use all processors regardless of the engine's limit, and spin afterwards.
 _COMMON = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 class WorkerError(Exception):
-    """A worker ended; the message has the last words of what it printed."""
+    """A worker ended; the message has the end of its standard error."""
 
 
 class WorkerProcess:
-    """A process that has loaded one model in one engine and computes only while it is asked to.
+    """A process that has loaded one model in one engine and computes only on request.
 
     Attributes:
-        first_result_seconds: from before the process was started until its first result was there.
-        peak_memory_bytes: the most memory it had resident until then.
+        first_result_seconds: time from before the start of the process to its first result.
+        peak_memory_bytes: its peak resident memory until then.
     """
 
     def __init__(self, job: Job, python: Path, environment: Mapping[str, str]) -> None:
@@ -41,17 +41,17 @@ class WorkerProcess:
         """
         paths = [str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])]
         variables = {**os.environ, **_COMMON, **environment, "PYTHONPATH": os.pathsep.join(paths)}
-        # Compiling every module at each start is nobody's use of an engine: what an installed package spares is kept.
+        # Without bytecode files, every start would compile all modules, unlike in normal use of an engine.
         variables.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [str(python), "-m", "side_by_side.worker", json.dumps(dataclasses.asdict(job))]
         self._job = job
-        self._printed = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (close() closes it)
+        self._stderr = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (close() closes it)
         start = time.perf_counter()
         self._process = subprocess.Popen(
-            command, env=variables, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._printed
+            command, env=variables, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr
         )
         try:
-            self.peak_memory_bytes: int = self._answer()["peak_memory_bytes"]
+            self.peak_memory_bytes: int = self._read_response()["peak_memory_bytes"]
         except BaseException:
             self.close()
             raise
@@ -59,17 +59,17 @@ class WorkerProcess:
 
     def run(self, count: int) -> tuple[list[float], float]:
         """Run ``count`` times; return the seconds of each, and the CPU seconds of all together."""
-        answer = self._ask({"run": count})
-        return answer["seconds"], answer["cpu_seconds"]
+        response = self._ask({"run": count})
+        return response["seconds"], response["cpu_seconds"]
 
     def save(self, file: Path) -> None:
-        """Have the output of one run written to a ``.npy`` file."""
+        """Write the output of one run to a ``.npy`` file."""
         self._ask({"save": str(file)})
 
     def cpu_seconds(self) -> float:
-        """CPU time that all threads of the process have used so far, in steps of the kernel's clock (10 ms)."""
+        """Return the CPU time of all threads of the process so far, in steps of the kernel's clock (10 ms)."""
         stat = Path(f"/proc/{self._process.pid}/stat").read_text()
-        # NOTE: the second field is the program's name in parentheses and may hold spaces.
+        # NOTE: the second field is the program's name in parentheses, which may contain spaces.
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
@@ -85,7 +85,7 @@ class WorkerProcess:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
-        self._printed.close()
+        self._stderr.close()
 
     def __enter__(self) -> WorkerProcess:
         return self
@@ -99,19 +99,19 @@ class WorkerProcess:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise WorkerError(self._last_words()) from None
-        return self._answer()
+            raise WorkerError(self._failure()) from None
+        return self._read_response()
 
-    def _answer(self) -> dict[str, Any]:
+    def _read_response(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise WorkerError(self._last_words())
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+            raise WorkerError(self._failure())
+        response: dict[str, Any] = json.loads(line)
+        return response
 
-    def _last_words(self) -> str:
+    def _failure(self) -> str:
         code = self._process.wait()
-        self._printed.seek(0)
-        lines = [line.strip() for line in self._printed if line.strip()]
+        self._stderr.seek(0)
+        lines = [line.strip() for line in self._stderr if line.strip()]
         return f"{self._job.engine}: the process ended with {code}: {' '.join(lines[-3:])[-400:]}"

@@ -1,4 +1,4 @@
-"""Finds a Chromium for the tests that open pages, and says how to get one where there is none."""
+"""Finds a Chromium for tests that open pages, and skips them with instructions if there is none."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ HOW_TO_GET_ONE = (
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A headless Chromium: ``LITE_BROWSER``, else one on ``PATH``, else the one that Playwright installed.
+    """Start a headless Chromium: ``LITE_BROWSER``, else one on ``PATH``, else the one that Playwright installed.
 
-    Skips where there is none. A ``LITE_BROWSER`` that does not exist fails.
+    The test is skipped if there is none, and fails if ``LITE_BROWSER`` does not exist.
     """
     api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
     with api.sync_playwright() as playwright:
         path = _find(playwright.chromium.executable_path)
-        # NOTE: Chromium refuses to sandbox what root runs, as in most containers; the pages are our own.
+        # NOTE: Chromium cannot use its sandbox as root, which is common in containers; the pages are trusted.
         options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=path, args=options)
         try:

@@ -1,4 +1,4 @@
-"""Backends that run graphs node by node, right as they are, with places where a test can make them wrong."""
+"""Correct backends that run graphs node by node, with methods that tests override to add errors."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from lite_core.ir import Graph, Node, TensorType
 from lite_core.ops.evaluate import evaluate_node
 
 Array = np.ndarray[Any, Any]
-# Values to arrays; a left-out input, None, is never among them.
+# Values to arrays, without omitted inputs (None).
 Values = dict[Any, Array]
 
 
 class Walker(HostBackend):
-    """Runs every operator by its reference, node by node; subclasses override a step of it."""
+    """A backend that runs each node by its reference; subclasses override one of its methods."""
 
     name = "walker"
-    #: The operators it takes; all when empty.
+    #: The operators it supports; all if empty.
     takes: frozenset[str] = frozenset()
 
     def probe(self) -> list[Device]:
@@ -41,14 +41,14 @@ class Walker(HostBackend):
         return _Walk(self, part.graph)
 
     def begin(self, graph: Graph, known: Values) -> None:
-        """Called before the first node, with what is known then."""
+        """Called before the first node, with the inputs and constants."""
 
     def compute(self, graph: Graph, node: Node, known: Values) -> list[Array]:
-        """The outputs of one node."""
+        """Return the outputs of one node."""
         return evaluate_node(node, [None if v is None else known[v] for v in node.inputs], known)
 
     def finish(self, graph: Graph, known: Values) -> list[Array]:
-        """The outputs of the graph."""
+        """Return the outputs of the graph."""
         return [known[v] for v in graph.outputs]
 
     def array_of(self, buffer: Buffer) -> Array:
@@ -57,7 +57,7 @@ class Walker(HostBackend):
 
 
 def producer(graph: Graph, node: Node) -> Node | None:
-    """The node that makes the first input of another."""
+    """Return the node that produces the first input of another, or None."""
     first = node.inputs[0] if node.inputs else None
     return None if first is None else graph.producers().get(first)
 
@@ -82,14 +82,14 @@ class _Walk:
 
 
 class Storage:
-    """Storage of a device: not an array, so that whoever takes it for one fails."""
+    """Storage of a device that is not an array, so that code that uses it as one fails."""
 
     def __init__(self, content: Array) -> None:
         self.content = content
 
 
 class FarMemory:
-    """A memory of its own."""
+    """A memory space other than main memory."""
 
     space = "far"
 
@@ -105,7 +105,7 @@ class FarMemory:
 
 
 class FarWalker(Walker):
-    """Keeps its tensors in a memory of its own."""
+    """A backend whose tensors are in :class:`FarMemory`."""
 
     name = "far"
     tensors = FarMemory()
@@ -121,13 +121,13 @@ class FarWalker(Walker):
 def record_of(
     cases: dict[str, Case], name: str, backend: HostBackend | Subject, keep: Callable[[Replay], object] | None = None
 ) -> Record:
-    """What a case says about a backend."""
+    """Run a case on a backend and return the record."""
     subject = backend if isinstance(backend, Subject) else subject_of(backend)
     return execute(cases[name], Context(subject, Settings(subject.backend.name)), keep)
 
 
 def subject_of(backend: HostBackend) -> Subject:
-    """The only device of a backend."""
+    """Return the first device of a backend as a subject."""
     devices = backend.probe()
     assert isinstance(devices, list)
     return Subject(backend, devices[0])

@@ -1,4 +1,4 @@
-"""Backends that disturb the process they run in; named on a command line as ``hostile_backends.py:name``."""
+"""Backends that disturb their process; used on a command line as ``hostile_backends.py:name``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,12 @@ from lite_core.memory import HostMemory
 from lite_core.ops.evaluate import evaluate_graph
 
 Buffers = Sequence[Buffer]
-#: Where backends that start processes write their numbers.
+#: Environment variable with the file to which backends write the numbers of processes.
 PIDS = "HOSTILE_PIDS"
 
 
 class Hostile(HostBackend):
-    """Add and Relu as they should be, after ``disturb`` has been called."""
+    """A backend with correct Add and Relu, which calls ``disturb`` before each run."""
 
     name = "hostile"
     scratch_bytes: Any = 0
@@ -44,7 +43,7 @@ class Hostile(HostBackend):
         return _Executable(part, self)
 
     def disturb(self, inputs: Buffers) -> None:
-        """What is wrong with it."""
+        """Disturb the process; subclasses override this."""
 
 
 class _Executable:
@@ -65,7 +64,7 @@ def _note(pid: int) -> None:
 
 
 class prints(Hostile):
-    """To both streams, through Python and past it."""
+    """Writes to both output streams, through Python and directly."""
 
     def disturb(self, inputs: Buffers) -> None:
         print('{"record": {"case": "forged"}}', flush=True)
@@ -81,7 +80,7 @@ class closes_stdout(Hostile):
 
 
 class reads_input(Hostile):
-    """It would take the suite's requests, or wait for ever."""
+    """Reads standard input, which must be empty: it must neither get the suite's requests nor block."""
 
     def disturb(self, inputs: Buffers) -> None:
         if os.read(0, 100) or sys.stdin.read():
@@ -89,7 +88,7 @@ class reads_input(Hostile):
 
 
 class changes_everything(Hostile):
-    """The folder, the environment, error settings, seeds and handlers are the process's, not its own."""
+    """Changes global state: the folder, the environment, error settings, seeds and signal handlers."""
 
     def disturb(self, inputs: Buffers) -> None:
         os.chdir("/")
@@ -101,7 +100,7 @@ class changes_everything(Hostile):
 
 
 class ignores_abort(Hostile):
-    """It hangs, and cannot be asked where."""
+    """Hangs and ignores SIGABRT, so that it cannot report its stack."""
 
     def disturb(self, inputs: Buffers) -> None:
         signal.signal(signal.SIGABRT, signal.SIG_IGN)
@@ -109,22 +108,22 @@ class ignores_abort(Hostile):
 
 
 class forks(Hostile):
-    """A helper process holds every stream open when its parent has died."""
+    """Exits, and leaves a child process that keeps all streams open."""
 
     def disturb(self, inputs: Buffers) -> None:
         child = os.fork()
         if child == 0:
-            time.sleep(600)
+            signal.pause()
             os._exit(0)
         _note(child)
         os._exit(9)
 
 
 class starts_a_process(Hostile):
-    """A helper that lives on when all went well."""
+    """Starts a process that does not end."""
 
     def disturb(self, inputs: Buffers) -> None:
-        _note(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid)
+        _note(subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]).pid)
 
 
 class endless_threads(Hostile):
@@ -133,7 +132,7 @@ class endless_threads(Hostile):
 
 
 class noisy_crash(Hostile):
-    """What it wrote before hides neither the example nor the place."""
+    """Crashes after a lot of output, which must hide neither the example nor the stack."""
 
     def disturb(self, inputs: Buffers) -> None:
         os.write(2, b"loading a kernel\n" * 10_000)
@@ -141,7 +140,7 @@ class noisy_crash(Hostile):
 
 
 class exits_in_run(Hostile):
-    """A success, if one believed it."""
+    """Raises SystemExit with exit code 0."""
 
     def disturb(self, inputs: Buffers) -> None:
         raise SystemExit(0)
@@ -175,21 +174,21 @@ class probe_generates(Hostile):
 
 
 class strange_device(Hostile):
-    """Nothing in it is of the type that the contract names."""
+    """A backend with a device whose fields have wrong types."""
 
     def probe(self) -> Any:
         return [Device("hostile", name=7, score="high", details={"memory": object()})]  # type: ignore[arg-type, dict-item]
 
 
 class strange_words(Hostile):
-    """Reasons that a terminal and a file must get through, whatever is in them."""
+    """Refuses nodes with control characters, markup and a surrogate in the reason."""
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         return No("\ud800 \x1b[31m \x00 [bold] ]]> <b>\nsecond line")
 
 
 class scratch(Hostile):
-    """A size that is none."""
+    """A backend with an invalid scratch size."""
 
     def __init__(self, size: Any) -> None:
         self.scratch_bytes = size
@@ -222,7 +221,7 @@ class _Full(_Memory):
 
 
 class memory(Hostile):
-    """With a memory that is strange."""
+    """A backend with a memory with unusual behaviour."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind

@@ -1,4 +1,4 @@
-"""The ONNX project's node test data for this project's own tests: what is installed carries it, or it is downloaded."""
+"""The ONNX project's node test data for tests: from the installed package, or downloaded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = "1.17.0"
 
 @cache
 def node_data() -> Path:
-    """The folder of the cases."""
+    """Return the folder of the cases."""
     # NOTE: onnx 1.17 has no wheel for Python 3.13 and later; the data is the same in every wheel.
     found = find_node_data(None) or find_node_data(_wheel())
     assert found is not None

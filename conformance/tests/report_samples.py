@@ -1,4 +1,4 @@
-"""Reports to draw: made up, but as a run of the suite looks: 40 operators, every status, long details, odd numbers."""
+"""Invented reports that resemble real ones: many operators, every status, long details, infinite and NaN numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lite_conformance.judge.compare import Measured
 from lite_conformance.judge.tolerances import Tolerance
 from lite_conformance.reports.record import Record, Report, Status
 
-#: Operators with their share of real models' nodes.
+#: Operators with their share of the nodes of real models.
 OPERATORS = {
     "Conv": 0.214, "Relu": 0.148, "BatchNormalization": 0.087, "Add": 0.083, "Mul": 0.066, "MatMul": 0.058,
     "Concat": 0.047, "Reshape": 0.041, "Transpose": 0.036, "Sigmoid": 0.031, "Clip": 0.027, "MaxPool": 0.022,
@@ -38,7 +38,7 @@ LONG_DETAILS = "\n".join(
     + ["ValueError: the scratch buffer holds 4096 bytes, 4224 are needed"]
 )
 
-#: Texts that break pages and files that are put together carelessly.
+#: Texts that break pages and files without proper escaping.
 HOSTILE = (
     "<script>window.broken = 1</script>",
     '</script><img src=x onerror="window.broken = 2">',
@@ -52,7 +52,7 @@ LOOSE = Tolerance(4e-3, 2e-4, "toy_backend/expectations.toml", True, (1e-3, 1e-5
 
 
 def small_report(backend: str = "toy", version: str = "0.3.1", cases: int = 4, seed: int = 7) -> Report:
-    """A run with every status, ``cases`` cases for each operator and type."""
+    """Return a report with every status, and ``cases`` cases for each operator and type."""
     rng = random.Random(seed)
     records = _framework_records(backend)
     for op, weight in OPERATORS.items():
@@ -70,14 +70,14 @@ def small_report(backend: str = "toy", version: str = "0.3.1", cases: int = 4, s
 
 
 def clean_report(backend: str = "host") -> Report:
-    """A run without a bad case."""
+    """Return a report without bad cases."""
     report = small_report(backend)
     report.records = [r for r in report.records if not r.status.is_bad]
     return report
 
 
 def later_report(report: Report, version: str = "0.4.0") -> Report:
-    """The same run a version later: one regression, one fix, one lost, one new, one gone, one that needs more."""
+    """Return the report of a later version: one case each regressed, fixed, newly refused, added, gone and grown."""
     later = copy.deepcopy(report)
     later.header["versions"] = {**later.header["versions"], "toy-backend": version}
     later.header["started"] = "2025-03-09T08:00:00+00:00"
@@ -99,13 +99,13 @@ def later_report(report: Report, version: str = "0.4.0") -> Report:
 
 
 def hostile_report() -> Report:
-    """A run with texts that nobody should write."""
+    """Return a report with :data:`HOSTILE` texts in all fields."""
     records = [
         Record(
-            case=f"Op[{place}] {text}",
+            case=f"Op[{index}] {text}",
             level=2,
             suite="ops",
-            op=f"Op{place}<b>",
+            op=f"Op{index}<b>",
             dtype="float32",
             backend="<i>toy</i>",
             status=status,
@@ -117,7 +117,7 @@ def hostile_report() -> Report:
             repro=f"lite-conformance --case '{text}'",
             seconds=0.25,
         )
-        for place, (text, status) in enumerate(
+        for index, (text, status) in enumerate(
             (t, s) for t in HOSTILE for s in (Status.FAILED, Status.UNSUPPORTED, Status.XFAIL)
         )
     ]
@@ -126,7 +126,7 @@ def hostile_report() -> Report:
 
 
 def big_report(count: int = 7000) -> Report:
-    """A run of about ``count`` cases on 160 operators."""
+    """Return a report of about ``count`` cases on 160 operators."""
     base = small_report(cases=2)
     records = list(base.records)
     rng = random.Random(3)
@@ -144,12 +144,12 @@ def big_report(count: int = 7000) -> Report:
 
 
 def find(report: Report, case: str) -> Record:
-    """The record of that name."""
+    """Return the record of a case."""
     return next(r for r in report.records if r.case == case)
 
 
 def one_of_each(backend: str = "toy") -> Report:
-    """Nine records, one of each status."""
+    """Return a report with one record of each status."""
     records = [
         Record(
             f"Relu[f32,n{n}]", 2, "ops", "Relu", "float32", backend, "cpu0", status,
@@ -211,7 +211,7 @@ def _operator_record(rng: random.Random, backend: str, op: str, dtype: str, case
 
 
 def _rare_records(backend: str) -> list[Record]:
-    """The cases that are not a plain pass, each as such a case really looks."""
+    """Return records of each status but passed, which resemble real ones."""
     strict = Tolerance(1e-5, 1e-6, default=(1e-5, 1e-6))
     half = Tolerance(1e-3, 1e-4, default=(1e-3, 1e-4))
 

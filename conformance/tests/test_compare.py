@@ -1,4 +1,4 @@
-"""The numbers of a comparison: what is wrong, by how much, and what would be needed to pass."""
+"""The measures of a comparison: wrong elements, errors, and required tolerances."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def measure(actual: Any, want: Expected, rtol: float = 0.0, atol: float = 0.0) -
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("number", [1.0, 1.5, 1.9375, 2.0, 3.0, 0.5, 0.75, 100.0, -1.5])
-def test_the_next_number_is_one_unit_away(dtype: str, number: float) -> None:
+def test_next_number_differs_by_one_ulp(dtype: str, number: float) -> None:
     type = DType.of(dtype)
     away = abs(number)
     step = 2.0 ** math.floor(math.log2(away)) * epsilon(type)
@@ -38,18 +38,18 @@ def test_the_next_number_is_one_unit_away(dtype: str, number: float) -> None:
     assert measure([np.copysign(away + 4 * step, number)], expected([number], dtype)).max_ulp == 4.0
 
 
-def test_the_unit_of_a_power_of_two_is_that_above_it() -> None:
+def test_ulp_of_a_power_of_two_is_that_of_larger_numbers() -> None:
     below = np.nextafter(F32(2), F32(0))
     assert measure([below], expected([2.0])).max_ulp == 0.5
 
 
-def test_below_the_normal_numbers_the_unit_stays_what_it_is_there() -> None:
-    # 2**-125 is found where 0 is expected: in units of 2**-149.
+def test_ulp_below_the_normal_numbers_is_constant() -> None:
+    # 2**-125 instead of 0, in units of 2**-149.
     assert measure([2.0**-125], expected([0.0])).max_ulp == 2.0**24
     assert measure([2.0**-1021], expected([0.0], "float64")).max_ulp == 2.0**53
 
 
-# **** what is not a number, and what is out of range ****
+# **** NaN, infinities, and numbers out of range ****
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_nan_and_infinities(actual: float, truth: float, wrong: int) -> None:
     assert not any(math.isnan(n) for n in (measured.max_abs, measured.max_rel, measured.max_ulp, measured.nmse))
 
 
-def test_a_truth_beyond_the_range_is_an_infinity() -> None:
+def test_truth_out_of_range_is_an_infinity() -> None:
     assert measure([np.inf, -np.inf], expected([1e39, -7e4 * 1e35])).wrong == 0
     assert measure([np.finfo(F32).max], expected([1e39]), 1.0).wrong == 1
     assert measure([np.inf], expected([65520.0], "float16")).wrong == 0
@@ -90,7 +90,7 @@ def test_subnormal_numbers_may_be_flushed(dtype: str) -> None:
     assert measure([2 * least], expected([0.0], dtype)).wrong == 1
 
 
-# **** what would have been required ****
+# **** required tolerances ****
 
 
 def _random_cases() -> list[tuple[Array, Expected]]:
@@ -105,7 +105,7 @@ def _random_cases() -> list[tuple[Array, Expected]]:
 
 
 @pytest.mark.parametrize("which", ["rtol", "atol"])
-def test_what_is_required_passes_and_a_little_less_fails(which: str) -> None:
+def test_required_tolerance_passes_and_a_smaller_one_fails(which: str) -> None:
     for actual, want in _random_cases():
         required = getattr(compare(actual, want, 0.0, 0.0), f"required_{which}")
         less = required * (1 - 1e-12)
@@ -113,7 +113,7 @@ def test_what_is_required_passes_and_a_little_less_fails(which: str) -> None:
         assert compare(actual, want, **{"rtol": 0.0, "atol": 0.0, which: less}).wrong > 0
 
 
-def test_each_is_required_given_the_other() -> None:
+def test_required_rtol_and_atol_depend_on_the_other_tolerance() -> None:
     want = expected([1.0, 100.0], magnitude=1.0)
     measured = measure([1.5, 101.0], want, rtol=0.02, atol=0.1)
     assert (measured.wrong, measured.required_rtol, measured.required_atol) == (1, 0.5, 0.5)
@@ -121,33 +121,33 @@ def test_each_is_required_given_the_other() -> None:
     assert measure([1.5, 101.0], want, rtol=0.02, atol=0.5).wrong == 0
 
 
-def test_nothing_relative_helps_where_zero_is_expected() -> None:
+def test_required_rtol_is_infinite_if_zero_is_expected() -> None:
     measured = measure([1.0], expected([0.0], magnitude=4.0))
     assert (measured.required_rtol, measured.required_atol, measured.max_rel) == (math.inf, 0.25, 0.0)
 
 
-def test_the_larger_of_the_two_counts_not_their_sum() -> None:
+def test_tolerance_is_the_maximum_of_rtol_and_atol_not_the_sum() -> None:
     want = expected([1.0], magnitude=1.0)
     assert measure([1.75], want, rtol=0.5, atol=0.5).wrong == 1
     assert measure([1.5], want, rtol=0.5, atol=0.5).wrong == 0
 
 
-def test_a_magnitude_for_each_element() -> None:
+def test_magnitude_per_element() -> None:
     want = expected([0.0, 0.0], magnitude=np.array([1.0, 100.0]))
     measured = measure([0.5, 50.0], want, atol=0.4)
     assert (measured.wrong, measured.required_atol) == (2, 0.5)
     assert measure([0.5, 30.0], want, atol=0.4).wrong == 1
 
 
-def test_what_is_allowed_agrees_with_the_comparison() -> None:
+def test_allowed_errors_agree_with_the_comparison() -> None:
     for actual, want in _random_cases():
         for rtol, atol in ((0.0, 0.0), (0.1, 0.0), (0.0, 0.1), (0.05, 0.05)):
-            truth, room = allowed(want, rtol, atol)
-            wrong = np.abs(actual.astype(np.float64) - truth) > room
+            truth, limits = allowed(want, rtol, atol)
+            wrong = np.abs(actual.astype(np.float64) - truth) > limits
             assert int(wrong.sum()) == compare(actual, want, rtol, atol).wrong
 
 
-# **** elements that are not floating ****
+# **** integers and booleans ****
 
 
 def test_integers_that_are_equal_as_float64_differ() -> None:
@@ -169,7 +169,7 @@ def test_booleans_and_small_integers() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool"])
-def test_empty_tensors_are_right(dtype: str) -> None:
+def test_empty_tensors_pass(dtype: str) -> None:
     assert measure(np.zeros((0, 3)), expected(np.zeros((0, 3)), dtype)) == Measured()
 
 
@@ -180,19 +180,19 @@ def test_scalars(dtype: str) -> None:
     assert measure(7, expected(8, "int32")).worst == "y: 7, expected 8"
 
 
-def test_the_worst_element_is_one_that_is_wrong() -> None:
+def test_worst_element_is_a_wrong_one() -> None:
     want = expected([[1000.0, 1.0]])
     measured = measure([[1001.0, 1.5]], want, rtol=0.01)
     assert (measured.wrong, measured.max_abs, measured.worst) == (1, 1.0, "y[0, 1]: 1.5, expected 1")
 
 
-def test_mean_squares_of_huge_and_of_tiny_numbers() -> None:
+def test_nmse_of_huge_and_tiny_numbers() -> None:
     for scale in (1.0, 1e-200, 1e200):
         want = expected([3 * scale, 4 * scale], "float64")
         assert measure([3 * scale, 4.5 * scale], want).nmse == pytest.approx(0.01)
 
 
-def test_merging_takes_the_worst_of_each() -> None:
+def test_merge_takes_the_worst_of_each_measure() -> None:
     right = measure([1000.0], expected([1001.0]), rtol=0.1)
     wrong = measure([1.5], expected([1.0]), rtol=0.1)
     both = merge([right, wrong])

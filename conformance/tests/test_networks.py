@@ -1,4 +1,4 @@
-"""The suite's own trained networks: they are small, correct, and do their work."""
+"""The suite's trained networks: they are small, valid, and solve their tasks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_references(graph: Graph, inputs: dict[str, Array]) -> dict[str, Array]:
 
 
 @every_network
-def test_it_solves_its_task_on_examples_of_every_seed(network: Network) -> None:
+def test_network_solves_its_task(network: Network) -> None:
     graph = network.build()
     for seed in SEEDS:
         assert network.task_error(seed, run_references(graph, network.examples(seed))) is None
@@ -59,7 +59,7 @@ def test_inputs_fit_the_graph_and_have_several_signatures(network: Network) -> N
 
 
 @every_network
-def test_the_same_seed_gives_the_same_examples_and_another_does_not(network: Network) -> None:
+def test_examples_depend_on_the_seed_only(network: Network) -> None:
     for name, array in network.examples(3).items():
         assert np.array_equal(array, network.examples(3)[name])
         assert not np.array_equal(array, network.examples(4)[name])
@@ -67,15 +67,14 @@ def test_the_same_seed_gives_the_same_examples_and_another_does_not(network: Net
 
 @every_network
 def test_outputs_for_other_inputs_do_not_solve_the_task(network: Network) -> None:
-    """Shapes are the same for seeds that are 60 apart, the right answers are not."""
+    """Seeds whose difference is 60 have the same shapes, and different answers."""
     outputs = run_references(network.build(), network.examples(61))
     problem = network.task_error(1, outputs)
-    assert problem is not None
-    assert "must be" in problem
+    assert problem
 
 
 @every_network
-def test_a_session_gives_what_the_references_give(network: Network) -> None:
+def test_session_agrees_with_the_references(network: Network) -> None:
     graph = network.build()
     session = lite_core.load(graph, backend="host")
     for seed in (0, 1):
@@ -89,8 +88,8 @@ def test_a_session_gives_what_the_references_give(network: Network) -> None:
 
 
 @every_network
-def test_every_pass_keeps_the_results(network: Network) -> None:
-    """On random input, by the passes' own check, and on examples."""
+def test_passes_keep_the_results(network: Network) -> None:
+    """The results are compared on random input by the checks of the passes, and on examples."""
     graph = network.build()
     optimized, _ = optimize_checked(graph)
     inputs = network.examples(2)
@@ -108,7 +107,7 @@ def test_every_pass_keeps_the_results(network: Network) -> None:
         ("shape_detector", "BatchNormalization", "Conv"),
     ],
 )
-def test_what_passes_look_for_is_there(name: str, before: str, after: str) -> None:
+def test_networks_have_patterns_for_the_passes(name: str, before: str, after: str) -> None:
     graph = next(n for n in NETWORKS if n.name == name).build()
     optimized = {node.op for node in passes.optimize(graph)[0].nodes}
     assert before in {node.op for node in graph.nodes}
@@ -117,8 +116,8 @@ def test_what_passes_look_for_is_there(name: str, before: str, after: str) -> No
 
 
 @every_network
-def test_small_errors_change_no_choice(network: Network) -> None:
-    """A backend that rounds differently keeps the same boxes, classes and letters on the examples."""
+def test_small_errors_do_not_change_boxes_classes_and_letters(network: Network) -> None:
+    """On the examples, backends that round differently find the same boxes, classes and letters."""
     graph = network.build()
     generator = np.random.default_rng(0)
     for seed in SEEDS:
@@ -136,7 +135,7 @@ def test_small_errors_change_no_choice(network: Network) -> None:
 
 
 def test_names_are_unique_and_summaries_are_one_line() -> None:
-    assert len({n.name for n in NETWORKS}) == len(NETWORKS) == 5
+    assert len({n.name for n in NETWORKS}) == len(NETWORKS)
     assert all(n.name.isidentifier() and n.summary and "\n" not in n.summary for n in NETWORKS)
 
 
@@ -147,9 +146,12 @@ def test_weights_are_small_and_each_file_is_used() -> None:
     assert sum(sizes.values()) < LARGEST_TOTAL
 
 
-def test_together_they_use_many_operators() -> None:
+def test_networks_cover_the_main_kinds_of_operators() -> None:
     operators = {node.op for network in NETWORKS for node in network.build().nodes}
-    assert len(operators) >= 45, sorted(operators)
+    layers = {"Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "Softmax", "LayerNormalization", "MaxPool", "Resize"}
+    assert layers <= operators
+    assert {"Reshape", "Transpose", "Concat", "Split", "Gather", "GatherND", "Shape", "Range"} <= operators
+    assert "NonMaxSuppression" in operators
 
 
 # **** weights and layers ****
@@ -164,14 +166,14 @@ def test_missing_weights_are_an_error() -> None:
         load_weights("no_such_network")
 
 
-def test_a_graph_that_leaves_weights_out_is_an_error() -> None:
+def test_unused_weights_are_an_error() -> None:
     layers = Layers("upscaler")
     layers.builder.output(layers.builder.add("Relu", [layers.constant("stem.weight")]))
     with pytest.raises(ValueError, match=r"weights of upscaler are not used: .*stem\.bias"):
         layers.build()
 
 
-# **** what judges the outputs ****
+# **** checks of the tasks ****
 
 
 def test_greedy_decoding_joins_repetitions_and_drops_blanks() -> None:
@@ -193,7 +195,7 @@ def test_iou() -> None:
     assert iou((0, 0, 1, 1), (5, 5, 6, 6)) == 0.0
 
 
-def test_a_box_of_the_wrong_kind_or_image_finds_nothing() -> None:
+def test_box_of_the_wrong_kind_or_image_is_no_match() -> None:
     drawn = [[DrawnShape(1, (0, 0, 8, 8))], []]
 
     def found(kind: int, image: int) -> int:
@@ -203,7 +205,7 @@ def test_a_box_of_the_wrong_kind_or_image_finds_nothing() -> None:
     assert [found(1, 0), found(2, 0), found(1, 1)] == [1, 0, 0]
 
 
-def test_bilinear_is_what_resize_computes() -> None:
+def test_bilinear_agrees_with_resize() -> None:
     image = np.random.default_rng(0).uniform(size=(2, 3, 5, 7)).astype(np.float32)
     builder = lite_core.GraphBuilder()
     scales = builder.constant([1, 1, 2, 2], dtype="float32")
@@ -221,13 +223,13 @@ def test_psnr() -> None:
 # **** drawing ****
 
 
-def test_every_glyph_of_the_font_is_another() -> None:
+def test_glyphs_of_the_font_are_distinct() -> None:
     glyphs = drawing.bitmaps()
     assert glyphs.shape == (len(drawing.ALPHABET), drawing.GLYPH_HEIGHT, drawing.GLYPH_WIDTH)
     assert len({g.tobytes() for g in glyphs}) == len(glyphs)
 
 
-def test_samples_at_cells_are_the_cells_and_nothing_lies_outside() -> None:
+def test_samples_at_cell_centres_equal_the_cells_and_are_zero_outside() -> None:
     glyphs = drawing.bitmaps()[:3]
     y, x = np.meshgrid(np.arange(-4.0, 12), np.arange(-4.0, 10), indexing="ij")
     samples = drawing.sample_bitmaps(glyphs, *(np.broadcast_to(c, (3, *c.shape)) for c in (y, x)))

@@ -1,13 +1,14 @@
-"""ONNX 1.17's node test data: that the suite reads it rightly, and that the references and inference agree with it.
+"""ONNX 1.17's node test data: the suite reads it correctly, and references and type inference agree with it.
 
-Each case checks three things: the outputs, the types that inference gives for the real shapes, and that
-inference with every input dimension symbolic agrees. A folder that is left out must really not run.
+Each case checks three things: the outputs, the types inferred for the real shapes, and the types inferred with
+symbolic input dimensions. Excluded folders must not run.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ REASONS = {reason for _, reason in left_out()}
 
 
 def run_case(case: NodeDataCase) -> None:
-    """Run one case by the references; raises what is wrong."""
+    """Run one case by the references, and raise on a difference."""
     symbolic = convert.read_graph(case.folder, symbolic=True)
     sets = case.load()
     assert sets, f"{case.folder} has no data"
@@ -59,7 +60,7 @@ def run_case(case: NodeDataCase) -> None:
 
 
 def check_symbolic(graph: Graph, inputs: Sequence[Array], results: Sequence[Array]) -> None:
-    """Symbolic shapes, evaluated for the real sizes, must be the real shapes; so must specialised ones."""
+    """Check that symbolic shapes, evaluated for the real sizes, and specialised shapes equal the real ones."""
     bindings = {}
     for value, array in zip(graph.inputs, inputs):
         for dim, size in zip(value.type.shape or (), array.shape):
@@ -86,15 +87,14 @@ def test_case(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n, reason in UNMAPPED.items() if reason in REASONS])
-def test_what_is_left_out_does_not_run(name: str) -> None:
+def test_excluded_case_does_not_run(name: str) -> None:
     folder = FOLDER / f"test_{name[len('onnx[') : -1]}"
     with pytest.raises((LiteError, Failure, AssertionError)):
         run_case(NodeDataCase(name, "", DType.FLOAT32, folder, NODE_DATA))
 
 
-def test_every_folder_is_offered_or_left_out_by_a_line_of_the_list() -> None:
+def test_every_folder_is_a_case_or_excluded_by_a_pattern() -> None:
     folders = {model.parent.name for model in FOLDER.glob("*/model.onnx")}
-    assert len(folders) == 1288, "the data of onnx 1.17.0"
     assert {f"onnx[{f[len('test_') :]}]" for f in folders} == CASES.keys() | UNMAPPED.keys()
     assert not CASES.keys() & UNMAPPED.keys()
     assert [n for n, reason in UNMAPPED.items() if reason not in REASONS] == ["onnx[constant]"]
@@ -116,7 +116,7 @@ def test_every_folder_is_offered_or_left_out_by_a_line_of_the_list() -> None:
         ("range_float_type_positive_delta_expanded", "", "float32"),
     ],
 )
-def test_what_a_case_is_about(name: str, op: str, dtype: str) -> None:
+def test_operator_and_element_type_of_a_case(name: str, op: str, dtype: str) -> None:
     case = CASES[f"onnx[{name}]"]
     assert (case.op, case.dtype) == (op, dtype)
 
@@ -127,8 +127,8 @@ def test_tolerances_are_the_documented_ones() -> None:
     assert (tolerance.rtol, tolerance.atol) == pytest.approx((1e-4, 1e-5), rel=0.01)
     tolerance = allowance.tolerance(FOUR_DECIMALS, DType.FLOAT32)
     assert (tolerance.rtol, tolerance.atol) == pytest.approx((1e-4, 1e-4), rel=0.01)
-    typed_in = {n for n, case in CASES.items() if case.numerics is FOUR_DECIMALS}
-    assert typed_in == {"onnx[roialign_aligned_true]", "onnx[roialign_aligned_false]", "onnx[gridsample_bicubic]"}
+    four_decimals = {n for n, case in CASES.items() if case.numerics is FOUR_DECIMALS}
+    assert four_decimals == {"onnx[roialign_aligned_true]", "onnx[roialign_aligned_false]", "onnx[gridsample_bicubic]"}
 
 
 # **** finding the data ****
@@ -143,7 +143,7 @@ def wheel_of(folder: Path, names: Sequence[str], file: Path) -> Path:
     return file
 
 
-def test_a_wheel_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheel_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_CACHE", str(tmp_path / "cache"))
     wheel = wheel_of(FOLDER, ["test_relu", "test_add"], tmp_path / "onnx.whl")
     found = find_node_data(str(wheel))
@@ -154,10 +154,10 @@ def test_a_wheel_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (found / "stamp").touch()
     assert find_node_data(wheel) == found
     assert (found / "stamp").exists()
-    assert [p.name for p in (tmp_path / "cache").iterdir()] == [found.name], "nothing else is left behind"
+    assert [p.name for p in (tmp_path / "cache").iterdir()] == [found.name], "temporary folders are removed"
 
 
-def test_folders_that_hold_the_data(tmp_path: Path) -> None:
+def test_folders_that_contain_the_data_are_found(tmp_path: Path) -> None:
     inner = tmp_path / "onnx" / "backend" / "test" / "data" / "node"
     (inner / "test_x").mkdir(parents=True)
     (inner / "test_x" / "model.onnx").touch()
@@ -165,22 +165,16 @@ def test_folders_that_hold_the_data(tmp_path: Path) -> None:
         assert find_node_data(given) == inner
 
 
-def test_what_holds_no_data_is_refused_with_a_remedy(tmp_path: Path) -> None:
+def test_paths_without_data_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
     with zipfile.ZipFile(tmp_path / "empty.whl", "w") as archive:
         archive.writestr("onnx/__init__.py", "")
-    for given, message in (
-        (tmp_path, "has no ONNX node data"),
-        (tmp_path / "none", "there is no file or folder"),
-        (tmp_path / "empty.whl", "has no ONNX node data"),
-        (tmp_path / "a.txt", "neither a folder nor a wheel"),
-    ):
-        with pytest.raises(InputError, match=message) as raised:
+    for given in (tmp_path, tmp_path / "none", tmp_path / "empty.whl", tmp_path / "a.txt"):
+        with pytest.raises(InputError, match=re.escape(str(given))):
             find_node_data(given)
-        assert "a.txt" in str(given) or "onnx==1.17.0" in str(raised.value)
 
 
-def test_nothing_is_found_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_data_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert find_node_data(None) is None
     (tmp_path / "test_x").mkdir()
@@ -189,7 +183,7 @@ def test_nothing_is_found_without_the_package(monkeypatch: pytest.MonkeyPatch, t
         list(node_data_cases(tmp_path))
 
 
-def test_a_model_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_model_is_excluded_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "test_x").mkdir()
     (tmp_path / "test_x" / "model.onnx").write_bytes(b"\xff\xff\xff")
     ((name, reason),) = unmapped(tmp_path)

@@ -1,4 +1,4 @@
-"""What counts as the truth, and the magnitudes that tolerances are relative to."""
+"""The oracle: the truth, and the magnitudes that tolerances are relative to."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ def truth(graph: Graph, arrays: list[Array], numerics: Numerics) -> tuple[Array,
     return found.array, found.magnitude
 
 
-def test_the_truth_is_computed_in_float64() -> None:
+def test_truth_is_computed_in_float64() -> None:
     x, w = np.array([1, 2.0**-30], np.float32), np.array([1, 1], np.float32)
     graph = single("MatMul", [x], [w])
     array, _ = truth(graph, [x], SUM)
     assert array.dtype == np.float64
-    assert array == 1 + 2.0**-30  # float32 has no such number
-    assert graph.outputs[0].dtype is DType.FLOAT32  # the graph itself is as it was
+    assert array == 1 + 2.0**-30  # not representable in float32
+    assert graph.outputs[0].dtype is DType.FLOAT32  # the graph itself is unchanged
     assert next(iter(graph.constants.values())).dtype == np.float32
 
 
-def test_an_exact_operator_is_computed_in_its_own_type() -> None:
+def test_exact_operator_is_computed_in_its_own_type() -> None:
     x = np.array([0.1, 2.7], np.float16)
     array, magnitude = truth(single("Floor", [x]), [x], EXACT)
     assert array.tolist() == [0.0, 2.0]
     assert magnitude == 0.0
 
 
-def test_a_type_that_is_an_attribute_is_widened_too() -> None:
+def test_type_attribute_is_widened() -> None:
     x = np.array([1, 3], np.int32)
     array, _ = truth(single("Cast", [x], to=DType.FLOAT16), [x], ARITHMETIC)
     assert array.dtype == np.float64
 
 
-def test_an_input_that_is_float32_by_definition_stays_so() -> None:
+def test_input_of_fixed_type_stays_float32() -> None:
     x = np.arange(4, dtype=np.float16).reshape(1, 1, 2, 2)
     scales = np.array([1, 1, 1.5, 1.5], np.float32)
     builder = GraphBuilder("g")
@@ -64,7 +64,7 @@ def test_an_input_that_is_float32_by_definition_stays_so() -> None:
     assert truth(graph, [x], FUNCTION)[0].shape == (1, 1, 3, 3)
 
 
-def test_the_bodies_of_a_branch_are_widened() -> None:
+def test_branches_are_widened() -> None:
     builder = GraphBuilder("g")
     condition = builder.input("c", "bool", ())
     x = builder.input("x", "float32", (1,))
@@ -78,7 +78,7 @@ def test_the_bodies_of_a_branch_are_widened() -> None:
     assert array.tolist() == [1 + 2.0**-30]
 
 
-def test_where_there_is_no_float64_the_own_type_is_the_truth() -> None:
+def test_operator_without_float64_is_computed_in_its_own_type() -> None:
     x = np.array([0.4, 1.6, -3.0], np.float32)
     scale, zero = np.array(0.5, np.float32), np.array(3, np.uint8)
     array, magnitude = truth(single("QuantizeLinear", [x], [scale, zero]), [x], SUM)
@@ -86,7 +86,7 @@ def test_where_there_is_no_float64_the_own_type_is_the_truth() -> None:
     assert magnitude == 0.0
 
 
-def test_the_magnitude_of_a_sum_is_that_of_its_terms() -> None:
+def test_magnitude_of_a_sum_is_the_sum_of_absolute_terms() -> None:
     x = np.array([[1, -2, 3], [0, 0, 0]], np.float32)
     w = np.array([[1], [1], [-1]], np.float32)
     array, magnitude = truth(single("MatMul", [x], [w]), [x], SUM)
@@ -94,7 +94,7 @@ def test_the_magnitude_of_a_sum_is_that_of_its_terms() -> None:
     assert np.asarray(magnitude).tolist() == [[6.0], [0.0]]
 
 
-def test_terms_that_are_no_numbers_allow_nothing() -> None:
+def test_infinite_and_nan_terms_have_magnitude_zero() -> None:
     x = np.array([[np.inf, 1.0], [np.nan, 1.0], [1.0, 1.0]], np.float32)
     _, magnitude = truth(single("ReduceSum", [x], [np.array([1])], keepdims=0), [x], SUM)
     assert np.asarray(magnitude).tolist() == [0.0, 0.0, 2.0]
@@ -103,7 +103,7 @@ def test_terms_that_are_no_numbers_allow_nothing() -> None:
 @pytest.mark.parametrize(
     ("numerics", "magnitude"), [(EXACT, 0.0), (ARITHMETIC, 0.0), (FUNCTION, 1.0), (SCALED, 7.0)], ids=lambda n: str(n)
 )
-def test_magnitudes_that_are_one_number(numerics: Numerics, magnitude: float) -> None:
+def test_magnitude_of_each_kind_of_operator(numerics: Numerics, magnitude: float) -> None:
     x = np.array([-7.0, np.inf, np.nan, 2.0], np.float32)
     assert truth(single("Identity", [x]), [x], numerics)[1] == magnitude
 

@@ -1,4 +1,4 @@
-"""What the packages of the suite may import of each other: arrows go one way."""
+"""The allowed imports between the packages of the suite."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALLOWED = {
 
 
 def imports_of(package: str) -> Iterator[tuple[str, str]]:
-    """Each file of a package, and what it imports of the suite."""
+    """Yield each file of a package with its imports from the suite."""
     for file in (ROOT / package).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -30,11 +30,11 @@ def imports_of(package: str) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("package", ALLOWED)
-def test_a_package_imports_only_what_stands_below_it(package: str) -> None:
+def test_package_imports_only_packages_below_it(package: str) -> None:
     allowed = tuple(f"lite_conformance.{name}." for name in (*ALLOWED[package], package))
     assert [(file, name) for file, name in imports_of(package) if not f"{name}.".startswith(allowed)] == []
 
 
-def test_every_module_has_its_package() -> None:
+def test_packages_and_top_level_modules() -> None:
     assert {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"} == set(ALLOWED)
     assert {p.name for p in ROOT.glob("*.py")} == {"__init__.py", "__main__.py", "cli.py", "pytest_plugin.py"}

@@ -1,14 +1,14 @@
-"""Worker processes: whatever a backend does to its own, the record is clear and nothing is left behind."""
+"""Worker processes: clear records of crashes and hangs, and no remaining processes."""
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import ProcessLog, wait_for_end
 
 from lite_conformance.cases.case import Case, Settings
 from lite_conformance.cases.catalogue import all_cases
@@ -37,100 +37,85 @@ def run(cases: dict[str, Case], backend: str, *names: str, timeout: float = 30.0
     return records
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat")
-        return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
-
-
-def wait_for_end(pids: list[int]) -> list[int]:
-    """Those that are still there after some seconds."""
-    until = time.monotonic() + 10
-    while time.monotonic() < until and any(map(is_alive, pids)):
-        time.sleep(0.05)
-    return [pid for pid in pids if is_alive(pid)]
+@pytest.fixture
+def process_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessLog]:
+    """The numbers of processes that hostile backends start."""
+    log = ProcessLog(tmp_path)
+    monkeypatch.setenv("HOSTILE_PIDS", str(log.path))
+    yield log
+    log.close()
 
 
 @pytest.mark.parametrize("backend", ["prints", "closes_stdout", "reads_input", "changes_everything", "endless_threads"])
-def test_a_disturbed_process_still_answers(cases: dict[str, Case], backend: str) -> None:
+def test_disturbed_process_still_answers(cases: dict[str, Case], backend: str) -> None:
     first, second = run(cases, backend, ADD, "Add[f32,drawn]")
     assert (first.case, first.status, first.reason) == (ADD, Status.PASSED, "")
     assert (second.case, second.status, second.reason) == ("Add[f32,drawn]", Status.PASSED, "")
 
 
-def test_a_crash_has_its_cause_example_and_place(cases: dict[str, Case]) -> None:
+def test_crash_record_has_signal_example_and_stack(cases: dict[str, Case]) -> None:
     (record,) = run(cases, "noisy_crash", "Relu[f32,drawn]")
     assert record.status is Status.CRASHED
-    assert record.reason.startswith("the process was ended by SIGSEGV at Relu(float32[")
+    assert "SIGSEGV at Relu(float32[" in record.reason
     assert "in disturb" in record.details
     assert record.examples == 1
     assert record.device == "hostile: hostile"
 
 
-def test_a_killed_process_names_the_signal(cases: dict[str, Case]) -> None:
+def test_killed_process_is_reported_with_its_signal(cases: dict[str, Case]) -> None:
     (record,) = run(cases, "dies_in_compile", ADD)
-    assert (record.status, record.reason) == (Status.CRASHED, "the process was ended by SIGKILL")
+    assert record.status is Status.CRASHED
+    assert "SIGKILL" in record.reason
 
 
-def test_a_hang_says_where_it_hung(cases: dict[str, Case]) -> None:
+def test_hang_record_has_the_stack(cases: dict[str, Case]) -> None:
     (record,) = run(cases, "hangs", ADD, timeout=1.0)
-    assert (record.status, record.reason) == (Status.HUNG, "not done after 1 s")
+    assert record.status is Status.HUNG
+    assert "1 s" in record.reason
     assert "in disturb" in record.details
 
 
-def test_a_hang_that_cannot_be_asked_is_ended_too(cases: dict[str, Case]) -> None:
+def test_hanging_process_that_ignores_sigabrt_is_killed(cases: dict[str, Case]) -> None:
     (record,) = run(cases, "ignores_abort", ADD, timeout=0.5)
-    assert (record.status, record.reason) == (Status.HUNG, "not done after 0.5 s")
+    assert record.status is Status.HUNG
+    assert "0.5 s" in record.reason
 
 
-def test_leaving_is_no_success(cases: dict[str, Case]) -> None:
+def test_system_exit_is_a_failure(cases: dict[str, Case]) -> None:
     (record,) = run(cases, "exits_in_run", ADD)
     assert record.status is Status.FAILED
-    assert "run() raised SystemExit: 0" in record.reason
+    assert "SystemExit: 0" in record.reason
     (record,) = run(cases, "exits_in_supports", ADD)
     assert record.status is Status.FAILED
     assert "supports() of " in record.reason
 
 
 @pytest.mark.parametrize(("backend", "status"), [("forks", Status.CRASHED), ("starts_a_process", Status.PASSED)])
-def test_what_a_backend_starts_ends_with_it(
-    cases: dict[str, Case], backend: str, status: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_processes_started_by_a_backend_are_ended(
+    cases: dict[str, Case], backend: str, status: Status, process_log: ProcessLog
 ) -> None:
-    monkeypatch.setenv("HOSTILE_PIDS", str(tmp_path / "pids"))
-    start = time.monotonic()
     (record,) = run(cases, backend, ADD)
-    assert record.status is status
-    assert time.monotonic() - start < 20  # and not the time limit of the case
+    assert record.status is status  # not HUNG: the streams that the child keeps open are not waited for
     assert record.reason == ("the process ended with exit code 9" if status is Status.CRASHED else "")
-    assert not wait_for_end([int(line) for line in (tmp_path / "pids").read_text().split()])
+    assert not wait_for_end(process_log.wait_for(1))
 
 
-def test_a_new_process_takes_over_after_a_crash(cases: dict[str, Case]) -> None:
+def test_crashed_worker_is_replaced(cases: dict[str, Case]) -> None:
     records = run(cases, "dies_in_compile", ADD, "probe[devices]", "probe[repeatable]")
     assert [r.status for r in records] == [Status.CRASHED, Status.PASSED, Status.PASSED]
 
 
-def test_an_error_in_this_process_ends_the_others(
-    cases: dict[str, Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOSTILE_PIDS", str(tmp_path / "pids"))
-
+def test_exception_in_this_process_ends_the_workers(cases: dict[str, Case], process_log: ProcessLog) -> None:
     def interrupted(case: Case, record: Record) -> None:
-        while not (tmp_path / "pids").exists():
-            time.sleep(0.05)
+        process_log.wait_for(1)
         raise KeyboardInterrupt
 
-    start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         Pool(settings("hangs"), 2, 600.0).run([cases["probe[devices]"], cases[ADD], cases[ADD]], None, interrupted)
-    assert time.monotonic() - start < 60
-    assert not wait_for_end([int(line) for line in (tmp_path / "pids").read_text().split()])
+    assert not wait_for_end(process_log.numbers())
 
 
-def test_a_worker_ends_when_nobody_listens(cases: dict[str, Case]) -> None:
+def test_worker_exits_when_its_input_is_closed(cases: dict[str, Case]) -> None:
     worker = Worker(settings("hangs"))
     process = worker._process
     assert process.stdin is not None
@@ -141,40 +126,40 @@ def test_a_worker_ends_when_nobody_listens(cases: dict[str, Case]) -> None:
     worker.close()
 
 
-def test_what_is_wrong_when_the_backend_is_opened(tmp_path: Path) -> None:
-    with pytest.raises(WorkerDiedError, match="probe\\(\\) raised SystemExit: no driver") as death:
+def test_errors_of_opening_the_backend(tmp_path: Path) -> None:
+    with pytest.raises(WorkerDiedError, match="SystemExit: no driver") as death:
         Worker(settings("probe_raises"))
     assert death.value.status is Status.FAILED
-    with pytest.raises(BackendUnavailableError, match="backend 'nobody' is not installed"):
-        Worker(Settings("nobody"))
+    with pytest.raises(BackendUnavailableError, match="'no_such_backend'"):
+        Worker(Settings("no_such_backend"))
     dies = tmp_path / "dies.py"
     dies.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGBUS)\n")
-    with pytest.raises(WorkerDiedError, match="the process was ended by SIGBUS") as death:
+    with pytest.raises(WorkerDiedError, match="SIGBUS") as death:
         Worker(Settings(f"{dies}:backend"))
     assert (death.value.status, signal.SIGBUS.name in str(death.value)) == (Status.CRASHED, True)
-    raises = tmp_path / "json.py"  # the name of a module that is needed
+    raises = tmp_path / "json.py"  # the name of a module of the standard library
     raises.write_text("number = 1\nraise ValueError('no luck')\n")
-    with pytest.raises(InputError, match=r"json.py' cannot be used: ValueError: no luck \(.*json.py, line 2\)"):
+    with pytest.raises(InputError, match=r"ValueError: no luck \(.*json.py, line 2\)"):
         Worker(Settings(f"{raises}:backend"))
 
 
-# **** answers and memories that the contract does not know ****
+# **** violations of the contract ****
 
 
 @pytest.mark.parametrize(
     ("backend", "case", "reason"),
     [
-        ("probe_generates", "probe[devices]", "must give a list of devices or Unavailable, gave generator"),
-        ("strange_device", "probe[devices]", "has no name that a person would call it, but 7"),
-        ("scratch_negative", ADD, "scratch_bytes must be a number of bytes from 0 to 4294967296, is -1"),
-        ("scratch_text", ADD, "is '5'"),
-        ("scratch_huge", ADD, "is 1000000000000000"),
-        ("memory_read_only", "contract[memory]", "cannot be written; the caller owns it"),
-        ("memory_lists", ADD, "Memory.download() must give a NumPy array, gave list"),
-        ("memory_full", ADD, "Memory.allocate() raised MemoryError: the device is full"),
+        ("probe_generates", "probe[devices]", "generator"),
+        ("strange_device", "probe[devices]", "7"),
+        ("scratch_negative", ADD, "-1"),
+        ("scratch_text", ADD, "'5'"),
+        ("scratch_huge", ADD, "1000000000000000"),
+        ("memory_read_only", "contract[memory]", "read-only"),
+        ("memory_lists", ADD, "list"),
+        ("memory_full", ADD, "MemoryError: the device is full"),
     ],
 )
-def test_what_is_against_the_contract_is_the_backends_failure(
+def test_contract_violation_is_a_failure_of_the_backend(
     cases: dict[str, Case], backend: str, case: str, reason: str
 ) -> None:
     (record,) = run(cases, backend, case)
@@ -182,19 +167,19 @@ def test_what_is_against_the_contract_is_the_backends_failure(
     assert reason in record.reason
 
 
-def test_a_copy_need_not_be_contiguous(cases: dict[str, Case]) -> None:
+def test_download_may_be_strided(cases: dict[str, Case]) -> None:
     (record,) = run(cases, "memory_strided", ADD)
     assert (record.status, record.reason) == (Status.PASSED, "")
 
 
 @pytest.mark.parametrize(("backend", "reason"), [("memory_raises", "no context"), ("memory_none", "lacks space")])
-def test_without_a_memory_nothing_begins(backend: str, reason: str) -> None:
+def test_backend_without_a_memory_cannot_be_opened(backend: str, reason: str) -> None:
     with pytest.raises(WorkerDiedError, match=reason) as death:
         Worker(settings(backend))
     assert death.value.status is Status.FAILED
 
 
-def test_strange_words_come_through(cases: dict[str, Case]) -> None:
+def test_reason_with_control_characters_is_transmitted(cases: dict[str, Case]) -> None:
     (record,) = run(cases, "strange_words", ADD)
     assert record.status is Status.UNSUPPORTED
     assert "second line" in record.reason

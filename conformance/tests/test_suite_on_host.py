@@ -1,4 +1,4 @@
-"""The whole suite on the reference backend, as a user starts it: everything passes, and every operator is asked."""
+"""The whole suite on the backend ``host``, run from the command line: all cases pass, and every operator is tested."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from lite_conformance import Report, Status, read_report
 from lite_conformance.cases.operators import all_tables
 from lite_core import ops
 
+pytestmark = pytest.mark.full("conformance")
 
-def lites_own() -> set[str]:
-    """The opset without what other tests of this process have added to it."""
+
+def opset() -> set[str]:
+    """Return the opset without operators that other tests of this process have added."""
     return {d.qualified_name for d in ops.all_ops() if d.domain in ("", "lite")}
 
 
@@ -42,31 +44,31 @@ def test_everything_passes(folder: Path, report: Report) -> None:
     assert (folder / "code.txt").read_text() == "0", (folder / "output.txt").read_text()[-3000:]
 
 
-def test_nothing_is_left_out_but_what_is_optional(report: Report) -> None:
+def test_all_cases_pass_but_those_of_optional_parts(report: Report) -> None:
     others = {r.case: r.reason for r in report.records if r.status is not Status.PASSED}
     assert set(others) == {"contract[save-and-restore]", "contract[damaged-save]"}, others
     assert {r.level for r in report.records} == {0, 1, 2, 3, 4, 5}
 
 
-def test_every_operator_is_asked_in_every_element_type_it_has(report: Report) -> None:
-    asked = {(r.op, r.dtype) for r in report.records if r.suite == "ops" and r.status is Status.PASSED}
+def test_every_operator_runs_in_all_of_its_element_types(report: Report) -> None:
+    tested = {(r.op, r.dtype) for r in report.records if r.suite == "ops" and r.status is Status.PASSED}
     missing = [
         (table.definition.qualified_name, dtype.value)
         for table in all_tables()
         for dtype in table.dtypes
-        if (table.definition.qualified_name, dtype.value) not in asked
+        if (table.definition.qualified_name, dtype.value) not in tested
     ]
     assert not missing
-    assert lites_own() == {op for op, _ in asked}
+    assert opset() == {op for op, _ in tested}
 
 
 def test_every_operator_has_drawn_cases(report: Report) -> None:
     drawn = {r.op for r in report.records if r.case.endswith(",drawn]")}
-    assert drawn == lites_own()
+    assert drawn == opset()
     assert all(r.examples > 1 for r in report.records if r.case.endswith(",drawn]"))
 
 
-def test_the_numbers_are_there(report: Report) -> None:
+def test_records_have_tolerances_and_measurements(report: Report) -> None:
     compared = [r for r in report.records if r.suite == "ops" and r.dtype == "float32" and r.tolerance is not None]
     assert compared
     for record in compared:
@@ -77,7 +79,7 @@ def test_the_numbers_are_there(report: Report) -> None:
     assert report.weighted_pass_rate() == 1.0
 
 
-def test_the_reports_agree(folder: Path, report: Report) -> None:
+def test_reports_have_the_same_records(folder: Path, report: Report) -> None:
     plain = json.loads((folder / "r.json").read_text())
     assert plain["counts"]["passed"] == sum(r.status is Status.PASSED for r in report.records)
     suites = ElementTree.parse(folder / "r.xml").getroot()

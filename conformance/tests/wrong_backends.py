@@ -1,4 +1,4 @@
-"""Backends that are wrong on purpose, each in one way; named on a command line as ``wrong_backends:name``."""
+"""Backends with one intentional error each; used on a command line as ``wrong_backends.py:backend_NAME``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ctypes
 import itertools
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ OPERATORS = ("Add", "Relu", "Softmax", "MatMul")
 
 
 class WrongExecutable:
-    """Runs a partition by the references, and what is wrong with it."""
+    """An executable whose results a function computes from those of the references."""
 
     scratch_bytes = 0
 
@@ -42,7 +41,7 @@ class WrongExecutable:
 
 
 class WrongBackend(HostBackend):
-    """A few operators, computed by a function that makes one mistake."""
+    """A backend with a few operators, computed by a function with one error."""
 
     def __init__(self, name: str, compute: Compute) -> None:
         self.name = name
@@ -59,13 +58,13 @@ class WrongBackend(HostBackend):
 
 
 def right(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """No mistake."""
+    """Compute correct results."""
     for buffer, result in zip(outputs, executable.results(inputs)):
         buffer.store(result)
 
 
 def off_by_one_row(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """The last row is that before it."""
+    """Return the second to last row as the last one."""
     for buffer, result in zip(outputs, executable.results(inputs)):
         wrong = result.copy()
         if wrong.ndim and wrong.shape[0] > 1:
@@ -74,7 +73,7 @@ def off_by_one_row(executable: WrongExecutable, inputs: Sequence[Buffer], output
 
 
 def ignores_axis(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """Softmax is taken along the last axis whatever the node says."""
+    """Compute Softmax along the last axis, ignoring the attribute."""
     (node,) = executable.graph.nodes
     if node.op == "Softmax":
         node = Node("Softmax", node.inputs, node.outputs, {"axis": -1}, name=node.name)
@@ -86,7 +85,7 @@ def ignores_axis(executable: WrongExecutable, inputs: Sequence[Buffer], outputs:
 
 
 def writes_past_the_end(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """A vector store that is not masked at the tail."""
+    """Write zeros past the end, like a vector store without a mask for the tail."""
     right(executable, inputs, outputs)
     data = outputs[0].data
     if data.size % 4:
@@ -94,14 +93,14 @@ def writes_past_the_end(executable: WrongExecutable, inputs: Sequence[Buffer], o
 
 
 def reads_past_the_end(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """A vector load that is not masked at the tail; its value is never used."""
+    """Read past the end, like a vector load without a mask for the tail; the value is not used."""
     data = inputs[0].data
     ctypes.string_at(data.ctypes.data + data.nbytes, 16)
     right(executable, inputs, outputs)
 
 
 def leaves_the_tail(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """Elements after the last full vector are not written."""
+    """Leave the elements after the last full vector unwritten."""
     for buffer, result in zip(outputs, executable.results(inputs)):
         flat = buffer.data.reshape(-1)
         whole = flat.size - flat.size % 4
@@ -109,7 +108,7 @@ def leaves_the_tail(executable: WrongExecutable, inputs: Sequence[Buffer], outpu
 
 
 def returns_a_view(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """The output is a view of memory that the next run uses again."""
+    """Return a view of memory that the next run overwrites."""
     result = executable.results(inputs)[0]
     kept = executable.__dict__.setdefault("kept", np.empty(result.shape, result.dtype))
     kept[...] = result
@@ -117,46 +116,47 @@ def returns_a_view(executable: WrongExecutable, inputs: Sequence[Buffer], output
 
 
 def modifies_its_input(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """It computes in place."""
+    """Overwrite the first input with the result."""
     right(executable, inputs, outputs)
     if inputs and inputs[0].data.nbytes == outputs[0].data.nbytes:
         ctypes.memmove(inputs[0].data.ctypes.data, outputs[0].data.ctypes.data, outputs[0].data.nbytes)
 
 
-_kept_forever: list[Array] = []
+_leaked: list[Array] = []
 
 
 def leaks(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """A temporary of every run is never freed."""
-    _kept_forever.append(inputs[0].data.copy())
+    """Keep a temporary array of every run."""
+    _leaked.append(inputs[0].data.copy())
     right(executable, inputs, outputs)
 
 
 def not_thread_safe(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """One scratch array for all threads."""
+    """Share one scratch array between all threads."""
     result = executable.results(inputs)[0]
     shared = executable.__dict__.setdefault("shared", np.empty(result.shape, result.dtype))
     shared[...] = result
-    time.sleep(1e-4)
+    for _ in range(10_000):  # long enough for the interpreter to switch threads
+        pass
     outputs[0].store(shared.copy())
 
 
 def hangs(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """Empty tensors are waited for."""
+    """Hang on empty tensors."""
     if inputs[0].data.size == 0:
         threading.Event().wait()
     right(executable, inputs, outputs)
 
 
 def segfaults(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """Empty tensors are read at address 0."""
+    """Read address 0 for empty tensors."""
     if inputs[0].data.size == 0:
         ctypes.string_at(0)
     right(executable, inputs, outputs)
 
 
 def exits(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """A library that ends the process."""
+    """Exit the process, as some libraries do on errors."""
     if executable.graph.nodes[0].op == "MatMul":
         os._exit(7)
     right(executable, inputs, outputs)
@@ -166,7 +166,7 @@ _count = itertools.count()
 
 
 def not_deterministic(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """Every fiftieth run rounds another way."""
+    """Round differently in every fiftieth run."""
     result = executable.results(inputs)[0]
     if next(_count) % 50 == 49 and result.dtype == np.float32:
         result = np.nextafter(result, np.float32(np.inf))
@@ -174,26 +174,26 @@ def not_deterministic(executable: WrongExecutable, inputs: Sequence[Buffer], out
 
 
 def half_precision(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """Results pass through float16."""
+    """Round results to float16."""
     result = executable.results(inputs)[0]
     with np.errstate(all="ignore"):
         outputs[0].store(result.astype(np.float16).astype(result.dtype) if result.dtype.kind == "f" else result)
 
 
 def loses_nan(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """As a maximum made of a comparison does."""
+    """Replace NaN with 0, like a maximum computed by a comparison."""
     result = executable.results(inputs)[0]
     outputs[0].store(np.where(np.isnan(result), 0, result).astype(result.dtype) if result.dtype.kind == "f" else result)
 
 
 def raises(executable: WrongExecutable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """It fails on scalars."""
+    """Raise an IndexError on scalars."""
     if inputs[0].data.ndim == 0:
         raise IndexError("tuple index out of range")
     right(executable, inputs, outputs)
 
 
-_MISTAKES = (
+_ERRORS = (
     right,
     off_by_one_row,
     ignores_axis,
@@ -213,19 +213,19 @@ _MISTAKES = (
     raises,
 )
 
-#: By name; the module's attributes ``backend_NAME`` are the same.
-BACKENDS = {mistake.__name__: WrongBackend(mistake.__name__, mistake) for mistake in _MISTAKES}
+#: All backends by name; they are also attributes ``backend_NAME`` of the module.
+BACKENDS = {compute.__name__: WrongBackend(compute.__name__, compute) for compute in _ERRORS}
 
 
 class NoWithoutAReason(WrongBackend):
-    """It refuses without a word."""
+    """Refuses nodes without a reason."""
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         return Yes() if node.op in OPERATORS else No("")
 
 
 class RaisesInSupports(WrongBackend):
-    """It looks at shapes that nobody knows yet."""
+    """Uses the rank of an operand, which may be unknown."""
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         if node.op in OPERATORS and len(node.inputs[0].type.shape) > 4:  # type: ignore[union-attr, arg-type]
@@ -234,9 +234,9 @@ class RaisesInSupports(WrongBackend):
 
 
 class KeepsExecutables(WrongBackend):
-    """A cache without a bound."""
+    """A backend with a cache without a limit."""
 
-    _cache: dict[int, Any] = {}  # noqa: RUF012 - the mistake
+    _cache: dict[int, Any] = {}  # noqa: RUF012 - the intentional error
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         self._cache[len(self._cache)] = [a.copy() for a in part.graph.constants.values()], np.ones((256, 256))
@@ -244,7 +244,7 @@ class KeepsExecutables(WrongBackend):
 
 
 class Scaled(WrongExecutable):
-    """Saves two numbers, and computes with those that it was restored from."""
+    """An executable that saves two numbers, and computes with the numbers that it was restored from."""
 
     def __init__(self, part: Partition, factor: float = 1.0, offset: float = 0.0) -> None:
         super().__init__(part, scale)
@@ -261,7 +261,7 @@ def scale(executable: Any, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) 
 
 
 class RestoresAnything(WrongBackend):
-    """It does not look at what it restores."""
+    """Restores from any pieces."""
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         return Scaled(part)
@@ -273,7 +273,7 @@ class RestoresAnything(WrongBackend):
 
 
 class MixesUpPieces(RestoresAnything):
-    """It looks at how many pieces there are and at their sizes, and at nothing else."""
+    """Checks only the number and the sizes of the pieces that it restores from."""
 
     def restore(
         self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
@@ -284,7 +284,7 @@ class MixesUpPieces(RestoresAnything):
 
 
 class SavesOnePiece(RestoresAnything):
-    """It saves bytes, not a sequence of them."""
+    """Saves bytes instead of a sequence of pieces."""
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         executable: Any = Scaled(part)
@@ -293,7 +293,7 @@ class SavesOnePiece(RestoresAnything):
 
 
 class MisspeltRestore(WrongBackend):
-    """What it saved is never restored: nobody calls it by this name."""
+    """Misspells ``restore``, which is therefore never called."""
 
     def restor(
         self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
@@ -301,8 +301,8 @@ class MisspeltRestore(WrongBackend):
         return Stale("nothing was saved")
 
 
-class _MemoryOfTheHost(HostMemory):
-    """In British English, which the contract is not in."""
+class _BritishMemory(HostMemory):
+    """Main memory with a misspelt optional member: ``synchronise`` for ``synchronize``."""
 
     wrap_alignment = 64
 
@@ -314,14 +314,14 @@ class _MemoryOfTheHost(HostMemory):
 
 
 class MisspeltMemory(WrongBackend):
-    """Arrays of the host are always copied."""
+    """A backend with a memory with a misspelt member, so that arrays on the host are always copied."""
 
     def memory(self, device: Device) -> Memory:
-        return _MemoryOfTheHost()
+        return _BritishMemory()
 
 
 class MisspeltExecutable(WrongBackend):
-    """Its executables are never profiled."""
+    """A backend with executables with a misspelt ``run_profiled``, which is therefore never called."""
 
     class Executable(WrongExecutable):
         def run_profile(
@@ -335,7 +335,7 @@ class MisspeltExecutable(WrongBackend):
 
 
 class MisspeltWhenRestored(WrongBackend):
-    """All constants are verified, although what was restored reads none."""
+    """A backend with restored executables with a misspelt ``constants_read``."""
 
     class Restored(Scaled):
         def constants_reads(self) -> list[str]:
@@ -353,14 +353,14 @@ class MisspeltWhenRestored(WrongBackend):
 
 
 class TakesAnyOption(WrongBackend):
-    """Whoever misspells an option is not told."""
+    """Accepts unknown options."""
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         pass
 
 
 class StumblesOverOptions(WrongBackend):
-    """It looks an option up before it knows whether there is one of this name."""
+    """Raises KeyError for unknown options."""
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         for name in options:
@@ -368,7 +368,7 @@ class StumblesOverOptions(WrongBackend):
 
 
 class NeedsAnOption(WrongBackend):
-    """No options are not enough for it."""
+    """Rejects the absence of options."""
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         if set(options) != {"level"}:
@@ -376,14 +376,14 @@ class NeedsAnOption(WrongBackend):
 
 
 class TwoDevicesOneNumber(WrongBackend):
-    """Two devices that cannot be told apart."""
+    """A backend with two devices with the same number."""
 
     def probe(self) -> list[Device]:
         return [Device(self.name, name="one"), Device(self.name, name="other")]
 
 
 class DiesInProbe(WrongBackend):
-    """A driver that takes the process down while it is looked for."""
+    """Crashes the process in ``probe``, like a faulty driver."""
 
     def probe(self) -> list[Device]:
         ctypes.string_at(0)

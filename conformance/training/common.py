@@ -1,4 +1,4 @@
-"""What all trainings share: the loop, and the check and storage of what was trained."""
+"""Functions that all trainings share: the training loop, and storing and verifying the weights."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 
 WEIGHTS = Path(lite_conformance.cases.networks.__file__).parent / "weights"
-#: The largest difference of an output between PyTorch and the graph with which weights are kept.
+#: The largest difference allowed between outputs of PyTorch and of the graph.
 LARGEST_DIFFERENCE = 1e-4
 
 
-def prepare(seed: int = 0) -> np.random.Generator:
-    """Make everything repeatable, and use one thread: sums of several threads differ from run to run."""
+def set_up(seed: int = 0) -> np.random.Generator:
+    """Make the training reproducible: fixed seeds, and one thread, because sums of several threads differ by run."""
     random.seed(seed)
     torch.manual_seed(seed)
     torch.set_num_threads(1)
@@ -31,19 +31,19 @@ def prepare(seed: int = 0) -> np.random.Generator:
 
 def train(
     model: torch.nn.Module,
-    loss_of_batch: Callable[[], torch.Tensor],
+    batch_loss: Callable[[], torch.Tensor],
     *,
     steps: int,
     rate: float,
     weight_decay: float = 1e-4,
 ) -> None:
-    """AdamW with a warm-up and a cosine descent of the learning rate."""
+    """Train with AdamW, a warm-up and a cosine schedule of the learning rate."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=weight_decay)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
     model.train()
     started, recent = time.perf_counter(), []
     for step in range(1, steps + 1):
-        loss = loss_of_batch()
+        loss = batch_loss()
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -58,9 +58,9 @@ def train(
 
 @contextmanager
 def stored(model: torch.nn.Module, name: str) -> Iterator[None]:
-    """Write the weights, matrices and kernels as float16, and round them in the model likewise.
+    """Write the weights, with matrices and kernels rounded to float16 in the file and in the model.
 
-    The body checks them. When it raises, the weights that were there before are put back.
+    The body of the context checks the model. If it raises, the former weights file is restored.
     """
     arrays = {}
     with torch.no_grad():
@@ -87,10 +87,10 @@ def stored(model: torch.nn.Module, name: str) -> Iterator[None]:
 
 
 def require(what: str, figure: float, least: float) -> None:
-    """Print how well a network does its work on unseen data.
+    """Print the quality of a network on unseen data.
 
     Raises:
-        SystemExit: it is not good enough for the suite.
+        SystemExit: the quality is below the required one.
     """
     print(f"{what}: {figure:.4g}, at least {least:.4g} wanted")
     if not figure >= least:
@@ -102,12 +102,12 @@ def verify(
     inputs: Mapping[str, np.ndarray],
     expected: Mapping[str, torch.Tensor],
 ) -> None:
-    """Compare what the graph's references compute with what PyTorch computed.
+    """Compare the values that the graph's references compute with those of PyTorch.
 
     Args:
         graph: the network as the package builds it.
-        inputs: by name.
-        expected: PyTorch's tensors by the names of the graph's values; they need not be outputs.
+        inputs: the inputs by name.
+        expected: PyTorch's tensors by the names of values of the graph, which need not be outputs.
 
     Raises:
         SystemExit: a value differs by more than :data:`LARGEST_DIFFERENCE`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from common import prepare, require, stored, train, verify
+from common import require, set_up, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
@@ -58,14 +58,14 @@ class GlyphClassifier(nn.Module):
 
 
 def main() -> None:
-    generator = prepare()
+    generator = set_up()
     model = GlyphClassifier()
 
-    def loss_of_batch() -> torch.Tensor:
+    def batch_loss() -> torch.Tensor:
         images, labels = render(64, generator)
         return functional.cross_entropy(model(torch.from_numpy(images)), torch.from_numpy(labels), label_smoothing=0.02)
 
-    train(model, loss_of_batch, steps=1600, rate=6e-3)
+    train(model, batch_loss, steps=1600, rate=6e-3)
     with stored(model, GLYPH_CLASSIFIER.name):
         images, labels = render(2000, np.random.default_rng([2, 0]))
         right = (model(torch.from_numpy(images)).argmax(1).numpy() == labels).mean()

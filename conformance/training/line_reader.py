@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from common import prepare, require, stored, train, verify
+from common import require, set_up, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
@@ -37,10 +37,10 @@ class LineReader(nn.Module):
 
 
 def main() -> None:
-    generator = prepare()
+    generator = set_up()
     model = LineReader()
 
-    def loss_of_batch() -> torch.Tensor:
+    def batch_loss() -> torch.Tensor:
         images, lines = render(32, 16 * int(generator.integers(5, 9)), generator)
         outputs = model(torch.from_numpy(images))
         lengths = torch.tensor([len(line) for line in lines])
@@ -48,7 +48,7 @@ def main() -> None:
         steps = torch.full((len(lines),), outputs.shape[0])
         return functional.ctc_loss(outputs, targets, steps, lengths, blank=BLANK, zero_infinity=True)
 
-    train(model, loss_of_batch, steps=2200, rate=6e-3)
+    train(model, batch_loss, steps=2200, rate=6e-3)
     with stored(model, LINE_READER.name):
         images, lines = render(400, 128, np.random.default_rng([4, 0]))
         found = greedy_decode(model(torch.from_numpy(images)).numpy())

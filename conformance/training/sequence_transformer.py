@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import torch
-from common import prepare, require, stored, train, verify
+from common import require, set_up, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
@@ -55,15 +55,15 @@ class SequenceTransformer(nn.Module):
 
 
 def main() -> None:
-    generator = prepare()
+    generator = set_up()
     model = SequenceTransformer()
 
-    def loss_of_batch() -> torch.Tensor:
+    def batch_loss() -> torch.Tensor:
         tokens, ordered = make_sequences(96, int(generator.integers(8, LONGEST + 1)), generator)
         logits = model(torch.from_numpy(tokens)).flatten(0, 1)
         return functional.cross_entropy(logits, torch.from_numpy(ordered).flatten(), ignore_index=PADDING)
 
-    train(model, loss_of_batch, steps=5000, rate=3e-3, weight_decay=0.01)
+    train(model, batch_loss, steps=5000, rate=3e-3, weight_decay=0.01)
     with stored(model, SEQUENCE_TRANSFORMER.name):
         tokens, ordered = make_sequences(1000, LONGEST, np.random.default_rng([6, 0]))
         right = model(torch.from_numpy(tokens)).argmax(-1).numpy() == ordered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from common import prepare, require, stored, train, verify
+from common import require, set_up, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
@@ -19,7 +19,7 @@ from lite_conformance.cases.networks.shape_detector import (
 )
 from lite_core.ops.evaluate import evaluate_graph
 
-#: How fast the wanted score falls with the distance from a shape's centre, in half sides.
+#: Standard deviation of the target score around a shape's centre, in units of half its side.
 SPREAD = 0.35
 
 
@@ -48,7 +48,7 @@ class ShapeDetector(nn.Module):
         nn.init.constant_(self.kind.bias, -4.0)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits [batch, kinds, cells] and boxes [batch, cells, 4] in pixels."""
+        """Return logits [batch, kinds, cells] and boxes [batch, cells, 4] in pixels."""
         fine = self.fine(self.stem(x))
         middle = self.middle(fine)
         coarse = self.coarse(middle)
@@ -61,15 +61,15 @@ class ShapeDetector(nn.Module):
 
 
 def centres(rows: int, columns: int) -> np.ndarray:
-    """The centres (y, x) of the cells in pixels: [rows columns, 2]."""
+    """Return the centres (y, x) of the cells in pixels: [rows columns, 2]."""
     y, x = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     return (np.stack([y.ravel(), x.ravel()], 1) + 0.5) * STRIDE
 
 
 def targets(drawn: list[list[DrawnShape]], rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """The wanted scores [batch, kinds, cells] and the boxes [batch, cells, 4] of the nearest shapes.
+    """Return the target scores [batch, kinds, cells] and the boxes [batch, cells, 4] of the nearest shapes.
 
-    A score is graded, 1 at the shape's centre only, so that no two cells of a shape are equally good.
+    Scores decrease with the distance from the shape's centre, so that the cells of a shape have different scores.
     """
     cells = centres(rows, columns)
     scores = np.zeros((len(drawn), len(SHAPES), len(cells)), np.float32)
@@ -89,7 +89,7 @@ def targets(drawn: list[list[DrawnShape]], rows: int, columns: int) -> tuple[np.
 
 
 def iou_loss(boxes: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """One minus the generalised IoU of each pair of boxes (Rezatofighi et al., 2019)."""
+    """Return one minus the generalised IoU of each pair of boxes (Rezatofighi et al., 2019)."""
     sides = torch.minimum(boxes[..., 2:], wanted[..., 2:]) - torch.maximum(boxes[..., :2], wanted[..., :2])
     hull = torch.maximum(boxes[..., 2:], wanted[..., 2:]) - torch.minimum(boxes[..., :2], wanted[..., :2])
     overlap = sides.clamp(min=0).prod(-1)
@@ -98,21 +98,21 @@ def iou_loss(boxes: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
 
 
 def main() -> None:
-    generator = prepare()
+    generator = set_up()
     model = ShapeDetector()
 
-    def loss_of_batch() -> torch.Tensor:
+    def batch_loss() -> torch.Tensor:
         height, width = (16 * int(generator.integers(3, 6)) for _ in range(2))
         images, drawn = render(16, height, width, generator)
         scores, wanted = map(torch.from_numpy, targets(drawn, height // STRIDE, width // STRIDE))
         logits, boxes = model(torch.from_numpy(images))
         weight = scores.amax(1) * (scores.amax(1) > 0.3)
-        # The errors count most where the score is far off, so that empty cells do not rule (Li et al., 2020).
+        # Errors are weighted by their size, so that empty cells do not dominate (Li et al., 2020).
         focus = (scores - logits.sigmoid()).abs().detach() + 0.05
         kind = (focus * functional.binary_cross_entropy_with_logits(logits, scores, reduction="none")).sum()
         return (4 * kind + 2 * (weight * iou_loss(boxes, wanted)).sum()) / weight.sum().clamp(min=1)
 
-    train(model, loss_of_batch, steps=2400, rate=4e-3)
+    train(model, batch_loss, steps=2400, rate=4e-3)
     with stored(model, SHAPE_DETECTOR.name):
         graph = SHAPE_DETECTOR.build()
         images, drawn = render(300, 80, 80, np.random.default_rng([8, 0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from common import prepare, require, stored, train, verify
+from common import require, set_up, stored, train, verify
 from torch import nn
 from torch.nn import functional
 
@@ -35,7 +35,7 @@ class Upscaler(nn.Module):
         self.blocks = nn.Sequential(*(Block(norm) for norm in BLOCKS))
         self.expand = nn.Conv2d(CHANNELS, 12, 3, padding=1)
         self.enlarge = nn.ConvTranspose2d(3, 3, 4, 2, 1, groups=3)
-        line = torch.tensor([0.25, 0.75, 0.75, 0.25])  # bilinear interpolation, to begin with
+        line = torch.tensor([0.25, 0.75, 0.75, 0.25])  # initialised to bilinear interpolation
         with torch.no_grad():
             self.enlarge.weight.copy_(torch.outer(line, line).expand(3, 1, 4, 4))
 
@@ -46,14 +46,14 @@ class Upscaler(nn.Module):
 
 
 def main() -> None:
-    generator = prepare()
+    generator = set_up()
     model = Upscaler()
 
-    def loss_of_batch() -> torch.Tensor:
+    def batch_loss() -> torch.Tensor:
         large = render(12, 48, 48, generator)
         return 100 * functional.mse_loss(model(torch.from_numpy(shrink(large))), torch.from_numpy(large))
 
-    train(model, loss_of_batch, steps=3000, rate=3e-3)
+    train(model, batch_loss, steps=3000, rate=3e-3)
     with stored(model, UPSCALER.name):
         large = render(100, 64, 64, np.random.default_rng([10, 0]))
         small = shrink(large)

@@ -1,6 +1,6 @@
-"""Graphs for the tests of the model file: small, and between them everything that a graph can hold.
+"""Small graphs for the tests of the model file, which together have everything that a graph can hold.
 
-The golden files are made of these: never change one that has a golden file, add another.
+The golden files are written from these graphs. Never change a graph that has a golden file; add another one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def chain() -> Graph:
 
 
 def attributes() -> Graph:
-    """Every kind of attribute, on an operator nobody knows."""
+    """An unknown operator with attributes of every kind."""
     every: dict[str, Any] = {
         "int": -(2**63),
         "huge": 2**70,
@@ -79,7 +79,7 @@ def attributes() -> Graph:
 
 
 def dtypes() -> Graph:
-    """A constant of every type; scalars, no elements, rank 5."""
+    """A constant of every element type, among them scalars, empty tensors and tensors of rank 5."""
     graph = Graph("dtypes")
     for number, dtype in enumerate(d for d in DType if not d.is_narrow):
         shape = [(), (0,), (3,), (2, 0, 3), (1, 2, 1, 2, 1)][number % 5]
@@ -91,7 +91,7 @@ def dtypes() -> Graph:
 
 
 def dimensions() -> Graph:
-    """Symbolic dimensions of every kind; none that is nobody's."""
+    """Symbolic dimensions of every kind except fresh symbols."""
     n, h, w = (SymbolicDim.named(name) for name in ("n", "height", "größe in px"))
     dims: list[Dim] = [n, 3 * n, n - 1, n * n * h, (h + 3) // 4, (h + 1) // 2 * w, h % 2, n // h, maximum(n, h - w)]
     dims += [broadcast(h, w), -n, ((h // w + n) % 5) * maximum(h, 2), (2 * h + 3 * w + 1) // 6 - 7]
@@ -108,7 +108,7 @@ def names() -> Graph:
 
 
 def branches() -> Graph:
-    """An If whose branches capture, one of them through another If, and share names with one another."""
+    """An If whose branches capture values, one of them through a nested If, and share names."""
     b = GraphBuilder("branches")
     condition, x = b.input("condition", "bool", []), b.input("x", "float32", ["n"])
     outer = b.add("Identity", [x], output="outer")
@@ -128,7 +128,7 @@ def branches() -> Graph:
 
 
 def loop() -> Graph:
-    """A Loop that captures a constant and counts; its scan output has a length nobody knows."""
+    """A Loop that captures a constant and whose scan output has an unknown length."""
     b = GraphBuilder("loop")
     x, step = b.input("x", "float32", [2]), b.constant(np.array([1, 2], np.float32), "step")
     inner = GraphBuilder("body", outer=b)
@@ -143,7 +143,7 @@ def loop() -> Graph:
     return b.build()
 
 
-#: Those of which there are golden files.
+#: The graphs that have golden files, by name.
 GRAPHS: dict[str, Callable[[], Graph]] = {
     maker.__name__: maker
     for maker in (empty, passed_through, chain, attributes, dtypes, dimensions, names, branches, loop)
@@ -151,7 +151,7 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
 
 
 def records(graph: Graph) -> tuple[tuple[TargetRecord, ...], dict[str, bytes]]:
-    """Two targets for a graph, as a converter could have made them, and what they saved."""
+    """Return two targets for a graph as a converter could write them, and the sections that they saved."""
     count = len(graph.nodes)
     outputs = tuple((v.name, v.type) for v in graph.outputs if v in graph.producers())
     whole = PartitionRecord(

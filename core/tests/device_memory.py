@@ -1,4 +1,4 @@
-"""The memory of a device that is not there, for tests."""
+"""The memory of a simulated device, for tests."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Storage:
-    """Device memory: not an array, so whoever takes it for one fails."""
+    """Storage in device memory. It is not an array, so code that uses it as an array fails."""
 
     def __init__(self, content: Array) -> None:
         self.content = content
 
 
 class Memory:
-    """Counts what crosses it."""
+    """A memory space that counts uploads and downloads."""
 
     def __init__(self, space: str) -> None:
         self.space = space

@@ -1,4 +1,4 @@
-"""Plugins that really are installed: what pip leaves behind after installing a wheel, in a folder of the test's own."""
+"""Installed plugins for tests: the files that pip leaves after it has installed a wheel, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lite_backends():
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder on ``sys.path`` to install plugins into; what is imported from it is forgotten at the end."""
+    """A folder on ``sys.path`` to install plugins into; modules imported from it are unloaded at the end."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delenv("LITE_STRICT_PLUGINS", raising=False)
     yield tmp_path
@@ -45,7 +45,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def install(
     folder: Path, name: str, source: str, *, distribution: str = "", version: str = "1.0", requires: Sequence[str] = ()
 ) -> None:
-    """Leave in ``folder`` what pip leaves there: a module, and a dist-info with an entry point."""
+    """Write the files that pip leaves in ``folder``: a module, and a dist-info folder with an entry point."""
     distribution = distribution or f"lite-{name.replace('_', '-')}"
     module = f"{distribution.replace('-', '_')}_plugin"
     (folder / f"{module}.py").write_text(source.replace("{name}", name))
@@ -58,7 +58,7 @@ def install(
 
 
 def plugins_of(site: Path) -> PluginManager:
-    """A host that sees only what is installed in ``site``."""
+    """Return a plugin manager that finds only the plugins installed in ``site``."""
 
     def entry_points() -> list[metadata.EntryPoint]:
         found = metadata.distributions(path=[str(site)])
@@ -68,7 +68,7 @@ def plugins_of(site: Path) -> PluginManager:
 
 
 def lite(site: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command line with what is installed in ``site`` beside everything else."""
+    """Run the command line with the plugins of ``site`` in addition to those installed."""
     path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "lite_core", *arguments]
     variables = {**os.environ, "PYTHONPATH": path, **environment}

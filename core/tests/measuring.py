@@ -22,7 +22,7 @@ def network() -> Graph:
 
 
 class Measuring:
-    """Runs nothing, and has figures that are easy to check."""
+    """A backend that computes nothing and reports kernel times that are easy to check."""
 
     name = "measuring"
     scratch_bytes = 0

@@ -1,4 +1,4 @@
-"""Running one operator in a test: its reference, with what inference says checked against it."""
+"""Running one operator in a test: its reference, and the results of inference checked against it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def make_node(op: str, types: list[TensorType | None], outputs: int, domain: str = "", **attributes: Any) -> Node:
-    """A node on inputs of these types."""
+    """Return a node on inputs of these types."""
     inputs = [None if t is None else Value(f"input_{i}", t) for i, t in enumerate(types)]
     placeholders = [Value(f"output_{i}", TensorType.of_array(np.zeros(0, np.float32))) for i in range(outputs)]
     return Node(op, inputs, placeholders, attributes, domain=domain, name="tested")
@@ -24,7 +24,7 @@ def make_node(op: str, types: list[TensorType | None], outputs: int, domain: str
 def infer_op(
     op: str, types: list[TensorType | None], outputs: int = 1, domain: str = "", **attributes: Any
 ) -> list[str]:
-    """The inferred output types, printed. Raises GraphError as a graph would."""
+    """Return the inferred output types as text. Raises GraphError as a graph would."""
     node = make_node(op, types, outputs, domain, **attributes)
     problems = list(ops.get(node).check(node))
     assert not problems, problems
@@ -32,7 +32,7 @@ def infer_op(
 
 
 def run_op(op: str, inputs: list[Array | None], outputs: int = 1, domain: str = "", **attributes: Any) -> list[Array]:
-    """The outputs of the reference; shapes inferred from real and from symbolic inputs must fit them."""
+    """Return the outputs of the reference; check them against shapes inferred from known and unknown input shapes."""
     types = [None if a is None else TensorType.of_array(a) for a in inputs]
     results = evaluate_node(make_node(op, types, outputs, domain, **attributes), inputs)[:outputs]
     bindings = {f"d{i}_{k}": n for i, a in enumerate(inputs) if a is not None for k, n in enumerate(a.shape)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
@@ -61,13 +62,14 @@ def expected(x: Array) -> Array:
     return result
 
 
-def test_kernels_run_where_they_can_and_host_does_the_rest() -> None:
+def test_nodes_without_a_kernel_run_on_host() -> None:
     session = load(relu_exp_relu(), backend="toy", plugins=plugins_with(toy_backend()))
     np.testing.assert_allclose(session.run({"x": X})["y"], expected(X), rtol=1e-6)
     where = {a.node: a.device for a in session.assignment()}
     assert where == {"first": "toy", "middle": "host", "difference": "host", "last": "toy"}
-    middle = next(a for a in session.assignment() if a.node == "middle")
-    assert middle.refusals == (("toy", "backend 'toy' has no kernel for Exp"),)
+    ((device, reason),) = next(a for a in session.assignment() if a.node == "middle").refusals
+    assert device == "toy"
+    assert "no kernel for Exp" in reason
 
 
 def test_partitions_are_convex_and_profiled() -> None:
@@ -88,14 +90,14 @@ def test_auto_prefers_the_higher_score() -> None:
     assert any(line.startswith("fast:") for line in session.selection_log)
 
 
-def test_fallback_never_lists_what_cannot_run() -> None:
+def test_fallback_never_names_all_unsupported_nodes() -> None:
     with pytest.raises(UnsupportedOperatorError) as caught:
         load(relu_exp_relu(), backend="toy", fallback="never", plugins=plugins_with(toy_backend()))
     assert {p.op for p in caught.value.problems} == {"Exp", "Sub"}
-    assert "backend 'toy' has no kernel for Exp" in str(caught.value)
+    assert "no kernel for Exp" in str(caught.value)
 
 
-def test_several_outputs_and_conditions() -> None:
+def test_kernel_with_several_outputs_and_a_condition() -> None:
     b = GraphBuilder("halves")
     x = b.input("x", "float32", ["n", 4])
     for index, part in enumerate(b.add_node("Split", [x], {"axis": 1, "num_outputs": 2}, outputs=2)):
@@ -105,7 +107,7 @@ def test_several_outputs_and_conditions() -> None:
     assert outputs["part1"].tolist() == [[2, 3], [6, 7]]
 
 
-def test_a_kernel_for_shapes_that_depend_on_data_returns_its_result() -> None:
+def test_kernel_with_data_dependent_shapes_returns_its_result() -> None:
     b = GraphBuilder("where")
     b.output(b.add("NonZero", [b.input("x", "float32", ["n"])]), "y")
     session = load(b.build(), backend="toy", plugins=plugins_with(toy_backend()), fallback="never")
@@ -113,22 +115,22 @@ def test_a_kernel_for_shapes_that_depend_on_data_returns_its_result() -> None:
     assert session.run({"x": np.array([0, 0, 0, 2], np.float32)})["y"].tolist() == [[3]]
 
 
-def test_kernel_dtypes() -> None:
+def test_kernel_refuses_other_dtypes() -> None:
     b = GraphBuilder("double")
     b.output(b.add("Relu", [b.input("x", "float64", [2])]), "y")
-    with pytest.raises(UnsupportedOperatorError, match="Relu is implemented for float32, not float64"):
+    with pytest.raises(UnsupportedOperatorError, match=r"Relu.*float32.*float64"):
         load(b.build(), backend="toy", fallback="never", plugins=plugins_with(toy_backend()))
 
 
-def test_registering_a_kernel_that_cannot_work() -> None:
+def test_registering_an_invalid_kernel_fails() -> None:
     backend = KernelBackend("toy")
-    with pytest.raises(ValueError, match="no operator ai.onnx.Nonsense"):
+    with pytest.raises(ValueError, match="Nonsense"):
         backend.kernel("Nonsense")
-    with pytest.raises(ValueError, match=r"does not take the attribute\(s\) axis"):
+    with pytest.raises(ValueError, match=r"attribute.*axis"):
         backend.kernel("Softmax")(lambda x, *, out: None)
 
 
-def test_a_kernel_that_fails_is_named() -> None:
+def test_error_of_a_kernel_names_backend_and_node() -> None:
     backend = KernelBackend("bad")
 
     @backend.kernel("Relu")
@@ -136,24 +138,24 @@ def test_a_kernel_that_fails_is_named() -> None:
         raise RuntimeError("the chip caught fire")
 
     session = load(relu_exp_relu(), backend="bad", plugins=plugins_with(backend))
-    with pytest.raises(ExecutionError, match=r"backend 'bad': node 'first' \(Relu\).*the chip caught fire"):
+    with pytest.raises(ExecutionError, match=r"'bad'.*'first' \(Relu\).*the chip caught fire"):
         session.run({"x": X})
 
 
-# **** choosing ****
+# **** choosing devices ****
 
 
 class Absent:
     name = "absent"
 
     def probe(self) -> Unavailable:
-        return Unavailable("libabsent.so was not found in 3 places", "install libabsent")
+        return Unavailable("libabsent.so was not found in 3 folders", "install libabsent")
 
     def supports(self, node: Node, device: Device) -> Yes:
         return Yes()
 
     def compile(self, *arguments: Any) -> Any:
-        raise AssertionError("an absent backend is never asked to compile")
+        raise AssertionError("compile() of an unavailable backend must not be called")
 
 
 class RaisesInProbe(Absent):
@@ -163,62 +165,62 @@ class RaisesInProbe(Absent):
         raise OSError("driver is broken")
 
 
-def test_an_explicit_backend_that_is_not_available_is_an_error_with_the_reason() -> None:
-    with pytest.raises(BackendUnavailableError, match=r"libabsent.so was not found in 3 places. install libabsent"):
+def test_unavailable_backend_that_is_requested_is_an_error_with_the_reason() -> None:
+    with pytest.raises(BackendUnavailableError, match=r"libabsent.so.*install libabsent"):
         load(relu_exp_relu(), backend="absent", plugins=plugins_with(Absent()))
 
 
-def test_a_kernel_backend_looks_for_its_devices() -> None:
+def test_kernel_backend_probes_devices_with_a_function() -> None:
     found: list[Device] = []
     backend = KernelBackend("late", device=lambda: found or Unavailable("nothing is plugged in", "plug it in"))
     backend.kernel("Relu")(lambda x: np.maximum(x, 0))
-    with pytest.raises(BackendUnavailableError, match="'late' is not available: nothing is plugged in. plug it in"):
+    with pytest.raises(BackendUnavailableError, match=r"'late'.*nothing is plugged in.*plug it in"):
         load(relu_exp_relu(), backend="late", plugins=plugins_with(backend))
     found += [Device("late", 0, "left"), Device("late", 1, "right")]
     session = load(relu_exp_relu(), backend="late:1", plugins=plugins_with(backend))
     assert set(session.devices) == {"late:1", "host"}
 
 
-def test_auto_records_why_not() -> None:
+def test_auto_logs_why_backends_are_unavailable() -> None:
     session = load(relu_exp_relu(), plugins=plugins_with(Absent(), RaisesInProbe(), toy_backend()))
     assert set(session.devices) == {"toy", "host"}
     log = "\n".join(session.selection_log)
-    assert "absent: not available: libabsent.so was not found" in log
-    assert "rude: not available: its probe() failed with OSError: driver is broken" in log
+    assert re.search("absent: .*libabsent.so was not found", log)
+    assert re.search(r"rude: .*probe.*OSError: driver is broken", log)
 
 
-def test_a_backend_that_is_not_installed() -> None:
-    with pytest.raises(BackendUnavailableError, match=r"'opencl' is not installed .*pip install lite-opencl"):
+def test_missing_backend_names_its_distribution() -> None:
+    with pytest.raises(BackendUnavailableError, match=r"'opencl'.*pip install lite-opencl"):
         load(relu_exp_relu(), backend="opencl", plugins=plugins_with())
 
 
-def test_a_device_that_is_not_there() -> None:
-    with pytest.raises(BackendUnavailableError, match="backend 'toy' has no device '3'; it has: toy"):
+def test_unknown_device_index_lists_the_devices() -> None:
+    with pytest.raises(BackendUnavailableError, match=r"device '3'.*: toy"):
         load(relu_exp_relu(), backend="toy:3", plugins=plugins_with(toy_backend()))
 
 
-def test_environment_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_overrides_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_BACKEND", "host")
     session = load(relu_exp_relu(), backend="toy", plugins=plugins_with(toy_backend()))
     assert session.devices == ("host",)
     assert "LITE_BACKEND=host" in session.selection_log[0]
 
 
-def test_pinned_nodes() -> None:
+def test_pinned_nodes_run_on_their_device() -> None:
     session = load(relu_exp_relu(), backend="toy", placement={"la*": "host"}, plugins=plugins_with(toy_backend()))
     assert {a.node: a.device for a in session.assignment()}["last"] == "host"
-    with pytest.raises(BackendUnavailableError, match="pins 'x' to 'opencl'"):
+    with pytest.raises(BackendUnavailableError, match=r"'x'.*'opencl'"):
         load(relu_exp_relu(), backend="host", placement={"x": "opencl"}, plugins=plugins_with())
 
 
-def test_wrong_arguments() -> None:
-    with pytest.raises(InputError, match="fallback must be"):
+def test_invalid_arguments_are_refused() -> None:
+    with pytest.raises(InputError, match="fallback"):
         load(relu_exp_relu(), fallback="sometimes", plugins=plugins_with())
-    with pytest.raises(InputError, match="precision must be one of"):
+    with pytest.raises(InputError, match="precision"):
         load(relu_exp_relu(), precision="int3", plugins=plugins_with())
-    with pytest.raises(InputError, match="threads must be a whole number, at least 1"):
+    with pytest.raises(InputError, match=r"threads.*at least 1"):
         load(relu_exp_relu(), threads=0, plugins=plugins_with())
-    with pytest.raises(InputError, match='"auto" stands alone'):
+    with pytest.raises(InputError, match='"auto"'):
         load(relu_exp_relu(), backend=["host", "auto"], plugins=plugins_with())
 
 
@@ -250,7 +252,7 @@ def test_null_is_never_chosen_automatically() -> None:
     assert load(relu_exp_relu(), plugins=plugins_with()).devices == ("host",)
 
 
-# **** what a backend author gets wrong ****
+# **** mistakes in backends ****
 
 
 def one_node(op: str, *shapes: tuple[int, ...], dtype: str = "float32", outputs: int = 1, **attributes: Any) -> Graph:
@@ -275,12 +277,12 @@ def run_one(graph: Graph, plugins: PluginManager, *arrays: Array) -> dict[str, A
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (lambda x: np.float64(x), "its kernel gave float64 for .*, expected float32"),
-        (lambda x: x[:1, :1], r"its kernel gave shape \[1, 1\]"),
-        (lambda x: None, "its kernel gave NoneType"),
+        (lambda x: np.float64(x), "float64.*float32"),
+        (lambda x: x[:1, :1], r"\[1, 1\]"),
+        (lambda x: None, "NoneType"),
     ],
 )
-def test_a_kernel_of_the_wrong_type_is_an_error_not_a_broadcast(kernel: Any, message: str) -> None:
+def test_kernel_result_of_the_wrong_type_or_shape_is_an_error(kernel: Any, message: str) -> None:
     with pytest.raises(ExecutionError, match=message):
         run_one(one_node("Relu", (2, 2)), backend_with("Relu", kernel), X)
 
@@ -319,8 +321,8 @@ def test_outputs_that_are_left_out_are_none() -> None:
     assert session.run(x=X)["y"].tolist() == [[1], [0]]
 
 
-def test_dtypes_are_the_first_input_s_where_the_output_has_a_fixed_type() -> None:
-    """NonMaxSuppression gives int64, and takes an int64 limit; what it works on are float32 boxes."""
+def test_dtypes_apply_to_the_first_input_if_the_output_type_is_fixed() -> None:
+    """NonMaxSuppression returns int64 and takes an int64 limit, but works on float32 boxes."""
     b = GraphBuilder("suppression")
     boxes, scores = b.input("boxes", "float32", [1, 2, 4]), b.input("scores", "float32", [1, 1, 2])
     b.output(b.add("NonMaxSuppression", [boxes, scores, b.ints(5)]), "kept")
@@ -331,7 +333,7 @@ def test_dtypes_are_the_first_input_s_where_the_output_has_a_fixed_type() -> Non
     assert backend.supports(node, device) == Yes()
 
 
-def test_dtypes_are_those_of_what_the_output_shares() -> None:
+def test_dtypes_apply_to_inputs_of_the_output_type() -> None:
     b = GraphBuilder("where")
     c, x, y = b.input("c", "bool", [2]), b.input("x", "float32", [2]), b.input("y", "float32", [2])
     b.output(b.add("Where", [c, x, y]), "z")
@@ -341,7 +343,7 @@ def test_dtypes_are_those_of_what_the_output_shares() -> None:
 
 
 class Strange:
-    """A backend whose parts can be replaced by wrong ones."""
+    """A backend whose methods can be replaced by wrong ones."""
 
     name = "mine"
 
@@ -355,11 +357,11 @@ class Strange:
         return Yes()
 
     def compile(self, part: Any, device: Device, options: Any) -> Any:
-        return Leaves(part)
+        return WritesNothing(part)
 
 
-class Leaves:
-    """An executable that leaves its outputs alone."""
+class WritesNothing:
+    """An executable that does not write its outputs."""
 
     scratch_bytes = 0
 
@@ -370,8 +372,8 @@ class Leaves:
         pass
 
 
-class Steals(Leaves):
-    """An executable that puts its input in the place of its output."""
+class ReplacesStorage(WritesNothing):
+    """An executable that sets its output's storage to that of its input."""
 
     def run(self, inputs: Any, outputs: Any, scratch: Any) -> None:
         outputs[0].data = inputs[0].data
@@ -380,43 +382,43 @@ class Steals(Leaves):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"probe": lambda: ["gpu0"]}, "its probe.. gave 'gpu0', which is not a Device"),
-        ({"probe": lambda: Device("mine")}, "its probe.. failed with TypeError"),
-        ({"probe": list}, "found no device"),
-        ({"supports": lambda node, device: True}, "answered True, not Yes or No"),
-        ({"compile": lambda part, device, options: None}, "NoneType for partition .* lacks scratch_bytes, run"),
-        ({"memory": lambda device: 1 / 0}, "failed to compile partition .* ZeroDivisionError"),
-        ({"compile": lambda part, device, options: GraphBuilder().add("No", [])}, "failed to compile partition"),
+        ({"probe": lambda: ["gpu0"]}, "probe.*'gpu0'.*Device"),
+        ({"probe": lambda: Device("mine")}, "probe.*TypeError"),
+        ({"probe": list}, "no device"),
+        ({"supports": lambda node, device: True}, "True.*Yes or No"),
+        ({"compile": lambda part, device, options: None}, "NoneType.*scratch_bytes, run"),
+        ({"memory": lambda device: 1 / 0}, "compile.*ZeroDivisionError"),
+        ({"compile": lambda part, device, options: GraphBuilder().add("No", [])}, "compile.*'No'"),
     ],
 )
-def test_wrong_answers_name_the_backend(parts: dict[str, Any], message: str) -> None:
+def test_wrong_results_of_a_backend_name_the_backend(parts: dict[str, Any], message: str) -> None:
     with pytest.raises(LiteError, match=message) as caught:
         run_one(one_node("Relu", (2, 2)), plugins_with(Strange(**parts)), X)
     assert "mine" in str(caught.value)
     assert not isinstance(caught.value, InputError)
 
 
-def test_a_generator_of_devices_will_do() -> None:
+def test_probe_may_return_a_generator() -> None:
     plugins = plugins_with(Strange(probe=lambda: (Device("mine", i) for i in range(2))))
-    with pytest.raises(BackendUnavailableError, match="it has: mine .*mine:1"):
+    with pytest.raises(BackendUnavailableError, match="mine .*mine:1"):
         load(one_node("Relu", (2, 2)), backend="mine:3", plugins=plugins)
 
 
-def test_an_output_that_nobody_fills() -> None:
-    with pytest.raises(ExecutionError, match="left its output 'y0' empty"):
+def test_output_that_is_never_allocated_is_an_error() -> None:
+    with pytest.raises(ExecutionError, match="output 'y0'"):
         run_one(one_node("NonZero", (2, 2)), plugins_with(Strange()), X)
 
 
-def test_storage_that_a_backend_puts_in_place_is_copied() -> None:
+def test_storage_that_a_backend_sets_is_copied() -> None:
     given = X.copy()
-    plugins = plugins_with(Strange(compile=lambda part, device, options: Steals(part)))
+    plugins = plugins_with(Strange(compile=lambda part, device, options: ReplacesStorage(part)))
     result = run_one(one_node("Relu", (2, 2)), plugins, given)["y0"]
     assert not np.shares_memory(result, given)
     assert result.flags.writeable
 
 
-def test_pins_that_match_nothing() -> None:
-    with pytest.raises(InputError, match=r"pins 'frist', but no node .* \(near: .*first"):
+def test_pin_that_matches_no_node_suggests_similar_names() -> None:
+    with pytest.raises(InputError, match="'frist'.*first"):
         load(relu_exp_relu(), placement={"frist": "host"}, plugins=plugins_with())
 
 
@@ -427,13 +429,31 @@ def test_a_slow_compile_does_not_stop_runs_whose_plan_is_ready() -> None:
         if part.graph.inputs[0].shape[0] == 9:
             started.set()
             assert release.wait(30)
-        return Steals(part)
+        return ReplacesStorage(part)
 
     session = load(relu_exp_relu(), backend="mine", plugins=plugins_with(Strange(compile=compile_)))
     session.run({"x": X})
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(session.run, {"x": np.zeros((9, 2), np.float32)})
         assert started.wait(30)
-        session.run({"x": X})  # would wait for ever if one lock guarded both
+        session.run({"x": X})  # would deadlock if one lock guarded both
         release.set()
         slow.result()
+
+
+def test_second_kernel_of_an_operator_runs_where_the_first_refuses() -> None:
+    backend = KernelBackend("toy")
+    used: list[str] = []
+
+    def add(kind: str, dtype: str) -> None:
+        @backend.kernel("Relu", dtypes=[dtype])
+        def relu(x: Array, *, out: Array) -> None:
+            used.append(kind)
+            np.maximum(x, 0, out=out)
+
+    add("single", "float32")
+    add("double", "float64")
+    b = GraphBuilder("relu")
+    b.output(b.add("Relu", [b.input("x", "float64", [2])]), "y")
+    load(b.build(), backend="toy", fallback="never", plugins=plugins_with(backend)).run(x=np.array([-1.0, 1.0]))
+    assert used == ["double"]

@@ -1,8 +1,7 @@
-"""Options of a backend's own: what it does not know is refused with a message that helps."""
+"""Backend options: unknown names and values are refused with a message that lists the valid ones."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -17,37 +16,31 @@ KNOWN = {"mkl": ("auto", "always", "never"), "depth": int, "path": str, "fast": 
     "options",
     [{}, {"mkl": "never"}, {"mkl": "auto", "depth": 3, "path": "", "fast": False, "level": 1}],
 )
-def test_what_is_known_passes(options: dict[str, Any]) -> None:
+def test_known_options_are_accepted(options: dict[str, Any]) -> None:
     check_known("x86", options, KNOWN)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"mlk": "never"},
-            "backend 'x86' has no option 'mlk' (did you mean 'mkl'?); it has: depth, fast, level, mkl, path",
-        ),
-        ({"MKL": "never"}, "backend 'x86' has no option 'MKL' (did you mean 'mkl'?)"),
-        ({"workers": 3}, "backend 'x86' has no option 'workers'; it has: "),
-        ({3: "never"}, "backend 'x86' has no option 3; it has: "),
-        (
-            {"mkl": "sometimes"},
-            "option 'mkl' of backend 'x86' must be one of 'auto', 'always', 'never'; it is 'sometimes'",
-        ),
-        ({"mkl": ["auto"]}, "it is ['auto']"),
-        ({"mkl": None}, "it is None"),
-        ({"depth": "3"}, "option 'depth' of backend 'x86' must be a value of type int; it is '3'"),
-        ({"depth": True}, "it is True"),
-        ({"fast": 1}, "must be a value of type bool; it is 1"),
-        ({"level": True}, "must be one of 0, 1; it is True"),
+        ({"mlk": "never"}, "'x86'.*'mlk'.*'mkl'.*: depth, fast, level, mkl, path"),
+        ({"MKL": "never"}, "'x86'.*'MKL'.*'mkl'"),
+        ({"workers": 3}, "'x86'.*'workers'.*: depth"),
+        ({3: "never"}, "'x86'.*option 3.*: depth"),
+        ({"mkl": "sometimes"}, "'mkl'.*'x86'.*'auto', 'always', 'never'.*'sometimes'"),
+        ({"mkl": ["auto"]}, r"\['auto'\]$"),
+        ({"mkl": None}, "None$"),
+        ({"depth": "3"}, "'depth'.*'x86'.* int.*'3'"),
+        ({"depth": True}, "True$"),
+        ({"fast": 1}, " bool.* 1$"),
+        ({"level": True}, "0, 1.*True"),
     ],
 )
-def test_what_is_not_known_is_refused(options: dict[Any, Any], message: str) -> None:
-    with pytest.raises(InputError, match=re.escape(message)):
+def test_unknown_options_and_values_are_refused(options: dict[Any, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         check_known("x86", options, KNOWN)
 
 
-def test_a_backend_without_options_has_none() -> None:
-    with pytest.raises(InputError, match="has no option 'mkl'; it has: none$"):
+def test_backend_without_options_refuses_all() -> None:
+    with pytest.raises(InputError, match=r"'mkl'.*: none$"):
         check_known("toy", {"mkl": "never"}, {})

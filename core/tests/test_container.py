@@ -1,4 +1,4 @@
-"""The model file: what is written is what is read, at no cost that need not be."""
+"""The model file: graphs round-trip, constants are mapped and shared, and writing is atomic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from container_graphs import GRAPHS, chain, dtypes, records
 
 from lite_core.container import ModelFile, mapping, write_model
-from lite_core.container.types_codec import NamesHere, decode_type, encode_type, names_in_file
+from lite_core.container.types_codec import LocalNames, decode_type, encode_type, names_in_file
 from lite_core.errors import GraphError, InputError, LiteError, ModelFormatError
 from lite_core.formats import read_model
 from lite_core.ir import DType, Graph, Node, SymbolicDim, TensorType, Value, broadcast, fresh_dim, verify_structure
@@ -29,18 +29,18 @@ every_graph = pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS)
 
 
 def plain(graph: Graph, names: dict[str, str] | None = None) -> Any:
-    """Everything about a graph as data that compare equal only where the graphs are the same."""
+    """Return a graph as data that compare equal only if the graphs are the same."""
     names = names or names_in_file(v.type for scope in graph.walk() for v in scope.defined())
     numbers: dict[Value, str] = {v: v.name for scope in graph.walk() for v in scope.defined()}
 
-    def of(thing: Any) -> Any:
-        if isinstance(thing, Graph):
-            return plain(thing, names)
-        if isinstance(thing, np.ndarray):
-            return str(thing.dtype), thing.shape, thing.tobytes()
-        if isinstance(thing, tuple):
-            return [of(item) for item in thing]
-        return type(thing).__name__, repr(thing)
+    def of(item: Any) -> Any:
+        if isinstance(item, Graph):
+            return plain(item, names)
+        if isinstance(item, np.ndarray):
+            return str(item.dtype), item.shape, item.tobytes()
+        if isinstance(item, tuple):
+            return [of(element) for element in item]
+        return type(item).__name__, repr(item)
 
     def value(v: Value | None) -> Any:
         return None if v is None else [v.name, encode_type(v.type, names)]
@@ -66,11 +66,11 @@ def written(folder: Path, graph: Graph, **arguments: Any) -> Path:
     return path
 
 
-# **** round trip ****
+# **** round-trip ****
 
 
 @every_graph
-def test_what_is_read_is_what_was_written(make: Callable[[], Graph], tmp_path: Path) -> None:
+def test_graph_round_trip(make: Callable[[], Graph], tmp_path: Path) -> None:
     graph = make()
     found = ModelFile.open(written(tmp_path, graph)).graph()
     verify_structure(found)
@@ -78,7 +78,7 @@ def test_what_is_read_is_what_was_written(make: Callable[[], Graph], tmp_path: P
 
 
 @every_graph
-def test_records_and_pieces_come_back(make: Callable[[], Graph], tmp_path: Path) -> None:
+def test_records_and_pieces_round_trip(make: Callable[[], Graph], tmp_path: Path) -> None:
     graph = make()
     targets, pieces = records(graph)
     path = written(tmp_path, graph, targets=targets, pieces=pieces, metadata={"a": "b"}, optimized=True)
@@ -93,8 +93,8 @@ def test_records_and_pieces_come_back(make: Callable[[], Graph], tmp_path: Path)
     file.verify()
 
 
-def test_the_same_arguments_give_the_same_bytes_in_any_process(tmp_path: Path) -> None:
-    """Sizes nobody knows get other names in each process, and on each reading."""
+def test_bytes_of_a_file_do_not_depend_on_names_of_unknown_sizes(tmp_path: Path) -> None:
+    """The names of unknown sizes differ between processes, and between readings of a file."""
 
     def content(graph: Graph) -> bytes:
         targets, pieces = records(graph)
@@ -102,13 +102,13 @@ def test_the_same_arguments_give_the_same_bytes_in_any_process(tmp_path: Path) -
 
     for make in GRAPHS.values():
         first = content(make())
-        for _ in range(11):  # so that a number has more digits than the one before
+        for _ in range(11):  # so that numbers of symbols have more digits than before
             fresh_dim()
         assert content(make()) == first
         assert content(ModelFile.open(tmp_path / "model.lite").graph()) == first
 
 
-def test_pieces_come_back_whole_read_only_and_aligned(tmp_path: Path) -> None:
+def test_pieces_are_complete_read_only_and_aligned(tmp_path: Path) -> None:
     numbers = np.arange(3, dtype=np.int32)
     pieces = {"code": b"ab", "numbers": memoryview(numbers), "none": b"", "no numbers": memoryview(numbers[:0])}
     file = ModelFile.open(written(tmp_path, chain(), pieces=pieces))
@@ -121,14 +121,14 @@ def test_pieces_come_back_whole_read_only_and_aligned(tmp_path: Path) -> None:
     assert bytes(contents[0]) == b"ab"
 
 
-def test_the_damaged_ones_of_several_sections_are_named(tmp_path: Path) -> None:
+def test_all_damaged_sections_are_named(tmp_path: Path) -> None:
     path = written(tmp_path, chain(), pieces={f"saved/{number}": bytes([number]) * 100 for number in range(5)})
     content = bytearray(path.read_bytes())
     for section in (s for s in ModelFile.open(path).sections if s.name in ("saved/1", "saved/4")):
         content[section.offset] ^= 1
     path.write_bytes(content)
     file = ModelFile.open(path)
-    with pytest.raises(ModelFormatError, match=r"2 section\(s\) are damaged.*saved/1, saved/4;"):
+    with pytest.raises(ModelFormatError, match=r"damaged.*: saved/1, saved/4;"):
         file.contents([f"saved/{number}" for number in range(5)])
     assert bytes(file.contents(["saved/0", "saved/2"])[1]) == bytes([2]) * 100
 
@@ -141,20 +141,20 @@ def test_arrays_of_any_layout_are_written(array: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, array)
 
 
-# **** dimensions that nobody knows ****
+# **** unknown dimensions ****
 
 
-def test_an_unknown_size_read_from_a_file_equals_no_other() -> None:
+def test_unknown_size_read_from_a_file_equals_no_other_size() -> None:
     known = fresh_dim("rows")
-    read = decode_type(["float32", [[[1, str(known)]], [[1, str(known)]]]], NamesHere()).shape
+    read = decode_type(["float32", [[[1, str(known)]], [[1, str(known)]]]], LocalNames()).shape
     assert read is not None
     assert read[0] == read[1] != known
     assert str(read[0]).startswith("rows?")
 
 
-def test_factors_are_put_in_order_under_their_new_names() -> None:
-    """The order goes by text, in which 10 is before 9: equal dimensions must stay equal."""
-    names = NamesHere({"a?0": "a?9", "a?1": "a?10"})
+def test_factors_are_sorted_by_their_new_names() -> None:
+    """Factors are sorted as text, in which 10 comes before 9; equal dimensions must stay equal."""
+    names = LocalNames({"a?0": "a?9", "a?1": "a?10"})
     a, b = (SymbolicDim({(name,): 1}) for name in ("a?9", "a?10"))
     data = [[1, "a?0", "a?1"], [1, ["broadcast", [[1, "a?0"]], [[1, "a?1"]]]]]
     assert decode_type(["float32", [data]], names).shape == (a * b + broadcast(b, a),)
@@ -180,12 +180,12 @@ def test_constants_outlive_the_file_object_and_stay_the_same(tmp_path: Path) -> 
     path = written(tmp_path, dtypes())
     kept = list(ModelFile.open(path).graph().constants.values())
     gc.collect()
-    path_elsewhere = path.rename(tmp_path / "renamed.lite")
-    again = ModelFile.open(path_elsewhere).graph().constants.values()
+    renamed = path.rename(tmp_path / "renamed.lite")
+    again = ModelFile.open(renamed).graph().constants.values()
     assert all(a is b for a, b in zip(kept, again, strict=True))
 
 
-def test_a_file_that_was_replaced_is_read_anew_and_the_old_one_stays(tmp_path: Path) -> None:
+def test_replaced_file_is_read_again_and_old_constants_stay(tmp_path: Path) -> None:
     def model(number: int) -> Path:
         graph = Graph()
         graph.outputs = [graph.add_constant("c", np.full(1000, number))]
@@ -209,7 +209,7 @@ def test_a_mapping_ends_with_its_last_user(tmp_path: Path) -> None:
     assert len(mapping._mapped) == before
 
 
-def test_threads_share_what_they_open(tmp_path: Path) -> None:
+def test_threads_share_the_constants_of_a_file(tmp_path: Path) -> None:
     path = written(tmp_path, dtypes())
     found: list[Graph] = []
     threads = [threading.Thread(target=lambda: found.append(ModelFile.open(path).graph())) for _ in range(8)]
@@ -221,7 +221,7 @@ def test_threads_share_what_they_open(tmp_path: Path) -> None:
     assert arrays == [arrays[0]] * 8
 
 
-def test_only_what_is_asked_for_is_verified(tmp_path: Path) -> None:
+def test_only_requested_constants_are_verified(tmp_path: Path) -> None:
     graph = Graph()
     graph.outputs = [graph.add_constant(name, np.full(16, k, np.uint8)) for k, name in enumerate("ab", 65)]
     path = written(tmp_path, graph)
@@ -230,7 +230,7 @@ def test_only_what_is_asked_for_is_verified(tmp_path: Path) -> None:
     a, b = file.graph(verify=False).constants.values()
     file.verify_constants([a, np.zeros(3)])
     for failing in (lambda: file.verify_constants([b]), file.graph, file.verify):
-        with pytest.raises(ModelFormatError, match=r"1 section\(s\) are damaged, .*: constants/1; copy"):
+        with pytest.raises(ModelFormatError, match=r"damaged.*: constants/1;"):
             failing()
 
 
@@ -244,14 +244,14 @@ def test_large_files_are_verified_by_two_threads_and_all_damage_is_named(tmp_pat
     for section in damaged:
         content[section.offset] ^= 1
     path.write_bytes(content)
-    with pytest.raises(ModelFormatError, match=r"3 section\(s\) are damaged.*constants/1, constants/4, targets;"):
+    with pytest.raises(ModelFormatError, match=r"damaged.*: constants/1, constants/4, targets;"):
         ModelFile.open(path).verify()
 
 
 # **** writing ****
 
 
-def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, chain())
     before = path.read_bytes()
 
@@ -259,14 +259,14 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytes
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ModelFormatError, match=r"model\.lite' cannot be written: No space left on device"):
+    with pytest.raises(ModelFormatError, match=r"model\.lite'.*No space left on device"):
         write_model(path, dtypes())
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model.lite"]
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelFormatError, match="cannot be written: No such file or directory"):
+def test_writing_into_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelFormatError, match="No such file or directory"):
         write_model(tmp_path / "nowhere" / "model.lite", chain())
 
 
@@ -286,57 +286,55 @@ def nested(depth: int) -> Graph:
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (one_node(mixed=(1, "a")), r"attribute 'mixed' is of no kind that a file can hold: \(1, 'a'\)"),
-        (one_node(anything={1}), "attribute 'anything' is of no kind"),
-        (nested(40), "nested more than 32 deep"),
-        (Graph("g", outputs=[Value("y", TensorType(F32))]), "the output 'y' of graph 'g' is not defined"),
+        (one_node(mixed=(1, "a")), r"'mixed'.*\(1, 'a'\)"),
+        (one_node(anything={1}), "'anything'"),
+        (nested(40), "nested.* 32 "),
+        (Graph("g", outputs=[Value("y", TensorType(F32))]), "output 'y'.*'g'"),
     ],
 )
-def test_a_graph_that_a_file_cannot_hold_is_refused(graph: Graph, message: str, tmp_path: Path) -> None:
+def test_graph_that_cannot_be_stored_is_refused(graph: Graph, message: str, tmp_path: Path) -> None:
     with pytest.raises(GraphError, match=message):
         write_model(tmp_path / "model.lite", graph)
     assert not os.listdir(tmp_path)
 
 
-def test_a_dimension_nested_too_deep_is_refused(tmp_path: Path) -> None:
+def test_dimension_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
     dim: Any = SymbolicDim.named("n")
     for _ in range(120):
         dim = (dim + 1) // SymbolicDim.named("k")
     graph = Graph("g", inputs=[Value("x", TensorType(F32, (dim,)))])
-    with pytest.raises(GraphError, match="'g'.*dimension.*nested more than 100 deep"):
+    with pytest.raises(GraphError, match=r"'g'.*dimension.*nested.* 100 "):
         write_model(tmp_path / "model.lite", graph)
 
 
-def test_sections_must_fit_the_records(tmp_path: Path) -> None:
+def test_pieces_must_match_the_records(tmp_path: Path) -> None:
     targets, pieces = records(chain())
-    with pytest.raises(ModelFormatError, match="the records name sections that 'pieces' lacks: saved/0, saved/1"):
+    with pytest.raises(ModelFormatError, match="'pieces'.*saved/0, saved/1"):
         write_model(tmp_path / "model.lite", chain(), targets=targets)
-    with pytest.raises(
-        ModelFormatError, match="names in 'pieces' belong to sections of every file: constants/0, graph"
-    ):
+    with pytest.raises(ModelFormatError, match="'pieces'.*constants/0, graph"):
         write_model(tmp_path / "model.lite", chain(), pieces={**pieces, "graph": b"", "constants/0": b""})
 
 
-def test_a_file_has_the_rights_that_files_have(tmp_path: Path) -> None:
+def test_file_has_the_default_permissions(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"")
     assert written(tmp_path, chain()).stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-# **** as a format ****
+# **** reading with read_model ****
 
 
-def test_read_model_reads_it_without_a_plugin(tmp_path: Path) -> None:
-    path, nobody = written(tmp_path, chain()), PluginManager(list)
+def test_read_model_needs_no_plugin(tmp_path: Path) -> None:
+    path, no_plugins = written(tmp_path, chain()), PluginManager(list)
     for name in (path, path.with_suffix("")):
-        assert plain(read_model(name, plugins=nobody)) == plain(chain())
-    with pytest.raises(InputError, match="format 'lite' has no option params"):
-        read_model(path, plugins=nobody, params="x")
+        assert plain(read_model(name, plugins=no_plugins)) == plain(chain())
+    with pytest.raises(InputError, match="'lite'.*params"):
+        read_model(path, plugins=no_plugins, params="x")
     (tmp_path / "text.lite").write_text("something else")
-    with pytest.raises(LiteError, match=r"recognises it \(lite reads \.lite\)\. .*`pip install lite-paddle`"):
-        read_model(tmp_path / "text.lite", plugins=nobody)
+    with pytest.raises(LiteError, match=r"lite reads \.lite.*pip install lite-paddle"):
+        read_model(tmp_path / "text.lite", plugins=no_plugins)
 
 
-def test_reading_a_model_file_imports_nothing_that_takes_time(tmp_path: Path) -> None:
+def test_reading_a_model_file_imports_no_slow_modules(tmp_path: Path) -> None:
     path = written(tmp_path, chain())
     code = (
         "import sys; from lite_core.container import ModelFile\n"
@@ -347,8 +345,7 @@ def test_reading_a_model_file_imports_nothing_that_takes_time(tmp_path: Path) ->
     assert shown.stdout.strip() == "[]"
 
 
-def test_comparison_of_this_file_sees_differences() -> None:
-    """What the tests above compare by must tell graphs apart that differ in little."""
+def test_comparison_of_these_tests_detects_small_differences() -> None:
     for make in GRAPHS.values():
         graph, other = make(), make()
         assert plain(graph) == plain(other)

@@ -1,16 +1,19 @@
-"""Model files that are damaged or hostile: only LiteError comes out, and memory stays in proportion to the file."""
+"""Damaged and hostile model files: reading raises only LiteError, and memory stays in proportion to the file."""
 
 from __future__ import annotations
 
 import copy
+import itertools
 import json
+import os
+import re
 import struct
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -27,13 +30,16 @@ from lite_core.errors import LiteError, ModelFormatError
 from lite_core.ir import Graph, Node, format_graph, verify_structure
 from lite_core.plugins import plugins_with
 
-#: By what a file may grow in memory: an empty list takes 3 bytes of JSON and 64 here, and decoding adds to it.
+#: Times of modification, all different: files written within the clock's resolution would share one mapping.
+_TIMES = itertools.count(1)
+
+#: Limit of the memory per byte of a file: an empty list takes 3 bytes of JSON and 64 in memory, plus decoding.
 _FACTOR, _BASE = 60, 1 << 20
 
 
 @pytest.fixture(scope="module")
 def contents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Small files, by the name of their graph, with targets and what they saved."""
+    """Small model files by the names of their graphs, with targets and their saved sections."""
     path = tmp_path_factory.mktemp("files") / "model.lite"
     found = {}
     for name, make in GRAPHS.items():
@@ -55,9 +61,10 @@ def read_everything(path: Path) -> None:
     format_graph(graph)
 
 
-def answer(path: Path, content: bytes) -> LiteError | None:
-    """What reading a file with this content raises; anything but a LiteError fails the test."""
+def error_of(path: Path, content: bytes) -> LiteError | None:
+    """Return the LiteError that reading a file with this content raises, or None; other errors fail the test."""
     path.write_bytes(content)
+    os.utime(path, ns=(0, next(_TIMES)))
     found = None
     try:
         read_everything(path)
@@ -67,18 +74,18 @@ def answer(path: Path, content: bytes) -> LiteError | None:
     return found
 
 
-# **** files with parts replaced, their checksums computed anew ****
+# **** files with replaced parts and valid checksums ****
 
 
 def parts_of(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The table, and the bytes of each section."""
+    """Return the table of a file, and the bytes of each section."""
     offset, size = struct.unpack_from("<QQ", content, 24)
     table = json.loads(content[offset : offset + size])
     return table, {name: content[start : start + size] for name, start, size, _ in table["sections"]}
 
 
 def assembled(sections: dict[str, bytes], table: dict[str, Any] | bytes | None = None, **fields: Any) -> bytes:
-    """A file of sections; a table or fields of it may be given, and of the header ``version`` and ``producer``."""
+    """Return a file with these sections; the table or its fields, ``version`` and ``producer`` may be given."""
     version, producer = fields.pop("version", 1), fields.pop("producer", b"lite-core 9.9")
     body, rows = bytearray(128), []
     for name, data in sections.items():
@@ -97,72 +104,85 @@ def assembled(sections: dict[str, bytes], table: dict[str, Any] | bytes | None =
 
 
 def with_json(content: bytes, section: str, change: Callable[[Any], Any]) -> bytes:
-    """The file with the JSON of a section changed by a function that gives the new document."""
+    """Return the file with the JSON document of a section replaced by ``change(document)``."""
     _, sections = parts_of(content)
     sections[section] = json.dumps(change(json.loads(sections[section]))).encode()
     return assembled(sections)
 
 
-def test_a_file_put_together_here_is_read(contents: dict[str, bytes], tmp_path: Path) -> None:
+def test_assembled_files_are_valid(contents: dict[str, bytes], tmp_path: Path) -> None:
     for name, content in contents.items():
-        assert answer(tmp_path / "m.lite", assembled(parts_of(content)[1])) is None, name
+        assert error_of(tmp_path / "m.lite", assembled(parts_of(content)[1])) is None, name
 
 
 # **** truncation, single bytes ****
 
 
-@pytest.mark.parametrize("name", ["empty", "branches", "dtypes"])
-def test_a_file_cut_off_anywhere_is_an_error(name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
-    content, path = contents[name], tmp_path / "m.lite"
-    for length in range(len(content)):
-        error = answer(path, content[:length])
-        assert isinstance(error, ModelFormatError), length
-        if length >= 128:
-            assert f"it is cut off: it has {length} bytes, {len(content)} expected" in str(error)
-    assert "it is too long" in str(answer(path, content + b"\0"))
-
-
-@pytest.mark.parametrize("name", ["chain", "names"])
-def test_every_flipped_byte_is_found_unless_it_is_padding(
-    name: str, contents: dict[str, bytes], tmp_path: Path
-) -> None:
-    content = contents[name]
+def spans(content: bytes) -> list[tuple[int, int]]:
+    """Return offset and size of the header, of each section, and of the table."""
     table, _ = parts_of(content)
-    table_offset, table_size = struct.unpack_from("<QQ", content, 24)
-    spans = [(0, 128), (table_offset, table_size), *((start, size) for _, start, size, _ in table["sections"])]
-    used = {byte for start, size in spans for byte in range(start, start + size)}
-    for position in range(len(content)):
-        for mask in (0x01, 0xFF):
-            flipped = bytearray(content)
-            flipped[position] ^= mask
-            error = answer(tmp_path / "m.lite", bytes(flipped))
-            assert (error is not None) == (position in used), (position, mask)
+    sections = [(offset, size) for _, offset, size, _ in table["sections"]]
+    return [(0, 128), *sections, struct.unpack_from("<QQ", content, 24)]
 
 
-@pytest.mark.parametrize("name", ["attributes", "dimensions", "branches"])
-def test_flipped_bytes_under_right_checksums_are_read_or_refused(
-    name: str, contents: dict[str, bytes], tmp_path: Path
+def sample(start: int, end: int, step: int) -> set[int]:
+    """Return every ``step``-th position of a range, and its last one."""
+    return {*range(start, end, step), end - 1} if start < end else set()
+
+
+def test_truncated_file_is_an_error(contents: dict[str, bytes], tmp_path: Path) -> None:
+    """Cut a file off within its header, at both ends of each section and of the table, and at a sample of lengths."""
+    content, path = contents["dtypes"], tmp_path / "m.lite"
+    ends = {end + near for start, size in spans(content) for end in (start, start + size) for near in (-1, 0, 1)}
+    for length in sorted({*range(130), *ends, *sample(0, len(content), 61)}):
+        if 0 <= length < len(content):
+            error = error_of(path, content[:length])
+            assert isinstance(error, ModelFormatError), length
+            if length >= 128:
+                assert re.search(rf"cut off.* {length} bytes.* {len(content)} ", str(error))
+    assert "too long" in str(error_of(path, content + b"\0"))
+
+
+def test_flipped_bytes_are_detected_except_in_padding(contents: dict[str, bytes], tmp_path: Path) -> None:
+    """Flip every byte of the header, and the first, the last and a sample of each section, the table and padding."""
+    content = contents["chain"]
+    used = sorted(spans(content))
+    padding = [(start + size, following) for (start, size), (following, _) in itertools.pairwise(used)]
+    expected = dict.fromkeys(range(128), True)
+    expected |= {byte: True for start, size in used for byte in sample(start, start + size, 17)}
+    expected |= {byte: False for start, end in padding for byte in sample(start, end, 17)}
+    assert set(expected.values()) == {True, False}
+    for number, (position, detected) in enumerate(expected.items()):
+        flipped = bytearray(content)
+        flipped[position] ^= (0x01, 0xFF)[number % 2]
+        assert (error_of(tmp_path / "m.lite", bytes(flipped)) is not None) == detected, position
+
+
+@pytest.mark.parametrize(
+    ("name", "section"),
+    [("attributes", "graph"), ("dimensions", "graph"), ("branches", "graph"), ("branches", "targets")],
+)
+def test_flipped_bytes_with_valid_checksums_are_read_or_refused(
+    name: str, section: str, contents: dict[str, bytes], tmp_path: Path
 ) -> None:
     _, sections = parts_of(contents[name])
-    for section in ("graph", "targets"):
-        for position in range(0, len(sections[section]), 7):
-            for mask in (0x01, 0x10, 0x80):
-                data = bytearray(sections[section])
-                data[position] ^= mask
-                answer(tmp_path / "m.lite", assembled({**sections, section: bytes(data)}))
+    for number, position in enumerate(range(0, len(sections[section]), 7)):
+        data = bytearray(sections[section])
+        data[position] ^= (0x01, 0x10)[number % 2]
+        error_of(tmp_path / "m.lite", assembled({**sections, section: bytes(data)}))
 
 
 # **** hostile content ****
 
 
 def put(*path: Any, value: Any) -> Callable[[Any], Any]:
-    """A change that sets one place of a document."""
+    """Return a change that sets one element of a document."""
 
     def change(document: Any) -> Any:
-        place = document
+        parent = document
         for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value
+            parent = parent[key]
+        parent[path[-1]] = value
         return document
 
     return change
@@ -205,13 +225,13 @@ HOSTILE_GRAPHS = {
     "a float for an integer": put(*NODE, "attrs", value={"a": ["ints", [1, 2.0]]}),
     "NaN for an integer": put(*NODE, "attrs", value={"a": ["int", float("nan")]}),
     "NaN as JSON does not have it": put(*NODE, "attrs", value={"a": ["float", float("nan")]}),
-    "a float nobody knows": put(*NODE, "attrs", value={"a": ["float", "NaN"]}),
+    "an unknown float": put(*NODE, "attrs", value={"a": ["float", "NaN"]}),
     "a float too large": put(*NODE, "attrs", value={"a": ["float", 10**400]}),
-    "a type nobody knows": put("types", 0, 0, value="complex64"),
+    "an unknown type": put("types", 0, 0, value="complex64"),
     "a list for a type": put("types", 0, 0, value=[]),
     "a negative size": put("types", 0, 1, value=[-1]),
     "a float for a size": put("types", 0, 1, value=[1.5]),
-    "an operator of dimensions nobody knows": put("types", 0, 1, value=[[[1, ["**", 2, 3]]]]),
+    "an unknown operator of dimensions": put("types", 0, 1, value=[[[1, ["**", 2, 3]]]]),
     "an empty symbol": put("types", 0, 1, value=[[[1, ""]]]),
     "a dimension nested 99 deep": put("types", 0, 1, value=[deep(99, FLOOR, 1)]),
     "a dimension nested 101 deep": put("types", 0, 1, value=[deep(101, MAX, [[1, "n"]])]),
@@ -226,24 +246,24 @@ HOSTILE_GRAPHS = {
     "inner graphs nested 40 deep": put("graph", value=deep(40, inner_graph, inner_graph({}))),
     "inner graphs nested 150 deep": put("graph", value=deep(150, inner_graph, inner_graph({}))),
 }
-READ_ALL_THE_SAME = {"a dimension nested 99 deep"}
+VALID_GRAPHS = {"a dimension nested 99 deep"}
 
 
 @pytest.mark.parametrize("name", HOSTILE_GRAPHS)
 def test_hostile_graphs_are_refused(name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
     content = with_json(contents["chain"], "graph", HOSTILE_GRAPHS[name])
-    error = answer(tmp_path / "m.lite", content)
-    assert (error is None) == (name in READ_ALL_THE_SAME)
-    assert error is None or "section 'graph' is not valid (" in str(error)
+    error = error_of(tmp_path / "m.lite", content)
+    assert (error is None) == (name in VALID_GRAPHS)
+    assert error is None or "section 'graph'" in str(error)
 
 
-def test_what_an_inner_graph_defines_cannot_be_used_outside_it(contents: dict[str, bytes], tmp_path: Path) -> None:
+def test_values_of_an_inner_graph_cannot_be_used_outside(contents: dict[str, bytes], tmp_path: Path) -> None:
     inner = {"name": "i", "inputs": [["x", 0]], "constants": [], "nodes": [], "outputs": [0]}
     for outputs, fine in (([1], True), ([0], False)):
         graph = {**inner_graph(inner), "outputs": outputs}
-        error = answer(tmp_path / "m.lite", with_json(contents["chain"], "graph", put("graph", value=graph)))
-        # The targets know another number of nodes: that comes after the graph.
-        assert ("section 'graph' is not valid (KeyError" in str(error)) is not fine
+        error = error_of(tmp_path / "m.lite", with_json(contents["chain"], "graph", put("graph", value=graph)))
+        # The targets are for another number of nodes, which is checked after the graph.
+        assert ("section 'graph'" in str(error)) is not fine
 
 
 HOSTILE_TARGETS = {
@@ -274,11 +294,11 @@ HOSTILE_TARGETS = {
 
 @pytest.mark.parametrize("name", HOSTILE_TARGETS)
 def test_hostile_targets_are_refused(name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
-    error = answer(tmp_path / "m.lite", with_json(contents["chain"], "targets", HOSTILE_TARGETS[name]))
-    assert "section 'targets' is not valid (" in str(error)
+    error = error_of(tmp_path / "m.lite", with_json(contents["chain"], "targets", HOSTILE_TARGETS[name]))
+    assert "section 'targets'" in str(error)
 
 
-JSON_THAT_IS_NONE = {
+INVALID_JSON = {
     "text in another encoding": '{"types": []}'.encode("utf-16"),
     "bytes that are no text": b'{"types": "\xff\xfe"}',
     "nothing": b"",
@@ -291,11 +311,11 @@ JSON_THAT_IS_NONE = {
 
 
 @pytest.mark.parametrize("part", ["table", "graph", "targets"])
-@pytest.mark.parametrize("name", JSON_THAT_IS_NONE)
-def test_json_that_is_none_is_refused(part: str, name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
-    data, (_, sections) = JSON_THAT_IS_NONE[name], parts_of(contents["chain"])
+@pytest.mark.parametrize("name", INVALID_JSON)
+def test_invalid_json_is_refused(part: str, name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
+    data, (_, sections) = INVALID_JSON[name], parts_of(contents["chain"])
     content = assembled(sections, data) if part == "table" else assembled({**sections, part: data})
-    assert isinstance(answer(tmp_path / "m.lite", content), ModelFormatError)
+    assert isinstance(error_of(tmp_path / "m.lite", content), ModelFormatError)
 
 
 def rows(*changed: list[Any]) -> Callable[[list[list[Any]]], list[list[Any]]]:
@@ -329,19 +349,19 @@ HOSTILE_SECTIONS = {
 def test_hostile_sections_are_refused(name: str, contents: dict[str, bytes], tmp_path: Path) -> None:
     table, sections = parts_of(contents["chain"])
     table["sections"] = HOSTILE_SECTIONS[name](table["sections"])
-    assert isinstance(answer(tmp_path / "m.lite", assembled(sections, table)), ModelFormatError)
+    assert isinstance(error_of(tmp_path / "m.lite", assembled(sections, table)), ModelFormatError)
 
 
 @pytest.mark.parametrize("fields", [{"opset": "22"}, {"optimized": 1}, {"metadata": []}, {"metadata": {"a": 1}}])
 def test_hostile_tables_are_refused(fields: dict[str, Any], contents: dict[str, bytes], tmp_path: Path) -> None:
-    error = answer(tmp_path / "m.lite", assembled(parts_of(contents["chain"])[1], **fields))
-    assert "its table is not valid" in str(error)
+    error = error_of(tmp_path / "m.lite", assembled(parts_of(contents["chain"])[1], **fields))
+    assert "table" in str(error)
 
 
-# **** what is no file ****
+# **** other files ****
 
 
-def test_what_is_no_model_file_says_so(tmp_path: Path) -> None:
+def test_other_files_are_refused_with_the_reason(tmp_path: Path) -> None:
     def message(name: str) -> str:
         with pytest.raises(ModelFormatError) as caught:
             ModelFile.open(tmp_path / name)
@@ -349,43 +369,41 @@ def test_what_is_no_model_file_says_so(tmp_path: Path) -> None:
 
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "text").write_text("a text, and no model")
-    assert "it is not a file" in message(".")
+    assert "not a file" in message(".")
     assert "No such file or directory" in message("nowhere")
-    assert "it cannot be read" in message("a\0b")
-    assert "it is not a .lite file: it begins with b''" in message("empty")
-    assert "it is not a .lite file: it begins with b'a text, '" in message("text")
+    assert "cannot be read" in message("a\0b")
+    assert re.search(r"not a \.lite file.* b''", message("empty"))
+    assert re.search(r"not a \.lite file.* b'a text, '", message("text"))
 
 
-def test_a_file_that_shrinks_before_it_is_looked_at_is_an_error(contents: dict[str, bytes], tmp_path: Path) -> None:
+def test_file_truncated_after_opening_is_an_error(contents: dict[str, bytes], tmp_path: Path) -> None:
     path = tmp_path / "m.lite"
     path.write_bytes(contents["chain"])
     file = ModelFile.open(path)
     with path.open("r+b") as stream:
         stream.truncate(200)
     for asked in (file.graph, lambda: file.targets, lambda: file.section("saved/0"), file.verify):
-        with pytest.raises(ModelFormatError, match="it is cut off: it has 200 bytes"):
+        with pytest.raises(ModelFormatError, match=r"cut off.* 200 bytes"):
             asked()
 
 
-def test_a_section_that_is_not_there_is_an_error(contents: dict[str, bytes], tmp_path: Path) -> None:
+def test_missing_section_is_an_error(contents: dict[str, bytes], tmp_path: Path) -> None:
     (tmp_path / "m.lite").write_bytes(contents["chain"])
-    with pytest.raises(
-        ModelFormatError, match=r"m\.lite': it has no section 'x' \(it has: graph, constants/0, targets"
-    ):
+    with pytest.raises(ModelFormatError, match=r"m\.lite'.*'x'.*: graph, constants/0, targets"):
         ModelFile.open(tmp_path / "m.lite").section("x")
 
 
 # **** structure changed at random ****
 
 
-def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of everything in a document."""
+def paths(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every element of a document."""
     items = (
         document.items() if isinstance(document, dict) else enumerate(document if isinstance(document, list) else ())
     )
     for key, item in items:
         yield (*path, key)
-        yield from places(item, (*path, key))
+        yield from paths(item, (*path, key))
 
 
 ODD = st.one_of(
@@ -398,10 +416,10 @@ ODD = st.one_of(
 )
 
 
-def changed_at_random(document: Any, data: st.DataObject) -> None:
-    """Change a JSON document in one to three places: replace, remove, repeat, put something else of it there."""
+def change_at_random(document: Any, data: st.DataObject) -> None:
+    """Change one to three elements of a JSON document: replace, remove, repeat, or overwrite with another element."""
     for _ in range(data.draw(st.integers(1, 3))):
-        found = list(places(document))
+        found = list(paths(document))
         if not found:
             break
         *outer, key = data.draw(st.sampled_from(found))
@@ -425,29 +443,29 @@ def changed_at_random(document: Any, data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 def test_structure_changed_at_random_gives_a_graph_or_an_error(
     data: st.DataObject, contents: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """Replaced, removed, repeated, swapped: whatever is read is a valid graph, see read_everything()."""
+    """The graph of a file that can be read is valid; read_everything() verifies it."""
     content = contents[data.draw(st.sampled_from(sorted(contents)))]
     table, sections = parts_of(content)
     part = data.draw(st.sampled_from(["graph", "graph", "graph", "targets", "table"]))
     document = table if part == "table" else json.loads(sections[part])
-    changed_at_random(document, data)
+    change_at_random(document, data)
     whole = (
         assembled(sections, document)
         if part == "table"
         else assembled({**sections, part: json.dumps(document).encode()})
     )
-    answer(tmp_path / "m.lite", whole)
+    error_of(tmp_path / "m.lite", whole)
 
 
 # **** plans that sessions use ****
 
 
 class Choosy(Toy):
-    """Leaves something to ``host``, so that plans have several partitions, one of them a node with sub-graphs."""
+    """A backend that refuses If and Exp, so that plans have several partitions, one of them a node with sub-graphs."""
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         return No(f"toy has no {node.op}") if node.op in ("If", "Exp") else Yes()
@@ -464,13 +482,21 @@ def prepared_model() -> Graph:
         branches[name] = inner.build()
     condition = b.add("Greater", [b.add("ReduceMax", [x], {"keepdims": 0}), b.constant(np.float32(0), "zero")])
     b.output(b.add("Exp", [b.add("Neg", [b.add("If", [condition], branches)])]), "y")
-    b.output(b.add("NonZero", [b.add("Relu", [hidden])]), "places")
+    b.output(b.add("NonZero", [b.add("Relu", [hidden])]), "indices")
     return b.build()
 
 
+class Prepared(NamedTuple):
+    """A backend, a file with plans for it, and the results of running this file."""
+
+    backend: type[Toy]
+    content: bytes
+    results: list[dict[str, Any]]
+
+
 @pytest.fixture(scope="module", params=[Toy, Choosy])
-def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[type[Toy], bytes]:
-    """A file with plans for two shapes, for a backend that saves and, put in by hand, for host."""
+def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """A file with plans for two shapes, for a backend that saves state and, inserted afterwards, for host."""
     path = tmp_path_factory.mktemp("prepared") / "model.lite"
     shapes = [{"x": (2, 3)}, {"x": (5, 3)}]
     plugins = plugins_with(request.param())
@@ -483,22 +509,22 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
                 partition["sections"] = []
         return [targets[0], {**moved, "plugin": targets[1]["plugin"]}]
 
-    return request.param, with_json(path.read_bytes(), "targets", with_plans_for_host)
+    content = with_json(path.read_bytes(), "targets", with_plans_for_host)
+    return Prepared(request.param, content, run_prepared(path, request.param, content))
 
 
 def run_prepared(path: Path, backend: type[Toy], content: bytes) -> list[dict[str, Any]]:
     path.write_bytes(content)
+    os.utime(path, ns=(0, next(_TIMES)))
     x = np.linspace(-1, 2, 6, dtype=np.float32).reshape(2, 3)
     return [load(path, name, threads=2, plugins=plugins_with(backend())).run(x=x) for name in ("toy", "host")]
 
 
-def assert_right_or_refused(path: Path, prepared: tuple[type[Toy], bytes], change: Callable[[Any], Any]) -> None:
-    """With its targets changed a file gives the same results, or a LiteError, and nothing else."""
-    backend, content = prepared
-    expected = run_prepared(path, backend, content)
+def assert_right_or_refused(path: Path, prepared: Prepared, change: Callable[[Any], Any]) -> None:
+    """Check that a file with changed targets gives the same results or raises a LiteError."""
     with suppress(LiteError):
-        found = run_prepared(path, backend, with_json(content, "targets", change))
-        for one, other in zip(found, expected, strict=True):
+        found = run_prepared(path, prepared.backend, with_json(prepared.content, "targets", change))
+        for one, other in zip(found, prepared.results, strict=True):
             assert {k: (v.dtype, v.tolist()) for k, v in one.items()} == {
                 k: (v.dtype, v.tolist()) for k, v in other.items()
             }
@@ -506,11 +532,11 @@ def assert_right_or_refused(path: Path, prepared: tuple[type[Toy], bytes], chang
 
 @given(data=st.data())
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-def test_sessions_of_targets_changed_at_random_are_right_or_refused(
-    data: st.DataObject, prepared: tuple[type[Toy], bytes], tmp_path: Path
+def test_randomly_changed_targets_give_right_results_or_an_error(
+    data: st.DataObject, prepared: Prepared, tmp_path: Path
 ) -> None:
     def change(document: Any) -> Any:
-        changed_at_random(document, data)
+        change_at_random(document, data)
         return document
 
     assert_right_or_refused(tmp_path / "m.lite", prepared, change)
@@ -519,7 +545,7 @@ def test_sessions_of_targets_changed_at_random_are_right_or_refused(
 PARTITIONS = (0, "plans", 0, "partitions")
 MISLEADING_PLANS = {
     "partitions in another order": lambda document: put(*PARTITIONS, value=document[0]["plans"][0]["partitions"][::-1]),
-    "a backend nobody has": lambda _: put(*PARTITIONS, 0, "backend", value="nobody"),
+    "an unknown backend": lambda _: put(*PARTITIONS, 0, "backend", value="unknown"),
     "another backend": lambda _: put(*PARTITIONS, 0, "backend", value="host"),
     "a section of other content": lambda _: put(*PARTITIONS, 0, "sections", value=["graph"]),
     "more sections": lambda _: put(*PARTITIONS, 0, "sections", value=["saved/0", "saved/0", "graph"]),
@@ -527,19 +553,17 @@ MISLEADING_PLANS = {
     "other threads": lambda _: put(0, "plans", 0, "threads", value=10**9),
     "no inputs": lambda _: put(*PARTITIONS, 0, "inputs", value=[]),
     "no outputs": lambda _: put(*PARTITIONS, 0, "outputs", value=[]),
-    "another shape's": lambda _: put(0, "plans", 0, "shapes", value={"x": [5, 3]}),
+    "shapes of another plan": lambda _: put(0, "plans", 0, "shapes", value={"x": [5, 3]}),
     "another element type": lambda _: put(*PARTITIONS, 0, "outputs", 0, 1, 0, value="int8"),
     "another rank": lambda _: put(*PARTITIONS, 0, "outputs", 0, 1, 1, value=[2, 4, 1]),
     "more than there is memory": lambda _: put(*PARTITIONS, 0, "outputs", 0, 1, 1, value=[2**40, 3]),
     "more than can be addressed": lambda _: put(*PARTITIONS, -1, "outputs", -1, 1, 1, value=[2, 10**30]),
-    "no plugin's": lambda _: put(0, "plugin", value=""),
+    "no plugin": lambda _: put(0, "plugin", value=""),
 }
 
 
 @pytest.mark.parametrize("name", MISLEADING_PLANS)
-def test_sessions_of_misleading_plans_are_right_or_refused(
-    name: str, prepared: tuple[type[Toy], bytes], tmp_path: Path
-) -> None:
+def test_misleading_plans_give_right_results_or_an_error(name: str, prepared: Prepared, tmp_path: Path) -> None:
     assert_right_or_refused(tmp_path / "m.lite", prepared, lambda document: MISLEADING_PLANS[name](document)(document))
 
 
@@ -548,7 +572,7 @@ def test_a_plan_in_an_order_that_cannot_run_is_refused(tmp_path: Path) -> None:
     convert(prepared_model(), path, "toy", shapes={"x": (2, 3)}, threads=2, allow_fallback=True, plugins=plugins)
     reverse = lambda document: put(*PARTITIONS, value=document[0]["plans"][0]["partitions"][::-1])(document)  # noqa: E731
     path.write_bytes(with_json(path.read_bytes(), "targets", reverse))
-    with pytest.raises(ModelFormatError, match=r"m\.lite': section 'targets' does not fit.*comes before one whose"):
+    with pytest.raises(ModelFormatError, match=r"m\.lite'.*section 'targets'"):
         load(path, "toy", threads=2, plugins=plugins).run(x=np.ones((2, 3), np.float32))
 
 
@@ -556,18 +580,18 @@ def test_a_plan_in_an_order_that_cannot_run_is_refused(tmp_path: Path) -> None:
 
 
 BOMBS = {
-    "empty lists": b'{"types": [' + b"[]," * 100_000 + b"[]]}",
-    "types": b'{"types": [' + b'["int8",[0,0,0,0]],' * 20_000 + b'["int8",[]]], "graph": {}}',
+    "empty lists": b'{"types": [' + b"[]," * 50_000 + b"[]]}",
+    "types": b'{"types": [' + b'["int8",[0,0,0,0]],' * 8_000 + b'["int8",[]]], "graph": {}}',
     "inputs": b'{"types": [["int8",[]]], "graph": {"name":"","inputs":['
-    + b",".join(b'["%d",0]' % k for k in range(30_000))
+    + b",".join(b'["%d",0]' % k for k in range(12_000))
     + b"]}}",
     "nodes": b'{"types": [["int8",[]]], "graph": {"name":"","inputs":[],"constants":[],"nodes":['
-    + b",".join(b'{"op":"","in":[],"out":[["%d",0]]}' % k for k in range(20_000))
+    + b",".join(b'{"op":"","in":[],"out":[["%d",0]]}' % k for k in range(8_000))
     + b"]}}",
-    "a long dimension": b'{"types": [["int8",[[' + b",".join(b'[1,"%d"]' % k for k in range(30_000)) + b"]]]]}",
-    "a product": b'{"types": [["int8",[[[1' + b',["//",[[1,"n"]],3]' * 20_000 + b"]]]]]}",
+    "a long dimension": b'{"types": [["int8",[[' + b",".join(b'[1,"%d"]' % k for k in range(12_000)) + b"]]]]}",
+    "a product": b'{"types": [["int8",[[[1' + b',["//",[[1,"n"]],3]' * 8_000 + b"]]]]]}",
     "one large array many times": b'{"types": [["uint8",[65536]]], "graph": {"name":"","inputs":[],"constants":['
-    + b",".join(b'["%d",0,0]' % k for k in range(20_000))
+    + b",".join(b'["%d",0,0]' % k for k in range(8_000))
     + b'],"nodes":[],"outputs":[]}}',
 }
 
@@ -587,14 +611,12 @@ def test_memory_stays_in_proportion_to_the_file(name: str, contents: dict[str, b
     assert peak < _FACTOR * len(content) + _BASE, peak / len(content)
 
 
-def test_damaged_weights_are_found_for_shapes_that_the_file_has_no_plan_for(
-    prepared: tuple[type[Toy], bytes], tmp_path: Path
-) -> None:
-    backend, content = prepared
+def test_damaged_weights_are_found_for_shapes_that_the_file_has_no_plan_for(prepared: Prepared, tmp_path: Path) -> None:
+    backend, content, _ = prepared
     path = tmp_path / "m.lite"
     path.write_bytes(content)
-    place = next(s for s in ModelFile.open(path).sections if s.size == 4 * 12 and s.name.startswith("constants/"))
-    path.write_bytes(content[: place.offset] + bytes([content[place.offset] ^ 1]) + content[place.offset + 1 :])
+    section = next(s for s in ModelFile.open(path).sections if s.size == 4 * 12 and s.name.startswith("constants/"))
+    path.write_bytes(content[: section.offset] + bytes([content[section.offset] ^ 1]) + content[section.offset + 1 :])
     session = load(path, "toy", threads=2, plugins=plugins_with(backend()))
-    with pytest.raises(ModelFormatError, match=rf"damaged.*{place.name}"):
+    with pytest.raises(ModelFormatError, match=rf"damaged.*{section.name}"):
         session.run(x=np.ones((7, 3), np.float32))

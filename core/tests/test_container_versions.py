@@ -1,4 +1,4 @@
-"""Versions of the model file: golden files are read for ever, older ones upgraded, newer ones answered clearly."""
+"""Versions of the model file: golden files stay readable, older files are upgraded, newer ones get a clear error."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_golden_files_are_read_as_the_graphs_that_made_them(file: Path) -> None:
     assert {name: bytes(opened.section(name)) for name in pieces} == pieces
 
 
-def test_every_graph_has_a_golden_file_of_the_present_format() -> None:
+def test_every_graph_has_a_golden_file_of_the_current_format() -> None:
     """After raising FORMAT_VERSION: run core/tests/goldens/container/make.py, and keep the older folders."""
     assert {f.stem for f in GOLDEN_FILES if f.parent.name == f"format_{FORMAT_VERSION}"} == {*GRAPHS}
     assert {f.parent.name for f in GOLDEN_FILES} == {f"format_{n}" for n in range(1, FORMAT_VERSION + 1)}
@@ -57,23 +57,21 @@ def sections_of(name: str) -> dict[str, bytes]:
     [
         (
             {"version": FORMAT_VERSION + 1, "producer": b"lite-core 7.3"},
-            r"m\.lite': it was written by lite-core 7\.3, format 2; this is lite-core [\d.]+, which reads up to 1: "
-            r"pip install -U lite-core",
+            r"m\.lite'.*lite-core 7\.3.*format 2\b.*pip install -U lite-core",
         ),
-        ({"version": 2**32 - 1}, "format 4294967295; this is"),
-        ({"opset": 23}, r"written by lite-core 9\.9, operator set 23; this is .* operator sets up to 22: pip install"),
-        ({"version": 0}, r"it is of format 0, written by lite-core 9\.9; .* cannot read that any more: convert"),
+        ({"version": 2**32 - 1}, "format 4294967295"),
+        ({"opset": 23}, r"lite-core 9\.9.*operator set 23\b.* 22\b.*pip install"),
+        ({"version": 0}, r"format 0\b.*lite-core 9\.9.*convert"),
     ],
 )
-def test_other_versions_are_answered_clearly(fields: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_unsupported_versions_are_refused_with_the_cure(fields: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = tmp_path / "m.lite"
     path.write_bytes(assembled(sections_of("chain"), **fields))
     with pytest.raises(ModelFormatError, match=message):
         ModelFile.open(path)
 
 
-def test_a_newer_file_need_not_be_understood_to_be_named(tmp_path: Path) -> None:
-    """All that is promised of a newer format is the header."""
+def test_newer_version_is_recognised_by_the_header_alone(tmp_path: Path) -> None:
     path = tmp_path / "m.lite"
     path.write_bytes(assembled({}, b"\0 no JSON", version=FORMAT_VERSION + 1))
     with pytest.raises(ModelFormatError, match="pip install -U lite-core"):
@@ -81,7 +79,7 @@ def test_a_newer_file_need_not_be_understood_to_be_named(tmp_path: Path) -> None
 
 
 def test_an_older_file_is_upgraded_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if format 2 called ``nodes`` otherwise, and format 3 the table's ``optimized``."""
+    """The test assumes that format 2 renamed ``nodes`` of the graph, and format 3 ``optimized`` of the table."""
 
     def older(key: str) -> Any:
         return lambda document: {**document, key: document.pop(f"old {key}")}
@@ -110,19 +108,19 @@ def test_an_older_file_is_upgraded_step_by_step(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.delitem(UPGRADES, 1)
     shutil.copy(path, tmp_path / "other.lite")
-    with pytest.raises(ModelFormatError, match="it is of format 1, .* cannot read that any more"):
+    with pytest.raises(ModelFormatError, match=r"format 1\b"):
         ModelFile.open(tmp_path / "other.lite")
 
 
-def test_a_file_says_its_format_and_operator_set(tmp_path: Path) -> None:
+def test_file_records_its_format_and_operator_set(tmp_path: Path) -> None:
     write_model(tmp_path / "m.lite", GRAPHS["empty"]())
     table, _ = parts_of((tmp_path / "m.lite").read_bytes())
     assert table["opset"] == 22
     assert ModelFile.open(tmp_path / "m.lite").format_version == FORMAT_VERSION
 
 
-def test_the_example_of_the_page_on_the_format_is_read(tmp_path: Path) -> None:
-    """The page is for those who write readers of their own: what it shows must be so."""
+def test_example_in_the_documentation_is_readable(tmp_path: Path) -> None:
+    """Authors of other readers rely on the example in docs/model-file.md."""
     page = (Path(__file__).parents[2] / "docs/model-file.md").read_text()
     graph, targets = re.findall(r"```json\n(.*?)```", page, re.DOTALL)[1:3]
     saved = {"saved/0": b"code", "saved/1": b"weights"}

@@ -1,4 +1,4 @@
-"""The contract in types: what is missing, what looks misspelt, and options that backends check themselves."""
+"""Checks of the backend contract: missing members, misspelt members, and options that backends check themselves."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_misspelt_optional_member_is_found(kind: Kind, found: str, meant: str)
 
 
 @pytest.mark.parametrize("name", ["_restor", "close", "machine", "name", "options", "save_everything", "constants"])
-def test_other_members_are_an_authors_own(name: str) -> None:
+def test_unrelated_members_are_allowed(name: str) -> None:
     kinds: tuple[Kind, ...] = ("backend", "executable", "memory")
     assert all(misspelt_members(with_members(name), kind) == [] for kind in kinds)
 
@@ -68,12 +68,12 @@ def test_the_built_in_backends_have_no_misspelt_members() -> None:
     assert (missing_members(HostMemory(), "memory"), misspelt_members(HostMemory(), "memory")) == ([], [])
 
 
-def test_registering_names_a_misspelt_member_and_takes_the_backend_all_the_same(
+def test_misspelt_member_of_a_registered_backend_is_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Misspelt(Toy):
         def reprot(self) -> Sequence[str]:
-            return ["never asked"]
+            return ["never called"]
 
     class Plugin:
         LITE_API_VERSION = 1
@@ -86,11 +86,12 @@ def test_registering_names_a_misspelt_member_and_takes_the_backend_all_the_same(
     record = plugins.register(Plugin(), "misspelt")
     assert [backend.name for _, backend in plugins.ask("lite_backends")] == ["toy"]
     assert not record.failed
-    assert record.warnings == ["backend 'toy' has 'reprot', which is never used: it looks like a misspelt 'report'"]
-    assert record.warnings[0] in caplog.text
+    (warning,) = record.warnings
+    assert all(word in warning for word in ("'toy'", "'reprot'", "'report'"))
+    assert warning in caplog.text
 
 
-def test_compiling_names_a_misspelt_member_of_an_executable_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_misspelt_member_of_an_executable_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     class Misspelt:
         scratch_bytes = 0
 
@@ -106,14 +107,12 @@ def test_compiling_names_a_misspelt_member_of_an_executable_once(caplog: pytest.
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             load(relu(), backend="toy", plugins=plugins_with(Backend())).run({"x": np.ones(2, np.float32)})
-    named = [r.getMessage() for r in caplog.records if "run_profile" in r.getMessage()]
-    assert named == [
-        "backend 'toy': its Misspelt has 'run_profile', which is never used: it looks like a misspelt 'run_profiled'"
-    ]
+    (warning,) = [r.getMessage() for r in caplog.records if "run_profile" in r.getMessage()]
+    assert all(word in warning for word in ("'toy'", "Misspelt", "'run_profile'", "'run_profiled'"))
 
 
 class Choosy(Toy, TakesOptions):
-    """A backend with an option of its own."""
+    """A backend with one option."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,22 +139,19 @@ def test_a_backend_gets_its_own_options_and_no_other() -> None:
     ("options", "message"),
     [
         ({"toy": {"sped": 1}}, "no option sped; it has: speed"),
-        ({"plain": {"speed": 1}}, "backend 'plain' has no options of its own, given: speed"),
-        (
-            {"nonsense": {}},
-            "backend_options names 'nonsense', and no such backend is installed: host, null, plain, toy",
-        ),
-        ({"toy": 3}, "backend_options must be like"),
-        (["toy"], "backend_options must be like"),
+        ({"plain": {"speed": 1}}, "'plain'.*speed"),
+        ({"nonsense": {}}, "backend_options.*'nonsense'.*: host, null, plain, toy"),
+        ({"toy": 3}, "backend_options"),
+        (["toy"], "backend_options"),
     ],
 )
-def test_options_that_nobody_has_are_refused(options: Any, message: str) -> None:
+def test_unknown_backend_options_are_refused(options: Any, message: str) -> None:
     plugins = plugins_with(Choosy(), Toy("plain"))
     with pytest.raises(InputError, match=message):
         load(relu(), backend=["toy", "plain"], plugins=plugins, backend_options=options)
 
 
-def test_options_of_a_backend_that_is_not_used_are_passed_over_and_said() -> None:
+def test_options_of_an_unused_backend_are_ignored_and_logged() -> None:
     given = {"toy": {"speed": 1}, "host": {}}
     session = load(relu(), backend="host", plugins=plugins_with(Choosy()), backend_options=given)
-    assert "toy: its backend_options are passed over, this session does not use it" in session.selection_log
+    assert any(line.startswith("toy:") and "backend_options" in line for line in session.selection_log)

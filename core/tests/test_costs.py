@@ -1,4 +1,4 @@
-"""What nodes and copies are estimated to cost."""
+"""Cost estimates of nodes and copies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Dims = Sequence[int | str]
 
 
 def node_of(op: str, *shapes: Dims | Array, dtype: str = "float32", **attributes: Attribute) -> Node:
-    """A node on inputs of these shapes; an array is a constant."""
+    """Return a node on inputs of these shapes; an array becomes a constant."""
     b = GraphBuilder()
     inputs = [
         b.constant(shape) if isinstance(shape, np.ndarray) else b.input(f"x{number}", dtype, shape)
@@ -55,7 +55,7 @@ def node_of(op: str, *shapes: Dims | Array, dtype: str = "float32", **attributes
     ],
     ids=lambda value: value.op if isinstance(value, Node) else "",
 )
-def test_work(node: Node, flops: int, bytes: int) -> None:
+def test_work_of_operators(node: Node, flops: int, bytes: int) -> None:
     assert work_of(node) == Work(flops, bytes)
 
 
@@ -81,7 +81,7 @@ DEVICE = Device("null", flops=1000.0, bandwidth=100.0, launch_seconds=0.5)
         (Device("null"), None),
     ],
 )
-def test_a_node_takes_as_long_as_what_limits_it(device: Device, seconds: float | None) -> None:
+def test_node_time_is_limited_by_arithmetic_or_memory(device: Device, seconds: float | None) -> None:
     assert Costs().node_seconds(node_of("Relu", [2, 3]), Candidate(NullBackend(), device)) == seconds
 
 
@@ -108,7 +108,7 @@ class Clock:
 
 
 class SlowMemory(HostMemory):
-    """Copies take a time to start, and a time for each byte; the first one takes a second."""
+    """A memory whose copies take a fixed time and a time for each byte; the first copy takes a second."""
 
     def __init__(self, clock: Clock, space: str = "slow") -> None:
         self.clock = clock
@@ -141,10 +141,11 @@ def test_copies_are_measured_in_each_direction(clock: Clock) -> None:
     assert link.download_seconds(1_000_000) == pytest.approx(3005e-6)
 
 
-def test_a_slow_link_is_measured_less_often(clock: Clock) -> None:
+def test_slow_link_is_measured_fewer_times(clock: Clock) -> None:
     memory = SlowMemory(clock)
     measure_link(memory)
-    assert memory.copies == 2 + 2 * 5 + 2 * 1  # one upload beforehand, each; the larger tensor takes long enough
+    # One warm-up for each size, five repetitions with the small tensor, and one with the large tensor.
+    assert memory.copies == 2 + 2 * 5 + 2 * 1
 
 
 def test_a_link_is_measured_once_for_all_devices_of_a_space(clock: Clock) -> None:

@@ -50,7 +50,7 @@ def test_printed_form(dim: Dim, text: str) -> None:
     assert str(dim) == text
 
 
-def test_what_is_known_is_an_int() -> None:
+def test_expression_without_symbols_is_an_int() -> None:
     assert type(h - h) is int
     assert type((h + 4) - h) is int
     assert type(h * 0) is int
@@ -63,13 +63,13 @@ def test_equal_expressions_are_equal_and_hash_alike() -> None:
     assert h != 3
 
 
-def test_truth_is_refused() -> None:
-    with pytest.raises(TypeError, match="truth of the symbolic dimension h"):
+def test_truth_value_of_a_symbol_is_an_error() -> None:
+    with pytest.raises(TypeError, match="dimension h"):
         bool(h)
 
 
-def test_broadcast_of_sizes_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match="sizes 3 and 4 do not broadcast"):
+def test_broadcast_of_different_sizes_is_an_error() -> None:
+    with pytest.raises(ValueError, match="3 and 4"):
         broadcast(3, 4)
 
 
@@ -79,7 +79,7 @@ def test_broadcast_expression_follows_numpy(a: int, b: int) -> None:
         assert value(broadcast(h, w), h=a, w=b) == (b if a == 1 else a)
 
 
-def test_expressions_that_grow_without_end_become_unknown() -> None:
+def test_huge_expressions_become_unknown() -> None:
     power: Dim = SymbolicDim.named("n")
     nested: Dim = SymbolicDim.named("n")
     for _ in range(60):
@@ -91,7 +91,7 @@ def test_expressions_that_grow_without_end_become_unknown() -> None:
     assert str((n + 1) * (n + 2)) == "n*n + 3*n + 2"
 
 
-def test_substitute_keeps_the_rest() -> None:
+def test_substitute_keeps_other_symbols() -> None:
     assert ((h + 2 * w) // 2).substitute({"h": 4}) == w + 2
     assert (h * w).substitute({"h": n}) == n * w
 
@@ -103,7 +103,7 @@ def test_evaluate() -> None:
 
 
 @pytest.mark.parametrize("dim", [h // w, h % w, w // w, w % w])
-def test_a_division_by_zero_gives_zero_as_the_operators_do(dim: Dim) -> None:
+def test_division_by_zero_gives_zero_like_the_operators(dim: Dim) -> None:
     assert value(dim, h=3, w=0) == 0
     assert (h // w).substitute({"w": 0}) == 0
     assert h // 0 == 0
@@ -111,7 +111,7 @@ def test_a_division_by_zero_gives_zero_as_the_operators_do(dim: Dim) -> None:
 
 def test_fresh_symbols_differ() -> None:
     assert fresh_dim() != fresh_dim()
-    with pytest.raises(ValueError, match="a symbol's name must be"):
+    with pytest.raises(ValueError, match="symbol's name"):
         SymbolicDim.named(str(fresh_dim()))
 
 
@@ -121,17 +121,17 @@ def test_fresh_symbols_survive_substitution() -> None:
 
 
 @pytest.mark.parametrize("name", ["x_0", "x.0", "unknown_7", "seq len + 1"])
-def test_names_of_symbols(name: str) -> None:
+def test_symbols_keep_their_names(name: str) -> None:
     assert str(SymbolicDim.named(name)) == name
 
 
 @pytest.mark.parametrize("name", ["", " ", "a?1", 3])
-def test_names_that_symbols_cannot_have(name: str) -> None:
-    with pytest.raises(ValueError, match="a symbol's name must be a text"):
+def test_invalid_names_of_symbols_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="symbol's name"):
         SymbolicDim.named(name)
 
 
-def test_operands_that_are_no_dimensions() -> None:
+def test_operands_must_be_integers() -> None:
     for operation in ("+", "-", "*", "//", "%"):
         for left, right in ((h, 2.5), (2.5, h)):
             with pytest.raises(TypeError):
@@ -146,7 +146,7 @@ OPERATIONS = ["+", "-", "*", "//", "%", "max"]
 
 @st.composite
 def expressions(draw: st.DrawFn) -> tuple[Dim, object]:
-    """A dimension, and a function that computes the same from integers with Python's own arithmetic."""
+    """A dimension, and the steps that compute it from integers with Python's arithmetic."""
     symbol, number = draw(st.sampled_from("hw")), draw(st.integers(1, 9))
     dim: Dim = SymbolicDim.named(symbol)
     steps: list[tuple[str, object]] = []

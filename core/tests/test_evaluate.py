@@ -1,4 +1,4 @@
-"""Errors of references, and what references may not do."""
+"""Errors of references and inference functions, and references that write their inputs."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def graph_of(op: str) -> Graph:
 @pytest.mark.parametrize(
     ("op", "message"),
     [
-        ("KeyError", "test_evaluate.KeyError.* failed with KeyError: .lost"),
-        ("Unsupported", "test_evaluate.Unsupported.*: the plugin: 0 operator problem"),
+        ("KeyError", "test_evaluate.KeyError.* KeyError: .lost"),
+        ("Unsupported", "test_evaluate.Unsupported.*: the plugin"),
         ("InPlace", "test_evaluate.InPlace.* read-only"),
     ],
 )
-def test_a_reference_that_fails_names_its_node(op: str, message: str) -> None:
+def test_error_of_a_reference_names_the_node(op: str, message: str) -> None:
     graph = graph_of(op)
     with pytest.raises(ExecutionError, match=message) as caught:
         evaluate_graph(graph, [])
@@ -62,12 +62,12 @@ def test_a_reference_that_fails_names_its_node(op: str, message: str) -> None:
     assert [a.tolist() for a in graph.constants.values()] == [[1, 1]]
 
 
-def test_an_inference_that_fails_names_its_node() -> None:
-    with pytest.raises(GraphError, match="node 'uninferred' .*inference of test_evaluate.Uninferred failed with Val"):
+def test_error_of_inference_names_the_node() -> None:
+    with pytest.raises(GraphError, match=r"'uninferred'.*inference.*test_evaluate.Uninferred.*ValueError"):
         graph_of("Uninferred")
 
 
-def test_references_cannot_write_inputs_of_the_caller() -> None:
+def test_references_cannot_write_their_inputs() -> None:
     b = GraphBuilder()
     b.output(b.add("InPlace", [b.input("x", "float32", [2])], domain="test_evaluate"), "y")
     given = np.zeros(2, F32)
@@ -78,7 +78,7 @@ def test_references_cannot_write_inputs_of_the_caller() -> None:
 
 
 @pytest.mark.parametrize("trips", [0, 1])
-def test_scan_outputs_of_no_iteration_have_the_shape_of_one(trips: int) -> None:
+def test_empty_scan_outputs_have_the_shape_of_an_iteration(trips: int) -> None:
     b = GraphBuilder()
     x, count = b.input("x", "float32", ["n", 4]), b.input("count", "int64", [])
     body = GraphBuilder("body", outer=b)

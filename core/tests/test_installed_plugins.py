@@ -39,7 +39,7 @@ def facts(entries: list[EntryPoint]) -> list[tuple[object, ...]]:
     return [(e.name, e.value, e.load(), e.dist and (e.dist.name, e.dist.version, e.dist.requires)) for e in entries]
 
 
-def test_the_same_is_found_as_by_the_standard_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entry_points_equal_those_of_the_standard_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path / "a")
     install(tmp_path / "b", "Some_Plugin-1.3.dist-info", ENTRY_POINTS.replace("json", "csv"))
     monkeypatch.setattr(sys, "path", [str(tmp_path / "a"), str(tmp_path / "missing"), str(tmp_path / "b")])
@@ -49,7 +49,7 @@ def test_the_same_is_found_as_by_the_standard_library(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("info", ["old.egg-info", "old.egg"])
-def test_older_installers_are_left_to_the_standard_library(
+def test_egg_folders_are_read_by_the_standard_library(
     info: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, info)
@@ -60,9 +60,7 @@ def test_older_installers_are_left_to_the_standard_library(
     assert asked == ["a.group"]
 
 
-def test_an_archive_on_the_path_is_left_to_the_standard_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archive_on_the_path_is_read_by_the_standard_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = tmp_path / "packages.zip"
     archive.write_bytes(b"")
     asked = []
@@ -72,9 +70,7 @@ def test_an_archive_on_the_path_is_left_to_the_standard_library(
     assert asked == ["a.group"]
 
 
-def test_metadata_that_are_missing_leave_the_plugin_with_the_name_of_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plugin_without_metadata_has_the_name_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path)
     (tmp_path / "some_plugin-1.2.dist-info" / "METADATA").unlink()
     monkeypatch.setattr(sys, "path", [str(tmp_path)])

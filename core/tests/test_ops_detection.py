@@ -1,4 +1,4 @@
-"""RoiAlign and NonMaxSuppression: what the node data does not cover."""
+"""RoiAlign and NonMaxSuppression: cases that ONNX's node data does not cover."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ def typed(dtype: str, *dims: Any) -> TensorType:
     return TensorType(DType.of(dtype), tuple(SymbolicDim.named(d) if isinstance(d, str) else d for d in dims))
 
 
-def roi_align(rois: list[list[float]], dtype: str = "float32", **attributes: Any) -> np.ndarray[Any, Any]:
-    x = np.arange(16).reshape(1, 1, 4, 4).astype(DType.of(dtype).numpy)
-    regions = np.array(rois, np.float32).reshape(-1, 4).astype(x.dtype)
+def roi_align(rois: list[list[float]], **attributes: Any) -> np.ndarray[Any, Any]:
+    x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    regions = np.array(rois, np.float32).reshape(-1, 4)
     (out,) = run_op("RoiAlign", [x, regions, np.zeros(len(regions), np.int64)], **attributes)
     return out[:, 0]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_roi_align_samples_the_centre_of_each_element(dtype: str) -> None:
-    out = roi_align([[0, 0, 4, 4]], dtype, output_height=4, output_width=4)
-    np.testing.assert_array_equal(out.astype(np.float32).reshape(-1), np.arange(16))
+def test_roi_align_samples_the_centre_of_each_element() -> None:
+    out = roi_align([[0, 0, 4, 4]], output_height=4, output_width=4)
+    np.testing.assert_array_equal(out.reshape(-1), np.arange(16))
 
 
-def test_roi_align_takes_as_many_samples_as_the_bin_is_large() -> None:
+def test_roi_align_takes_one_sample_per_element_by_default() -> None:
     out = roi_align([[0, 0, 4, 4]], output_height=2, output_width=2)
     np.testing.assert_allclose(out, [[[2.5, 4.5], [10.5, 12.5]]])
     out = roi_align([[0, 0, 4, 4]], output_height=2, output_width=2, sampling_ratio=1)
@@ -43,23 +42,23 @@ def test_roi_align_edges() -> None:
     np.testing.assert_allclose(out.reshape(-1), [0, 0, 15])
 
 
-def test_roi_align_forces_a_size_only_without_the_shift() -> None:
+def test_roi_align_enlarges_regions_only_with_output_half_pixel() -> None:
     kept = roi_align([[1, 1, 1, 1]], coordinate_transformation_mode="output_half_pixel")
     np.testing.assert_allclose(kept.reshape(-1), [1.5 + 4 * 1.5])
     np.testing.assert_array_equal(roi_align([[1, 1, 1, 1]]).reshape(-1), [0])
     np.testing.assert_array_equal(roi_align([[1, 1, 1, 1]], mode="max").reshape(-1), [0])
 
 
-def test_roi_align_of_no_region() -> None:
+def test_roi_align_without_regions() -> None:
     assert roi_align([], output_height=2, output_width=3).shape == (0, 2, 3)
 
 
 def test_roi_align_inference() -> None:
     x, rois, indices = typed("float32", "n", 8, "h", "w"), typed("float32", "k", 4), typed("int64", "k")
     assert infer_op("RoiAlign", [x, rois, indices], output_height=7, output_width=5) == ["float32[k, 8, 7, 5]"]
-    with pytest.raises(GraphError, match=r"rois must have size 4 on axis 1, has shape \[k, 5\]"):
+    with pytest.raises(GraphError, match=r"rois .*4 .*axis 1.*\[k, 5\]"):
         infer_op("RoiAlign", [x, typed("float32", "k", 5), indices])
-    with pytest.raises(GraphError, match=r"X must have 4 dimensions, has shape \[n, 8\]"):
+    with pytest.raises(GraphError, match=r"X .*4 dimensions.*\[n, 8\]"):
         infer_op("RoiAlign", [typed("float32", "n", 8), rois, indices])
 
 
@@ -85,7 +84,7 @@ def test_nms_options() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 2), (1, 0, 2), (1, 4, 0)])
-def test_nms_of_nothing(shape: tuple[int, int, int]) -> None:
+def test_nms_of_empty_inputs(shape: tuple[int, int, int]) -> None:
     images, boxes, classes = shape
     inputs = [np.zeros((images, boxes, 4), np.float32), np.zeros((images, classes, boxes), np.float32)]
     assert run_op("NonMaxSuppression", [*inputs, np.array(5, np.int64)])[0].shape == (0, 3)
@@ -96,7 +95,7 @@ def test_nms_inference() -> None:
     (found,) = infer_op("NonMaxSuppression", [boxes, typed("float32", "n", 80, "m")])
     assert found.startswith("int64[selected?")
     assert found.endswith(", 3]")
-    with pytest.raises(GraphError, match=r"scores must have size 6 on axis 2, has shape \[1, 2, 5\]"):
+    with pytest.raises(GraphError, match=r"scores .*6 .*axis 2.*\[1, 2, 5\]"):
         infer_op("NonMaxSuppression", [typed("float32", 1, 6, 4), typed("float32", 1, 2, 5)])
-    with pytest.raises(GraphError, match="center_point_box must be 0 or 1, is 2"):
+    with pytest.raises(GraphError, match="center_point_box .*0 or 1.* 2"):
         infer_op("NonMaxSuppression", [boxes, typed("float32", "n", 80, "m")], center_point_box=2)

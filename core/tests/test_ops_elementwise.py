@@ -1,4 +1,4 @@
-"""Element-wise arithmetic, comparisons, logic and Where: what ONNX's own data does not cover."""
+"""Element-wise arithmetic, comparisons, logic and Where: cases that ONNX's node data does not cover."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lite_core.errors import GraphError
 from lite_core.ir import DType, SymbolicDim, TensorType, evaluate_shape
 from lite_core.ops.dim_arithmetic import equal, less, never_negative
 from lite_core.ops.error_function import error_function
+from lite_core.ops.inference import broadcast_shapes
 
 NAN, INF = np.nan, np.inf
 
@@ -29,13 +30,13 @@ def one(op, *inputs, **attributes):
 # **** integers ****
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("dtype", ["int8", "int64"])
 def test_integer_division_truncates_towards_zero(dtype):
     a, b = np.array([7, -7, 7, -7, 6, -6, 0], dtype), np.array([2, 2, -2, -2, 3, 3, -5], dtype)
     np.testing.assert_array_equal(one("Div", a, b), np.array([3, -3, -3, 3, 2, -2, 0], dtype))
 
 
-def test_integer_division_at_the_edges():
+def test_integer_division_that_overflows_or_divides_by_zero():
     lowest = np.array([-128], np.int8)
     assert one("Div", lowest, np.array([-1], np.int8)) == -128  # wraps around
     np.testing.assert_array_equal(one("Div", np.array([-3, 0, 3]), np.array([0, 0, 0])), [0, 0, 0])
@@ -49,12 +50,8 @@ def test_integers_wrap_around():
     assert one("Abs", np.array([-128], np.int8)) == -128
 
 
-def test_mod_takes_the_sign_of_the_divisor_and_fmod_that_of_the_dividend():
-    a, b = np.array([-7, 7, -7, 7]), np.array([3, -3, -3, 3])
-    np.testing.assert_array_equal(one("Mod", a, b), [2, -2, -1, 1])
-    np.testing.assert_array_equal(one("Mod", a, b, fmod=1), [-1, 1, -1, 1])
+def test_mod_of_floats_takes_the_sign_of_the_divisor():
     np.testing.assert_allclose(one("Mod", f32(-7.5), f32(2)), f32(0.5))
-    np.testing.assert_allclose(one("Mod", f32(-7.5), f32(2), fmod=1), f32(-1.5))
 
 
 def test_power_keeps_the_type_of_the_base():
@@ -66,7 +63,7 @@ def test_power_keeps_the_type_of_the_base():
     assert one("Pow", f32(2), np.array([-1], np.int64)) == 0.5
 
 
-def test_shifts_fill_with_zeros():
+def test_zeros_are_shifted_in():
     x, y = np.array([255, 1, 16], np.uint8), np.array([1, 7, 4], np.uint8)
     np.testing.assert_array_equal(one("BitShift", x, y, direction="LEFT"), [254, 128, 0])
     np.testing.assert_array_equal(one("BitShift", x, y, direction="RIGHT"), [127, 0, 1])
@@ -82,24 +79,14 @@ def test_maximum_minimum_and_clip_propagate_nan():
     np.testing.assert_array_equal(one("Clip", x, np.float32(0), np.float32(0.5)), f32(NAN, 0.5, NAN))
 
 
-def test_clip_with_one_bound_a_crossed_pair_and_a_bound_in_a_vector():
+def test_clip_with_crossed_bounds_and_vector_bounds():
     x = np.array([-5, 0, 5], np.int8)
-    np.testing.assert_array_equal(one("Clip", x, None, np.array(2, np.int8)), [-5, 0, 2])
     np.testing.assert_array_equal(one("Clip", x, np.array(3, np.int8), np.array(1, np.int8)), [1, 1, 1])
     assert one("Clip", np.array(7.0, np.float32), f32(1), f32(2)).shape == ()
 
 
-def test_rounding_is_half_to_even_and_keeps_the_sign_of_zero():
-    rounded = one("Round", f32(0.5, 1.5, 2.5, -0.5, -1.5))
-    np.testing.assert_array_equal(rounded, f32(0, 2, 2, -0.0, -2))
-    assert np.signbit(rounded[3])
-
-
-def test_is_inf_by_sign():
-    x = f32(INF, -INF, NAN, 0)
-    np.testing.assert_array_equal(one("IsInf", x), [True, True, False, False])
-    np.testing.assert_array_equal(one("IsInf", x, detect_negative=0), [True, False, False, False])
-    np.testing.assert_array_equal(one("IsInf", x, detect_positive=0), [False, True, False, False])
+def test_rounding_keeps_the_sign_of_zero():
+    assert np.signbit(one("Round", f32(-0.5)))[0]
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
@@ -128,7 +115,7 @@ def test_zero_size_tensors():
 
 
 @pytest.mark.parametrize(("low", "high"), [(1e-300, 0.46875), (0.46875, 1), (1, 4), (4, 6), (6, 1e300)])
-def test_erf_is_right_to_the_last_bits(low, high):
+def test_erf_is_accurate_to_the_last_bits(low, high):
     x = np.geomspace(low, high, 5000)
     expected = np.array([math.erf(v) for v in x])
     np.testing.assert_allclose(error_function(x), expected, rtol=1e-15, atol=0)
@@ -161,27 +148,27 @@ def test_broadcasting_with_symbols():
     assert infer_op("Add", [a, TensorType(DType.FLOAT32, None)]) == ["float32[?]"]
 
 
-def test_errors_say_what_does_not_fit():
+def test_errors_name_shapes_and_types():
     two, three = TensorType(DType.FLOAT32, (2,)), TensorType(DType.FLOAT32, (3,))
-    with pytest.raises(GraphError, match=r"shapes \[2\] and \[3\] do not broadcast: sizes 2 and 3"):
+    with pytest.raises(GraphError, match=r"\[2\] and \[3\] .*2 and 3"):
         infer_op("Mul", [two, three])
-    with pytest.raises(GraphError, match=r"min must be a scalar, has shape \[2\]"):
+    with pytest.raises(GraphError, match=r"min .*scalar.*\[2\]"):
         infer_op("Clip", [three, two])
-    with pytest.raises(GraphError, match=r"Max.* needs at least one input, has 0"):
+    with pytest.raises(GraphError, match=r"Max.* at least one input"):
         infer_op("Max", [])
-    with pytest.raises(GraphError, match="input B is int64, but T is already float32"):
+    with pytest.raises(GraphError, match=r"input B .*int64.*float32"):
         run_op("Add", [f32(1), np.array([1])])
-    with pytest.raises(GraphError, match="attribute 'direction' must be one of LEFT, RIGHT, is 'UP'"):
+    with pytest.raises(GraphError, match="'direction' .*LEFT, RIGHT.*'UP'"):
         _builder_with_shift("UP")
 
 
-def test_element_types_are_checked_again_after_others_fitted():
-    """What the type variables stand for is kept by the element types of all inputs, and only where they fit."""
+def test_element_types_are_checked_for_each_combination():
+    """Bound type variables are cached by the element types of all inputs, and only if these fit."""
     b = GraphBuilder()
     one, whole = b.input("one", "float32", [2]), b.input("whole", "int64", [2])
     for _ in range(2):
         assert str(b.add("Add", [one, one]).type) == "float32[2]"
-        with pytest.raises(GraphError, match="input B is int64, but T is already float32"):
+        with pytest.raises(GraphError, match=r"input B .*int64.*float32"):
             b.add("Add", [one, whole])
         assert str(b.add("Add", [whole, whole]).type) == "int64[2]"
 
@@ -196,7 +183,7 @@ def _builder_with_shift(direction):
 
 
 class Arithmetic:
-    """A builder over the dimensions of an input, and what inference knows of results."""
+    """A builder over the dimensions of an input, which returns the known elements of results."""
 
     def __init__(self):
         self.b = GraphBuilder()
@@ -250,7 +237,7 @@ def test_more_arithmetic_on_dimensions():
     assert [d.evaluate({"n": 1, "h": 33}) for d in clipped] == [5, 9]
 
 
-def test_numbers_go_through_the_reference():
+def test_arithmetic_on_numbers_uses_the_reference():
     a = Arithmetic()
     assert a.known("Floor", np.float32([2.7])) == ["2.0"]
     assert a.known("Sqrt", np.float32([16])) == ["4.0"]
@@ -287,7 +274,7 @@ def test_comparisons_of_dimensions_are_sound():
 
 
 @pytest.mark.parametrize("divisor", [2, -3])
-def test_division_of_what_may_be_negative_rounds_towards_zero(divisor):
+def test_division_of_possibly_negative_dimensions_rounds_towards_zero(divisor):
     a = Arithmetic()
     shifted = a.b.add("Sub", [a.dims, a.b.ints(5, 5)])
     for op, attributes in (("Div", {}), ("Mod", {"fmod": 0}), ("Mod", {"fmod": 1})):
@@ -298,8 +285,22 @@ def test_division_of_what_may_be_negative_rounds_towards_zero(divisor):
             assert [d.evaluate({"n": n, "h": n}) for d in found] == expected.tolist()
 
 
-def test_a_size_divided_by_itself_may_be_zero_by_zero():
+def test_size_divided_by_itself_is_zero_for_size_zero():
     a = Arithmetic()
     whole = a.b.known(a.b.add("Div", [a.dims, a.dims]))
     assert [d.evaluate({"n": 0, "h": 3}) for d in whole] == [0, 1]
     assert a.known("Mod", a.dims, [1, 1]) == ["0", "0"]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        (((3,), (2, 1)), (2, 3)),
+        (((2, 1), (3,)), (2, 3)),
+        (((), (4,), (5, 1)), (5, 4)),
+        (((1,), (0,)), (0,)),
+        (((2,), None), None),
+    ],
+)
+def test_broadcast_shapes_aligns_the_last_axes(shapes: tuple[tuple[int, ...] | None, ...], expected: object) -> None:
+    assert broadcast_shapes(*shapes) == expected

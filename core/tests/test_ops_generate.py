@@ -68,13 +68,13 @@ def test_one_hot_puts_the_depth_at_the_axis():
 # **** values ****
 
 
-def test_range_counts_in_its_own_precision():
+def test_range_is_computed_in_its_element_type():
     zero, limit, delta = (np.float32(v) for v in (0, 0.3, 0.1))
     np.testing.assert_array_equal(run("Range", zero, limit, delta), np.float32([0, 0.1, 0.2]))
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, np.float32, np.float64])
-def test_range_of_every_type_and_of_nothing(dtype):
+def test_range_of_every_type_and_empty_ranges(dtype):
     result = run("Range", dtype(10), dtype(3), dtype(-2))
     assert result.dtype == dtype
     assert result.tolist() == [10, 8, 6, 4]
@@ -113,17 +113,17 @@ def test_one_hot_indices_from_the_end_and_outside():
 @pytest.mark.parametrize(
     ("name", "inputs", "attributes", "message"),
     [
-        ("Range", [0, 3, 0], {}, "delta must not be 0"),
-        ("Range", [np.float32(0), np.float32(np.inf), np.float32(1)], {}, "no finite number of elements"),
-        ("Range", [[0, 1], 3, 1], {}, r"start must be a scalar, has shape \[2\]"),
-        ("ConstantOfShape", [[2, -1]], {}, r"the shape \[2, -1\] has a negative size"),
-        ("ConstantOfShape", [[2]], {"value": np.zeros(2)}, r"must have one element, has shape \[2\]"),
-        ("EyeLike", [np.zeros(3)], {}, "must have rank 2"),
-        ("OneHot", [[1], 3, [0, 1, 2]], {}, r"values must be \[off_value, on_value\], has 3 entries"),
-        ("OneHot", [[1], -1, [0, 1]], {}, "depth must not be negative, is -1"),
-        ("OneHot", [[1], 3, [0, 1]], {"axis": 2}, "axis 2 is out of range"),
+        ("Range", [0, 3, 0], {}, "delta .*0"),
+        ("Range", [np.float32(0), np.float32(np.inf), np.float32(1)], {}, "finite number"),
+        ("Range", [[0, 1], 3, 1], {}, r"start .*scalar.*\[2\]"),
+        ("ConstantOfShape", [[2, -1]], {}, r"\[2, -1\] .*negative"),
+        ("ConstantOfShape", [[2]], {"value": np.zeros(2)}, r"value .*one element.*\[2\]"),
+        ("EyeLike", [np.zeros(3)], {}, "rank 2"),
+        ("OneHot", [[1], 3, [0, 1, 2]], {}, r"values .*\[off_value, on_value\].* 3 "),
+        ("OneHot", [[1], -1, [0, 1]], {}, "depth .*-1"),
+        ("OneHot", [[1], 3, [0, 1]], {"axis": 2}, "axis 2 "),
     ],
 )
-def test_errors_say_what_is_wrong(name, inputs, attributes, message):
+def test_errors_name_values_and_shapes(name, inputs, attributes, message):
     with pytest.raises(GraphError, match=message):
         run(name, *inputs, **attributes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -116,22 +115,13 @@ def test_split_with_a_last_part_of_zero():
     assert [p.tolist() for p in parts] == [[0, 1], [2, 3], []]
 
 
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_half_types_come_through_unchanged(dtype):
-    x = np.arange(16).reshape(1, 4, 2, 2).astype(dtype)
-    up = run("DepthToSpace", x, blocksize=2)
-    assert up.dtype == dtype
-    np.testing.assert_array_equal(run("SpaceToDepth", up, blocksize=2), x)
-    np.testing.assert_array_equal(run("Concat", x, x, axis=0)[1], x[0])
-
-
 def test_trilu_with_a_diagonal_beyond_any_size():
     x = np.ones((2, 3))
     np.testing.assert_array_equal(run("Trilu", x, np.array(2**63 - 1)), np.zeros((2, 3)))
     np.testing.assert_array_equal(run("Trilu", x, np.array(-(2**63))), x)
 
 
-def test_a_split_that_cannot_be_is_an_error_only_when_it_is_run():
+def test_impossible_split_is_an_error_only_at_run_time():
     b = GraphBuilder()
     parts = b.add_node("Split", [b.constant(np.arange(5))], {"num_outputs": 4}, outputs=4)
     assert [p.type.shape[0] for p in parts[:3]] == [2, 2, 2]
@@ -144,21 +134,21 @@ def test_a_split_that_cannot_be_is_an_error_only_when_it_is_run():
 @pytest.mark.parametrize(
     ("name", "inputs", "attributes", "n_outputs", "message"),
     [
-        ("Concat", [np.ones((2, 3)), np.ones((3, 4))], {"axis": 1}, 1, "differ in axis 0; they may differ"),
-        ("Concat", [np.ones((2, 3)), np.ones(3)], {"axis": 1}, 1, r"must have rank 2, has shape \[3\]"),
-        ("Concat", [np.ones(3)], {"axis": 1}, 1, "axis 1 is out of range"),
-        ("Split", [np.ones(5), np.array([2, 2])], {}, 2, "must add up to 5, adds up to 4"),
+        ("Concat", [np.ones((2, 3)), np.ones((3, 4))], {"axis": 1}, 1, "differ in axis 0"),
+        ("Concat", [np.ones((2, 3)), np.ones(3)], {"axis": 1}, 1, r"rank 2.*\[3\]"),
+        ("Concat", [np.ones(3)], {"axis": 1}, 1, "axis 1 "),
+        ("Split", [np.ones(5), np.array([2, 2])], {}, 2, "split .*5.* 4"),
         ("Split", [np.ones(5), np.array([2, 3])], {}, 3, "2 sizes for 3 outputs"),
-        ("Split", [np.ones(5)], {"num_outputs": 4}, 4, "size 5 cannot be split into 4 parts of 2"),
-        ("Tile", [np.ones((2, 2)), np.array([2])], {}, 1, r"repeats \[2\] must have one entry for each axis"),
-        ("DepthToSpace", [np.ones((1, 6, 2, 2))], {"blocksize": 2}, 1, "6 channels cannot be divided"),
-        ("SpaceToDepth", [np.ones((1, 1, 3, 2))], {"blocksize": 2}, 1, "height 3 cannot be divided"),
-        ("SpaceToDepth", [np.ones((1, 3, 2))], {"blocksize": 2}, 1, "must have rank 4"),
+        ("Split", [np.ones(5)], {"num_outputs": 4}, 4, "size 5 .*4 parts of 2"),
+        ("Tile", [np.ones((2, 2)), np.array([2])], {}, 1, r"repeats \[2\] .*\[2, 2\]"),
+        ("DepthToSpace", [np.ones((1, 6, 2, 2))], {"blocksize": 2}, 1, "6 channels"),
+        ("SpaceToDepth", [np.ones((1, 1, 3, 2))], {"blocksize": 2}, 1, "height 3"),
+        ("SpaceToDepth", [np.ones((1, 3, 2))], {"blocksize": 2}, 1, "rank 4"),
         ("ReverseSequence", [np.ones((2, 3)), np.array([1, 3, 0])], {}, 1, "from 0 to 2, are"),
         ("ReverseSequence", [np.ones((2, 3)), np.array([1])], {}, 1, "1 entries for a batch of 3"),
         ("Trilu", [np.ones(3)], {}, 1, "rank 2 or more"),
     ],
 )  # fmt: skip
-def test_errors_say_what_is_wrong(name, inputs, attributes, n_outputs, message):
+def test_errors_name_values_and_shapes(name, inputs, attributes, n_outputs, message):
     with pytest.raises(GraphError, match=message):
         run(name, *inputs, n_outputs=n_outputs, **attributes)

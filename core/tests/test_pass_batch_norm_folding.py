@@ -1,4 +1,4 @@
-"""batch_norm_folding: per-channel scales and offsets go into weights."""
+"""batch_norm_folding: per-channel scales and offsets are folded into weights."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_chain_of_channel_constants_folds(layer: Layer) -> None:
     assert len(fold(b.build()).nodes) == 1
 
 
-def test_a_matrix_product_of_matrices_takes_a_bias_and_others_do_not() -> None:
+def test_product_of_matrices_gets_a_bias_and_other_products_do_not() -> None:
     b = GraphBuilder()
     x, z = b.input("x", "float32", ["n", 4]), b.input("z", "float32", ["n", "t", 4])
     b.output(b.add("Add", [b.add("MatMul", [x, weights(b, 4, 6)]), weights(b, 6)]), "y")
@@ -91,7 +91,7 @@ def test_a_matrix_product_of_matrices_takes_a_bias_and_others_do_not() -> None:
     assert fold(b.build()).op_counts() == {"Gemm": 1, "MatMul": 1, "Add": 1}
 
 
-def test_what_is_not_one_value_per_channel_stays() -> None:
+def test_constants_that_are_not_per_channel_stay() -> None:
     for constant in (weights_of(6), weights_of(1, 1, 1, 5), weights_of(2, 6, 1, 1), weights_of(1, 1, 6, 1, 1)):
         b = GraphBuilder()
         x = b.input("x", "float32", [2, 4, 5, 8])
@@ -106,7 +106,7 @@ def weights_of(*shape: int) -> np.ndarray:
     return random.standard_normal(shape).astype(np.float32)
 
 
-def test_a_constant_that_widens_one_channel_stays() -> None:
+def test_constant_that_broadcasts_one_channel_stays() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", ["n", 4, 3, 3])
     b.output(b.add("Add", [b.add("Conv", [x, weights(b, 1, 4, 1, 1)]), weights(b, 5, 1, 1)]), "y")
@@ -130,7 +130,7 @@ def test_a_second_user_or_an_output_in_the_middle_prevents_folding() -> None:
         assert counts == {"Conv": 1, "Mul": 1, "Add": 1, **({} if as_output else {"Relu": 1})}
 
 
-def test_batch_normalization_on_its_own_becomes_mul_and_add() -> None:
+def test_separate_batch_normalization_becomes_mul_and_add() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", ["n", 3, "h", "w"])
     b.origin = Origin("batch_norm", "bn0")
@@ -165,7 +165,7 @@ def test_shared_weights_keep_their_other_user() -> None:
     assert fold(b.build()).op_counts() == {"Conv": 2}
 
 
-def test_integers_are_left_alone() -> None:
+def test_integers_are_not_folded() -> None:
     b = GraphBuilder()
     x = b.input("x", "int32", [2, 3])
     product = b.add("MatMul", [x, b.constant(np.ones((3, 4), np.int32))])

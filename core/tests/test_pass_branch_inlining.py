@@ -1,4 +1,4 @@
-"""branch_inlining: what a condition that is known leaves of an If; and the Ifs that only sizes decide."""
+"""branch_inlining: an If with a known condition becomes its branch, also if sizes decide the condition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import LiteError
 from lite_core.ir import Graph, Value
 from lite_core.passes import BranchInlining, IdentityElimination
-from lite_core.passes.branch_inlining import with_branches_decided
+from lite_core.passes.branch_inlining import inline_decided_branches
 from lite_core.session import load
 from lite_tools.checking import run_passes_checked
 
@@ -20,7 +20,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def choose(b: GraphBuilder, condition: Value, x: Value) -> Value:
-    """``x * 2`` or ``x`` itself."""
+    """Add an If that returns ``x * 2`` or ``x``."""
     then, other = GraphBuilder("then", outer=b), GraphBuilder("else", outer=b)
     then.output(then.add("Mul", [x, then.constant(np.float32(2))]))
     other.output(other.add("Identity", [x]))
@@ -35,7 +35,7 @@ def chosen(truth: bool) -> Graph:
 
 
 def squeezed(size_of_one: int = 1) -> Graph:
-    """As exporters write ``x.squeeze(0)`` where the size may be 1 or not; an If in an If, and a sum behind it."""
+    """Return ``x.squeeze(0)`` as exporters write it for an unknown size: an If in an If, followed by a sum."""
     b = GraphBuilder()
     x = b.input("x", "float32", ["n", 3])
     size = b.add("Gather", [b.add("Shape", [x]), b.ints(0)], {"axis": 0})
@@ -50,24 +50,24 @@ def squeezed(size_of_one: int = 1) -> Graph:
 
 
 @pytest.mark.parametrize("truth", [True, False])
-def test_the_branch_that_is_taken_takes_the_place_of_the_if(truth: bool) -> None:
+def test_if_with_a_known_condition_becomes_its_branch(truth: bool) -> None:
     graph, _ = run_passes_checked(chosen(truth), [BranchInlining(), IdentityElimination()])
     assert graph.op_counts() == ({"Mul": 1, "Add": 1} if truth else {"Add": 1})
 
 
-def test_an_if_whose_condition_is_data_stays() -> None:
+def test_if_with_an_unknown_condition_stays() -> None:
     b = GraphBuilder()
     x, condition = b.input("x", "float32", [3]), b.input("condition", "bool", [])
     b.output(choose(b, condition, x), "y")
     assert not BranchInlining()(b.build()).changed
-    assert with_branches_decided(b.build()) is None
+    assert inline_decided_branches(b.build()) is None
 
 
 @pytest.mark.parametrize(("rows", "shape"), [(1, (3,)), (2, (2, 3))])
 def test_sizes_decide_branches_within_branches(rows: int, shape: tuple[int, ...]) -> None:
     graph = squeezed()
     graph.inputs[0].type = graph.inputs[0].type.with_shape((rows, 3))
-    decided = with_branches_decided(graph)
+    decided = inline_decided_branches(graph)
     assert decided is not None
     assert "If" in graph.op_counts(), "the graph itself is not changed"
     assert set(decided.op_counts()) <= {"Squeeze", "Mul", "Add"}
@@ -75,7 +75,7 @@ def test_sizes_decide_branches_within_branches(rows: int, shape: tuple[int, ...]
 
 
 @pytest.mark.parametrize("rows", [1, 2])
-def test_a_session_runs_what_is_left(rows: int) -> None:
+def test_session_runs_the_branches_that_sizes_decide(rows: int) -> None:
     session = load(squeezed(), backend="host")
     for taken in (rows, 3 - rows, rows):
         (y,) = session.run({"x": X[:taken]}).values()
@@ -84,7 +84,7 @@ def test_a_session_runs_what_is_left(rows: int) -> None:
 
 
 def rates() -> Graph:
-    """A branch for inputs of 3 elements and one for inputs of 5; which one is taken is data."""
+    """Return a graph with a branch for inputs of 3 elements and one for 5; another input selects the branch."""
     b = GraphBuilder()
     x, is_long = b.input("x", "float32", ["n"]), b.input("is_long", "bool", [])
     branches = {}
@@ -108,5 +108,5 @@ def test_a_branch_for_other_sizes_need_not_fit(size: int) -> None:
 
 
 def test_inputs_that_fit_no_branch_are_refused() -> None:
-    with pytest.raises(LiteError, match=r"does not accept the input shapes x=\[4\]"):
+    with pytest.raises(LiteError, match=r"x=\[4\]"):
         load(rates(), backend="host").run({"x": np.zeros(4, np.float32), "is_long": np.array(True)})

@@ -1,4 +1,4 @@
-"""common_subexpression: equal nodes and constants."""
+"""common_subexpression: merging of equal nodes and constants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_equal_nodes_and_constants_merge() -> None:
     assert len(graph.constants) == 1
 
 
-def test_what_differs_stays_apart() -> None:
+def test_different_nodes_and_constants_do_not_merge() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", ["n", 4])
     nearly = np.zeros(200, np.float32)
@@ -59,7 +59,7 @@ def test_a_second_output_becomes_an_identity() -> None:
     assert [v.name for v in graph.outputs] == ["a", "b"]
 
 
-def test_a_branch_uses_what_is_computed_before_it_and_not_after() -> None:
+def test_branch_reuses_only_results_computed_before_it() -> None:
     b = GraphBuilder()
     condition, x = b.input("c", "bool", []), b.input("x", "float32", [2])
     before = b.add("Exp", [x])
@@ -75,7 +75,7 @@ def test_a_branch_uses_what_is_computed_before_it_and_not_after() -> None:
     assert graph.op_counts() == {"Sin": 3, "Add": 1, "Exp": 1, "If": 1, "Mul": 1, "Sum": 1}
 
 
-def test_a_node_with_more_outputs_is_another_node() -> None:
+def test_nodes_with_different_numbers_of_outputs_do_not_merge() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [1, 1, 4, 4])
     (one,) = b.add_node("MaxPool", [x], {"kernel_shape": (2, 2)})

@@ -18,7 +18,7 @@ def fold(graph: Graph, *passes: object) -> Graph:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_arithmetic_on_constants_is_done_once(dtype: str) -> None:
+def test_arithmetic_on_constants_is_folded(dtype: str) -> None:
     b = GraphBuilder()
     x = b.input("x", dtype, ["n", 2])
     c = b.add("Mul", [b.constant([1.0, 2.0], dtype=dtype), b.constant([3.0, 0.5], dtype=dtype)])
@@ -50,7 +50,7 @@ def test_a_result_beyond_the_limit_is_not_stored() -> None:
     assert fold(b.build(), ConstantFolding(size_limit=1 << 21)).op_counts() == {"Add": 2}
 
 
-def test_constants_are_not_doubled_without_end() -> None:
+def test_growth_of_folded_constants_is_limited() -> None:
     b = GraphBuilder()
     value = b.constant(np.ones(1 << 18, np.float32))
     for _ in range(12):  # to 4 GiB
@@ -61,7 +61,7 @@ def test_constants_are_not_doubled_without_end() -> None:
     assert sum(array.nbytes for array in graph.constants.values()) < 100 << 20
 
 
-def test_many_results_of_one_constant_are_not_all_stored() -> None:
+def test_total_size_of_folded_constants_is_limited() -> None:
     b = GraphBuilder()
     x, wide = b.input("x", "float32", [1]), b.constant(np.ones(1 << 20, np.float32))
     for number in range(100):
@@ -92,7 +92,7 @@ def test_random_nodes_and_dequantized_weights_stay() -> None:
     assert not ConstantFolding()(random).changed
 
 
-def test_shape_of_known_sizes_is_a_constant_and_of_others_not() -> None:
+def test_only_shapes_of_known_sizes_become_constants() -> None:
     b = GraphBuilder()
     x, s = b.input("x", "float32", [2, 3]), b.input("s", "float32", ["n", 3])
     b.output(b.add("Shape", [x]), "known")
@@ -103,13 +103,13 @@ def test_shape_of_known_sizes_is_a_constant_and_of_others_not() -> None:
     assert sorted(a.tolist() for a in graph.constants.values() if a.ndim) == [[2, 3]]
 
 
-def test_a_node_that_fails_stays_and_reports_when_run() -> None:
+def test_node_that_fails_stays_and_raises_at_run_time() -> None:
     b = GraphBuilder()
-    table = b.constant(np.ones((1000, 2), np.float32))  # too big for inference to look into
+    table = b.constant(np.ones((1000, 2), np.float32))  # too large for inference to know its elements
     b.output(b.add("Gather", [table, b.constant(np.array([1007]))]), "y")
     graph = b.build()
     assert not ConstantFolding()(graph).changed
-    with pytest.raises(GraphError, match="index 1007 is out of range"):
+    with pytest.raises(GraphError, match="index 1007 "):
         evaluate_graph(graph, [])
 
 
@@ -132,7 +132,7 @@ def test_constants_captured_by_a_branch_are_folded_there() -> None:
 # **** dead nodes ****
 
 
-def test_what_no_output_needs_is_removed() -> None:
+def test_unused_nodes_and_constants_are_removed() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [2])
     b.add("Exp", [b.add("Add", [x, b.constant(np.ones(2, np.float32))])])
@@ -161,7 +161,7 @@ def test_a_capture_keeps_a_node_alive() -> None:
     assert graph.op_counts() == {"Relu": 2, "Exp": 1, "If": 1}
 
 
-def test_unused_optional_outputs_at_the_end_are_left_out() -> None:
+def test_unused_trailing_optional_outputs_are_removed() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [1, 1, 4, 4])
     y, _ = b.add_node("MaxPool", [x], {"kernel_shape": (2, 2)}, outputs=2)

@@ -1,4 +1,4 @@
-"""identity_elimination: nodes that hand their input through."""
+"""identity_elimination: removal of nodes that return their input unchanged."""
 
 from __future__ import annotations
 
@@ -66,24 +66,24 @@ def graph_of(build: Build, dtype: str = "float32") -> Graph:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("case", NO_OPS)
-def test_removed(case: str, dtype: str) -> None:
+def test_nodes_without_effect_are_removed(case: str, dtype: str) -> None:
     assert eliminate(graph_of(NO_OPS[case], dtype)).op_counts() == {"Abs": 1, "Neg": 1}
 
 
 @pytest.mark.parametrize("case", NEAR_MISSES)
-def test_kept(case: str) -> None:
+def test_similar_nodes_are_kept(case: str) -> None:
     graph = graph_of(NEAR_MISSES[case])
     assert eliminate(graph).op_counts() == graph.op_counts()
 
 
-def test_moving_an_axis_of_one_between_equal_shapes_is_nothing() -> None:
+def test_transpose_that_moves_only_axes_of_size_one_is_removed() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [1, 1, "n"])
     b.output(b.add("Neg", [b.add("Transpose", [x], {"perm": (1, 0, 2)})]), "y")
     assert eliminate(b.build()).op_counts() == {"Neg": 1}
 
 
-def test_equal_sizes_swapped_are_not_nothing() -> None:
+def test_transpose_of_equal_sizes_is_kept() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", ["n", "n"])
     b.output(b.add("Neg", [b.add("Transpose", [x])]), "y")
@@ -110,7 +110,7 @@ def test_the_name_of_an_output_moves_to_its_producer() -> None:
     assert graph.op_counts() == {"Abs": 1, "Neg": 1}
 
 
-def test_an_output_that_is_an_input_or_another_output_keeps_its_identity() -> None:
+def test_identity_between_outputs_or_of_an_input_is_kept() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [4])
     y = b.add("Abs", [x])
@@ -122,7 +122,7 @@ def test_an_output_that_is_an_input_or_another_output_keeps_its_identity() -> No
     assert [v.name for v in graph.outputs] == ["y", "copy of x", "copy of y"]
 
 
-def test_sub_graphs_follow_and_are_cleaned() -> None:
+def test_identities_captured_by_and_inside_sub_graphs_are_removed() -> None:
     b = GraphBuilder()
     condition, x = b.input("c", "bool", []), b.input("x", "float32", [2])
     captured = b.add("Identity", [b.add("Abs", [x])])

@@ -1,4 +1,4 @@
-"""layer_norm_fusion."""
+"""layer_norm_fusion: layer normalization written out in arithmetic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fuse(graph: Graph) -> Graph:
 
 @dataclass
 class Spelling:
-    """One way to write layer normalization; the defaults are PyTorch's exporter's."""
+    """One way to write layer normalization; the defaults are those of PyTorch's exporter."""
 
     axes: tuple[int, ...] = (-1,)
     variance_axes: tuple[int, ...] | None = None
@@ -85,14 +85,14 @@ class Spelling:
     ],
     ids=str,
 )
-def test_recognised(spelling: Spelling) -> None:
+def test_patterns_are_fused(spelling: Spelling) -> None:
     (node,) = fuse(spelling.graph()).nodes
     assert node.op == "LayerNormalization"
     assert node.origin == Origin("layer_norm", "ln")
     assert node.attributes["epsilon"] == pytest.approx(1e-5, rel=1e-2)
 
 
-def test_several_axes() -> None:
+def test_pattern_over_several_axes_is_fused() -> None:
     (node,) = fuse(Spelling(axes=(1, 2), scale=(4, 8), bias=(8,)).graph(("n", 4, 8))).nodes
     assert node.attributes["axis"] == -2
     assert all(v is not None and v.shape == (4, 8) for v in node.inputs[1:])
@@ -112,27 +112,27 @@ def test_several_axes() -> None:
     ],
     ids=str,
 )
-def test_near_misses(spelling: Spelling) -> None:
+def test_similar_patterns_are_not_fused(spelling: Spelling) -> None:
     graph = spelling.graph(("n", 8, 8))
     assert fuse(graph).op_counts() == graph.op_counts()
 
 
-def test_without_keepdims_it_is_something_else() -> None:
+def test_pattern_without_keepdims_is_not_fused() -> None:
     graph = Spelling(keepdims=0, scale=None, bias=None).graph((8, 8))
     assert "LayerNormalization" not in fuse(graph).op_counts()
 
 
-def test_a_scale_per_row_is_left_outside() -> None:
+def test_scale_per_row_is_not_fused() -> None:
     graph = fuse(Spelling(scale=(4, 1), bias=(8,)).graph(("n", 4, 8)))
     assert graph.op_counts() == {"Add": 1, "LayerNormalization": 1, "Mul": 1}
 
 
-def test_an_unknown_size_has_no_ones_for_a_scale() -> None:
+def test_pattern_over_an_unknown_size_is_not_fused() -> None:
     graph = Spelling(scale=None, bias=None).graph(("n", 4, "c"))
     assert fuse(graph).op_counts() == graph.op_counts()
 
 
-def test_inside_a_branch() -> None:
+def test_patterns_inside_branches_are_fused() -> None:
     b = GraphBuilder()
     condition, x = b.input("c", "bool", []), b.input("x", "float32", ["n", 8])
     branches = {}

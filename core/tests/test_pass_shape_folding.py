@@ -130,7 +130,7 @@ def test_a_loop_that_grows_its_value_has_unknown_sizes() -> None:
     body = GraphBuilder("body", outer=b)
     body.input("i", "int64", [])
     go_on = body.input("go_on", "bool", [])
-    state = body.input("state", "float32", [2, 3])  # what the first iteration gets
+    state = body.input("state", "float32", [2, 3])  # the shape of the first iteration
     flat = body.add("Concat", [state, state], {"axis": 0})
     body.output(body.add("Identity", [go_on]))
     body.output(flat)
@@ -144,7 +144,7 @@ def test_a_loop_that_grows_its_value_has_unknown_sizes() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4), (0, 3, 4), (2, 0, 4), (0, 0, 4)])
-def test_a_folded_target_takes_empty_tensors(shape: tuple[int, ...]) -> None:
+def test_folded_target_is_valid_for_empty_tensors(shape: tuple[int, ...]) -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", ["n", "m", 4])
     target = b.add("Concat", [dimension(b, x, 0), b.add("Mul", [dimension(b, x, 1), b.ints(4)])], {"axis": 0})

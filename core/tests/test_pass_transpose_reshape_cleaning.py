@@ -75,7 +75,7 @@ def test_a_zero_that_copies_a_new_dimension_becomes_its_size() -> None:
     assert graph.constants[reshape.inputs[1]].tolist() == [6, -1, 1]  # type: ignore[index]
 
 
-def test_a_zero_that_copies_an_unknown_new_dimension_prevents_it() -> None:
+def test_zero_that_copies_an_unknown_new_dimension_prevents_merging() -> None:
     b, x = start()
     flat = b.add("Reshape", [x, b.ints(-1, 2, 2)])
     b.output(b.add("Reshape", [flat, b.ints(0, 4)]), "y")
@@ -92,7 +92,7 @@ def test_squeeze_and_unsqueeze_cancel(dtype: str) -> None:
     assert clean(b.build()).op_counts() == {"Abs": 1, "Exp": 1, "Neg": 1}
 
 
-def test_unsqueeze_elsewhere_does_not_cancel_but_merges() -> None:
+def test_unsqueeze_of_another_axis_merges_with_squeeze() -> None:
     b = GraphBuilder()
     narrow = b.add("Squeeze", [b.input("z", "float32", ["n", 1, 4]), b.ints(1)])
     b.output(b.add("Unsqueeze", [narrow, b.ints(2)]), "w")
@@ -129,7 +129,7 @@ def test_two_transposed_operands_cancel() -> None:
     assert clean(b.build()).op_counts() == {"Abs": 1, "Add": 1}
 
 
-def test_another_order_an_untransposed_operand_or_a_second_user_prevents_it() -> None:
+def test_other_order_untransposed_operand_or_second_user_prevents_cancelling() -> None:
     b, x = start()
     b.output(transpose(b, b.add("Exp", [transpose(b, x, 1, 2, 0)]), 1, 2, 0), "other order")
     z = b.input("z", "float32", ["n", 4, 3])

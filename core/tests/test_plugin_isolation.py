@@ -1,4 +1,4 @@
-"""Plugins that misbehave after they were found: while loading, in hooks, as readers, as passes."""
+"""Plugins that fail after discovery: while loading, in hooks, as readers, as passes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lite_core.session import load
 
 
 class EntryPoint:
-    """An entry point whose loading is a function."""
+    """An entry point that is loaded by calling a function."""
 
     def __init__(self, name: str, load: Any) -> None:
         self.name = name
@@ -36,7 +36,7 @@ def plugins_of(**loaders: Any) -> PluginManager:
 
 
 def plugin(**hooks: Any) -> Any:
-    """A module with hooks; a hook is what it returns, or a function that is called."""
+    """Return a module with hooks, each given by its result or by a function that returns the result."""
     module = ModuleType("a_plugin")
     module.LITE_API_VERSION = 1  # type: ignore[attr-defined]
     for name, given in hooks.items():
@@ -82,7 +82,7 @@ class NamelessBackend(KernelBackend):
 
 
 @pytest.mark.parametrize(
-    ("loader", "stage"),
+    ("loader", "phase"),
     [
         (NoVersion, "version"),
         (raises(SystemExit(3)), "import"),
@@ -93,16 +93,16 @@ class NamelessBackend(KernelBackend):
         (lambda: plugin(lite_backends=[KernelBackend("host")]), "lite_backends"),
     ],
 )
-def test_the_others_live_on(loader: Any, stage: str) -> None:
+def test_broken_plugin_does_not_affect_others(loader: Any, phase: str) -> None:
     plugins = plugins_of(a=loader, b=good)
     for _ in range(2):
         assert "good" in available_backends(plugins)
     record = plugins.records()[0]
     assert record.failed
-    assert record.stage == stage
+    assert record.phase == phase
 
 
-def test_strict_mode_loses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strict_mode_keeps_the_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_STRICT_PLUGINS", "1")
     plugins = plugins_of(a=raises(ImportError("broken")), b=good)
     with pytest.raises(PluginError, match="broken"):
@@ -110,7 +110,7 @@ def test_strict_mode_loses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "good" in available_backends(plugins)
 
 
-def test_a_plugin_that_asks_while_it_is_imported() -> None:
+def test_plugin_may_query_backends_while_it_is_imported() -> None:
     plugins: PluginManager
 
     def curious() -> Any:
@@ -123,7 +123,7 @@ def test_a_plugin_that_asks_while_it_is_imported() -> None:
 
 
 @pytest.mark.parametrize("order", [["lite_backends", "lite_formats"], ["lite_formats", "lite_backends"]])
-def test_one_bad_item_does_not_depend_on_who_asks_first(order: list[str]) -> None:
+def test_result_with_a_bad_item_does_not_depend_on_the_order_of_hooks(order: list[str]) -> None:
     plugins = plugins_of(a=lambda: plugin(lite_backends=[object()], lite_formats=[Reader()]))
     answers = {hook: plugins.ask(hook) for hook in order}
     assert not answers["lite_backends"]
@@ -159,27 +159,27 @@ def fail(*arguments: Any, **named: Any) -> Any:
     raise KeyError("oops")
 
 
-def test_a_reader_that_fails_to_look_is_passed_over(file: Path) -> None:
+def test_reader_whose_sniff_fails_is_skipped(file: Path) -> None:
     plugins = plugins_of(a=lambda: plugin(lite_formats=[Reader(sniff=fail)]), b=lambda: plugin(lite_formats=[Reader()]))
     assert read_model(file, plugins=plugins).name == "identity"
-    assert plugins.records()[0].stage == "sniff"
+    assert plugins.records()[0].phase == "sniff"
 
 
 @pytest.mark.parametrize(
     ("read", "message"),
-    [(fail, "reader 'test' of plugin 'a' .lite-a 1.0. failed with KeyError"), (lambda path: None, "gave NoneType")],
+    [(fail, r"'test'.*'a' \(lite-a 1\.0\).*KeyError"), (lambda path: None, "NoneType")],
 )
-def test_a_reader_that_fails_is_named(file: Path, read: Any, message: str) -> None:
+def test_error_of_a_reader_names_the_reader(file: Path, read: Any, message: str) -> None:
     with pytest.raises(ModelFormatError, match=message):
         read_model(file, plugins=plugins_of(a=lambda: plugin(lite_formats=[Reader(read=read)])))
 
 
-def test_a_mistyped_option_is_named(file: Path) -> None:
+def test_unknown_reader_option_is_refused(file: Path) -> None:
     def read(path: Path, *, params: Any = None) -> Graph:
         return identity()
 
     plugins = plugins_of(a=lambda: plugin(lite_formats=[Reader(read=read)]))
-    with pytest.raises(InputError, match=r"format 'test' has no option thread \(it has: params\)"):
+    with pytest.raises(InputError, match=r"'test' .*thread .*params"):
         load(file, reader_options={"thread": 2}, plugins=plugins)
 
 
@@ -204,17 +204,16 @@ def drop_everything(graph: Graph) -> PassResult:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (fail, "pass 'plugin-pass' failed on graph 'identity' with KeyError"),
-        (lambda graph: None, "pass 'plugin-pass' gave NoneType, not a PassResult"),
-        (drop_everything, "pass 'plugin-pass' left a graph that is not valid"),
+        (fail, "'plugin-pass' .*'identity'.*KeyError"),
+        (lambda graph: None, "'plugin-pass' .*NoneType.*PassResult"),
+        (drop_everything, "'plugin-pass' .*not valid"),
     ],
 )
-def test_a_pass_that_misbehaves_is_named(call: Any, message: str) -> None:
+def test_error_of_a_pass_names_the_pass(call: Any, message: str) -> None:
     with pytest.raises(PassError, match=message):
         load(identity(), plugins=plugins_of(a=lambda: plugin(lite_passes=[PluginPass(call)])))
 
 
-def test_metadata_entry_points_have_what_the_host_uses() -> None:
-    """The stand-in above has the attributes of the real thing."""
+def test_stand_in_has_the_attributes_of_real_entry_points() -> None:
     real = metadata.EntryPoint("a", "a_module", "lite.plugins")
     assert all(hasattr(real, name) for name in ("name", "value", "dist", "load"))

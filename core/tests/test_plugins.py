@@ -1,4 +1,4 @@
-"""Discovery, loading, isolation and versions of plugins, with plugins that really are installed.
+"""Discovery, loading, isolation and versions of installed plugins.
 
 Each plugin is a module and the metadata of a distribution in a folder on ``sys.path``, see
 :mod:`installed_plugins`.
@@ -24,7 +24,7 @@ BROKEN = {
     "wrong_version": GOOD.replace("LITE_API_VERSION = 1", "LITE_API_VERSION = 99"),
     "no_version": GOOD.replace("LITE_API_VERSION = 1", ""),
     "raising_hook": GOOD.replace("return [backend]", "raise RuntimeError('no driver today')"),
-    "wrong_hook": GOOD.replace("def lite_backends():", "def lite_backends(an_argument_nobody_gives):"),
+    "wrong_hook": GOOD.replace("def lite_backends():", "def lite_backends(an_unknown_argument):"),
     "unknown_hook": GOOD.replace("def lite_backends():", "def lite_bakcends():"),
     "returns_none": GOOD.replace("return [backend]", "return 7"),
     "not_a_backend": GOOD.replace("return [backend]", "return [object()]"),
@@ -32,12 +32,12 @@ BROKEN = {
 }
 
 
-def test_a_good_plugin(site: Path) -> None:
+def test_working_plugin_is_ready(site: Path) -> None:
     install(site, "good", GOOD)
     plugins = plugins_of(site)
     assert {"host", "null", "good"} == set(available_backends(plugins))
     (record,) = plugins.records()
-    assert (record.name, record.distribution, record.version, record.stage) == (
+    assert (record.name, record.distribution, record.version, record.phase) == (
         "good",
         "lite-good",
         "1.0",
@@ -49,39 +49,39 @@ def test_a_good_plugin(site: Path) -> None:
 def test_discovery_imports_nothing(site: Path) -> None:
     install(site, "good", GOOD)
     plugins = plugins_of(site)
-    assert [r.stage for r in plugins.discover()] == ["discovered"]
+    assert [r.phase for r in plugins.discover()] == ["discovered"]
     assert "lite_good_plugin" not in sys.modules
 
 
 @pytest.mark.parametrize(
-    ("name", "stage", "message"),
+    ("name", "phase", "message"),
     [
         ("import_error", "import", "a_module_that_does_not_exist"),
         ("exit_on_import", "import", "SystemExit"),
-        ("wrong_version", "version", "written for API 99, this lite-core speaks API 1"),
-        ("no_version", "version", "states no LITE_API_VERSION"),
+        ("wrong_version", "version", "API 99"),
+        ("no_version", "version", "LITE_API_VERSION"),
         ("raising_hook", "lite_backends", "RuntimeError: no driver today"),
-        ("wrong_hook", "register", "an_argument_nobody_gives"),
+        ("wrong_hook", "register", "an_unknown_argument"),
         ("unknown_hook", "register", "lite_bakcends"),
         ("returns_none", "lite_backends", "TypeError"),
-        ("not_a_backend", "lite_backends", "lacks name, probe, supports, compile"),
-        ("same_backend", "lite_backends", "the backend name 'good' is taken by 'good' (lite-good 1.0)"),
+        ("not_a_backend", "lite_backends", "name, probe, supports, compile"),
+        ("same_backend", "lite_backends", "'good' (lite-good 1.0)"),
     ],
 )
-def test_a_broken_plugin_is_recorded_and_hurts_nobody(site: Path, name: str, stage: str, message: str) -> None:
+def test_broken_plugin_is_recorded_and_does_not_affect_others(site: Path, name: str, phase: str, message: str) -> None:
     install(site, "good", GOOD)
     install(site, name, BROKEN[name], distribution=f"lite-z-{name.replace('_', '-')}")
     plugins = plugins_of(site)
     assert "good" in available_backends(plugins)
     broken = next(r for r in plugins.records() if r.name == name)
     assert broken.failed
-    assert broken.stage == stage
+    assert broken.phase == phase
     assert message in broken.error
     good = next(r for r in plugins.records() if r.name == "good")
     assert not good.failed
 
 
-def test_all_broken_at_once(site: Path) -> None:
+def test_many_broken_plugins_at_once(site: Path) -> None:
     install(site, "good", GOOD)
     for name, source in BROKEN.items():
         install(site, name, source, distribution=f"lite-z-{name.replace('_', '-')}")
@@ -97,14 +97,14 @@ def test_tracebacks_are_kept(site: Path) -> None:
     assert "lite_import_error_plugin.py" in record.traceback
 
 
-def test_duplicate_plugin_names(site: Path) -> None:
+def test_second_plugin_of_the_same_name_is_refused(site: Path) -> None:
     install(site, "twin", GOOD, distribution="lite-a-twin")
     install(site, "twin", GOOD, distribution="lite-b-twin")
     plugins = plugins_of(site)
     assert "twin" in available_backends(plugins)
     first, second = plugins.records()
     assert (first.distribution, first.failed) == ("lite-a-twin", False)
-    assert (second.distribution, second.stage) == ("lite-b-twin", "duplicate")
+    assert (second.distribution, second.phase) == ("lite-b-twin", "duplicate")
     assert "'twin' (lite-a-twin 1.0)" in second.error
 
 
@@ -116,16 +116,16 @@ def test_strict_plugins_raise(site: Path, monkeypatch: pytest.MonkeyPatch, name:
         available_backends(plugins_of(site))
 
 
-def test_registering_by_hand() -> None:
+def test_plugin_can_be_registered_explicitly() -> None:
     class Plugin:
         LITE_API_VERSION = 1
 
     plugins = PluginManager(list)
-    assert plugins.register(Plugin(), "mine").stage == "ready"
+    assert plugins.register(Plugin(), "mine").phase == "ready"
     assert [r.name for r in plugins.records()] == ["mine"]
 
 
-def test_host_with_knows_these_backends_and_nothing_else() -> None:
+def test_plugins_with_has_exactly_the_given_backends() -> None:
     first, second = KernelBackend("first"), KernelBackend("second")
     found = available_backends(plugins_with(first, second))
     assert list(found) == ["host", "null", "first", "second"]
@@ -136,12 +136,12 @@ def test_host_with_knows_these_backends_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("backends", "message"),
     [
-        ([object()], "lacks name, probe, supports, compile"),
-        ([KernelBackend("host")], "the backend name 'host' is taken by lite-core itself"),
-        ([KernelBackend("twin"), KernelBackend("twin")], "the backend name 'twin' is taken"),
+        ([object()], "name, probe, supports, compile"),
+        ([KernelBackend("host")], "'host' .*lite-core"),
+        ([KernelBackend("twin"), KernelBackend("twin")], "'twin'"),
     ],
 )
-def test_host_with_what_is_no_backend(backends: list[Any], message: str) -> None:
+def test_plugins_with_refuses_invalid_backends(backends: list[Any], message: str) -> None:
     with pytest.raises(PluginError, match=message):
         plugins_with(*backends)
 
@@ -176,11 +176,11 @@ def test_a_plugin_extends_the_opset(site: Path) -> None:
     assert load(b.build(), plugins=plugins).run(x=[3.0])["y"].tolist() == [6]
 
 
-def test_a_plugin_may_not_change_lites_own_operators(site: Path) -> None:
+def test_plugin_may_not_change_operators_of_lite(site: Path) -> None:
     install(site, "bad_ops", OPS.replace("DOMAIN", ""))
     (record,) = plugins_of(site).records()
-    assert record.stage == "lite_ops"
-    assert "Twice is in a domain that is Lite's own" in record.error
+    assert record.phase == "lite_ops"
+    assert "Twice" in record.error
 
 
 def test_command_line_with_broken_plugins(site: Path) -> None:
@@ -221,7 +221,8 @@ def test_doctor_shows_what_backends_report(site: Path) -> None:
     assert shown.returncode == 0, shown.stderr
     reports = json.loads(shown.stdout)["reports"]
     assert reports["chatty"] == ["library: looked in [/opt]", "7"]
-    assert reports["broken"] == ["report() failed with RuntimeError: no driver today"]
+    (failure,) = reports["broken"]
+    assert "RuntimeError: no driver today" in failure
     assert "good" not in reports
     assert "\nchatty\n  library: looked in [/opt]\n  7\n" in lite(site, "doctor").stdout
 

@@ -1,4 +1,4 @@
-"""Scratch memory: what a run gets, what is kept, and that runs at one time never share it."""
+"""Scratch memory: size and alignment, reuse by later runs, separate memory for concurrent runs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def address(buffer: Buffer) -> int:
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 1000, 5_000_001])
-def test_scratch_is_as_large_as_asked_for_and_aligned(size: int) -> None:
+def test_scratch_has_the_requested_size_and_is_aligned(size: int) -> None:
     buffer = ScratchPool().take(HostMemory(), size).at(0, size)
     assert buffer.data.shape == buffer.type.shape == (size,)
     assert address(buffer) % 64 == 0
     buffer.data[:] = 1
 
 
-def test_a_block_serves_smaller_runs_and_makes_way_for_larger_ones() -> None:
+def test_block_is_reused_for_smaller_sizes_and_replaced_for_larger_ones() -> None:
     pool, memory = ScratchPool(), HostMemory()
     block = pool.take(memory, 1000)
     pool.give_back(block)
@@ -47,10 +47,10 @@ def test_a_block_serves_smaller_runs_and_makes_way_for_larger_ones() -> None:
     assert pool.take(memory, 5) is larger
 
 
-class SecondDevice:
-    """Memory that cannot place one tensor within another."""
+class MemoryWithoutViews:
+    """A memory space that cannot give a tensor a part of another tensor's storage."""
 
-    space = "elsewhere"
+    space = "separate"
 
     def allocate(self, type: TensorType) -> list[int]:
         return [0] * int(type.size)  # type: ignore[arg-type]
@@ -62,18 +62,18 @@ class SecondDevice:
         return np.array(data)
 
 
-def test_memory_without_views_gives_blocks_of_the_very_size() -> None:
-    pool, elsewhere = ScratchPool(), SecondDevice()
-    block = pool.take(elsewhere, 100)
+def test_blocks_of_memory_without_views_have_the_exact_size() -> None:
+    pool, memory = ScratchPool(), MemoryWithoutViews()
+    block = pool.take(memory, 100)
     pool.give_back(block)
     assert pool.take(HostMemory(), 100) is not block
-    assert pool.take(elsewhere, 100) is block
+    assert pool.take(memory, 100) is block
     pool.give_back(block)
-    assert len(pool.take(elsewhere, 50).at(0, 50).data) == 50
+    assert len(pool.take(memory, 50).at(0, 50).data) == 50
 
 
 class Backend:
-    """Copies its input to its output, by way of scratch memory; notes what it was given."""
+    """A backend that copies its input to its output through scratch memory, and records its addresses."""
 
     name = "scratchy"
 
@@ -116,7 +116,7 @@ def session_of(backend: Backend) -> Session:
     return load(network(), backend="scratchy", fallback="never", plugins=plugins_with(backend))
 
 
-def test_runs_one_after_another_have_the_same_memory() -> None:
+def test_consecutive_runs_use_the_same_memory() -> None:
     backend = Backend()
     session = session_of(backend)
     for rows in (4, 4, 2, 1, 4):
@@ -125,7 +125,7 @@ def test_runs_one_after_another_have_the_same_memory() -> None:
     assert len(set(backend.addresses)) == 1
 
 
-def test_runs_at_one_time_have_memory_of_their_own() -> None:
+def test_concurrent_runs_use_separate_memory() -> None:
     barrier = threading.Barrier(3, timeout=30)
     backend = Backend(during=barrier.wait)
     session = session_of(backend)

@@ -1,4 +1,4 @@
-"""Sessions: inputs checked, outputs owned, plans kept, threads safe."""
+"""Sessions: checks of inputs, ownership of outputs, plans, thread safety."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_inputs_and_outputs_are_mappings_in_the_models_order() -> None:
     assert list(s.run({"x": X})) == ["y", "same", "w"]
 
 
-def test_keywords_and_lists() -> None:
+def test_inputs_may_be_keywords_and_lists() -> None:
     assert session().run(x=[[1, 2, 3]])["y"].tolist() == [[16, 22]]
 
 
@@ -115,13 +115,13 @@ def test_out_and_bind_write_into_the_callers_arrays() -> None:
 @pytest.mark.parametrize(
     ("out", "message"),
     [
-        ({"z": np.empty(1)}, "names 'z', the outputs are: y, same, w"),
-        ({"y": np.empty((2, 2))}, "must be a contiguous array of type float32"),
-        ({"y": np.empty((2, 3), F32)}, "must be a contiguous array of type"),
-        ({"y": np.empty((2, 4), F32)[:, ::2]}, "must be a contiguous array"),
+        ({"z": np.empty(1)}, "'z'.*: y, same, w"),
+        ({"y": np.empty((2, 2))}, "contiguous.*float32"),
+        ({"y": np.empty((2, 3), F32)}, "contiguous.*float32"),
+        ({"y": np.empty((2, 4), F32)[:, ::2]}, "contiguous"),
     ],
 )
-def test_out_that_does_not_fit(out: dict[str, Any], message: str) -> None:
+def test_invalid_out_arrays_are_refused(out: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         session().run({"x": X}, out=out)
 
@@ -132,20 +132,17 @@ def test_out_that_does_not_fit(out: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, r"input 'x' is missing, expected float32\[n, 3\]"),
-        ({"x": X, "y": X}, "there is no input 'y', the inputs are: x"),
-        ({"x": X[0]}, r"must have shape \[n, 3\], has \[3\]"),
-        ({"x": X[:, :2]}, r"must have shape \[n, 3\], has \[2, 2\]"),
-        (
-            {"x": X.astype(np.float64)},
-            r"must be float32, is float64; convert it yourself: x.astype\('float32'\)",
-        ),
-        ({"x": X.astype(np.int32)}, "must be float32, is int32"),
-        ({"x": [["a"]]}, "holds <U1 elements"),
-        ({"x": X.astype(np.complex64)}, "holds complex64 elements"),
+        ({}, r"'x' is missing.*float32\[n, 3\]"),
+        ({"x": X, "y": X}, "input 'y'.*: x"),
+        ({"x": X[0]}, r"\[n, 3\].*\[3\]"),
+        ({"x": X[:, :2]}, r"\[n, 3\].*\[2, 2\]"),
+        ({"x": X.astype(np.float64)}, r"float32.*float64.*x\.astype\('float32'\)"),
+        ({"x": X.astype(np.int32)}, "float32.*int32"),
+        ({"x": [["a"]]}, "<U1"),
+        ({"x": X.astype(np.complex64)}, "complex64"),
     ],
 )
-def test_inputs_that_do_not_fit(inputs: dict[str, Any], message: str) -> None:
+def test_invalid_inputs_are_refused(inputs: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         session().run(inputs)
 
@@ -153,12 +150,12 @@ def test_inputs_that_do_not_fit(inputs: dict[str, Any], message: str) -> None:
 def test_every_input_problem_is_in_one_error() -> None:
     with pytest.raises(InputError) as caught:
         session(two_inputs()).run({"x": np.zeros((2, 4), F32), "idz": [1]})
-    for part in ("'ids' is missing", "no input 'idz'", "must have shape [n, 3]"):
+    for part in ("'ids' is missing", "'idz'", "[n, 3]"):
         assert part in str(caught.value)
 
 
-def test_one_symbol_is_one_size() -> None:
-    with pytest.raises(InputError, match="symbol 'n' is 2 by dimension 0 of input 'x' and 5 by"):
+def test_symbol_has_one_size_in_all_inputs() -> None:
+    with pytest.raises(InputError, match=r"'n' is 2 .*'x' and 5"):
         session(two_inputs()).run({"x": np.zeros((2, 3), F32), "ids": np.zeros(5, np.int64)})
 
 
@@ -168,25 +165,25 @@ def test_integers_are_widened(ids: Any) -> None:
 
 
 @pytest.mark.parametrize("ids", [np.array([1.0, 2.0]), [1.5, 2.0], np.array([1, 2], np.uint64)])
-def test_numbers_are_never_changed_in_silence(ids: Any) -> None:
-    with pytest.raises(InputError, match="input 'ids' must be int64"):
+def test_conversions_that_may_change_numbers_are_refused(ids: Any) -> None:
+    with pytest.raises(InputError, match=r"'ids'.*int64"):
         session(two_inputs()).run({"x": X, "ids": ids})
 
 
-def test_non_contiguous_inputs_are_right() -> None:
+def test_non_contiguous_inputs_give_right_results() -> None:
     s = session()
     np.testing.assert_array_equal(s.run({"x": X[:, ::-1]})["y"], s.run({"x": X[:, ::-1].copy()})["y"])
 
 
 def unaligned(array: Array) -> Array:
-    """The same numbers, one byte off the places where a processor likes them."""
+    """Return the same numbers, misaligned by one byte."""
     shifted = np.frombuffer(b"\0" + array.tobytes(), array.dtype, array.size, 1).reshape(array.shape)
     assert not shifted.flags.aligned
     return shifted
 
 
-class Strange(np.ndarray[Any, Any]):
-    """A subclass that counts nothing and means nothing."""
+class Subclass(np.ndarray[Any, Any]):
+    """A subclass of arrays without a meaning."""
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["first run", "plan is known"])
@@ -197,13 +194,13 @@ class Strange(np.ndarray[Any, Any]):
         MappingProxyType({"x": X}),
         {"x": unaligned(X)},
         {"x": np.asfortranarray(X)},
-        {"x": X.view(Strange)},
+        {"x": X.view(Subclass)},
         {"x": X.astype(">f4")},
         {"x": X.tolist()},
     ],
     ids=["array", "mapping", "unaligned", "column by column", "subclass", "byte order", "list"],
 )
-def test_every_way_to_give_the_same_numbers(given: Any, known: bool) -> None:
+def test_backend_gets_plain_arrays_for_every_kind_of_input(given: Any, known: bool) -> None:
     b = GraphBuilder("look")
     b.output(b.add("Neg", [b.input("x", "float32", ["n", 3])]), "y")
     seen: list[Array] = []
@@ -226,14 +223,14 @@ def test_every_way_to_give_the_same_numbers(given: Any, known: bool) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"x": X[:, :2]}, {"x": X, "z": X}, {"x": X.astype(np.float64)}, {}])
-def test_inputs_that_do_not_fit_after_some_that_did(wrong: Any) -> None:
+def test_invalid_inputs_are_refused_after_a_valid_run(wrong: Any) -> None:
     s = session()
     s.run({"x": X})
     with pytest.raises(InputError, match="cannot run"):
         s.run(wrong)
 
 
-def test_a_value_given_out_twice_under_one_name() -> None:
+def test_value_that_is_listed_twice_as_output() -> None:
     graph = two_inputs()
     graph.outputs = [graph.outputs[0], graph.outputs[0], graph.outputs[1]]
     s = load(graph, plugins=PLUGINS, optimize=False)
@@ -255,16 +252,16 @@ def test_backends_get_aligned_constants() -> None:
 # **** plans, threads ****
 
 
-def test_many_signatures() -> None:
+def test_session_runs_many_signatures() -> None:
     s = session()
     for rows in [1, 2, 3, 40, 2, 0, 1]:
         x = np.ones((rows, 3), F32)
         assert s.run({"x": x})["y"].shape == (rows, 2)
 
 
-def test_prepare() -> None:
+def test_prepare_needs_shapes_of_symbolic_inputs() -> None:
     s = session()
-    with pytest.raises(InputError, match=r"cannot be prepared: input 'x' is missing, expected float32\[n, 3\]"):
+    with pytest.raises(InputError, match=r"prepared: .*'x' is missing.*float32\[n, 3\]"):
         s.prepare()
     s.prepare({"x": (2, 3)})
     assert s.run({"x": X})["y"].shape == (2, 2)
@@ -293,10 +290,10 @@ def test_same_input_gives_bit_equal_output() -> None:
     assert all(np.array_equal(s.run({"x": X})["y"], first["y"]) for _ in range(20))
 
 
-# **** telling ****
+# **** descriptions ****
 
 
-def test_describe() -> None:
+def test_describe_shows_inputs_outputs_and_devices() -> None:
     text = session().describe()
     for part in ("model linear", "input  x: float32[n, 3]", "output y: float32[n, 2]", "on host"):
         assert part in text
@@ -309,30 +306,30 @@ def test_the_graph_that_was_given_is_not_changed() -> None:
     assert str(graph) == before
 
 
-# **** what a user gets wrong ****
+# **** user errors ****
 
 
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ([X], r"must be a mapping of names to arrays, such as {'x': array}, is list"),
-        ({"x": [[1, 2, 3], [4, 5]]}, "no array can be made of it"),
-        ({"x": [[1e300, 1, 2]]}, "cannot hold what was given"),
-        ({"x": np.ma.masked_array(X, X > 2)}, "is a masked array; fill it first"),
-        ({"x": [[True, False, True]]}, "cannot hold what was given"),
+        ([X], "mapping.*list"),
+        ({"x": [[1, 2, 3], [4, 5]]}, "'x'.*array"),
+        ({"x": [[1e300, 1, 2]]}, "'x'.*float32"),
+        ({"x": np.ma.masked_array(X, X > 2)}, "'x'.*masked array"),
+        ({"x": [[True, False, True]]}, "'x'.*float32"),
     ],
 )
-def test_inputs_that_are_not_numbers_for_the_model(inputs: Any, message: str) -> None:
+def test_inputs_that_cannot_be_converted_are_refused(inputs: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         session().run(inputs)
 
 
-def test_byte_order_is_not_a_difference() -> None:
+def test_inputs_may_have_any_byte_order() -> None:
     s = session()
     np.testing.assert_array_equal(s.run({"x": X.astype(">f4")})["y"], s.run({"x": X})["y"])
 
 
-def test_lists_for_bfloat16() -> None:
+def test_bfloat16_inputs_may_be_lists() -> None:
     b = GraphBuilder()
     b.output(b.add("Neg", [b.input("x", "bfloat16", [2])]), "y")
     assert session(b.build()).run({"x": [1.0, 2.0]})["y"].astype(float).tolist() == [-1, -2]
@@ -344,18 +341,18 @@ def test_expressions_of_symbols_are_checked() -> None:
     b.output(b.add("Neg", [b.input("x", "float32", [n, 2 * n])]), "y")
     s = session(b.build())
     assert s.run({"x": np.zeros((2, 4), F32)})["y"].shape == (2, 4)
-    with pytest.raises(InputError, match=r"dimension 1 of input 'x' must be 2\*n = 6 \(n = 3\), is 5"):
+    with pytest.raises(InputError, match=r"dimension 1 of input 'x'.*2\*n = 6.* 5"):
         s.run({"x": np.zeros((3, 5), F32)})
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 3), (1, 4), (-1, 3), 3, ("a", 3)])
 def test_prepare_checks_shapes(shape: Any) -> None:
-    with pytest.raises(InputError, match=r"input 'x' must have shape \[n, 3\]"):
+    with pytest.raises(InputError, match=r"'x'.*\[n, 3\]"):
         session().prepare({"x": shape})
 
 
 def test_prepare_checks_names() -> None:
-    with pytest.raises(InputError, match="there is no input 'q'"):
+    with pytest.raises(InputError, match="input 'q'"):
         session().prepare({"x": (1, 3), "q": (1,)})
 
 
@@ -367,7 +364,7 @@ def relu_and_reshape() -> Graph:
     return b.build()
 
 
-def test_out_that_overlaps_an_input() -> None:
+def test_out_may_overlap_an_input() -> None:
     a = np.array([-1, -2, 3, 4], F32)
     outputs = session(relu_and_reshape()).run({"x": a}, out={"y": a})
     assert outputs["y"] is a
@@ -375,18 +372,18 @@ def test_out_that_overlaps_an_input() -> None:
     assert outputs["z"].tolist() == [[-1, -2], [3, 4]]
 
 
-def test_out_arrays_that_overlap() -> None:
+def test_out_arrays_must_not_overlap() -> None:
     big = np.zeros(4, F32)
-    with pytest.raises(InputError, match=r"out\['y'\] and out\['z'\] share memory"):
+    with pytest.raises(InputError, match=r"out\['y'\].*out\['z'\]"):
         session(relu_and_reshape()).run({"x": np.ones(4, F32)}, out={"y": big, "z": big.reshape(2, 2)})
 
 
 def test_out_of_the_wrong_size_is_not_broadcast() -> None:
-    with pytest.raises(InputError, match=r"out\['y'\] must have shape \[1, 2\] for these inputs, has \[5, 2\]"):
+    with pytest.raises(InputError, match=r"out\['y'\].*\[1, 2\].*\[5, 2\]"):
         session().run({"x": X[:1]}, out={"y": np.empty((5, 2), F32)})
 
 
-def test_a_profile_is_of_the_last_run() -> None:
+def test_profile_holds_only_the_last_run() -> None:
     s, profile = session(), RunProfile()
     for _ in range(3):
         s.run({"x": X}, profile=profile)
@@ -394,7 +391,7 @@ def test_a_profile_is_of_the_last_run() -> None:
 
 
 @pytest.mark.parametrize("enabled", [False, True])
-def test_loading_leaves_the_garbage_collector_as_it_was(enabled: bool) -> None:
+def test_loading_restores_the_garbage_collector(enabled: bool) -> None:
     (gc.enable if enabled else gc.disable)()
     try:
         session()
@@ -407,11 +404,11 @@ def test_loading_leaves_the_garbage_collector_as_it_was(enabled: bool) -> None:
 
 
 @pytest.mark.parametrize("options", [{"threads": "2"}, {"backend": 5}, {"backend": []}, {"backend": ["host", ""]}])
-def test_options_of_the_wrong_kind(options: dict[str, Any]) -> None:
+def test_options_of_the_wrong_type_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         session(**options)
 
 
-def test_load_of_something_else() -> None:
-    with pytest.raises(InputError, match="model must be a path or a Graph, is NoneType"):
+def test_load_refuses_other_types() -> None:
+    with pytest.raises(InputError, match=r"model.*NoneType"):
         load(None)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What works where the extra ``lite-core[narrow]`` is not installed: all but models with the types that it brings."""
+"""Without the extra ``lite-core[narrow]``, everything works except models with the element types that it adds."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ def model(dtype):
 """
 
 
-def answer_of(code: str) -> str:
+def output_of(code: str) -> str:
     shown = subprocess.run([sys.executable, "-c", BLOCKED + code], capture_output=True, text=True, check=True)
     return shown.stdout.strip()
 
 
-def test_the_opset_is_there_and_a_float32_model_runs() -> None:
+def test_opset_loads_and_a_float32_model_runs() -> None:
     code = """
 assert ops.find("QuantizeLinear") and {str(d) for d in DType} >= {"bfloat16", "int4"}
 print(lite.load(model("float32"), backend="host").run(x=np.ones((1, 2), np.float32))["y"])
 """
-    assert answer_of(code) == "[[2. 2.]]"
+    assert output_of(code) == "[[2. 2.]]"
 
 
 EXTENDED = [d for d in DType if d is DType.BFLOAT16 or d.is_narrow]
 
 
-def test_a_model_with_such_a_type_says_what_to_install() -> None:
+def test_bfloat16_model_names_what_to_install() -> None:
     code = """
 try:
     lite.load(model("bfloat16"), backend="host").run(x=np.ones((1, 2), np.float32))
 except lite.LiteError as error:
     print(error)
 """
-    answer = answer_of(code)
-    assert "bfloat16" in answer
-    assert 'pip install "lite-core[narrow]"' in answer
+    output = output_of(code)
+    assert "bfloat16" in output
+    assert 'pip install "lite-core[narrow]"' in output
 
 
-def test_every_such_type_says_so() -> None:
+def test_every_type_of_the_extra_names_what_to_install() -> None:
     code = f"""
 for name in {[str(d) for d in EXTENDED]}:
     try:
@@ -63,7 +63,7 @@ for name in {[str(d) for d in EXTENDED]}:
     except lite.LiteError as error:
         print(name in str(error) and "lite-core[narrow]" in str(error))
 """
-    assert answer_of(code).split() == ["True"] * len(EXTENDED)
+    assert output_of(code).split() == ["True"] * len(EXTENDED)
 
 
 @pytest.mark.parametrize("dtype", [d for d in DType if d.is_narrow and d.is_floating])

@@ -1,9 +1,9 @@
-"""Draw ``picture.png``, the shop window that the demo reads, and write what stands on it to ``picture.txt``.
+"""Draw ``picture.png``, the shop window that the demo reads, and write its text to ``picture.txt``.
 
     python examples/ocr/make_picture.py
 
-Needs numpy, opencv-python-headless and pillow. Every board is drawn flat and then laid into the
-scene by a perspective transform, so that the lines slant, taper, stand on end or on their head as they do in
+Needs numpy, opencv-python-headless and pillow. Every board is drawn flat and then pasted into the
+scene with a perspective transform, so that the lines slant, taper, run vertically or are upside down as in
 photographs.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 WIDTH, HEIGHT = 640, 480
-SCALE = 3  # drawn this much larger, then scaled down: smooth edges
-WORD_GAP = 0.30  # of the size of the letters
+SCALE = 3  # drawn this much larger, then scaled down, for smooth edges
+WORD_GAP = 0.30  # share of the font size
 
 Board = Image.Image
 Corners = list[tuple[float, float]]
@@ -56,8 +56,8 @@ def new_board(width: int, height: int, colour: str, frame: str, frame_width: flo
     return board
 
 
-def lay(scene: Image.Image, board: Board, corners: Corners) -> None:
-    """Lay ``board`` into ``scene`` so that its corners, from the top left clockwise, come to ``corners``."""
+def paste_board(scene: Image.Image, board: Board, corners: Corners) -> None:
+    """Paste ``board`` into ``scene`` so that its corners, from the top left clockwise, come to ``corners``."""
     width, height = board.size
     source = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     target = np.array(corners, np.float32) * SCALE
@@ -105,7 +105,7 @@ def chalkboard() -> Board:
 
 
 def opening_hours() -> Board:
-    """Return the banner that hangs on end."""
+    """Return the banner with vertical text."""
     board = new_board(250, 46, "#b5382f", "#f6ead0", 2, 5)
     write(board, (125, 23), "OPEN DAILY 7 - 18", 24, "#fff6e3", bold=0.4)
     return board
@@ -121,7 +121,7 @@ def receipt() -> Board:
 
 
 def parcel_label() -> Board:
-    """Return the label of a parcel that someone put down the wrong way up."""
+    """Return the label of a parcel that lies upside down."""
     board = new_board(196, 52, "#f2c14e", "#2a2723", 2, 6)
     write(board, (98, 26), "THIS SIDE UP", 26, "#2a2723", bold=0.6)
     return board
@@ -149,8 +149,8 @@ LINES = (
 )
 
 
-def turned(center: tuple[float, float], width: float, height: float, degrees: float) -> Corners:
-    """Return the corners of a rectangle turned clockwise about its centre."""
+def rotated_corners(center: tuple[float, float], width: float, height: float, degrees: float) -> Corners:
+    """Return the corners of a rectangle rotated clockwise about its centre."""
     angle = np.deg2rad(degrees)
     across, down = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
     steps = ((-1, -1), (1, -1), (1, 1), (-1, 1))
@@ -161,11 +161,11 @@ def turned(center: tuple[float, float], width: float, height: float, degrees: fl
 def main() -> None:
     """Draw the scene, scale it down and write it beside this file."""
     scene = wall()
-    lay(scene, shop_sign(), [(36, 22), (606, 34), (604, 136), (38, 128)])
-    lay(scene, chalkboard(), turned((206, 306), 330, 236, -4))
-    lay(scene, opening_hours(), turned((424, 294), 250, 46, 90))
-    lay(scene, receipt(), turned((544, 210), 180, 118, 4))
-    lay(scene, parcel_label(), turned((546, 424), 176, 48, 176))
+    paste_board(scene, shop_sign(), [(36, 22), (606, 34), (604, 136), (38, 128)])
+    paste_board(scene, chalkboard(), rotated_corners((206, 306), 330, 236, -4))
+    paste_board(scene, opening_hours(), rotated_corners((424, 294), 250, 46, 90))
+    paste_board(scene, receipt(), rotated_corners((544, 210), 180, 118, 4))
+    paste_board(scene, parcel_label(), rotated_corners((546, 424), 176, 48, 176))
     folder = Path(__file__).resolve().parent
     picture = scene.convert("RGB").resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
     picture.save(folder / "picture.png", optimize=True)

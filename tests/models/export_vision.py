@@ -3,15 +3,15 @@
     python tests/models/export_vision.py --out DIR [--only NAME ...]
 
 writes ``DIR/NAME/legacy/inference.pdmodel`` and ``DIR/NAME/pir/inference.json``, each with its
-``inference.pdiparams``; what exists already is left as it is. Needs paddlepaddle (made with 3.3.1).
+``inference.pdiparams``; existing files are kept. Needs paddlepaddle (made with 3.3.1).
 
 The weights are random, from a fixed seed, and then calibrated: the running statistics of every batch
-normalisation become those of a batch of picture-like inputs, and layers without normalisation are scaled so
-that activations neither vanish nor explode. With merely random weights the outputs shrink to 1e-16, and
-every comparison of two implementations passes whatever they compute.
+normalization become those of a batch of picture-like inputs, and layers without normalization are scaled so
+that activations neither vanish nor explode. With uncalibrated weights the outputs shrink to 1e-16, and
+every comparison of two implementations passes.
 
-Paddle reads ``FLAGS_enable_pir_api`` once, when it is imported, so each flavour is written by a process of
-its own.
+Paddle reads ``FLAGS_enable_pir_api`` only when it is imported, so each flavour is written by a separate
+process.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ WEIGHTS_FILE = "calibrated.npz"
 def picture_like(count: int, size: int, seed: int) -> np.ndarray:
     """Return ``count`` random pictures, float32 [count, 3, size, size], about zero mean and unit deviation.
 
-    Smooth colour fields with a few flat discs on top: strong low frequencies and some hard edges, as
-    photographs have, and unlike white noise, which deep networks average away to one and the same answer.
+    Smooth colour fields with a few flat discs on top: strong low frequencies and some hard edges, like
+    photographs and unlike white noise, which deep networks average to one constant output.
     """
     rng = np.random.default_rng(seed)
     rows, columns = np.meshgrid(*[np.linspace(0.0, 1.0, size)] * 2, indexing="ij")
@@ -65,7 +65,7 @@ def picture_like(count: int, size: int, seed: int) -> np.ndarray:
 
 
 def scatter_batch_norm(model: Any, seed: int) -> None:
-    """Give every batch normalisation its own scale and shift: 1 and 0 could be mixed up unseen."""
+    """Give every batch normalization a different scale and shift: swapping 1 and 0 could go unnoticed."""
     import paddle
 
     rng = np.random.default_rng(seed)
@@ -77,19 +77,19 @@ def scatter_batch_norm(model: Any, seed: int) -> None:
 
 
 def calibrate(model: Any, pictures: np.ndarray) -> None:
-    """Make the statistics of ``model`` those of ``pictures``, by one forward pass in training mode.
+    """Set the statistics of ``model`` to those of ``pictures``, by one forward pass in training mode.
 
     Args:
-        model: a ``paddle.nn.Layer``; changed in place and left in evaluation mode.
+        model: a ``paddle.nn.Layer``; modified and left in evaluation mode.
         pictures: float32 [N, 3, H, W].
     """
     import paddle
 
-    normalised = False
+    normalized = False
     for layer in model.sublayers():
         if isinstance(layer, paddle.nn.BatchNorm2D):
             layer._momentum = 0.0  # running = momentum * running + (1 - momentum) * batch
-            normalised = True
+            normalized = True
 
     def unit_deviation(layer: Any, inputs: Any, output: Any) -> Any:
         deviation = float(output.std())
@@ -99,7 +99,7 @@ def calibrate(model: Any, pictures: np.ndarray) -> None:
         return output / deviation
 
     hooks = []
-    if not normalised:  # SqueezeNet: layer by layer to unit deviation, as batch normalisation would do
+    if not normalized:  # SqueezeNet: scale each layer to unit deviation, like batch normalization
         for layer in model.sublayers():
             if isinstance(layer, (paddle.nn.Conv2D, paddle.nn.Linear)):
                 hooks.append(layer.register_forward_post_hook(unit_deviation))
@@ -111,14 +111,14 @@ def calibrate(model: Any, pictures: np.ndarray) -> None:
     model.eval()
 
 
-def require_living_outputs(name: str, outputs: np.ndarray) -> str:
-    """Raise unless the outputs [N, classes] are of sensible size and tell the inputs apart; describe them."""
+def require_meaningful_outputs(name: str, outputs: np.ndarray) -> str:
+    """Raise unless the outputs [N, classes] have a sensible size and differ between inputs; describe them."""
     deviation = float(outputs.std())
     between_inputs = float(outputs.std(axis=0).mean())
     if not (0.01 < deviation < 100.0 and between_inputs > 0.05 * deviation):
         raise SystemExit(
-            f"{name}: the outputs are no test of anything: deviation {deviation:.3g} (wanted 0.01 to 100), "
-            f"between inputs {between_inputs:.3g} (wanted over 5 % of it). Check the calibration."
+            f"{name}: the outputs are useless for comparisons: deviation {deviation:.3g} (expected 0.01 to 100), "
+            f"between inputs {between_inputs:.3g} (expected over 5 % of it). Check the calibration."
         )
     return f"deviation {deviation:.3f}, between inputs {between_inputs:.3f}"
 
@@ -139,7 +139,7 @@ def export_one(name: str, flavour: str, folder: Path) -> str:
     weights_file = folder / WEIGHTS_FILE
     if weights_file.exists():
         with np.load(weights_file) as saved:
-            # NOTE: keys are positions because Paddle's names of parameters depend on what was built before.
+            # NOTE: keys are indices because Paddle's names of parameters depend on the layers built before.
             model.set_state_dict({key: saved[str(i)] for i, key in enumerate(model.state_dict())})
         model.eval()
     else:
@@ -149,8 +149,8 @@ def export_one(name: str, flavour: str, folder: Path) -> str:
         np.savez(weights_file, **{str(i): value.numpy() for i, value in enumerate(state)})
     with paddle.no_grad():
         outputs = model(paddle.to_tensor(picture_like(4, 224, SEED + 1))).numpy()
-    description = require_living_outputs(name, outputs)
-    # NOTE: exported beside its final place and renamed: an interrupted export is not taken for a model.
+    description = require_meaningful_outputs(name, outputs)
+    # NOTE: exported beside its final path and renamed: an interrupted export is not mistaken for a model.
     unfinished = folder / f"{flavour}.unfinished"
     paddle.jit.save(
         model,
@@ -173,7 +173,7 @@ def export_flavour(flavour: str, names: list[str], out: Path) -> None:
 
 
 def export(names: list[str], out: Path) -> None:
-    """Export ``names`` in both flavours below ``out``, skipping what is there; raise if a process fails."""
+    """Export ``names`` in both flavours below ``out``, skipping existing files; raise if a process fails."""
     for flavour, file_name in FLAVOURS.items():
         missing = [name for name in names if not (out / name / flavour / file_name).exists()]
         if not missing:
@@ -189,7 +189,7 @@ def main() -> None:
     """Read the command line and export."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    parser.add_argument("--out", type=Path, required=True, help="receives one folder for each model")
+    parser.add_argument("--out", type=Path, required=True, help="folder that receives one folder for each model")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=list(NAMES), metavar="NAME")
     parser.add_argument("--flavour", choices=FLAVOURS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

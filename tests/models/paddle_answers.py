@@ -1,11 +1,11 @@
-"""Run Paddle's own inference on a model and keep what it answered: the truth that Lite is compared with.
+"""Run Paddle's own inference on a model and store its outputs, which Lite is compared with.
 
     python tests/models/paddle_answers.py MODEL PARAMS INPUTS.npz ANSWER.npz [MODEL PARAMS INPUTS ANSWER ...]
 
 ``INPUTS.npz`` holds one array for each model input, under the input's name; ``ANSWER.npz`` receives the
 outputs under their names, in the model's order. Several models in one call share the seconds that importing
-Paddle costs. Needs paddlepaddle. Graph optimisation and oneDNN are off, so that the answer is that of the
-model as it is written, from Paddle's plain CPU kernels.
+Paddle costs. Needs paddlepaddle. Graph optimisation and oneDNN are off, so that the outputs are those of the
+unmodified model, from Paddle's ordinary CPU kernels.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def answer(model: Path, params: Path, inputs: dict[str, np.ndarray]) -> dict[str
 
     Args:
         model: a ``.pdmodel``, ``__model__`` or PIR ``.json`` file.
-        params: the combined parameter file that belongs to it.
+        params: the combined parameter file of the model.
         inputs: one array for each input of the model, by name.
 
     Raises:
-        ValueError: the names in ``inputs`` are not those of the model's inputs.
+        ValueError: the names in ``inputs`` differ from the names of the model's inputs.
     """
     from paddle import inference
 
@@ -40,7 +40,7 @@ def answer(model: Path, params: Path, inputs: dict[str, np.ndarray]) -> dict[str
     predictor = inference.create_predictor(config)
     if set(predictor.get_input_names()) != set(inputs):
         raise ValueError(
-            f"{model}: its inputs are {predictor.get_input_names()}, but values were given for {list(inputs)}"
+            f"{model}: its inputs are {predictor.get_input_names()}, but the values given are for {list(inputs)}"
         )
     for name, value in inputs.items():
         handle = predictor.get_input_handle(name)
@@ -51,13 +51,13 @@ def answer(model: Path, params: Path, inputs: dict[str, np.ndarray]) -> dict[str
 
 
 def main() -> None:
-    """Read the command line, answer, write."""
+    """Read the command line, compute the outputs and write them."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
     parser.add_argument("files", nargs="+", type=Path, metavar="MODEL PARAMS INPUTS ANSWER")
     files = parser.parse_args().files
     if len(files) % 4:
-        parser.error(f"the files come in fours, but {len(files)} were given")
+        parser.error(f"the number of files must be a multiple of four, not {len(files)}")
     for model, params, inputs_file, answer_file in zip(*[iter(files)] * 4):
         start = time.perf_counter()
         with np.load(inputs_file) as inputs:

@@ -1,7 +1,7 @@
 """Layers with random weights, for graphs shaped like well-known networks.
 
-The weights are scaled so that values keep their size from layer to layer: rounding errors then have a real
-network's chance to grow, and every output depends on every layer.
+The weights are scaled so that values keep their size from layer to layer: rounding errors then grow as in a real
+network, and every output depends on every layer.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Array = np.ndarray[Any, Any]
 
 
 class RandomLayers:
-    """Builds a graph of layers whose weights are drawn; the same name gives the same weights.
+    """Builder of a graph with random weights; the same name gives the same weights.
 
     Args:
-        name: the graph's name.
+        name: name of the graph, and seed of the weights.
     """
 
     def __init__(self, name: str) -> None:
@@ -33,25 +33,25 @@ class RandomLayers:
         return self.builder.add(op, inputs, attributes)
 
     def weight(self, *shape: int, scale: float = 1.0) -> Value:
-        """A constant of normally distributed elements."""
+        """Add a constant of normally distributed elements."""
         return self.builder.constant((self._random.standard_normal(shape) * scale).astype(np.float32))
 
     def number(self, value: float, dtype: str = "float32") -> Value:
-        """A constant of rank 0."""
+        """Add a constant of rank 0."""
         return self.builder.constant(np.array(value, dtype))
 
     def conv(
         self, x: Value, channels: int, kernel: int, *, stride: int = 1, pad: int | None = None, gain: float = 1.0
     ) -> Value:
-        """A convolution of square windows with a bias; keeps the size divided by ``stride`` unless ``pad`` is given.
+        """Add a convolution of square windows with a bias; the size is divided by ``stride`` unless ``pad`` is given.
 
         Args:
             x: float32 [batch, depth, height, width].
-            channels: of the result.
-            kernel: the side of the window.
-            stride: in both directions.
+            channels: channels of the result.
+            kernel: side of the window.
+            stride: stride in both directions.
             pad: rows and columns of zeros on every side.
-            gain: what the activation that follows takes away from the size of values.
+            gain: factor that makes up for the activation that follows, which reduces the size of values.
         """
         depth = x.shape[1]
         assert isinstance(depth, int)
@@ -61,18 +61,18 @@ class RandomLayers:
         return self("Conv", x, weight, bias, kernel_shape=(kernel,) * 2, strides=(stride,) * 2, pads=pads)
 
     def linear(self, x: Value, width: int, *, gain: float = 1.0) -> Value:
-        """``x W + b`` over the last axis, as MatMul and Add."""
+        """Add ``x W + b`` over the last axis, as MatMul and Add."""
         depth = x.shape[-1]
         assert isinstance(depth, int)
         product = self("MatMul", x, self.weight(depth, width, scale=gain / depth**0.5))
         return self("Add", product, self.weight(width, scale=0.1))
 
     def split(self, x: Value, parts: Sequence[int], axis: int) -> list[Value]:
-        """The parts of these sizes along an axis."""
+        """Split into parts of these sizes along an axis."""
         return self.builder.add_node("Split", [x, self.builder.ints(*parts)], {"axis": axis}, outputs=len(parts))
 
     def reshape(self, x: Value, *shape: int) -> Value:
-        """The same elements under another shape; 0 keeps a dimension, -1 takes what is left."""
+        """Reshape; 0 keeps a dimension, -1 takes the remaining elements."""
         return self("Reshape", x, self.builder.ints(*shape))
 
     def output(self, value: Value, name: str) -> None:
@@ -80,5 +80,5 @@ class RandomLayers:
         self.builder.output(value, name)
 
     def build(self) -> Graph:
-        """The finished graph."""
+        """Return the finished graph."""
         return self.builder.build()

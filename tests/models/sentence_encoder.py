@@ -1,4 +1,4 @@
-"""A graph shaped like MiniLM-L6 (Wang et al., 2020) as sentence-transformers export it, with random weights."""
+"""A graph shaped like MiniLM-L6 (Wang et al., 2020) as exported by sentence-transformers, with random weights."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Array = np.ndarray[Any, Any]
 LAYERS, WIDTH, HEADS, WIDE = 6, 384, 12, 1536
 VOCABULARY, LONGEST = 2000, 64
 
-#: What exporters add to the scores of padding: the least float32.
+#: The lowest float32, which exporters add to the scores of padding.
 _LEAST = float(np.finfo(np.float32).min)
 
 
 def sentence_encoder() -> Graph:
-    """Tokens, mask and kinds, int64 [batch, length] each -> embeddings [batch, 384] of length 1 and states."""
+    """Build a graph from tokens, mask and kinds, int64 [batch, length], to unit embeddings [batch, 384] and states."""
     g = RandomLayers("sentence_encoder")
     tokens, mask, kinds = (g.builder.input(n, "int64", ["batch", "length"]) for n in ("tokens", "mask", "kinds"))
     x = _norm(g, _embeddings(g, tokens, kinds))
@@ -35,7 +35,7 @@ def sentence_encoder() -> Graph:
 
 
 def sentences(batch: int = 2, length: int = 23) -> dict[str, Array]:
-    """Inputs of :func:`sentence_encoder`: random tokens; all sentences but the first are shorter, and padded."""
+    """Return inputs of :func:`sentence_encoder`: random tokens; all sentences but the first are shorter and padded."""
     random = np.random.default_rng([batch, length])
     lengths = np.maximum(1, length - 5 * np.arange(batch))
     mask = (np.arange(length) < lengths[:, None]).astype(np.int64)
@@ -46,9 +46,9 @@ def sentences(batch: int = 2, length: int = 23) -> dict[str, Array]:
 def _embeddings(g: RandomLayers, tokens: Value, kinds: Value) -> Value:
     words = g("Gather", g.weight(VOCABULARY, WIDTH), tokens)
     length = g("Squeeze", g("Shape", tokens, start=1, end=2), g.builder.ints(0))
-    places = g("Range", g.number(0, "int64"), length, g.number(1, "int64"))
+    positions = g("Range", g.number(0, "int64"), length, g.number(1, "int64"))
     both = g("Add", words, g("Gather", g.weight(2, WIDTH), kinds))
-    return g("Add", both, g("Gather", g.weight(LONGEST, WIDTH), places))
+    return g("Add", both, g("Gather", g.weight(LONGEST, WIDTH), positions))
 
 
 def _norm(g: RandomLayers, x: Value) -> Value:
@@ -68,13 +68,13 @@ def _attention(g: RandomLayers, x: Value, penalty: Value) -> Value:
 
 
 def _gelu(g: RandomLayers, x: Value) -> Value:
-    """``x (1 + erf(x / sqrt(2))) / 2``, in the nodes that exporters write."""
+    """Compute ``x (1 + erf(x / sqrt(2))) / 2``, as the nodes that exporters write."""
     raised = g("Add", g("Erf", g("Div", x, g.number(2**0.5))), g.number(1.0))
     return g("Mul", g("Mul", x, raised), g.number(0.5))
 
 
 def _mean(g: RandomLayers, states: Value, present: Value) -> Value:
-    """The mean over the tokens that are no padding, divided by its length."""
+    """Average over the tokens that are not padding, and divide by the length of the mean."""
     weights = g("Unsqueeze", present, g.builder.ints(-1))
     total = g("ReduceSum", g("Mul", states, weights), g.builder.ints(1), keepdims=0)
     count = g("Clip", g("ReduceSum", weights, g.builder.ints(1), keepdims=0), g.number(1e-9))

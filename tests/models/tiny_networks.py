@@ -1,4 +1,4 @@
-"""Networks small enough to commit, of what real vision, OCR and text models are made of. Needs Paddle."""
+"""Networks small enough to commit, with the layers of real vision, OCR and text models. Needs Paddle."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Specification = Callable[[], list[Any]]
 
 
 def legacy_program() -> bool:
-    """Say whether a legacy program is being recorded.
+    """Return True if a legacy program is being recorded.
 
-    NOTE: Paddle 3.3 can no longer put gelu, sigmoid, tanh and matmul into one by itself, but models are full
-    of them; so they are recorded by hand.
+    NOTE: Paddle 3.3 can no longer add gelu, sigmoid, tanh and matmul to one, but models are full of them; so they
+    are recorded here explicitly.
     """
     return not (paddle.in_dynamic_mode() or paddle.framework.in_pir_mode())
 
@@ -110,7 +110,7 @@ class TinyTransformer(nn.Layer):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.words, self.places = nn.Embedding(30, 16), nn.Embedding(12, 16)
+        self.words, self.positions = nn.Embedding(30, 16), nn.Embedding(12, 16)
         self.first, self.second = nn.LayerNorm(16), nn.LayerNorm(16)
         self.joint, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
         self.wide, self.narrow = nn.Linear(16, 32), nn.Linear(32, 16)
@@ -119,7 +119,7 @@ class TinyTransformer(nn.Layer):  # type: ignore[misc]
     def forward(self, tokens: Any) -> Any:
         """Map tokens, int64 [N, T] with 0 for padding, to logits [N, 5] and states [N, T, 16]."""
         length = paddle.shape(tokens)[1]
-        x = self.words(tokens) + self.places(paddle.arange(length))
+        x = self.words(tokens) + self.positions(paddle.arange(length))
         mask = paddle.cast(tokens == 0, "float32").unsqueeze([1, 2]) * -1e4
         q, k, v = self.joint(self.first(x)).reshape([0, 0, 3, 4, 4]).transpose([2, 0, 3, 1, 4]).unbind(0)
         weights = functional.softmax(matmul(q * 0.5, k, transpose_y=True) + mask)
@@ -138,7 +138,7 @@ class TinyRecurrent(nn.Layer):  # type: ignore[misc]
         self.gru = nn.GRU(10, 6)
         self.classify = nn.Linear(6, 9)
         for layer in (self.lstm, self.gru):
-            # NOTE: without a value Paddle 3.3 fails to put this state into a legacy program.
+            # NOTE: Paddle 3.3 fails to store this state in a legacy program unless it has a value.
             layer._dropout_state = paddle.zeros([1], "uint8")
 
     def forward(self, x: Any) -> Any:
@@ -150,7 +150,7 @@ class TinyRecurrent(nn.Layer):  # type: ignore[misc]
 
 
 def networks() -> dict[str, tuple[Callable[[], Any], dict[str, np.ndarray], Specification]]:
-    """Return, for each network, what builds it, its example inputs, and their description for Paddle."""
+    """Return for each network its constructor, its example inputs, and their description for Paddle."""
     spec = paddle.static.InputSpec
     tokens = np.array([[3, 17, 29, 4, 0, 0, 0], [8, 1, 1, 12, 25, 9, 2]], np.int64)
     return {

@@ -1,4 +1,4 @@
-"""The command line: ``lite-conformance``.
+"""The command ``lite-conformance``.
 
 Exit codes: 0 everything that ran passed, 1 something failed, 2 wrong usage, 3 the backend is not available,
 4 nothing was executed, 5 a case crashed or hung.
@@ -38,11 +38,11 @@ from lite_tools.commands import (
 
 __all__ = ["exit_code", "main"]
 
-_PATIENCE_SECONDS = 3.0
+_THREAD_GRACE_SECONDS = 3.0
 
 
 class _Main(click.Group):
-    """Without a subcommand it runs the suite."""
+    """A command group whose default subcommand is ``run``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args:
@@ -62,22 +62,24 @@ def conformance() -> None:
     lite-conformance --backend NAME --level L2       levels 0 to 2
     lite-conformance run --help                      all options
     lite-conformance report a.json b.json -o p.html  compare backends or versions
-    """  # noqa: D301 - \b is meant: click keeps the lines as they are
+    """  # noqa: D301 - \b tells click to keep the line breaks
 
 
 @conformance.command("run")
 @click.option("--backend", "-b", help="An installed backend (opencl, opencl:1), module:attribute or file.py:attribute.")
 @click.option("--level", "-l", default="L5", show_default=True, help="L2: levels 0 to 2. L2-L3: these only.")
 @click.option("--case", "cases", multiple=True, help="Only cases with this name; * and ? are wildcards. Repeatable.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of all random numbers.")
-@click.option("--examples", default=20, show_default=True, type=click.IntRange(1), help="Drawn per operator and type.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of all random numbers.")
+@click.option(
+    "--examples", default=20, show_default=True, type=click.IntRange(1), help="Random examples per operator and type."
+)
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Worker processes.  [default: the processors, at most 8]")
 @click.option(
     "--timeout",
     default=60.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
-    help="Seconds a case may take.",
+    help="Time limit of a case in seconds.",
 )
 @click.option(
     "--model", "models", multiple=True, type=click.Path(exists=True), help="A model to run in L4. Repeatable."
@@ -90,14 +92,14 @@ def conformance() -> None:
 @click.option(
     "--expectations",
     type=click.Path(exists=True, dir_okay=False),
-    help="Instead of the backend's own conformance.toml.",
+    help="File to use instead of the backend's own conformance.toml.",
 )
 @click.option(
     "--isolate",
     type=click.Choice(["auto", "never"]),
     default="auto",
     show_default=True,
-    help="never: run in this process, for a debugger.",
+    help="never: run in this process, for debugging.",
 )
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write the report as JSON.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Write the report as JUnit XML.")
@@ -105,9 +107,9 @@ def conformance() -> None:
 @click.option(
     "--repro",
     type=click.Path(file_okay=False),
-    help="Folder for a script per failure that needs only NumPy and lite_core.",
+    help="Folder for scripts that repeat failures with only NumPy and lite_core.",
 )
-@click.option("--list", "list_cases", is_flag=True, help="Show the cases and run nothing.")
+@click.option("--list", "list_cases", is_flag=True, help="List the cases and run nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the summary.")
 def run(
     backend: str | None,
@@ -152,9 +154,9 @@ def run(
 
 @conformance.command("report")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
-@click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), help="The page to write.")
+@click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
 def report_command(files: tuple[str, ...], output: str) -> int:
-    """Make one page of JSON reports: of several backends, or of versions of one."""
+    """Write one HTML page from JSON reports: of several backends, or of versions of one."""
     check_writable(output, "--output")
     reports = [read_report(file) for file in files]
     _write(reports, [Path(file).stem for file in files], None, None, output)
@@ -164,30 +166,30 @@ def report_command(files: tuple[str, ...], output: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with one of the codes above."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # worker processes are ended then, too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that worker processes are ended as well
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show must not end the program
+        if hasattr(stream, "reconfigure"):  # characters that the terminal cannot encode must not raise
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _main(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        # Or Python tries once more on its way out and complains.
-        with open(os.devnull, "w") as nowhere, contextlib.suppress(OSError, ValueError):
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
+        # Redirected, because Python flushes stdout again at exit and would report the error.
+        with open(os.devnull, "w") as devnull, contextlib.suppress(OSError, ValueError):
+            os.dup2(devnull.fileno(), sys.stdout.fileno())
         code = EXIT_FAILURE
-    _leave_endless_threads(code)
+    _exit_despite_threads(code)
     sys.exit(code)
 
 
-def _leave_endless_threads(code: int) -> None:
-    """With ``--isolate never``, threads of the backend may go on: Python would wait for them for ever."""
+def _exit_despite_threads(code: int) -> None:
+    """Exit even if threads of the backend, run with ``--isolate never``, do not end; Python would wait for them."""
     others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
 
     def leave() -> None:
-        time.sleep(_PATIENCE_SECONDS)
+        time.sleep(_THREAD_GRACE_SECONDS)
         names = ", ".join(t.name for t in others if t.is_alive())
-        click.echo(f"note: threads that the backend started do not end ({names}); leaving without them", err=True)
+        click.echo(f"note: threads that the backend started do not end ({names}); exiting anyway", err=True)
         sys.stderr.flush()
         os._exit(code)
 
@@ -217,7 +219,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def exit_code(report: Report) -> int:
-    """What the process says about a run."""
+    """Return the exit code for a report."""
     statuses = {record.status for record in report.records}
     if statuses & {Status.CRASHED, Status.HUNG}:
         return EXIT_CRASH
@@ -253,8 +255,8 @@ def _run(
             if record.status.is_bad:
                 bad += 1
             if record.status.is_bad and not quiet:
-                told = f"{record.status}: {record.case}: {record.reason}"
-                bar.console.print(told, markup=False, highlight=False, soft_wrap=True)
+                line = f"{record.status}: {record.case}: {record.reason}"
+                bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
             bar.update(task, total=total, advance=1, description=f"L{record.level}", bad=f"{bad} bad" if bad else "")
 
         return run_suite(
@@ -288,7 +290,7 @@ def _make_folder(folder: str, option: str) -> None:
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise click.BadParameter(f"{folder!r} cannot be made: {error.strerror}", param_hint=option) from error
+        raise click.BadParameter(f"{folder!r} cannot be created: {error.strerror}", param_hint=option) from error
     if not os.access(folder, os.W_OK):
         raise click.BadParameter(f"{folder!r} cannot be written: permission denied", param_hint=option)
 

@@ -1,11 +1,11 @@
-"""The suite as pytest tests, with one line in a backend's own test file::
+"""The suite as pytest tests, with one line in a backend's test file::
 
     from lite_conformance.pytest_plugin import conformance_tests
 
     test_conformance = conformance_tests("toy", level="L2")
 
-Each case is a test: ``test_conformance[Relu[f32,2x3]]``. Cases run in a worker process, so a kernel that takes its
-process down is a failed test, and the rest goes on.
+Each case is a test: ``test_conformance[Relu[f32,2x3]]``. Cases run in a worker process, so a kernel that crashes its
+process is a failed test, and the other tests still run.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ def conformance_tests(
     models: Sequence[str] = (),
     expectations: str | Path | None = None,
 ) -> Callable[..., None]:
-    """A test function with one test for each case.
+    """Return a test function, parametrized with one test for each case.
 
-    Where the backend has no device, or answers No, the test is skipped with the reason. An ``xfail`` of
-    the backend's package is pytest's; one that passes fails.
+    If the backend has no device, or answers No, the test is skipped with the reason. An ``xfail`` of the backend's
+    package becomes pytest's; a test that passes although it is declared ``xfail`` fails.
 
     Args:
         backend: an installed backend's name, ``"module:attribute"`` or ``"file.py:attribute"``.
         level: ``"L2"`` for levels 0 to 2, ``"L2-L3"`` for a range.
-        cases: only cases that match one of these patterns, of whatever level.
-        seed: of all random numbers.
-        examples: how many examples hypothesis draws for an operator and element type.
-        timeout: seconds that a case may take.
+        cases: run only cases that match one of these patterns, of any level.
+        seed: seed of all random numbers.
+        examples: number of examples that hypothesis draws for an operator and element type.
+        timeout: time limit of a case in seconds.
         models: model files to run in level 4.
-        expectations: file to take instead of the backend's own ``conformance.toml``.
+        expectations: file to use instead of the backend's own ``conformance.toml``.
     """
     settings = Settings(
         backend, seed, examples, tuple(models), expectations=None if expectations is None else str(expectations)
@@ -68,13 +68,13 @@ def conformance_tests(
         if record.status is Status.XFAIL:
             pytest.xfail(record.expectation)
         if record.status.is_bad:
-            pytest.fail(_told(record), pytrace=False)
+            pytest.fail(_failure_text(record), pytrace=False)
 
     return test_conformance
 
 
 class _Session:
-    """One worker process, started with the first test and replaced when a test takes it down."""
+    """One worker process, started with the first test and replaced when a test crashes it."""
 
     def __init__(self, settings: Settings, every: Sequence[Case], timeout: float) -> None:
         self._settings = settings
@@ -96,7 +96,7 @@ class _Session:
         return record
 
     def check_entries(self) -> Record:
-        """A failure when an entry of the backend's file matches no case."""
+        """Return a record that fails if an entry of the backend's file matches no case."""
         self._start()
         assert self._expectations is not None
         wrong = unmatched_entries(self._every, self._expectations, self._settings)
@@ -114,7 +114,7 @@ class _Session:
             try:
                 self._worker = Worker(self._settings)
             except BackendUnavailableError as error:
-                # A backend that was there before has lost its device: a test that is skipped would hide it.
+                # A backend that was available before has lost its device: skipping would hide the loss.
                 if self._expectations is not None:
                     pytest.fail(str(error), pytrace=False)
                 self._unavailable = str(error)
@@ -134,14 +134,14 @@ class _Session:
             self._worker.close()
 
 
-def _told(record: Record) -> str:
+def _failure_text(record: Record) -> str:
     lines = [f"{record.status}: {record.case}: {record.reason}"]
     if record.tolerance is not None and record.measured is not None:
         tolerance, measured = record.tolerance, record.measured
         lines.append(
-            f"allowed rtol {tolerance.rtol:.3g}, atol {tolerance.atol:.3g}; it would take rtol "
+            f"allowed rtol {tolerance.rtol:.3g}, atol {tolerance.atol:.3g}; required rtol "
             f"{measured.required_rtol:.3g} or atol {measured.required_atol:.3g}"
         )
     if record.details:
         lines.append(record.details)
-    return "\n".join([*lines, f"again: {record.repro}"])
+    return "\n".join([*lines, f"repeat: {record.repro}"])

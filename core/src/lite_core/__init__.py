@@ -1,4 +1,4 @@
-"""Lite: run trained neural networks on whatever hardware the machine has.
+"""Lite: run trained neural networks on the hardware of this machine.
 
 ::
 
@@ -7,7 +7,7 @@
     session = lite.load("inference.pdmodel", backend="auto", threads=2)
     outputs = session.run({"x": image})     # name -> array that the caller owns
 
-Names are imported when they are first used, so that ``import lite_core`` stays fast.
+Names are imported on first use, so that ``import lite_core`` stays fast.
 """
 
 from __future__ import annotations

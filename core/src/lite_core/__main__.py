@@ -1,4 +1,4 @@
-"""``python -m lite_core`` is the command ``lite``."""
+"""``python -m lite_core``, the same as the command ``lite``."""
 
 from lite_core.launcher import main
 

@@ -1,14 +1,14 @@
 """The contract between Lite and a hardware backend, API version 1.
 
-A backend is an object with ``name``, ``probe``, ``supports`` and ``compile`` (:class:`Backend`). Lite asks ``probe``
-which devices there are, ``supports`` for each node of a model, and ``compile`` for each partition: nodes for one device
-that can run in one go. The :class:`Executable` that comes back is run many times, possibly by several threads at once.
+A backend is an object with ``name``, ``probe``, ``supports`` and ``compile`` (:class:`Backend`). Lite calls ``probe``
+to list the devices, ``supports`` for each node of a model, and ``compile`` for each partition: nodes of one device that
+are compiled together. The returned :class:`Executable` runs many times, possibly in several threads at once.
 
-All else is optional. Each optional part is a small Protocol, named after what it adds, and Lite finds it by its
-members. A class that names the Protocol among its bases, ``class MyBackend(ProvidesMemory, RestoresState)``, has them
-checked by mypy, which then also says where one is missing or misspelt.
+All other parts are optional. Each is a small Protocol named after what it adds, and Lite detects it by its members. If
+a class lists the Protocol among its bases, as in ``class MyBackend(ProvidesMemory, RestoresState)``, mypy checks its
+members and reports a missing or misspelt one.
 
-An author who does not want to compile partitions writes kernels: see :mod:`lite_core.kernel_backend`.
+A backend can also be written as one function per operator: see :mod:`lite_core.kernel_backend`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ __all__ = [
     "Yes",
 ]
 
-#: The version of this contract. A plugin states the one it was written for as ``LITE_API_VERSION``.
+#: The version of this contract. A plugin declares the version it was written for as ``LITE_API_VERSION``.
 API_VERSION = 1
 
 Array = np.ndarray[Any, Any]
@@ -63,18 +63,18 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Something that can run partitions, found by ``probe``.
+    """A device that can run partitions, reported by ``probe``.
 
     Attributes:
-        backend: name of the backend that found it.
+        backend: name of its backend.
         index: its number among the backend's devices.
-        name: what a person would call it, for example the processor's model.
-        score: the higher, the sooner ``backend="auto"`` takes it. ``host`` has 0.
-        details: anything worth showing: driver version, memory, instruction sets.
-        flops: floating-point operations it can do in a second, all its processors together; 0 where that is unknown.
-        bandwidth: bytes it can read or write in its memory in a second; 0 where that is unknown.
-        launch_seconds: the cost of running one more kernel. From these three the scheduler estimates what a node costs,
-            to weigh it against copies; it moves no node away from a device that leaves the first two out.
+        name: readable name, for example the processor's model.
+        score: ``backend="auto"`` prefers devices with higher scores. ``host`` has 0.
+        details: further information to show: driver version, memory, instruction sets.
+        flops: floating-point operations per second of all its processors together; 0 if unknown.
+        bandwidth: bytes per second that it can read or write in its memory; 0 if unknown.
+        launch_seconds: overhead of one kernel launch. From these three values the scheduler estimates the cost of a
+            node and weighs it against copies. It moves no node away from a device whose first two are 0.
     """
 
     backend: str
@@ -88,13 +88,13 @@ class Device:
 
     @property
     def label(self) -> str:
-        """``opencl``, or ``opencl:1`` for any but the first device."""
+        """The device as text: ``opencl`` for the first one of a backend, ``opencl:1`` for the second."""
         return f"{self.backend}:{self.index}" if self.index else self.backend
 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Why a backend has no device on this machine, and what would change that."""
+    """The reason why a backend has no device on this machine, and a remedy."""
 
     reason: str
     remedy: str = ""
@@ -114,17 +114,17 @@ class No:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Saved state does not fit this machine or version; the partition is compiled again."""
+    """Saved state does not fit this machine or version, so that the partition is compiled again."""
 
     reason: str
 
 
 class PartitionIdentity:
-    """What partitions have in common that differ in the sizes of their tensors only.
+    """The identity shared by partitions that differ only in the sizes of their tensors.
 
     They have the same nodes with the same attributes in the same order, tensors of the same element types and ranks,
-    and the same array objects as constants in the same order. A backend may keep what it made of all that in a
-    ``weakref.WeakKeyDictionary``: a identity lives no longer than its session and the session's plans.
+    and the same array objects as constants in the same order. A backend may cache what it derives from these in a
+    ``weakref.WeakKeyDictionary``: an identity lives no longer than its session and the session's plans.
     """
 
     __slots__ = ("__weakref__",)
@@ -132,14 +132,14 @@ class PartitionIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A set of nodes given to one backend, convex but not necessarily connected.
+    """A set of nodes compiled together by one backend; convex, but not necessarily connected.
 
     Attributes:
         name: unique in the model, for messages and profiles.
-        graph: a graph of its own; its inputs and outputs are the partition's. Each output is made by one of its nodes,
-            and listed once. Shapes are those of the input signature at hand; a dimension is symbolic only where it
-            depends on data. Constants are the same array objects for every signature: keep packed weights by identity.
-        identity: the same object for the partitions that other signatures of the session have in this one's place.
+        graph: the nodes as a separate graph, with the partition's inputs and outputs. Each output is written by one of
+            its nodes and listed once. Shapes are those of one input signature; a dimension is symbolic only if it
+            depends on data. Constants are the same array objects for every signature: key packed weights by identity.
+        identity: the same object for the corresponding partitions of the session's other signatures.
     """
 
     name: str
@@ -149,17 +149,16 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the session allows.
+    """Options of a session that apply to compilation.
 
     Attributes:
-        threads: how many threads the backend may use.
-        precision: ``"float32"`` computes as the model says; ``"float16"`` and ``"bfloat16"`` allow a
+        threads: maximum number of threads of the backend.
+        precision: ``"float32"`` computes in the model's types; ``"float16"`` and ``"bfloat16"`` allow a
             backend to compute and store floats in that type.
         exact: forbid algorithms that trade accuracy for speed (Winograd).
-        tune: while a partition is compiled, measure which of the backend's ways to compute it are fastest here, and
-            keep that. A backend whose choices need no measuring ignores it.
-        own: the backend's own options, those that ``load(backend_options={name: ...})`` gives for it; see
-            :class:`TakesOptions`.
+        tune: while a partition is compiled, measure which of the backend's kernels are fastest on this machine, and
+            store the result. A backend without tunable kernels ignores it.
+        own: backend-specific options from ``load(backend_options={name: ...})``; see :class:`TakesOptions`.
     """
 
     threads: int = 1
@@ -170,10 +169,10 @@ class Options:
 
 
 class Memory(Protocol):
-    """A memory space: where a device's tensors live. Devices with the same ``space`` share buffers without copies.
+    """A memory space that holds the tensors of a device. Devices with the same ``space`` share buffers without copies.
 
-    ``allocate`` gives storage for a tensor of a static type, of undefined content; ``upload`` copies a host array into
-    storage; ``download`` gives a copy of storage in main memory, which the caller owns.
+    ``allocate`` returns storage with undefined content for a tensor of a static type. ``upload`` copies a host array
+    into storage. ``download`` returns a copy of storage in main memory, which the caller owns.
     """
 
     space: str
@@ -187,10 +186,10 @@ class Memory(Protocol):
 
 @runtime_checkable
 class ViewsMemory(Protocol):
-    """Optional part of a memory space: tensors lie in larger blocks, so that Lite plans an arena for each run.
+    """Optional part of a memory space: tensors can be views of larger blocks, so that Lite plans one arena for a run.
 
-    ``view`` gives the storage of a tensor that lies ``offset`` bytes, a multiple of 64, into storage of uint8 elements.
-    Conformance puts guard zones round it.
+    ``view`` returns the storage of a tensor at ``offset`` bytes, a multiple of 64, of storage of uint8 elements. The
+    conformance suite surrounds such tensors with guard zones.
     """
 
     def view(self, data: Any, offset: int, type: TensorType) -> Any: ...
@@ -198,13 +197,13 @@ class ViewsMemory(Protocol):
 
 @runtime_checkable
 class SharesHostMemory(Protocol):
-    """Optional part of the memory space of a device that works in main memory: arrays are used instead of copied.
+    """Optional part of a memory space for devices that can access main memory: arrays are wrapped instead of copied.
 
-    ``wrap`` gives storage that is a host array itself. The array is contiguous, not empty, begins at a multiple of
-    ``wrap_alignment`` bytes (at least the size of the widest element), and is only read where it is read-only. Storage
-    is made for one run: it keeps the array alive, and nothing may use the array once the storage is gone. An array may
-    be wrapped several times at once, by other devices too, and is then only read. ``synchronize`` waits until the host
-    sees what finished runs have written to a wrapped array; later runs may still read it.
+    ``wrap`` returns storage that aliases a host array. The array is contiguous, not empty, and aligned to
+    ``wrap_alignment`` bytes (at least the size of the widest element); a read-only array must not be written. The
+    storage is used for one run. It keeps the array alive, and the device must not access the array after the storage is
+    released. An array may be wrapped several times at once, also by other devices, and is then only read.
+    ``synchronize`` waits until the host sees what finished runs wrote to a wrapped array; later runs may still read it.
     """
 
     wrap_alignment: int
@@ -217,9 +216,9 @@ class SharesHostMemory(Protocol):
 class Buffer:
     """A tensor in a memory space.
 
-    ``data`` is what the memory's ``allocate`` returns: a NumPy array for host memory, read-only for an
-    input of the model. The buffer of an output whose shape depends on data arrives with ``data`` None; the
-    executable calls :meth:`allocate` or :meth:`store`.
+    ``data`` is storage as the memory's ``allocate`` returns it: a NumPy array for host memory, read-only for an input
+    of the model. If the shape of an output depends on data, its buffer arrives with ``data`` None, and the executable
+    calls :meth:`allocate` or :meth:`store`.
     """
 
     __slots__ = ("_provided", "data", "memory", "type")
@@ -232,20 +231,20 @@ class Buffer:
 
     @property
     def holds_its_own(self) -> bool:
-        """Whether ``data`` is the storage this buffer was given or allocated, not something put in its place."""
+        """True if ``data`` is the storage given to or allocated by this buffer; False if a backend replaced it."""
         return self.data is not None and self.data is self._provided
 
     def allocate(self, shape: Sequence[int]) -> Any:
-        """Give the buffer storage of a shape that has just become known; returns the storage."""
+        """Allocate the buffer's storage for a shape that has just become known; return the storage."""
         self.type = self.type.with_shape(tuple(shape))
         self.data = self._provided = self.memory.allocate(self.type)
         return self.data
 
     def store(self, array: Array) -> None:
-        """Copy a host array into the buffer, allocating it first where the shape was unknown.
+        """Copy a host array into the buffer; allocate its storage first if the shape was unknown.
 
         Raises:
-            ExecutionError: the array is not of the buffer's type; nothing is converted or broadcast.
+            ExecutionError: the array is not of the buffer's type. Nothing is converted or broadcast.
         """
         if array.dtype != self.type.dtype.numpy or not self.type.accepts(array.shape):
             raise ExecutionError(f"a result must be {self.type}, is {array.dtype}{list(array.shape)}")
@@ -254,15 +253,15 @@ class Buffer:
 
 
 class KernelTime(NamedTuple):
-    """How long one kernel of a partition took in one run.
+    """The measured time of one kernel of a partition in one run.
 
     Attributes:
         name: the kernel's name.
-        nodes: names of the nodes that it computes; several where the backend fused them.
-        seconds: the time it took.
-        flops: floating-point operations that it did, two for a multiply-add; 0 where they are not counted.
-        bytes: bytes that it read and wrote, each tensor once; 0 where they are not counted.
-        peak_share: the share, 0 to 1, of the device's peak arithmetic or memory bandwidth, whichever limits it.
+        nodes: names of the nodes that it computes; several if the backend fused them.
+        seconds: its run time.
+        flops: floating-point operations, two for a multiply-add; 0 if not counted.
+        bytes: bytes read and written, each tensor once; 0 if not counted.
+        peak_share: achieved share, 0 to 1, of the device's peak arithmetic or memory bandwidth, whichever is the limit.
     """
 
     name: str
@@ -274,7 +273,7 @@ class KernelTime(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """``size`` bytes of memory, from the step that writes them, ``first``, to the last that reads them."""
+    """The lifetime of ``size`` bytes of memory: written by step ``first``, last read by step ``last``."""
 
     size: int
     first: int
@@ -282,13 +281,13 @@ class Interval(NamedTuple):
 
 
 class MemoryUse(NamedTuple):
-    """What the memory of a compiled partition is used for.
+    """The memory that a compiled partition uses.
 
     Attributes:
         arena_bytes: size of the memory that tensors inside the partition share during a run.
-        intervals: what lies there, from which kernel to which; empty where nobody knows.
-        scratch_bytes: what kernels work in beside that, all threads together.
-        weight_bytes: constants as the kernels read them, packed ones as they are packed.
+        intervals: lifetimes of the tensors in the arena, counted in kernels; empty if unknown.
+        scratch_bytes: scratch memory of the kernels beside the arena, for all threads together.
+        weight_bytes: size of the constants as the kernels read them, including packing.
     """
 
     arena_bytes: int
@@ -298,7 +297,7 @@ class MemoryUse(NamedTuple):
 
 
 class Executable(Protocol):
-    """A compiled partition. Every run needs ``scratch_bytes``; several threads may call ``run`` at once."""
+    """A compiled partition. Each run needs ``scratch_bytes`` bytes of scratch memory; ``run`` must be thread-safe."""
 
     scratch_bytes: int
 
@@ -306,17 +305,17 @@ class Executable(Protocol):
         """Run the partition.
 
         Args:
-            inputs: one buffer for each input of the partition's graph, not to be written.
-            outputs: one for each output, to be filled.
-            scratch: ``scratch_bytes`` bytes, or None when that is 0. Their content is undefined: the memory
-                is used by run after run. In main memory they begin at a multiple of 64.
+            inputs: one buffer for each input of the partition's graph; they must not be written.
+            outputs: one buffer for each output, to be written.
+            scratch: ``scratch_bytes`` bytes, or None if that is 0. Their content is undefined, because runs reuse the
+                memory. In main memory they are aligned to 64 bytes.
         """
         ...
 
 
 @runtime_checkable
 class ProfilesKernels(Protocol):
-    """Optional part of an executable: as :meth:`Executable.run`, and returns the time of each kernel in their order."""
+    """Optional part of an executable: run as :meth:`Executable.run` does, and return the times of kernels in order."""
 
     def run_profiled(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
@@ -325,7 +324,7 @@ class ProfilesKernels(Protocol):
 
 @runtime_checkable
 class HasNotes(Protocol):
-    """Optional part of an executable: lines for profiles, such as whether compiled code came from a cache."""
+    """Optional part of an executable: notes shown in profiles, for example that its code came from a cache."""
 
     @property
     def notes(self) -> Sequence[str]: ...
@@ -333,7 +332,7 @@ class HasNotes(Protocol):
 
 @runtime_checkable
 class ReportsMemoryUse(Protocol):
-    """Optional part of an executable, for `lite inspect --memory`."""
+    """Optional part of an executable: report its memory use, for `lite inspect --memory`."""
 
     def memory_use(self) -> MemoryUse: ...
 
@@ -342,9 +341,9 @@ class ReportsMemoryUse(Protocol):
 class SavesState(Protocol):
     """Optional part of an executable: its compiled form can be stored in a model file.
 
-    ``save`` gives the pieces that :meth:`RestoresState.restore` takes, none where there is nothing to save. A piece
-    that several partitions, shapes or targets save is stored once, so what programs share, such as each packed weight,
-    is a piece of its own.
+    ``save`` returns the pieces that :meth:`RestoresState.restore` takes, or none if there is nothing to save. A piece
+    saved by several partitions, shapes or targets is stored once. Therefore data that programs share, such as each
+    packed weight, should be a separate piece.
     """
 
     def save(self) -> Sequence[bytes | memoryview]: ...
@@ -352,9 +351,9 @@ class SavesState(Protocol):
 
 @runtime_checkable
 class ListsConstantsRead(Protocol):
-    """Optional part of a restored executable: names of the constants of the partition's graph that runs still read.
+    """Optional part of a restored executable: names of the constants of the partition's graph that its runs read.
 
-    Only their checksums are verified; where it is omitted, all are.
+    Only their checksums are verified; without this part, those of all constants.
     """
 
     def constants_read(self) -> Collection[str]: ...
@@ -362,43 +361,43 @@ class ListsConstantsRead(Protocol):
 
 @runtime_checkable
 class Backend(Protocol):
-    """What a plugin's ``lite_backends`` hook returns."""
+    """The required part of a backend, as returned by a plugin's ``lite_backends`` hook."""
 
     name: str
 
     def probe(self) -> Sequence[Device] | Unavailable:
-        """The devices of this machine. Never raises for a missing driver or library."""
+        """Return this machine's devices, or Unavailable. A missing driver or library must not raise an exception."""
         ...
 
     def supports(self, node: Node, device: Device) -> Yes | No:
-        """Whether the device can run the node, with the types it has."""
+        """Return Yes if the device can run the node with its element types and shapes, else No with the reason."""
         ...
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        """Prepare a partition for running."""
+        """Compile a partition for a device."""
         ...
 
 
 @runtime_checkable
 class ProvidesMemory(Protocol):
-    """Optional part of a backend: where the tensors of a device live; main memory where it is omitted."""
+    """Optional part of a backend: the memory space of a device's tensors; without this part, main memory."""
 
     def memory(self, device: Device) -> Memory: ...
 
 
 @runtime_checkable
 class DescribesTarget(Protocol):
-    """Optional part of a backend: the device to convert models for on a machine where ``probe`` finds none."""
+    """Optional part of a backend: the device to convert models for if ``probe`` finds none on this machine."""
 
     def target(self) -> Device: ...
 
 
 @runtime_checkable
 class StatesCompatibility(Protocol):
-    """Optional part of a backend that restores: what must be the same for saved state to be used.
+    """Optional part of a backend with :class:`RestoresState`: a text that must match before saved state is used.
 
-    That is the driver, the instruction set, the version of the code. A model file records it, and Lite compares it
-    before it calls :meth:`RestoresState.restore`.
+    It names the driver, the instruction set and the version of the code. A model file records it, and Lite compares it
+    before calling :meth:`RestoresState.restore`.
     """
 
     def compatibility(self, device: Device, options: Options) -> str: ...
@@ -406,13 +405,13 @@ class StatesCompatibility(Protocol):
 
 @runtime_checkable
 class RestoresState(Protocol):
-    """Optional part of a backend: as :meth:`Backend.compile`, from the pieces that :meth:`SavesState.save` gave.
+    """Optional part of a backend: rebuild an executable from the pieces that :meth:`SavesState.save` returned.
 
-    Lite has compared their checksums: the pieces are whole, unchanged and in their order. Each is read-only, begins at
-    a multiple of 64 in memory, is usually mapped from the model file, and stays valid as long as anything refers to it.
-    Stale is the answer to pieces that were not saved for this partition: missing, cut short, another's, in another
-    order. The types of the partition's inputs and outputs are those of the signature; those between may still have
-    symbolic dimensions.
+    Lite has verified their checksums: the pieces are complete, unchanged and in order. Each is read-only, aligned to 64
+    bytes in memory, usually mapped from the model file, and valid as long as it is referenced. ``restore`` returns
+    Stale for pieces that were not saved for this partition: missing, truncated, of another partition, or in another
+    order. The types of the partition's inputs and outputs are those of the signature; types of values between them may
+    still have symbolic dimensions.
     """
 
     def restore(
@@ -422,17 +421,17 @@ class RestoresState(Protocol):
 
 @runtime_checkable
 class ReportsFindings(Protocol):
-    """Optional part of a backend, for `lite doctor`: lines that say what it looked for, where, and what it chose."""
+    """Optional part of a backend, for `lite doctor`: lines about what it searched for, where, and what it chose."""
 
     def report(self) -> Sequence[str]: ...
 
 
 @runtime_checkable
 class MeasuresSpeed(Protocol):
-    """Optional part of a backend whose ``probe`` leaves out how fast a device is, because measuring takes time.
+    """Optional part of a backend whose ``probe`` omits the speed of a device, because measuring takes time.
 
-    ``measured`` gives the device with its ``flops``, ``bandwidth`` and ``launch_seconds``; it is asked when costs are
-    compared.
+    ``measured`` returns the device with its ``flops``, ``bandwidth`` and ``launch_seconds``. It is called when the
+    scheduler compares costs.
     """
 
     def measured(self, device: Device) -> Device: ...
@@ -440,10 +439,10 @@ class MeasuresSpeed(Protocol):
 
 @runtime_checkable
 class TakesOptions(Protocol):
-    """Optional part of a backend that has options of its own: ``load(backend_options={name: {...}})``.
+    """Optional part of a backend with backend-specific options: ``load(backend_options={name: {...}})``.
 
-    ``check_options`` checks them before anything is compiled, and raises InputError for one that is unknown or has a
-    value that does not fit; :attr:`Options.own` has them then. A backend without it refuses every option.
+    ``check_options`` is called before anything is compiled, and raises InputError for an unknown option or an invalid
+    value. ``compile`` then receives the options in :attr:`Options.own`. Without this part, any option is an error.
     """
 
     def check_options(self, options: Mapping[str, Any]) -> None: ...

@@ -1,4 +1,4 @@
-"""Building graphs: names, constants and inferred types taken care of.
+"""Building graphs, with automatic names, constants and type inference.
 
 Example::
 
@@ -28,45 +28,44 @@ DimLike = Dim | str | None
 
 
 class GraphBuilder:
-    """Builds a graph node by node; each node is checked and inferred when it is added.
+    """Builds a graph node by node; each node is checked and its output types are inferred when it is added.
 
-    Names of values that the caller gives are kept as they are; where another value has the name by the
-    caller's wish, that is an error. Names made up here, or given by :meth:`rename`, make way for them.
+    Value names that the caller chooses are never changed; choosing one twice is an error. A generated name, or one set
+    by :meth:`rename`, is changed if the caller chooses the same name later.
 
     Args:
         name: the graph's name.
-        outer: the builder of the enclosing graph, for the bodies of If and Loop: names are kept
-            unique across both and values of the outer graph can be used directly.
+        outer: the builder of the enclosing graph, for the bodies of If and Loop: names are unique across both, and
+            values of the outer graph can be used directly.
     """
 
     def __init__(self, name: str = "graph", *, outer: GraphBuilder | None = None) -> None:
         self.graph = Graph(name)
         self._outer = outer
-        # The value that has each name; None for a name that unique_name() gave out and nothing has yet.
+        # The value with each name; None for a name that unique_name() returned and that is not used yet.
         self._names: dict[str, Value | None] = outer._names if outer else {}
-        # Values whose names are nobody's wish, in this graph and those around it.
-        self._movable: set[Value] = outer._movable if outer else set()
+        # Values with generated names, in this graph and those around it; their names may change.
+        self._renamable: set[Value] = outer._renamable if outer else set()
         self._node_names: set[str] = outer._node_names if outer else set()
-        # The last number behind each name that many ask for: counting from 1 every time takes long in large models.
+        # The last number appended to each name: counting from 1 every time takes long in large models.
         self._numbers: dict[str, int] = outer._numbers if outer else {}
         self._known = KnownInference()
         self._inference: GraphInference = GraphInference(outer._inference if outer else None, known=self._known)
         # Outputs of nodes that rename() may still give a better name.
         self._unnamed: set[Value] = set()
         self._constant_cache: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
-        #: Given to every node that is added without an origin of its own.
+        #: Default origin of added nodes.
         self.origin: Origin | None = outer.origin if outer else None
 
     # **** values ****
 
     def input(self, name: str, dtype: Any, shape: Iterable[DimLike] | None) -> Value:
-        """A graph input.
+        """Add a graph input.
 
         Args:
             name: its name.
-            dtype: element type, as :meth:`DType.of` takes it.
-            shape: for each dimension a size, a symbol's name, or None for one nobody knows; None where
-                even the rank is unknown.
+            dtype: element type, in any form that :meth:`DType.of` accepts.
+            shape: for each dimension a size, a symbol's name, or None for an unknown size; None if the rank is unknown.
 
         Raises:
             GraphError: the name is taken, or a dimension is none of these.
@@ -74,23 +73,23 @@ class GraphBuilder:
         dims = None if shape is None else tuple(_dim(d, name) for d in shape)
         self._require_free(name)
         value = Value(name, TensorType(DType.of(dtype), dims))
-        self._give_name(value, name)
+        self._set_name(value, name)
         self.graph.inputs.append(value)
         self._inference.set_type(value, value.type)
         return value
 
     def constant(self, array: Any, name: str = "", dtype: Any = None) -> Value:
-        """A constant. Small unnamed ones with equal contents are the same value.
+        """Add a constant. Small unnamed constants with equal contents are the same value.
 
         Args:
-            array: anything NumPy makes an array of. A read-only array (a memory-mapped file) is taken as
-                it is; a writable one is copied, so that the graph does not change with it.
-            name: its name; made up otherwise.
+            array: anything NumPy converts to an array. A read-only array (a memory-mapped file) is used without a
+                copy; a writable one is copied, so that later writes do not change the graph.
+            name: its name; generated if empty.
             dtype: element type that the elements are converted to.
 
         Raises:
-            GraphError: the name is taken, no array of one of Lite's element types can be made of
-                ``array``, or ``dtype`` cannot hold its elements (rounding to a floating type is fine).
+            GraphError: the name is taken, ``array`` cannot be converted to one of Lite's element types, or ``dtype``
+                cannot hold its elements (rounding to a floating type is allowed).
         """
         array = _constant_array(array, dtype)
         key = None
@@ -101,7 +100,7 @@ class GraphBuilder:
             if key in self._constant_cache:
                 return self._constant_cache[key]
         value = self.graph.add_constant(name or self._free_name("const"), array)
-        self._give_name(value, value.name, movable=not name)
+        self._set_name(value, value.name, renamable=not name)
         self._inference.set_type(value, value.type)
         self._inference.set_value(value, array)
         if key is not None:
@@ -109,11 +108,11 @@ class GraphBuilder:
         return value
 
     def ints(self, *elements: int) -> Value:
-        """An int64 vector constant: axes, shapes, pads."""
+        """Add an int64 vector constant: axes, shapes, pads."""
         return self.constant(np.array(elements, dtype=np.int64))
 
     def known(self, value: Value) -> Array | None:
-        """The elements of a value where inference knows them: constants and what follows from shapes."""
+        """Return the elements of a value if they are known: of constants, and of values computed from shapes."""
         return self._inference.value_of(value)
 
     # **** nodes ****
@@ -144,21 +143,20 @@ class GraphBuilder:
         name: str = "",
         origin: Origin | None = None,
     ) -> list[Value]:
-        """Add a node; check it against its operator's signature and infer its outputs.
+        """Add a node, check it against its operator's signature and infer the types of its outputs.
 
         Args:
             op: the operator.
-            inputs: values, None for an optional input left out (at the end: simply shorter).
-            attributes: only what differs from the defaults; lists are taken as tuples.
-            outputs: how many outputs, or a name for each (an empty name is made up).
+            inputs: values, None for an omitted optional input; trailing ones may be left off.
+            attributes: attributes that differ from the defaults; lists are converted to tuples.
+            outputs: number of outputs, or a name for each (an empty name is replaced by a generated one).
             domain: ``""`` or ``"lite"``.
-            name: the node's name, a label that gets a number behind it where another node has it; made
-                from the operator's otherwise.
-            origin: where the node comes from in the user's model.
+            name: the node's name; a number is appended if another node has it. By default the operator's name.
+            origin: the operator and name in the model that was read.
 
         Raises:
-            GraphError: the node does not fit its operator's signature, or a name is taken. The graph and
-                its names are then as before.
+            GraphError: the node does not fit its operator's signature, or a name is taken. The graph and its names are
+                unchanged.
         """
         _check_values(op, inputs)
         names = [""] * outputs if isinstance(outputs, int) else list(outputs)
@@ -184,28 +182,28 @@ class GraphBuilder:
             raise GraphError(f"{node.describe()}: {'; '.join(problems)}")
         for value, type in zip(values, self._inference.infer(node)):
             value.type = type
-        # Nothing can fail from here on.
+        # No error is possible below this line, so that a failed call changes nothing.
         self._node_names.add(label)
         for value, wanted in zip(values, names):
             if wanted:
-                self._give_name(value, wanted)
+                self._set_name(value, wanted)
         for value, wanted in zip(values, names):
             if not wanted:
-                self._give_name(value, self._free_name(value.name), movable=True)
+                self._set_name(value, self._free_name(value.name), renamable=True)
                 self._unnamed.add(value)
         self.graph.nodes.append(node)
         return values
 
     def rename(self, value: Value, name: str) -> bool:
-        """Give the output of a node a better name than the one made up for it, where the name is free."""
+        """Replace the generated name of a node's output if the new name is free; return True if it was replaced."""
         if value not in self._unnamed or name in self._names:
             return False
         self._unnamed.discard(value)
-        self._give_name(value, name, movable=True)
+        self._set_name(value, name, renamable=True)
         return True
 
     def output(self, value: Value, name: str = "") -> None:
-        """Make a value a graph output. A name of its own is given through an Identity node where need be.
+        """Make a value a graph output. If it already has another name, an Identity node provides the new one.
 
         Raises:
             GraphError: the name is taken by another value.
@@ -215,27 +213,27 @@ class GraphBuilder:
         if name and value.name != name:
             self._require_free(name)
             if value in self._unnamed:
-                self._give_name(value, name)
+                self._set_name(value, name)
             else:
                 value = self.add("Identity", [value], output=name)
         self._unnamed.discard(value)
-        self._movable.discard(value)
+        self._renamable.discard(value)
         self.graph.outputs.append(value)
 
     def build(self) -> Graph:
-        """The finished graph, verified."""
+        """Verify the graph and return it."""
         if self._outer is None:
             ops.verify(self.graph)
             self._known.attach(self.graph)
         return self.graph
 
     def is_taken(self, name: str) -> bool:
-        """Whether a value has this name by the caller's wish, so that no other can be given it."""
+        """Return True if the caller chose this name for a value, so that no other value can have it."""
         holder = self._names.get(name)
-        return holder is not None and holder not in self._movable
+        return holder is not None and holder not in self._renamable
 
     def unique_name(self, wanted: str) -> str:
-        """``wanted``, or with a number behind it where the name is taken; kept free for the caller to give."""
+        """Reserve and return ``wanted``, with a number appended if the name is taken."""
         name = self._free_name(wanted)
         self._names[name] = None
         return name
@@ -244,7 +242,7 @@ class GraphBuilder:
         return self._numbered(wanted, self._names)
 
     def _numbered(self, wanted: str, taken: Container[str]) -> str:
-        """``wanted``, or with a number behind it where that is taken."""
+        """Return ``wanted``, with a number appended if it is taken."""
         name, number = wanted, self._numbers.get(wanted, 1)
         while name in taken:
             name, number = f"{wanted}_{number}", number + 1
@@ -261,8 +259,8 @@ class GraphBuilder:
                 "choose another"
             )
 
-    def _give_name(self, value: Value, name: str, *, movable: bool = False) -> None:
-        """Name a value; another that has the name without anybody's wish gets a new one."""
+    def _set_name(self, value: Value, name: str, *, renamable: bool = False) -> None:
+        """Name a value; another value with this name, which must be a generated one, is renamed."""
         holder = self._names.get(name)
         self._names[name] = value
         if holder is not None and holder is not value:
@@ -271,11 +269,11 @@ class GraphBuilder:
         if self._names.get(value.name) is value and value.name != name:
             del self._names[value.name]
         value.name = name
-        (self._movable.add if movable else self._movable.discard)(value)
+        (self._renamable.add if renamable else self._renamable.discard)(value)
 
 
-def _shown(what: Any) -> str:
-    return f"{type(what).__name__} {str(what)[:60]!r}"
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {str(value)[:60]!r}"
 
 
 def _check_values(op: str, inputs: Sequence[Value | None]) -> None:
@@ -285,7 +283,7 @@ def _check_values(op: str, inputs: Sequence[Value | None]) -> None:
         if value is not None and not isinstance(value, Value):
             raise GraphError(
                 f"input {index} of {op} must be a Value or None, is {_shown(value)}; GraphBuilder.constant makes a "
-                "value of an array"
+                "value from an array"
             )
 
 
@@ -302,13 +300,13 @@ def _dim(dim: DimLike, name: str) -> Dim:
     if isinstance(dim, (int, np.integer)) and not isinstance(dim, bool) and dim >= 0:
         return int(dim)
     raise GraphError(
-        f"input {name!r}: a dimension must be a size of at least 0, a symbol's name, or None for one nobody knows; "
+        f"input {name!r}: a dimension must be a size of at least 0, a symbol's name, or None for an unknown size; "
         f"is {dim!r}"
     )
 
 
 def _constant_array(given: Any, dtype: Any) -> Array:
-    """A read-only array that nobody else can write."""
+    """Convert to a read-only array that is not shared with writable memory."""
     try:
         array = np.asarray(given)
         wanted = DType.of(array.dtype if dtype is None else dtype)

@@ -1,7 +1,7 @@
-"""Everything Lite raises on purpose: one tree under :class:`LiteError`.
+"""The exceptions of Lite: one tree under :class:`LiteError`.
 
-A message says who speaks (plugin, version), which node or file it is about, what was
-expected and what was found, and ends with what the reader can do.
+A message names the component that raised it (plugin and version), the node or file concerned, the expected and the
+actual state, and ends with a remedy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LiteError(Exception):
 
 
 class ModelFormatError(LiteError):
-    """A model file is foreign, truncated, damaged, or not an inference model."""
+    """A model file has an unknown format, is truncated or damaged, or is not an inference model."""
 
 
 class OperatorProblem(NamedTuple):
@@ -37,9 +37,9 @@ class OperatorProblem(NamedTuple):
 
     Attributes:
         op: the operator's type as the model names it.
-        reason: why not.
-        nodes: names of the nodes it concerns.
-        remedy: what the reader can do, empty where nothing is known.
+        reason: why it cannot.
+        nodes: names of the nodes with this operator.
+        remedy: what the user can do; empty if no remedy is known.
     """
 
     op: str
@@ -52,8 +52,8 @@ class UnsupportedOperatorError(LiteError):
     """A model contains operators that cannot be lowered or executed; all of them are listed.
 
     Args:
-        subject: what was asked for, the beginning of the message: ``"model 'x.json'"``.
-        problems: every operator concerned.
+        subject: beginning of the message, for example ``"model 'x.json'"``.
+        problems: every unsupported operator.
     """
 
     def __init__(self, subject: str, problems: Iterable[OperatorProblem]) -> None:
@@ -68,11 +68,11 @@ class UnsupportedOperatorError(LiteError):
 
 
 class ConversionError(LiteError):
-    """A model cannot be converted for the targets asked for, or the converted one computes something else.
+    """A model cannot be converted for the requested targets, or the converted model computes different results.
 
     Args:
-        subject: the beginning of the message.
-        problems: what stands in the way, one text each.
+        subject: beginning of the message.
+        problems: one text for each problem.
     """
 
     def __init__(self, subject: str, problems: Sequence[str]) -> None:
@@ -81,24 +81,24 @@ class ConversionError(LiteError):
 
 
 class GraphError(LiteError):
-    """A graph breaks a rule: SSA, order, an operator's signature, or types that do not fit."""
+    """A graph is invalid: SSA form, node order, an operator's signature or its types are violated."""
 
 
 class InputError(LiteError):
-    """What was passed to a session does not fit the model's inputs."""
+    """An argument is invalid, such as an array that does not fit the model's inputs."""
 
 
 class BackendUnavailableError(LiteError):
-    """A backend was asked for by name and cannot be used; the recorded reason is in the message."""
+    """A backend requested by name cannot be used; the message contains the recorded reason."""
 
 
 class ExecutionError(LiteError):
-    """A backend failed while it ran a node or a partition."""
+    """A backend failed to compile or run a node or a partition."""
 
 
 class PluginError(LiteError):
-    """A plugin broke the contract. Raised only under ``LITE_STRICT_PLUGINS=1``."""
+    """A plugin violates the contract. Raised for installed plugins only if ``LITE_STRICT_PLUGINS=1`` is set."""
 
 
 class PassError(LiteError):
-    """A graph pass changed the result of the graph (found by check mode) or broke the graph."""
+    """A graph pass failed, left an invalid graph, or changed the graph's results (found by checked optimization)."""

@@ -1,4 +1,4 @@
-"""A backend made of kernels, one function for one operator: the easy way to write one.
+"""A backend made of kernels, one Python function per operator: the easy way to write a backend.
 
 Example::
 
@@ -36,7 +36,7 @@ Probe = Callable[[], Sequence[Device] | Unavailable]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function that computes one operator for some element types."""
+    """A function that computes one operator, and the element types and conditions it accepts."""
 
     function: Callable[..., Any]
     dtypes: frozenset[DType]
@@ -52,13 +52,13 @@ class Kernel:
 
 
 class KernelBackend:
-    """A backend made of kernels, each a function for one operator, working on NumPy arrays.
+    """A backend made of kernels; each is a function for one operator on NumPy arrays.
 
     Args:
         name: the backend's name.
-        device: what ``probe`` reports: a device, or a function that looks for devices each time it is
-            called, and answers ``Unavailable(reason, remedy)`` where there is none. When omitted, one
-            device that is always there, named like the backend.
+        device: the result of ``probe``: a device, or a function that searches for devices at each call and returns
+            ``Unavailable(reason, remedy)`` if there are none. By default one device, always available, with the
+            backend's name.
     """
 
     def __init__(self, name: str, device: Device | Probe | None = None) -> None:
@@ -74,23 +74,23 @@ class KernelBackend:
         domain: str = "",
         when: Condition | None = None,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Register a kernel; decorates it.
+        """Return a decorator that registers a function as a kernel.
 
-        The kernel receives one array per input (None for one left out), the attributes with defaults
-        filled in as keywords, and ``out``: the array to fill, or, when the operator has several outputs,
-        a tuple with one for each, None for one left out. Inputs are not to be written: those of the model
-        and constants are read-only. A kernel without a parameter ``out`` returns its results instead; only
-        such a kernel can compute an operator whose output shape depends on data.
+        The kernel receives one array per input (None for an omitted one), the attributes, including defaults, as
+        keywords, and ``out``: the array to write. If the operator has several outputs, ``out`` is a tuple with one
+        array per output, None for an omitted one. A kernel must not write its inputs: the model's inputs and constants
+        are read-only. A kernel without a parameter ``out`` returns its results instead; only such a kernel can compute
+        an operator whose output shape depends on data.
 
         Args:
             op: the operator's name.
-            dtypes: element types that it can do; any when empty. What counts is the type that inputs and
-                output share (for ``Where`` that of its branches), or else the first input's.
+            dtypes: supported element types; all if empty. The type compared is the one that inputs and output share
+                (for ``Where`` that of its branches), else the type of the first input.
             domain: the operator's domain.
-            when: a further condition on the node, with a reason for No.
+            when: a further condition on the node; it returns Yes, or No with a reason.
 
         Raises:
-            ValueError: the opset has no such operator, or the kernel does not take its attributes.
+            ValueError: the opset has no such operator, or the kernel does not accept its attributes.
         """
         definition = ops.find(op, domain)
         if definition is None:
@@ -137,7 +137,7 @@ class KernelBackend:
 
 
 class _KernelExecutable:
-    """Runs kernels one after another; tensors between them live from their making to their last use."""
+    """Runs kernels one after another; a tensor between them is freed after its last use."""
 
     scratch_bytes = 0
 
@@ -146,7 +146,7 @@ class _KernelExecutable:
         self._graph = part.graph
         self._constants = {value: read_only(array) for value, array in part.graph.constants.items()}
         self._steps = [_KernelStep(node, kernel) for node, kernel in steps]
-        last_use = {value: step for step in self._steps for value in step.touched()}
+        last_use = {value: step for step in self._steps for value in step.used_values()}
         for value, step in last_use.items():
             if value not in part.graph.outputs and value not in self._constants:
                 step.finished.append(value)
@@ -192,10 +192,10 @@ class _KernelStep:
         self.kernel = kernel
         self.definition = ops.get(node)
         self.attributes = self.definition.attributes_of(node)
-        #: Values nobody needs after this step.
+        #: Values whose last use is this step.
         self.finished: list[Value] = []
 
-    def touched(self) -> Iterable[Value]:
+    def used_values(self) -> Iterable[Value]:
         return (v for v in (*self.node.inputs, *self.node.outputs) if v is not None)
 
     def run(self, arrays: dict[Value, Array]) -> None:
@@ -203,7 +203,7 @@ class _KernelStep:
         inputs = [None if v is None else arrays[v] for v in self.node.inputs]
         inputs += [None] * (self.definition.fixed_inputs - len(inputs))
         if self.kernel.writes_out:
-            results = self._fill(inputs)
+            results = self._run_with_out(inputs)
         else:
             returned = self.kernel.function(*inputs, **self.attributes)
             results = returned if isinstance(returned, (tuple, list)) else (returned,)
@@ -211,25 +211,26 @@ class _KernelStep:
             if value is not None:
                 if not isinstance(result, np.ndarray) or result.dtype != value.dtype.numpy:
                     found = result.dtype if isinstance(result, np.ndarray) else type(result).__name__
-                    raise ExecutionError(f"its kernel gave {found} for {value.name!r}, expected {value.type}")
+                    raise ExecutionError(f"its kernel returned {found} for {value.name!r}, expected {value.type}")
                 if not value.type.accepts(result.shape):
                     raise ExecutionError(
-                        f"its kernel gave shape {list(result.shape)} for {value.name!r}, expected {value.type}"
+                        f"its kernel returned shape {list(result.shape)} for {value.name!r}, expected {value.type}"
                     )
                 arrays[value] = result
 
     def run_timed(self, arrays: dict[Value, Array]) -> KernelTime:
-        """As :meth:`run`, and says how long it took."""
+        """Run like :meth:`run`, and return the measured time."""
         start = time.perf_counter()
         self.run(arrays)
         seconds = time.perf_counter() - start
-        moved = sum(arrays[value].nbytes for value in dict.fromkeys(self.touched()))
+        moved = sum(arrays[value].nbytes for value in dict.fromkeys(self.used_values()))
         return KernelTime(self.kernel.function.__name__, (self.node.name,), seconds, bytes=moved)
 
-    def _fill(self, inputs: list[Array | None]) -> Sequence[Array | None]:
+    def _run_with_out(self, inputs: list[Array | None]) -> Sequence[Array | None]:
+        """Allocate the outputs and let the kernel write them."""
         types = [None if v is None else v.type for v in self.node.outputs]
         if not all(t is None or t.is_static for t in types):
-            # The shape follows from elements (of a shape input, say) that are known only now.
+            # The output shape depends on elements, such as those of a shape input, that are known only at run time.
             known = [None if a is None else TensorType.of_array(a) for a in inputs]
             inferred = self.definition.infer_types(Inference(known, self.attributes, len(types), inputs))
             types = [None if t is None else i for t, i in zip(types, inferred)]

@@ -1,4 +1,4 @@
-"""The command ``lite`` and :func:`lite_core.convert`, which are lite-tools'; without it, what the core can tell."""
+"""The command ``lite`` and :func:`lite_core.convert`: both call lite-tools; without it, a plain subset of ``lite``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["convert", "main"]
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run lite-tools' command line; without it ``lite backends`` and ``lite doctor``, in plain text. Exits."""
+    """Run lite-tools' command line; without it, answer ``lite backends`` and ``lite doctor`` in plain text. Exits."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
         command_line, broken = _tool("main"), ""
-    except Exception as error:  # what the core can tell is wanted all the more
+    except Exception as error:  # `lite doctor` must still work
         command_line, broken = None, f"lite-tools is installed and does not load: {type(error).__name__}: {error}"
     if command_line:
         sys.exit(command_line(given))
@@ -54,7 +54,7 @@ def _backends() -> list[str]:
 
 def _doctor() -> list[str]:
     for hook in ("lite_backends", "lite_formats", "lite_passes"):
-        default_plugins().ask(hook)  # what fails there is recorded
-    told = ((f"plugin {r.label}", r.stage, r.error, *r.warnings) for r in default_plugins().records())
+        default_plugins().ask(hook)  # records failures
+    told = ((f"plugin {r.label}", r.phase, r.error, *r.warnings) for r in default_plugins().records())
     plugins = (": ".join(filter(None, parts)) for parts in told)
     return [f"lite-core {__version__}, plugin API {API_VERSION}, Python {sys.version}", *plugins, *_backends()]

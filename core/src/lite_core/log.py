@@ -1,8 +1,7 @@
-"""Logging: one logger per room below ``lite``, switched on from outside the program.
+"""Logging: one logger per area below ``lite``, enabled by environment variables.
 
-``LITE_LOG=debug`` (or info, warning, error) sets the level; so does Paddle-Lite's own ``GLOG_v=N``,
-where 0 is info, and 1 or more is debug. ``LITE_TRACE_PLUGINS=1`` shows every step of finding, loading and
-asking plugins, whatever the level of the rest.
+``LITE_LOG=debug`` (or info, warning, error) sets the level, and Paddle-Lite's ``GLOG_v=N`` sets it too: 0 is info, 1 or
+more is debug. ``LITE_TRACE_PLUGINS=1`` logs every step of finding, loading and querying plugins, at any level.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def _level() -> int | None:
 
 
 def configure_from_environment() -> None:
-    """Send Lite's log to standard error at the level the environment asks for; else leave logging alone."""
+    """Send Lite's log to standard error at the level that the environment sets; otherwise leave logging unchanged."""
     level = _level()
     trace_plugins = os.environ.get("LITE_TRACE_PLUGINS") == "1"
     root = logging.getLogger("lite")

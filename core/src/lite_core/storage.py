@@ -1,14 +1,14 @@
-"""What Lite keeps on disk for a user: the cache folder, its limits, and one configuration file.
+"""The user's files on disk: the size-limited cache folder and the configuration file.
 
-The cache holds files that can be made again, such as compiled kernels. It never fails a run: what cannot be read is
-made again, what cannot be written is not kept, and the log says so. It does not grow without bound either: entries that
-were not used for longest make room for new ones.
+The cache holds files that can be regenerated, such as compiled kernels. A cache failure never fails a run: an entry
+that cannot be read is regenerated, an entry that cannot be written is dropped, and the log reports it. The size of the
+cache is limited: the least recently used entries are evicted.
 
-The configuration is ``config.json`` in the user's configuration folder, an object in JSON::
+The configuration is the JSON object in ``config.json`` in the user's configuration folder::
 
     {"cache_folder": "/var/cache/lite", "cache_limit_mib": 4096}
 
-Environment variables go before it. A plugin keeps its settings under a name of its own.
+Environment variables override it. Each plugin keeps its settings under a separate name.
 """
 
 from __future__ import annotations
@@ -26,38 +26,35 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from lite_core.errors import LiteError
-
 __all__ = [
     "DiskCache",
     "cache_folder",
     "cache_limit",
     "configuration",
     "configuration_folder",
-    "update_configuration",
 ]
 
 logger = logging.getLogger("lite.storage")
 
-#: What one folder may hold where neither ``LITE_CACHE_LIMIT`` nor the configuration says otherwise.
-_USUAL_LIMIT_MIB = 1024
+#: Size limit of one folder unless ``LITE_CACHE_LIMIT`` or the configuration sets another.
+_DEFAULT_LIMIT_MIB = 1024
 
-#: When a folder is full it is emptied to this share of its limit, and looked at again when that much was written.
+#: A full folder is reduced to the first share of its limit; its size is checked again after writing the second share.
 _KEPT_SHARE, _UNCHECKED_SHARE = 3 / 4, 1 / 8
 
-#: The time of an entry's file says when it was last used, that exactly: most reads then write nothing.
+#: Resolution of the last-use time, which is the file's modification time: most reads then write nothing.
 _USE_SECONDS = 3600.0
 
-#: A temporary file or a lock that is older was left by a process that died: both are needed for seconds.
-#: NOTE: not by the number of the process, which means nothing in another container that has the same folder.
-_ABANDONED_SECONDS, _PASSING = 3600.0, (".tmp", ".lock")
+#: Temporary files and locks live for seconds; an older one was left by a process that died.
+#: NOTE: process ids cannot be compared instead: containers that share the folder have separate ids.
+_ABANDONED_SECONDS, _TEMPORARY_SUFFIXES = 3600.0, (".tmp", ".lock")
 
 
 # **** configuration ****
 
 
 def configuration_folder() -> Path:
-    """The folder of the configuration: ``LITE_CONFIG_DIR`` where that is set, else the user's configuration folder."""
+    """Return the folder of the configuration file: ``LITE_CONFIG_DIR`` if set, else the user's configuration folder."""
     chosen = os.environ.get("LITE_CONFIG_DIR")
     if not chosen:
         import platformdirs
@@ -67,36 +64,11 @@ def configuration_folder() -> Path:
 
 
 def configuration() -> Mapping[str, Any]:
-    """The settings in ``config.json``, read once for each process; empty where there is none.
+    """Return the settings in ``config.json``, read once per process; empty if the file does not exist.
 
-    A file that cannot be read is a line in the log, and counts as empty: no run fails because of it.
+    An unreadable file is logged and counts as empty, so that no run fails because of it.
     """
     return _read_configuration(configuration_folder() / "config.json")
-
-
-def update_configuration(changes: Mapping[str, Any]) -> None:
-    """Write settings into ``config.json``; all others in it stay.
-
-    Args:
-        changes: what JSON can say, by name; None removes a setting.
-
-    Raises:
-        LiteError: the file cannot be written, or is there and cannot be read: it is left as it is.
-    """
-    path = configuration_folder() / "config.json"
-    try:
-        before = _parse(path) if path.exists() else {}
-        after = {name: value for name, value in {**before, **changes}.items() if value is not None}
-        text = json.dumps(after, indent=2, sort_keys=True) + "\n"
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    except (OSError, ValueError) as error:
-        raise LiteError(
-            f"the configuration {str(path)!r} cannot be written: {error}; repair or remove it, or set LITE_CONFIG_DIR"
-        ) from error
-    _read_configuration.cache_clear()
 
 
 @functools.cache
@@ -106,14 +78,14 @@ def _read_configuration(path: Path) -> Mapping[str, Any]:
     except FileNotFoundError:
         return MappingProxyType({})
     except (OSError, ValueError) as error:
-        logger.warning("the configuration %s is left out: %s", path, error)
+        logger.warning("the configuration %s is ignored: %s", path, error)
         return MappingProxyType({})
 
 
 def _parse(path: Path) -> dict[str, Any]:
     settings = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(settings, dict):
-        raise ValueError(f"it must be an object in JSON, is {type(settings).__name__}")
+        raise ValueError(f"it must be a JSON object, is {type(settings).__name__}")
     return settings
 
 
@@ -121,16 +93,16 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def cache_folder(kind: str) -> Path | None:
-    """The folder for one kind of entries, or None where nothing is kept on disk.
+    """Return the folder for one kind of cache entries, or None if the disk cache is disabled.
 
-    It is below ``LITE_CACHE_DIR`` where that is set, else below ``cache_folder`` of the configuration, else below the
-    user's cache folder. Set to nothing or to ``off``, nothing is kept on disk.
+    It is a subfolder of ``LITE_CACHE_DIR`` if that is set, else of ``cache_folder`` in the configuration, else of the
+    user's cache folder. An empty value or ``off`` disables the disk cache.
     """
     chosen = os.environ.get("LITE_CACHE_DIR")
     if chosen is None:
         chosen = configuration().get("cache_folder")
         if chosen is not None and not isinstance(chosen, str):
-            logger.warning("cache_folder in the configuration must be text, is %r: it is left out", chosen)
+            logger.warning("cache_folder in the configuration must be text, is %r: it is ignored", chosen)
             chosen = None
     if chosen is None:
         import platformdirs
@@ -140,14 +112,14 @@ def cache_folder(kind: str) -> Path | None:
 
 
 def cache_limit() -> float:
-    """Bytes that one folder may hold: ``LITE_CACHE_LIMIT`` in MiB, or ``cache_limit_mib`` of the configuration.
+    """Return the size limit of one folder in bytes; infinity if the setting is ``off``.
 
-    Infinity where that is ``off``.
+    The setting, in MiB, is ``LITE_CACHE_LIMIT``, else ``cache_limit_mib`` of the configuration.
     """
     setting = os.environ.get("LITE_CACHE_LIMIT")
     if setting:
         return 2**20 * _limit_in_mib("LITE_CACHE_LIMIT", setting)
-    configured = configuration().get("cache_limit_mib", _USUAL_LIMIT_MIB)
+    configured = configuration().get("cache_limit_mib", _DEFAULT_LIMIT_MIB)
     return 2**20 * _limit_in_mib("cache_limit_mib in the configuration", str(configured))
 
 
@@ -156,34 +128,34 @@ def _limit_in_mib(name: str, setting: str) -> float:
     if setting == "off":
         return math.inf
     if not setting.isdecimal():
-        logger.warning("%s=%s is neither a number of MiB nor off: %d MiB are kept", name, setting, _USUAL_LIMIT_MIB)
-    return float(setting) if setting.isdecimal() else _USUAL_LIMIT_MIB
+        logger.warning("%s=%s is neither a number of MiB nor off: %d MiB are kept", name, setting, _DEFAULT_LIMIT_MIB)
+    return float(setting) if setting.isdecimal() else _DEFAULT_LIMIT_MIB
 
 
 class DiskCache:
-    """Entries by name in a folder, one file each. Any number of threads and processes may share it.
+    """Named entries in a folder, one file each. Any number of threads and processes may share it.
 
     Args:
-        folder: made when the first entry is written; None keeps nothing.
-        suffix: of the entries' files, with its dot. Other files in the folder are left alone.
-        logger: told once when the folder is of no use.
+        folder: created when the first entry is written; None disables the cache.
+        suffix: of the entries' files, including the dot. Other files in the folder are left alone.
+        logger: receives one warning if the folder cannot be used.
     """
 
     def __init__(self, folder: Path | None, suffix: str, logger: logging.Logger) -> None:
         self.folder = folder
         self._suffix = suffix
         self._logger = logger
-        self._complained = False
+        self._has_warned = False
         self._lock = threading.Lock()
-        self._unchecked_bytes = 0.0  # that may be written before the folder's size is looked at
+        self._unchecked_bytes = 0.0  # may still be written before the folder's size is checked
 
     def path(self, name: str) -> Path:
-        """The file of an entry, whether it is there or not; only where there is a folder."""
+        """Return the path of an entry's file, which need not exist. Requires a folder."""
         assert self.folder is not None
         return self.folder / f"{name}{self._suffix}"
 
     def read(self, name: str) -> bytes | None:
-        """An entry, or None where it is not there or cannot be read."""
+        """Return the content of an entry, or None if it is missing or cannot be read."""
         if self.folder is None:
             return None
         path = self.path(name)
@@ -194,15 +166,15 @@ class DiskCache:
         except FileNotFoundError:
             return None
         except OSError as error:
-            self.complain(error)
+            self.warn_once(error)
             return None
         if time.time() - last_used > _USE_SECONDS:
-            with contextlib.suppress(OSError):  # the folder may be another user's
+            with contextlib.suppress(OSError):  # the folder may belong to another user
                 os.utime(path)
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Keep an entry. Who reads at the same time finds the whole of it or nothing."""
+        """Store an entry atomically: a concurrent reader finds all of it or nothing."""
         if self.folder is None:
             return
         path = self.path(name)
@@ -214,14 +186,14 @@ class DiskCache:
             with self._lock:
                 self._unchecked_bytes -= len(content)
                 if self._unchecked_bytes < 0:
-                    self._tidy(self.folder)
+                    self._evict(self.folder)
         except OSError as error:
-            self.complain(error)
+            self.warn_once(error)
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
     def describe(self) -> str:
-        """Where it is and what it holds, in words."""
+        """Return a one-line summary: the folder, the number of entries and their size."""
         if self.folder is None:
             return "kept in memory only (LITE_CACHE_DIR is off)"
         try:
@@ -232,21 +204,21 @@ class DiskCache:
         most = "" if math.isinf(limit) else f" of at most {limit / 2**20:.0f} MiB"
         return f"{len(sizes)} with {sum(sizes) / 2**20:.1f} MiB{most} in {self.folder}"
 
-    def complain(self, error: OSError) -> None:
-        """Say once that the folder is of no use: every process then makes for itself what it needs."""
-        if not self._complained:
-            self._complained = True
+    def warn_once(self, error: OSError) -> None:
+        """Log once that the folder cannot be used, so that each process has to regenerate the entries it needs."""
+        if not self._has_warned:
+            self._has_warned = True
             self._logger.warning(
                 "%s cannot be used (%s): what is made stays in memory. Set LITE_CACHE_DIR to another folder",
                 self.folder,
                 error,
             )
 
-    def _tidy(self, folder: Path) -> None:
-        """Remove what dead processes left and, where there is too much, the entries not used for longest.
+    def _evict(self, folder: Path) -> None:
+        """Remove files that dead processes left and, above the limit, the least recently used entries.
 
-        Processes that do this at the same time choose the same ones. What another one removes first is as good as
-        removed; what cannot be removed stays.
+        Processes that do this at the same time choose the same entries. A file that another process removed first
+        counts as removed; a file that cannot be removed stays.
         """
         limit, now = cache_limit(), time.time()
         entries: list[tuple[float, int, str]] = []
@@ -256,7 +228,7 @@ class DiskCache:
                     status = file.stat()
                     if file.name.endswith(self._suffix):
                         entries.append((status.st_mtime, status.st_size, file.path))
-                    elif file.name.endswith(_PASSING) and now - status.st_mtime > _ABANDONED_SECONDS:
+                    elif file.name.endswith(_TEMPORARY_SUFFIXES) and now - status.st_mtime > _ABANDONED_SECONDS:
                         _remove(file.path)
         held = sum(size for _, size, _ in entries)
         if held > limit:
@@ -271,7 +243,7 @@ class DiskCache:
 
 
 def _remove(path: str) -> bool:
-    """Whether a file is gone. Where files in use cannot be removed (Windows), they go another time."""
+    """Remove a file; return True if it no longer exists. On Windows, files in use cannot be removed yet."""
     try:
         os.unlink(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The version of lite-core. A module of its own, so that others can say it without importing the whole package."""
+"""The version of lite-core, in a separate module so that other modules can import it alone."""
 
 __all__ = ["__version__"]
 

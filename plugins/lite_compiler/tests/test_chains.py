@@ -1,4 +1,4 @@
-"""Element-wise nodes as chains."""
+"""Tests of chains of element-wise nodes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lite_compiler.chains import (
     Apply,
     can_chain,
     default_attributes,
-    only_passes_on,
-    pass_on,
+    is_identity,
+    lower_identity,
     read_chain,
     refuse_results,
 )
@@ -22,7 +22,7 @@ from lite_core.ir import DType, Node, TensorType, Value
 F32 = DType.FLOAT32
 
 
-def test_values_are_numbered_from_the_start_over_the_operands_to_the_results() -> None:
+def test_values_are_numbered_start_then_operands_then_results() -> None:
     b = GraphBuilder("chain")
     x, y = b.input("x", "float32", [4]), b.input("y", "float32", [4])
     low, high = b.input("low", "float32", []), b.input("high", "float32", [])
@@ -39,7 +39,7 @@ def test_values_are_numbered_from_the_start_over_the_operands_to_the_results() -
     )
 
 
-def test_inputs_that_are_left_out_stay_so() -> None:
+def test_omitted_optional_inputs_are_none() -> None:
     b = GraphBuilder("chain")
     x, high = b.input("x", "float32", [4]), b.input("high", "float32", [])
     b.output(b.add("Clip", [x, None, high]), "y")
@@ -48,7 +48,7 @@ def test_inputs_that_are_left_out_stay_so() -> None:
     assert step.inputs == (0, None, 1)
 
 
-def test_cast_like_reads_no_element_of_its_second_input() -> None:
+def test_cast_like_does_not_read_its_second_input() -> None:
     b = GraphBuilder("chain")
     x, like = b.input("x", "float32", [4]), b.input("like", "int32", [7])
     b.output(b.add("CastLike", [x, like]), "y")
@@ -68,18 +68,18 @@ def node(op: str, outputs: int = 1) -> Node:
     return Node(op, [], values)
 
 
-def test_a_node_with_one_result_of_an_operator_that_is_there_can_chain() -> None:
-    def allows(node: Node) -> None:
+def test_node_with_a_single_result_of_a_supported_operator_can_chain() -> None:
+    def accept(node: Node) -> None:
         return None
 
-    assert can_chain(node("Relu"), {"Relu"}, allows)
-    assert not can_chain(node("Neg"), {"Relu"}, allows)
-    assert not can_chain(node("Dropout", 2), {"Dropout"}, allows)
-    assert not can_chain(Node("Relu", [], [None]), {"Relu"}, allows)
+    assert can_chain(node("Relu"), {"Relu"}, accept)
+    assert not can_chain(node("Neg"), {"Relu"}, accept)
+    assert not can_chain(node("Dropout", 2), {"Dropout"}, accept)
+    assert not can_chain(Node("Relu", [], [None]), {"Relu"}, accept)
     assert not can_chain(node("Relu"), {"Relu"}, lambda node: "no such type")
 
 
-def test_several_results_are_refused_unless_they_are_known() -> None:
+def test_several_results_are_refused_except_for_dropout() -> None:
     assert refuse_results(node("Relu")) is None
     assert refuse_results(node("Dropout", 2)) is None
     assert refuse_results(node("Relu", 2)) == "more than one output"
@@ -87,30 +87,30 @@ def test_several_results_are_refused_unless_they_are_known() -> None:
 
 
 class Values:
-    """What is known of values."""
+    """A value table that records tensors and known elements by value name."""
 
     def __init__(self) -> None:
-        self.known: dict[str, Any] = {}
+        self.recorded: dict[str, Any] = {}
 
     def tensor(self, value: Value) -> str:
-        return f"where {value.name} is"
+        return f"tensor of {value.name}"
 
     def bind(self, value: Value, tensor: str) -> None:
-        self.known[value.name] = tensor
+        self.recorded[value.name] = tensor
 
-    def know(self, value: Value, array: Any) -> None:
-        self.known[value.name] = array.tolist()
+    def set_known(self, value: Value, array: Any) -> None:
+        self.recorded[value.name] = array.tolist()
 
 
-def test_what_changes_nothing_is_passed_on() -> None:
+def test_identity_group_binds_its_output_to_the_input() -> None:
     b = GraphBuilder("same")
     y, mask = b.add_node("Dropout", [b.input("x", "float32", [2])], outputs=2)
     b.output(b.add("Identity", [y]), "z")
     b.output(mask, "mask")
     dropout, identity = b.build().nodes
     group = Group(dropout, 1, [identity])
-    assert only_passes_on(group)
-    assert not only_passes_on(Group(dropout, 1, [node("Relu")]))
+    assert is_identity(group)
+    assert not is_identity(Group(dropout, 1, [node("Relu")]))
     values = Values()
-    pass_on(values, group)
-    assert values.known == {"z": "where x is", "mask": [True, True]}
+    lower_identity(values, group)
+    assert values.recorded == {"z": "tensor of x", "mask": [True, True]}

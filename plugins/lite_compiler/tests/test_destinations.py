@@ -1,8 +1,8 @@
-"""Where values are made so that joining and seeing them differently costs nothing."""
+"""Tests of reserved destinations, which make Concat and views of values free of copies."""
 
 from __future__ import annotations
 
-from lite_compiler.destinations import destination_through, part_of, parts_of, reserve_destinations
+from lite_compiler.destinations import concat_part, concat_parts, destination_through, reserve_destinations
 from lite_compiler.tensors import StridedTensor, dense_strides
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Node, Value
@@ -15,54 +15,55 @@ def dense(storage: str, *shape: int) -> Tensor:
 
 
 def reserved(graph: Graph, refused: frozenset[str] = frozenset()) -> dict[str, Tensor]:
-    """The places of a graph's values, by name; results of a Concat without one get memory of their own."""
-    places: dict[Value, Tensor] = {}
+    """Return the destinations of a graph's values by name; a Concat result without one gets separate memory."""
+    destinations: dict[Value, Tensor] = {}
 
-    def reserve(value: Value, place: Tensor) -> bool:
-        if value in places or value.name in refused:
+    def reserve(value: Value, destination: Tensor) -> bool:
+        if value in destinations or value.name in refused:
             return False
-        places[value] = place
+        destinations[value] = destination
         return True
 
     def result_of(node: Node) -> Tensor | None:
         value = node.outputs[0]
         assert value is not None
-        return None if node.name in refused else places.get(value) or dense(value.name, *value.shape)
+        return None if node.name in refused else destinations.get(value) or dense(value.name, *value.shape)
 
     outputs = {v: dense(f"output {v.name}", *v.shape) for v in graph.outputs}
     reserve_destinations(graph, outputs, result_of=result_of, reserve=reserve)
-    return {v.name: place for v, place in places.items()}
+    return {v.name: destination for v, destination in destinations.items()}
 
 
-def test_what_is_joined_is_made_in_its_part() -> None:
+def test_concat_inputs_are_written_into_their_parts() -> None:
     b = GraphBuilder("joined")
     x = b.input("x", "float32", [2, 3])
     one, other = b.add("Relu", [x]), b.add("Neg", [x])
     joined = b.add("Concat", [one, other, one], {"axis": 1})
     b.output(b.add("Exp", [joined]), "y")
     whole = dense(joined.name, 2, 9)
-    places = reserved(b.build())
-    assert places == {one.name: whole.slice(1, 0, 3), other.name: whole.slice(1, 3, 3)}  # the first part of two
+    destinations = reserved(b.build())
+    # The input that is concatenated twice gets the first of its two parts.
+    assert destinations == {one.name: whole.slice(1, 0, 3), other.name: whole.slice(1, 3, 3)}
 
 
-def test_the_outer_of_two_decides_and_views_are_looked_through() -> None:
+def test_nested_concat_writes_into_the_outer_one_through_views() -> None:
     b = GraphBuilder("nested")
     x = b.input("x", "float32", [2, 3])
     relu, neg = b.add("Relu", [x]), b.add("Neg", [x])
     inner = b.add("Concat", [relu, neg], {"axis": 0})  # [4, 3]
-    turned = b.add("Transpose", [inner])  # [3, 4]
+    transposed = b.add("Transpose", [inner])  # [3, 4]
     exp = b.add("Exp", [b.add("Transpose", [x])])
-    outer = b.add("Concat", [exp, turned], {"axis": -1})  # [3, 6]
+    outer = b.add("Concat", [exp, transposed], {"axis": -1})  # [3, 6]
     b.output(b.add("Abs", [outer]), "y")
-    places = reserved(b.build())
+    destinations = reserved(b.build())
     part = dense(outer.name, 3, 6).slice(1, 2, 4)
-    assert places[turned.name] == part
-    assert places[inner.name] == part.permute((1, 0))
-    assert places[relu.name] == part.permute((1, 0)).slice(0, 0, 2)
-    assert places[neg.name] == part.permute((1, 0)).slice(0, 2, 2)
+    assert destinations[transposed.name] == part
+    assert destinations[inner.name] == part.permute((1, 0))
+    assert destinations[relu.name] == part.permute((1, 0)).slice(0, 0, 2)
+    assert destinations[neg.name] == part.permute((1, 0)).slice(0, 2, 2)
 
 
-def test_an_output_that_is_a_view_is_made_where_it_leaves() -> None:
+def test_source_of_an_output_view_is_written_into_the_output() -> None:
     b = GraphBuilder("left")
     x = b.input("x", "float32", [2, 3])
     relu = b.add("Relu", [x])
@@ -70,13 +71,13 @@ def test_an_output_that_is_a_view_is_made_where_it_leaves() -> None:
     assert reserved(b.build()) == {relu.name: dense("output y", 3, 2).view((2, 3), (3, 1))}
 
 
-def test_where_no_strides_say_it_nothing_is_reserved() -> None:
+def test_nothing_is_reserved_where_strides_cannot_express_the_view() -> None:
     b = GraphBuilder("gaps")
     x = b.input("x", "float32", [2, 3])
     relu = b.add("Relu", [x])
     flat = b.add("Reshape", [relu, b.ints(6, 1)])
     b.output(b.add("Abs", [b.add("Concat", [flat, b.input("z", "float32", [6, 2])], {"axis": 1})]), "y")
-    assert relu.name in reserved(b.build())  # one column: evenly spaced
+    assert relu.name in reserved(b.build())  # one column is evenly spaced
     c = GraphBuilder("gaps")
     relu = c.add("Relu", [c.input("x", "float32", [2, 2, 3])])
     flat = c.add("Transpose", [c.add("Reshape", [relu, c.ints(4, 3)])])
@@ -89,34 +90,34 @@ def test_where_no_strides_say_it_nothing_is_reserved() -> None:
     assert relu.name not in reserved(d.build())
 
 
-def test_what_must_not_be_made_there_ends_the_way() -> None:
+def test_refused_value_stops_the_reservation() -> None:
     b = GraphBuilder("refused")
     relu = b.add("Relu", [b.input("x", "float32", [2, 3])])
-    seen = b.add("Unsqueeze", [relu, b.ints(0)])
-    b.output(b.add("Abs", [b.add("Concat", [seen, seen], {"axis": 0}, name="joining")]), "y")
+    view = b.add("Unsqueeze", [relu, b.ints(0)])
+    b.output(b.add("Abs", [b.add("Concat", [view, view], {"axis": 0}, name="concat")]), "y")
     graph = b.build()
-    assert set(reserved(graph)) == {relu.name, seen.name}
-    assert reserved(graph, refused=frozenset({seen.name})) == {}
-    assert reserved(graph, refused=frozenset({"joining"})) == {}
+    assert set(reserved(graph)) == {relu.name, view.name}
+    assert reserved(graph, refused=frozenset({view.name})) == {}
+    assert reserved(graph, refused=frozenset({"concat"})) == {}
 
 
-def test_parts() -> None:
+def test_concat_parts() -> None:
     b = GraphBuilder("parts")
     x, y = b.input("x", "float32", [2, 1]), b.input("y", "float32", [2, 4])
     b.output(b.add("Concat", [x, y], {"axis": 1}), "z")
     (node,) = b.build().nodes
     whole = dense("z", 2, 5)
-    assert parts_of(node, whole) == [(x, whole.slice(1, 0, 1)), (y, whole.slice(1, 1, 4))]
+    assert concat_parts(node, whole) == [(x, whole.slice(1, 0, 1)), (y, whole.slice(1, 1, 4))]
 
 
-def test_parts_of_shuffled_channels() -> None:
-    """Channels of two inputs alternate in the result: [2, 3] joined as [2 inputs, 3 channels], then transposed."""
+def test_concat_part_of_shuffled_channels() -> None:
+    """Channels of two inputs alternate in the result: the Concat is [2 inputs, 3 channels], then transposed."""
     shuffled = dense("z", 1, 3, 2, 5).permute((0, 2, 1, 3))  # [1, inputs, channels, 5]
-    second = part_of(shuffled, (1, 3, 5), axis=1, start=3)
+    second = concat_part(shuffled, (1, 3, 5), axis=1, start=3)
     assert (second.shape, second.strides, second.offset) == ((1, 3, 5), (30, 10, 1), 5)
 
 
-def test_other_operators_have_no_place_behind_them() -> None:
+def test_operators_that_compute_pass_no_destination_to_their_input() -> None:
     b = GraphBuilder("relu")
     x = b.input("x", "float32", [2])
     b.output(b.add("Relu", [x]), "y")

@@ -1,4 +1,4 @@
-"""Equations of Einsum."""
+"""Tests of Einsum equations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_letters(equation: str, ranks: tuple[int, ...], operands: list[str], out
     assert Equation.parse(equation, ranks) == Equation(tuple(map(labels, operands)), labels(output))
 
 
-def test_an_ellipsis_stands_for_the_dimensions_that_no_letter_does() -> None:
+def test_ellipsis_covers_the_dimensions_without_a_letter() -> None:
     found = Equation.parse("...ij,...jk->...ik", (4, 3))
     assert found.operands == (("...1", "...0", "i", "j"), ("...0", "j", "k"))
     assert found.output == ("...1", "...0", "i", "k")
@@ -35,17 +35,17 @@ def test_sizes_are_broadcast() -> None:
     assert found.sizes([(1, 2, 3), (4, 3, 5)]) == {"b": 4, "i": 2, "j": 3, "k": 5}
 
 
-def test_the_axes_of_a_product() -> None:
+def test_contraction_axes() -> None:
     axes = Equation.parse("bihd,bjhd->bhij", (4, 4)).contraction()
     assert axes == Contraction(labels("bihd"), labels("bjhd"), labels("bhij"))
     assert (axes.batch, axes.rows, axes.columns, axes.depth) == (labels("bh"), ("i",), ("j",), ("d",))
 
 
 @pytest.mark.parametrize("equation", ["ij,ij->ij", "ij,jk->i", "ii,ij->j", "ij,jk,kl->il", "ij->ji"])
-def test_what_is_no_product(equation: str) -> None:
+def test_other_equations_are_no_contraction(equation: str) -> None:
     ranks = [len(term) for term in equation.split("->")[0].split(",")]
     assert Equation.parse(equation, ranks).contraction() is None
 
 
-def test_what_is_summed() -> None:
+def test_summed_labels() -> None:
     assert Equation.parse("ij,jk,kl->il", (2, 2, 2)).summed == ("j", "k")

@@ -1,4 +1,4 @@
-"""Which nodes become one step."""
+"""Tests of the grouping of nodes into steps."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lite_core.ir import Graph, Value
 _ELEMENTWISE = frozenset({"Add", "Relu", "Neg", "Mul", "Clip"})
 
 
-def grouped(graph: Graph, *, hosts: Iterable[str] = ("MatMul",)) -> list[Group]:
+def grouped(graph: Graph, *, takes_tail: Iterable[str] = ("MatMul",)) -> list[Group]:
     elementwise = {node for node in graph.nodes if node.op in _ELEMENTWISE}
-    return group_nodes(graph, count_uses(graph), elementwise, lambda node: node.op in hosts)
+    return group_nodes(graph, count_uses(graph), elementwise, lambda node: node.op in takes_tail)
 
 
 def operators(groups: Iterable[Group]) -> list[list[str]]:
@@ -26,7 +26,7 @@ def built(make: Callable[[GraphBuilder, Value], Value]) -> Graph:
     return b.build()
 
 
-def test_what_follows_a_product_runs_in_its_step() -> None:
+def test_element_wise_nodes_after_a_product_join_its_group() -> None:
     graph = built(lambda b, x: b.add("Relu", [b.add("Add", [b.add("MatMul", [x, x]), x])]))
     (group,) = grouped(graph)
     assert operators([group]) == [["MatMul", "Add", "Relu"]]
@@ -34,12 +34,12 @@ def test_what_follows_a_product_runs_in_its_step() -> None:
     assert group.position == 2
 
 
-def test_element_wise_nodes_are_a_step_of_their_own_behind_what_takes_none() -> None:
+def test_element_wise_nodes_form_a_separate_group_after_a_node_without_a_tail() -> None:
     graph = built(lambda b, x: b.add("Relu", [b.add("Neg", [b.add("Softmax", [x])])]))
     assert operators(grouped(graph)) == [["Softmax"], ["Neg", "Relu"]]
 
 
-def test_a_value_that_others_read_ends_a_group() -> None:
+def test_value_with_two_readers_ends_a_group() -> None:
     def make(b: GraphBuilder, x: Value) -> Value:
         y = b.add("Neg", [b.add("MatMul", [x, x])])
         return b.add("MatMul", [b.add("Relu", [y]), y])
@@ -47,7 +47,7 @@ def test_a_value_that_others_read_ends_a_group() -> None:
     assert operators(grouped(built(make))) == [["MatMul", "Neg"], ["Relu"], ["MatMul"]]
 
 
-def test_an_output_of_the_graph_ends_a_group() -> None:
+def test_graph_output_ends_a_group() -> None:
     b = GraphBuilder("seen")
     y = b.add("MatMul", [b.input("x", "float32", [4, 4]), b.input("w", "float32", [4, 4])])
     b.output(b.add("Relu", [y]), "z")
@@ -55,7 +55,7 @@ def test_an_output_of_the_graph_ends_a_group() -> None:
     assert operators(grouped(b.build())) == [["MatMul"], ["Relu"]]
 
 
-def test_a_sum_goes_to_the_step_that_runs_last() -> None:
+def test_sum_joins_the_group_that_runs_last() -> None:
     def make(b: GraphBuilder, x: Value) -> Value:
         first, second = b.add("MatMul", [x, x]), b.add("MatMul", [x, x])
         return b.add("Add", [b.add("Neg", [second]), b.add("Relu", [first])])
@@ -63,14 +63,14 @@ def test_a_sum_goes_to_the_step_that_runs_last() -> None:
     assert operators(grouped(built(make))) == [["MatMul", "Neg"], ["MatMul", "Relu", "Add"]]
 
 
-def test_what_changes_the_shape_begins_a_group() -> None:
+def test_change_of_shape_begins_a_group() -> None:
     b = GraphBuilder("wider")
     x = b.input("x", "float32", [4])
     b.output(b.add("Add", [b.add("Relu", [x]), b.input("wide", "float32", [3, 4])]), "y")
     assert operators(grouped(b.build())) == [["Relu"], ["Add"]]
 
 
-def test_runs_are_cut_where_they_get_too_long() -> None:
+def test_long_runs_of_element_wise_nodes_are_split() -> None:
     def make(b: GraphBuilder, x: Value) -> Value:
         for _ in range(20):
             x = b.add("Neg", [x])
@@ -81,7 +81,7 @@ def test_runs_are_cut_where_they_get_too_long() -> None:
     assert max(lengths) < 20
 
 
-def test_a_producer_runs_inside_of_its_only_reader_where_that_fits() -> None:
+def test_producer_is_absorbed_by_its_only_reader_if_it_fits() -> None:
     graph = built(lambda b, x: b.add("Softmax", [b.add("Relu", [b.add("MatMul", [x, x])])]))
     groups = grouped(graph)
 
@@ -91,8 +91,8 @@ def test_a_producer_runs_inside_of_its_only_reader_where_that_fits() -> None:
     (left,) = absorb_producers(groups, count_uses(graph), fits)
     assert left.head.op == "Softmax"
     assert left.producer is groups[0]
-    again = grouped(graph)
-    assert absorb_producers(again, count_uses(graph), lambda producer, group: False) == again
+    unchanged = grouped(graph)
+    assert absorb_producers(unchanged, count_uses(graph), lambda producer, group: False) == unchanged
 
 
 def test_inputs_and_attributes_of_the_head() -> None:
@@ -105,6 +105,6 @@ def test_inputs_and_attributes_of_the_head() -> None:
     assert (group.attributes["transA"], group.attributes["alpha"]) == (1, 1.0)
 
 
-def test_uses_count_outputs_of_the_graph() -> None:
+def test_graph_outputs_count_as_uses() -> None:
     graph = built(lambda b, x: b.add("Add", [x, x]))
     assert count_uses(graph) == {graph.inputs[0]: 2, graph.outputs[0]: 1}

@@ -1,4 +1,4 @@
-"""Activation functions of recurrent layers."""
+"""Tests of the activation functions of recurrent layers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def attributes(**given: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("op", "names"), [("LSTM", ["sigmoid", "tanh", "tanh"]), ("GRU", ["sigmoid", "tanh"]), ("RNN", ["tanh"])]
 )
-def test_each_layer_has_its_own_in_every_direction(op: str, names: list[str]) -> None:
+def test_default_functions_of_each_operator_and_direction(op: str, names: list[str]) -> None:
     directions = activation_functions(op, attributes(), 2)
     assert [[function.name for function in functions] for functions in directions] == [names, names]
 
 
-def test_alphas_and_betas_are_handed_out_in_order_to_those_that_take_them() -> None:
+def test_alphas_and_betas_are_assigned_in_order_to_functions_that_take_them() -> None:
     given = attributes(
         activations=("LeakyRelu", "HardSigmoid", "Affine", "Tanh"),
         activation_alpha=(0.25, 0.75),

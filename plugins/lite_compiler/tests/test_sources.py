@@ -1,4 +1,4 @@
-"""Code is known by its sources."""
+"""Tests of the version of a package's source files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def version(package: Path, *endings: str) -> str:
     return version_of_sources(str(package), endings=endings or (".py",))
 
 
-def test_a_version_changes_with_any_source(package: Path) -> None:
+def test_version_changes_with_any_source_file(package: Path) -> None:
     before = version(package)
     assert version(package) == before
     (package / "inner/two.py").write_text("4")
@@ -33,15 +33,15 @@ def test_a_version_changes_with_any_source(package: Path) -> None:
     assert version(package) == before
 
 
-def test_sources_are_what_ends_so(package: Path) -> None:
+def test_only_files_with_the_given_suffixes_count(package: Path) -> None:
     plain, both = version(package), version(package, ".py", ".cl")
     (package / "inner/kernel.cl").write_text("4")
-    (package / "inner/__pycache__/two.py").write_text("is none")
+    (package / "inner/__pycache__/two.py").write_text("not a source")
     assert version(package) == plain
     assert version(package, ".py", ".cl") != both
 
 
-def test_the_library_that_compiles_is_part_of_it(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_of_lite_compiler_count(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before, other = version(package), package.parent / "other"
     other.mkdir()
     (other / "edited.py").write_text("5")

@@ -1,4 +1,4 @@
-"""Partitions whose shapes depend on data, compiled stage by stage: in main memory, and for a device with its own."""
+"""Tests of partitions compiled stage by stage because shapes depend on data, in main memory and in device memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from device_memory import Memory, Storage
 
-from lite_compiler.staging import StagedExecutable, is_static
+from lite_compiler.staging import StagedExecutable, can_compile_whole
 from lite_core.backend import Buffer, Device, Executable, Interval, KernelTime, MemoryUse, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.errors import ExecutionError, LiteError
@@ -29,20 +29,20 @@ RANDOM = np.random.default_rng(0)
 
 
 def content(buffer: Buffer) -> Array:
-    """The elements of a tensor, wherever it lies."""
+    """Return the elements of a tensor in main or device memory."""
     data = buffer.data
     return data.content if isinstance(data, Storage) else data
 
 
 class Compiled:
-    """An executable as a compiler makes it: of static shapes only, in the memory that its tensors are in."""
+    """An executable that accepts static shapes only and computes in the memory of its tensors."""
 
     def __init__(self, graph: Graph) -> None:
-        assert is_static(graph)
+        assert can_compile_whole(graph)
         self.graph = graph
         self.scratch_bytes = 64 * len(graph.nodes)
         self.notes = ("compiled for a test",)
-        self.scratches: list[Array] = []  # kept, so that no other gets their place
+        self.scratches: list[Array] = []  # keeps scratch memory alive, so that its addresses are not reused
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
         assert scratch is not None
@@ -69,22 +69,22 @@ class Compiled:
 
 
 class Compiler:
-    """Compiles graphs, and remembers which."""
+    """Compiles graphs and records the executables."""
 
     def __init__(self) -> None:
-        self.made: list[Compiled] = []
+        self.compiled: list[Compiled] = []
 
     def __call__(self, graph: Graph) -> Compiled:
-        self.made.append(Compiled(graph))
-        return self.made[-1]
+        self.compiled.append(Compiled(graph))
+        return self.compiled[-1]
 
     @property
     def operators(self) -> list[list[str]]:
-        return [[n.op for n in compiled.graph.nodes] for compiled in self.made]
+        return [[n.op for n in compiled.graph.nodes] for compiled in self.compiled]
 
 
 def device_memory() -> Memory:
-    """A memory space that is not the host's."""
+    """Return a memory space that is not main memory."""
     return Memory("device")
 
 
@@ -96,29 +96,29 @@ MakeMemory = Callable[[], Any]
 
 
 def chosen_rows() -> Graph:
-    """Scores pick rows of x, which are scaled and summed; a constant is read before the cut and after it."""
+    """Rows of x with a positive sum are selected, scaled and summed; both stages read the same constant."""
     b = GraphBuilder("chosen_rows")
     x = b.input("x", "float32", [6, 5])
     three = b.constant(np.float32(3))
     above = b.add("Greater", [b.add("ReduceSum", [x, b.ints(1)], {"keepdims": 0}), b.constant(np.float32(0))])
-    places = b.add("NonZero", [above])
-    rows = b.add("Mul", [b.add("Gather", [x, b.add("Squeeze", [places, b.ints(0)])]), three])
+    indices = b.add("NonZero", [above])
+    rows = b.add("Mul", [b.add("Gather", [x, b.add("Squeeze", [indices, b.ints(0)])]), three])
     b.output(b.add("Exp", [b.add("Neg", [rows])]), "rows")
     b.output(b.add("ReduceSum", [rows, b.ints(0)], {"keepdims": 0}), "sum")
-    b.output(places, "places")
+    b.output(indices, "indices")
     b.output(b.add("Mul", [x, three]), "scaled")
     return b.build()
 
 
 def rows_for(count: int) -> Array:
-    """Data of which so many rows are chosen."""
+    """Return an input of which ``count`` rows are selected."""
     x = np.abs(RANDOM.standard_normal((6, 5))).astype(np.float32)
     x[count:] *= -1
     return RANDOM.permutation(x)
 
 
 def twice_chosen() -> Graph:
-    """What is chosen is chosen from again: two cuts, one behind the other."""
+    """Selected elements are filtered again, which needs two stages after the first."""
     b = GraphBuilder("twice_chosen")
     x = b.input("x", "float32", [8])
     y = x
@@ -129,14 +129,14 @@ def twice_chosen() -> Graph:
 
 
 def any_length() -> Graph:
-    """The input's own size depends on data, and nothing inside decides another."""
+    """The size of the input depends on data; all other shapes follow from it."""
     b = GraphBuilder("any_length")
     b.output(b.add("Relu", [b.add("Neg", [b.input("x", "float32", ["n", 2])])]), "y")
     return b.build()
 
 
 def summed() -> Graph:
-    """The shapes are known, but not the axis: an input."""
+    """All shapes are known, but the axis of the sum is an input."""
     b = GraphBuilder("summed")
     x, axis = b.input("x", "float32", [3, 3]), b.input("axis", "int64", [1])
     b.output(b.add("Neg", [b.add("CumSum", [b.add("Abs", [x]), b.add("Squeeze", [axis])])]), "y")
@@ -144,7 +144,7 @@ def summed() -> Graph:
 
 
 def with_branches() -> Graph:
-    """A node with sub-graphs that use a value from around them, and results of unlike sizes."""
+    """An If whose sub-graphs use a value of the outer graph and return results of different sizes."""
     b = GraphBuilder("with_branches")
     x = b.input("x", "float32", [4])
     doubled = b.add("Add", [x, x])
@@ -163,37 +163,37 @@ def with_branches() -> Graph:
 
 
 def run(executable: Executable, graph: Graph, memory: Any, inputs: Sequence[Array], profiled: bool = False) -> Any:
-    """Run once, as a plan does; the results, or with ``profiled`` the times."""
-    given = []
+    """Run once, as a plan does; return the results, or with ``profiled`` the times."""
+    buffers = []
     for array in inputs:
-        given.append(Buffer(TensorType.of_array(array), memory))
-        given[-1].store(array)
+        buffers.append(Buffer(TensorType.of_array(array), memory))
+        buffers[-1].store(array)
     outputs = [Buffer(v.type, memory, memory.allocate(v.type) if v.type.is_static else None) for v in graph.outputs]
     if profiled:
-        return executable.run_profiled(given, outputs, None)  # type: ignore[attr-defined]
-    executable.run(given, outputs, None)
+        return executable.run_profiled(buffers, outputs, None)  # type: ignore[attr-defined]
+    executable.run(buffers, outputs, None)
     return [content(b) for b in outputs]
 
 
 def check(executable: Executable, graph: Graph, memory: Any, *inputs: Array) -> None:
-    for found, right in zip(run(executable, graph, memory, inputs), evaluate_graph(graph, inputs), strict=True):
-        assert found.dtype == right.dtype
-        np.testing.assert_array_equal(found, right)
+    for actual, expected in zip(run(executable, graph, memory, inputs), evaluate_graph(graph, inputs), strict=True):
+        assert actual.dtype == expected.dtype
+        np.testing.assert_array_equal(actual, expected)
 
 
 @MEMORIES
-def test_whatever_the_data_decides(make_memory: MakeMemory) -> None:
+def test_data_dependent_sizes(make_memory: MakeMemory) -> None:
     graph, memory, compiler = chosen_rows(), make_memory(), Compiler()
     executable = StagedExecutable(graph, memory, compiler)
     for count in (3, 0, 6, 1, 3, 0):
         check(executable, graph, memory, rows_for(count))
     first, *others = compiler.operators
     assert first == ["ReduceSum", "Greater", "Mul"]
-    assert others == [["Squeeze", "Gather", "Mul", "Neg", "Exp", "ReduceSum"]] * 4  # of four numbers of rows
+    assert others == [["Squeeze", "Gather", "Mul", "Neg", "Exp", "ReduceSum"]] * 4  # four different numbers of rows
 
 
 @MEMORIES
-def test_two_decisions_one_behind_the_other(make_memory: MakeMemory) -> None:
+def test_two_data_dependent_nodes_in_sequence(make_memory: MakeMemory) -> None:
     graph, memory, compiler = twice_chosen(), make_memory(), Compiler()
     executable = StagedExecutable(graph, memory, compiler)
     for _ in range(8):
@@ -202,20 +202,20 @@ def test_two_decisions_one_behind_the_other(make_memory: MakeMemory) -> None:
 
 
 @MEMORIES
-def test_a_node_with_sub_graphs_decides(make_memory: MakeMemory) -> None:
+def test_data_dependent_node_with_sub_graphs(make_memory: MakeMemory) -> None:
     graph, memory = with_branches(), make_memory()
     executable = StagedExecutable(graph, memory, Compiler(), lambda graph: [n for n in graph.nodes if n.subgraphs])
     for sign in (1, -1, 1):
         check(executable, graph, memory, np.full(4, sign, np.float32))
 
 
-def test_inputs_whose_sizes_depend_on_data_are_one_stage_for_each_size() -> None:
+def test_one_stage_is_compiled_for_each_input_size() -> None:
     graph, memory, compiler = any_length(), device_memory(), Compiler()
     executable = StagedExecutable(graph, memory, compiler)
-    assert not compiler.made
+    assert not compiler.compiled
     for rows in (2, 5, 2, 0, 5):
         check(executable, graph, memory, RANDOM.standard_normal((rows, 2)).astype(np.float32))
-    assert [c.graph.inputs[0].shape for c in compiler.made] == [(2, 2), (5, 2), (0, 2)]
+    assert [c.graph.inputs[0].shape for c in compiler.compiled] == [(2, 2), (5, 2), (0, 2)]
 
 
 def test_the_first_stage_is_compiled_before_the_first_run() -> None:
@@ -224,89 +224,89 @@ def test_the_first_stage_is_compiled_before_the_first_run() -> None:
     assert compiler.operators == [["ReduceSum", "Greater", "Mul"]]
 
 
-def test_only_what_the_host_reads_or_makes_is_copied() -> None:
+def test_only_inputs_and_outputs_of_host_nodes_are_copied() -> None:
     graph, memory = chosen_rows(), device_memory()
     executable = StagedExecutable(graph, memory, Compiler())
     x = Buffer(graph.inputs[0].type, memory, Storage(rows_for(3)))
     outputs = [Buffer(v.type, memory, memory.allocate(v.type) if v.type.is_static else None) for v in graph.outputs]
     executable.run([x], outputs, None)
-    assert (memory.downloads, memory.uploads) == (1, 1)  # what NonZero reads, and its result
+    assert (memory.downloads, memory.uploads) == (1, 1)  # the input and the result of NonZero
 
 
-def test_results_are_made_where_the_caller_wants_them() -> None:
+def test_outputs_are_written_into_the_callers_buffers() -> None:
     graph, memory = chosen_rows(), HostMemory()
     executable = StagedExecutable(graph, memory, Compiler())
     x = rows_for(2)
-    places = [memory.allocate(v.type) if v.type.is_static else None for v in graph.outputs]
-    outputs = [Buffer(v.type, memory, place) for v, place in zip(graph.outputs, places)]
+    storages = [memory.allocate(v.type) if v.type.is_static else None for v in graph.outputs]
+    outputs = [Buffer(v.type, memory, storage) for v, storage in zip(graph.outputs, storages)]
     executable.run([Buffer(graph.inputs[0].type, memory, x)], outputs, None)
-    for buffer, place, right in zip(outputs, places, evaluate_graph(graph, [x])):
+    for buffer, storage, expected in zip(outputs, storages, evaluate_graph(graph, [x])):
         assert buffer.holds_its_own
-        assert place is None or buffer.data is place
-        np.testing.assert_array_equal(buffer.data, right)
+        assert storage is None or buffer.data is storage
+        np.testing.assert_array_equal(buffer.data, expected)
 
 
-def test_what_is_made_on_the_host_is_not_an_input_in_disguise() -> None:
-    """A Reshape on the host is a view of the input, and a result of the partition."""
+def test_output_computed_on_the_host_shares_no_memory_with_the_input() -> None:
+    """The reference of Reshape returns a view of its input, and the result is an output of the partition."""
     b = GraphBuilder("reshaped")
     x, shape = b.input("x", "float32", [2, 6]), b.input("shape", "int64", [2])
     b.output(b.add("Reshape", [x, shape]), "y")
-    graph, memory, given = b.build(), HostMemory(), np.ones((2, 6), np.float32)
-    (y,) = run(StagedExecutable(graph, memory, Compiler()), graph, memory, [given, np.array([3, 4])])
+    graph, memory, array = b.build(), HostMemory(), np.ones((2, 6), np.float32)
+    (y,) = run(StagedExecutable(graph, memory, Compiler()), graph, memory, [array, np.array([3, 4])])
     assert y.shape == (3, 4)
-    assert not np.shares_memory(y, given)
+    assert not np.shares_memory(y, array)
 
 
-def test_scratch_memory_goes_from_run_to_run() -> None:
+def test_scratch_memory_is_reused_by_later_runs() -> None:
     graph, compiler = any_length(), Compiler()
     executable = StagedExecutable(graph, HostMemory(), compiler)
     for _ in range(4):
         check(executable, graph, HostMemory(), np.ones((3, 2), np.float32))
-    assert len({memory.ctypes.data for memory in compiler.made[0].scratches}) == 1
+    assert len({memory.ctypes.data for memory in compiler.compiled[0].scratches}) == 1
 
 
-def test_threads_with_data_of_their_own() -> None:
+def test_concurrent_runs_with_different_data() -> None:
     graph, memory, compiler = chosen_rows(), device_memory(), Compiler()
     executable = StagedExecutable(graph, memory, compiler)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda count: check(executable, graph, memory, rows_for(count % 7)), range(48)))
-    assert len(compiler.made) == 1 + 7  # nothing was compiled twice
+    assert len(compiler.compiled) == 1 + 7  # no stage was compiled twice
 
 
-# **** what is kept ****
+# **** cached stages ****
 
 
-def test_the_sixteen_sizes_used_last_are_kept() -> None:
+def test_the_sixteen_most_recently_used_stages_are_cached() -> None:
     graph, memory, compiler = any_length(), HostMemory(), Compiler()
     executable = StagedExecutable(graph, memory, compiler)
 
     def compiles(rows: int) -> bool:
-        before = len(compiler.made)
+        before = len(compiler.compiled)
         check(executable, graph, memory, np.ones((rows, 2), np.float32))
-        return len(compiler.made) > before
+        return len(compiler.compiled) > before
 
     assert all(compiles(rows) for rows in range(16))
     assert not compiles(0)
-    assert compiles(16)  # in the place of 1, which was not used for longest
+    assert compiles(16)  # replaces 1, the least recently used
     assert not compiles(0)
     assert compiles(1)
 
 
-def test_what_was_compiled_is_freed_with_the_executable() -> None:
+def test_stages_are_freed_with_the_executable() -> None:
     graph, memory, compiler = chosen_rows(), device_memory(), Compiler()
     executable = StagedExecutable(graph, memory, compiler)
     check(executable, graph, memory, rows_for(3))
-    compiled = [weakref.ref(one) for one in compiler.made]
+    compiled = [weakref.ref(one) for one in compiler.compiled]
     gc.disable()
     try:
-        compiler.made.clear()
+        compiler.compiled.clear()
         del executable
         assert [one() for one in compiled] == [None, None]
     finally:
         gc.enable()
 
 
-def test_a_stage_that_cannot_be_compiled_fails_each_time_it_is_asked_for() -> None:
+def test_failed_stage_is_compiled_again_by_the_next_run() -> None:
     graph, calls = any_length(), []
 
     def fail(graph: Graph) -> Executable:
@@ -324,7 +324,7 @@ def test_a_stage_that_cannot_be_compiled_fails_each_time_it_is_asked_for() -> No
 
 
 def needs_axis(graph: Graph) -> list[Node]:
-    """CumSum is compiled for an axis, which has to be a constant."""
+    """Return the CumSum nodes whose axis is not a constant."""
     return [n for n in graph.nodes if n.op == "CumSum" and n.inputs[1] not in graph.constants]
 
 
@@ -332,23 +332,23 @@ def needs_axis(graph: Graph) -> list[Node]:
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_nodes_that_need_elements_run_on_the_host(make_memory: MakeMemory, axis: int) -> None:
     graph, memory, compiler = summed(), make_memory(), Compiler()
-    assert is_static(graph)
-    assert not is_static(graph, needs_axis)
+    assert can_compile_whole(graph)
+    assert not can_compile_whole(graph, needs_axis)
     executable = StagedExecutable(graph, memory, compiler, needs_axis)
     check(executable, graph, memory, RANDOM.integers(-9, 9, (3, 3)).astype(np.float32), np.array([axis]))
     assert compiler.operators == [["Abs", "Squeeze"], ["Neg"]]
 
 
-def test_a_graph_is_static_when_every_shape_is() -> None:
-    assert not is_static(any_length())
-    assert not is_static(chosen_rows())
+def test_graph_with_unknown_shapes_cannot_be_compiled_whole() -> None:
+    assert not can_compile_whole(any_length())
+    assert not can_compile_whole(chosen_rows())
 
 
 # **** profiles ****
 
 
 @MEMORIES
-def test_a_profile_has_every_node_once_and_in_order(make_memory: MakeMemory) -> None:
+def test_profile_has_every_node_once_and_in_order(make_memory: MakeMemory) -> None:
     graph, memory = chosen_rows(), make_memory()
     executable = StagedExecutable(graph, memory, Compiler())
     times = run(executable, graph, memory, [rows_for(2)], profiled=True)
@@ -360,8 +360,8 @@ def test_a_profile_has_every_node_once_and_in_order(make_memory: MakeMemory) -> 
     assert all(t.seconds > 0 for t in times)
 
 
-def test_stages_that_measure_nothing_have_no_kernels_in_a_profile() -> None:
-    class Plain:
+def test_profile_lacks_kernels_of_executables_that_do_not_profile() -> None:
+    class UnprofiledExecutable:
         scratch_bytes = 0
 
         def __init__(self, graph: Graph) -> None:
@@ -373,14 +373,14 @@ def test_stages_that_measure_nothing_have_no_kernels_in_a_profile() -> None:
                 buffer.store(result)
 
     graph, memory = chosen_rows(), HostMemory()
-    executable = StagedExecutable(graph, memory, Plain)
+    executable = StagedExecutable(graph, memory, UnprofiledExecutable)
     check(executable, graph, memory, rows_for(4))
     assert [t.name for t in run(executable, graph, memory, [rows_for(4)], profiled=True)] == ["host reference"]
     assert executable.notes == ("compiled in stages: shapes depend on data",)
     assert executable.memory_use() == MemoryUse(0, (), 0, 0)
 
 
-def test_notes_and_memory_are_those_of_the_stages_used_last() -> None:
+def test_notes_and_memory_use_cover_the_stages_that_ran_last() -> None:
     graph, memory = chosen_rows(), HostMemory()
     executable = StagedExecutable(graph, memory, Compiler())
     assert executable.memory_use() == MemoryUse(300, (Interval(300, 0, 0),), 30, 3)
@@ -393,7 +393,7 @@ def test_notes_and_memory_are_those_of_the_stages_used_last() -> None:
 
 
 class Staging:
-    """A backend whose compiler wants static shapes, in a memory of its own."""
+    """A backend with its own memory space and a compiler that requires static shapes."""
 
     name = "staging"
 
@@ -406,7 +406,7 @@ class Staging:
         return [Device(self.name, score=5)]
 
     def supports(self, node: Node, device: Device) -> Yes | No:
-        return No("it is left to others") if node.op in ("NonZero", "Unique") else Yes()
+        return No("the operator is not supported") if node.op in ("NonZero", "Unique") else Yes()
 
     def memory(self, device: Device) -> Memory:
         return self.tensors
@@ -421,21 +421,21 @@ class Staging:
 
 
 @pytest.mark.parametrize("make", [chosen_rows, twice_chosen])
-def test_a_session_runs_partitions_before_and_behind_a_node_elsewhere(make: Callable[[], Graph]) -> None:
+def test_session_runs_partitions_before_and_after_a_node_on_another_device(make: Callable[[], Graph]) -> None:
     backend, graph = Staging(), make()
     session = load(graph, backend="staging", plugins=plugins_with(backend))
     for _ in range(6):
         x = RANDOM.standard_normal(graph.inputs[0].type.shape).astype(np.float32)  # type: ignore[call-overload]
         outputs = session.run({"x": x}, profile=True)
-        for name, right in zip(session.outputs, evaluate_graph(session.graph, [x])):
-            np.testing.assert_array_equal(outputs[name], right)
+        for name, expected in zip(session.outputs, evaluate_graph(session.graph, [x])):
+            np.testing.assert_array_equal(outputs[name], expected)
     assert {a.device for a in session.assignment()} >= {"staging"}
     profiled = {name for kernel in session.last_profile.kernels for name in kernel.nodes}
     assert profiled >= {a.node for a in session.assignment() if a.device == "staging"}
     assert "compiled in stages" in str(session.last_profile)
 
 
-def test_a_first_stage_that_fails_leaves_its_nodes_to_the_next_backend() -> None:
+def test_failing_first_stage_moves_its_nodes_to_the_next_backend() -> None:
     graph = twice_chosen()
     session = load(graph, plugins=plugins_with(Staging(fails=True)))
     x = RANDOM.standard_normal(8).astype(np.float32)
@@ -443,7 +443,7 @@ def test_a_first_stage_that_fails_leaves_its_nodes_to_the_next_backend() -> None
     assert {a.device for a in session.assignment()} == {"host"}
 
 
-def test_a_fault_in_the_data_is_an_error_that_names_the_node() -> None:
+def test_invalid_data_raises_an_error_that_names_the_node() -> None:
     b = GraphBuilder("reshaped")
     shape = b.input("shape", "int64", [2])
     b.output(b.add("Relu", [b.add("Reshape", [b.input("x", "float32", [4, 6]), shape])]), "y")
@@ -454,7 +454,7 @@ def test_a_fault_in_the_data_is_an_error_that_names_the_node() -> None:
     assert session.run({"x": x, "shape": np.array([3, 8])})["y"].shape == (3, 8)
 
 
-def test_kernels_can_be_what_is_compiled() -> None:
+def test_kernel_backend_compiles_stages() -> None:
     kernels = KernelBackend("kernels")
     kernels.kernel("Neg")(lambda x, *, out: np.negative(x, out=out))
     kernels.kernel("Relu")(lambda x, *, out: np.maximum(x, 0, out=out))

@@ -1,4 +1,4 @@
-"""The algebra of strides, against NumPy's views of real memory."""
+"""Tests of strided tensors against NumPy's views of real memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lite_core.ir import DType
 Array = np.ndarray[Any, Any]
 Tensor = StridedTensor[str]
 
-#: Elements of the memory that tensors are views of; each is its own position.
+#: The memory that tensors are views of; the value of each element is its index.
 _MEMORY = np.arange(4000)
 
 
-def seen(tensor: Tensor) -> Array:
-    """The elements of a tensor."""
+def elements(tensor: Tensor) -> Array:
+    """Return the elements of a tensor."""
     strides = [8 * s for s in tensor.strides]
     return np.lib.stride_tricks.as_strided(_MEMORY[tensor.offset :], tensor.shape, strides)
 
@@ -31,59 +31,59 @@ def dense(*shape: int, offset: int = 0) -> Tensor:
 
 @st.composite
 def tensors(draw: st.DrawFn) -> Tensor:
-    """Some view of a dense tensor: permuted, sliced, maybe backwards, maybe with repeated elements."""
+    """Draw a view of a dense tensor: permuted, sliced, possibly reversed or with repeated elements."""
     shape = draw(st.lists(st.integers(1, 5), min_size=0, max_size=4))
     tensor = dense(*shape, offset=100)
     tensor = tensor.permute(draw(st.permutations(range(len(shape)))))
     for axis, size in enumerate(tensor.shape):
-        how = draw(st.sampled_from(["all", "some", "backwards", "repeated"]))
-        if how == "some":
+        view = draw(st.sampled_from(["whole", "sliced", "reversed", "repeated"]))
+        if view == "sliced":
             first = draw(st.integers(0, size - 1))
             tensor = tensor.slice(axis, first, draw(st.integers(0, size - first)))
-        elif how == "backwards":
+        elif view == "reversed":
             tensor = tensor.slice(axis, size - 1, size, -1)
-        elif how == "repeated":
+        elif view == "repeated":
             tensor = tensor.slice(axis, 0, 1)
             tensor = tensor.expand([*tensor.shape[:axis], 3, *tensor.shape[axis + 1 :]])
     return tensor
 
 
 @given(tensors())
-def test_facts(tensor: Tensor) -> None:
-    array = seen(tensor)
+def test_properties(tensor: Tensor) -> None:
+    array = elements(tensor)
     assert (tensor.rank, tensor.size, tensor.bytes) == (array.ndim, array.size, array.nbytes)
     assert tensor.distinct_bytes == 8 * len(np.unique(array))
-    if array.size:  # of nothing, any strides will do
+    if array.size:  # strides of an empty tensor do not matter
         assert tensor.is_dense == array.flags.c_contiguous
     assert tensor.byte_offset == 8 * tensor.offset
 
 
 @given(tensors(), st.data())
-def test_permutations(tensor: Tensor, data: st.DataObject) -> None:
+def test_permute(tensor: Tensor, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(tensor.rank)))
-    np.testing.assert_array_equal(seen(tensor.permute(order)), seen(tensor).transpose(order))
+    np.testing.assert_array_equal(elements(tensor.permute(order)), elements(tensor).transpose(order))
 
 
 @given(tensors(), st.data())
-def test_a_reshape_is_a_view_where_numpy_has_one(tensor: Tensor, data: st.DataObject) -> None:
-    """NumPy says so by sharing memory; with no elements, or one, any strides do."""
+def test_reshape_is_a_view_where_numpy_returns_one(tensor: Tensor, data: st.DataObject) -> None:
+    """NumPy's result is a view if it shares memory; with fewer than two elements any strides are valid."""
     sizes = [n for n in tensor.shape if data.draw(st.booleans()) or n != 1]
     for _ in range(data.draw(st.integers(0, 2))):
         sizes.insert(data.draw(st.integers(0, len(sizes))), 1)
     if len(sizes) > 1 and data.draw(st.booleans()):
-        at = data.draw(st.integers(0, len(sizes) - 2))
-        sizes[at : at + 2] = [sizes[at] * sizes[at + 1]]
-    for at, n in enumerate(sizes):
+        i = data.draw(st.integers(0, len(sizes) - 2))
+        sizes[i : i + 2] = [sizes[i] * sizes[i + 1]]
+    for i, n in enumerate(sizes):
         if n == 4 and data.draw(st.booleans()):
-            sizes[at : at + 1] = [2, 2]
+            sizes[i : i + 1] = [2, 2]
             break
-    array = seen(tensor)
+    array = elements(tensor)
     reshaped = array.reshape(sizes)
     view = tensor.reshape(sizes)
     if view is None:
         assert not np.shares_memory(reshaped, _MEMORY)
     else:
-        np.testing.assert_array_equal(seen(view), reshaped)
+        np.testing.assert_array_equal(elements(view), reshaped)
         assert view.storage is tensor.storage
     if array.size > 1 and np.shares_memory(reshaped, _MEMORY):
         assert view is not None
@@ -92,41 +92,42 @@ def test_a_reshape_is_a_view_where_numpy_has_one(tensor: Tensor, data: st.DataOb
 @pytest.mark.parametrize(
     ("shape", "wide"), [((3,), (2, 3)), ((2, 1, 3), (2, 4, 3)), ((), (2, 2)), ((1,), (0,)), ((2, 3), (2, 3))]
 )
-def test_broadcasting(shape: tuple[int, ...], wide: tuple[int, ...]) -> None:
-    np.testing.assert_array_equal(seen(dense(*shape).expand(wide)), np.broadcast_to(seen(dense(*shape)), wide))
+def test_expand(shape: tuple[int, ...], wide: tuple[int, ...]) -> None:
+    np.testing.assert_array_equal(elements(dense(*shape).expand(wide)), np.broadcast_to(elements(dense(*shape)), wide))
 
 
-def test_slices() -> None:
-    tensor, array = dense(6, 5), seen(dense(6, 5))
-    np.testing.assert_array_equal(seen(tensor.slice(0, 1, 3)), array[1:4])
-    np.testing.assert_array_equal(seen(tensor.slice(1, 4, 3, -2)), array[:, ::-2])
-    assert tensor.slice(0, 6, 0).offset == 0  # nothing begins beyond the end
+def test_slice() -> None:
+    tensor, array = dense(6, 5), elements(dense(6, 5))
+    np.testing.assert_array_equal(elements(tensor.slice(0, 1, 3)), array[1:4])
+    np.testing.assert_array_equal(elements(tensor.slice(1, 4, 3, -2)), array[:, ::-2])
+    assert tensor.slice(0, 6, 0).offset == 0  # the offset of an empty slice is not beyond the end
 
 
-def test_a_view_stays_of_its_class() -> None:
-    class Mine(StridedTensor[str]):
+def test_views_keep_the_class_of_the_tensor() -> None:
+    class BackendTensor(StridedTensor[str]):
         __slots__ = ()
 
-    tensor = Mine("memory", DType.FLOAT32, (2, 3), (3, 1))
+    tensor = BackendTensor("memory", DType.FLOAT32, (2, 3), (3, 1))
     views = [tensor.permute((1, 0)), tensor.reshape((6,)), tensor.expand((4, 2, 3)), tensor.as_bits()]
-    assert all(type(view) is Mine for view in views)
+    assert all(type(view) is BackendTensor for view in views)
     assert tensor.as_bits().dtype is DType.UINT32
 
 
-def test_the_same_view_is_equal_and_has_the_same_hash() -> None:
+def test_equal_views_have_equal_hashes() -> None:
     assert dense(2, 3) == dense(2, 3)
     assert len({dense(2, 3), dense(2, 3), dense(3, 2), dense(2, 3, offset=1)}) == 3
 
 
-def test_the_same_place() -> None:
+def test_occupies_same_memory() -> None:
     tensor = dense(2, 1, 3)
-    assert tensor.occupies_same_memory(tensor.view((2, 1, 3), (3, 77, 1)))  # the stride of one element means nothing
+    # The stride of a dimension of size 1 does not matter.
+    assert tensor.occupies_same_memory(tensor.view((2, 1, 3), (3, 77, 1)))
     assert not tensor.occupies_same_memory(tensor.view((2, 1, 3), (1, 3, 2)))
     assert not tensor.occupies_same_memory(dense(2, 1, 3, offset=1))
     assert not tensor.occupies_same_memory(StridedTensor("other", DType.INT64, (2, 1, 3), (3, 3, 1)))
 
 
-def test_order_in_memory() -> None:
+def test_memory_order() -> None:
     assert dense_strides((2, 3, 4)) == (12, 4, 1)
     assert dense_strides((2, 3, 4), (0, 2, 1)) == (12, 1, 3)
     tensor = StridedTensor("memory", DType.INT8, (2, 3, 4), dense_strides((2, 3, 4), (2, 0, 1)))
@@ -134,18 +135,18 @@ def test_order_in_memory() -> None:
 
 
 @given(tensors(), st.booleans())
-def test_collapsed_loops_walk_the_same_elements(tensor: Tensor, by_memory: bool) -> None:
-    beside = dense(*tensor.shape, offset=7)
+def test_collapsed_loops_visit_the_same_elements(tensor: Tensor, by_memory: bool) -> None:
+    other = dense(*tensor.shape, offset=7)
     order = memory_order(tensor) if by_memory else list(range(tensor.rank))
-    sizes, strides = collapse([tensor, beside], order)
+    sizes, strides = collapse([tensor, other], order)
     assert len(sizes) >= 1
     assert all(len(own) == len(sizes) for own in strides)
-    for view, own in zip((tensor, beside), strides):
-        walked = seen(view.view(sizes, own)).ravel()
-        np.testing.assert_array_equal(walked, seen(view).transpose(order).ravel())
+    for view, own in zip((tensor, other), strides):
+        visited = elements(view.view(sizes, own)).ravel()
+        np.testing.assert_array_equal(visited, elements(view).transpose(order).ravel())
 
 
-def test_loops_are_as_few_as_can_be() -> None:
+def test_collapse_returns_the_fewest_loops() -> None:
     tensor = dense(2, 3, 4)
     assert collapse([tensor]) == ([24], [[1]])
     assert collapse([tensor, dense(4).expand((2, 3, 4))]) == ([6, 4], [[4, 1], [0, 1]])
@@ -158,4 +159,4 @@ def test_loops_are_as_few_as_can_be() -> None:
 def test_split_dimensions() -> None:
     tensor = dense(4, 6).permute((1, 0))
     split = split_dimensions(tensor, [(2, 3), (4,)])
-    np.testing.assert_array_equal(seen(split), seen(tensor).reshape(2, 3, 4))
+    np.testing.assert_array_equal(elements(split), elements(tensor).reshape(2, 3, 4))

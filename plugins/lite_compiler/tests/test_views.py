@@ -1,4 +1,4 @@
-"""Operators that only move elements, as views: against their references."""
+"""Tests of the views of operators that only move elements, against their references."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from lite_compiler.tensors import StridedTensor, dense_strides
 from lite_compiler.views import (
-    between_depth_and_space,
-    between_space_and_depth,
-    evenly_spaced,
-    gathered,
-    repeated,
-    sliced,
-    transposition,
+    depth_to_space_views,
+    even_spacing,
+    gather_view,
+    slice_view,
+    space_to_depth_views,
+    tile_view,
+    transpose_order,
 )
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType
@@ -29,15 +29,15 @@ def dense(*shape: int) -> Tensor:
     return StridedTensor("memory", DType.INT64, shape, dense_strides(shape))
 
 
-def seen(tensor: Tensor, memory: Array) -> Array:
-    """The elements of a tensor in memory of its own."""
+def elements(tensor: Tensor, memory: Array) -> Array:
+    """Return the elements of a tensor whose storage is ``memory``."""
     strides = [memory.itemsize * s for s in tensor.strides]
     return np.lib.stride_tricks.as_strided(memory[tensor.offset :], tensor.shape, strides)
 
 
 def numbered(tensor: Tensor) -> Array:
-    """The elements of a tensor in memory where each is its own position."""
-    return seen(tensor, np.arange(tensor.offset + 10_000))
+    """Return the elements of a tensor in memory where the value of each element is its index."""
+    return elements(tensor, np.arange(tensor.offset + 10_000))
 
 
 def reference(op: str, *inputs: Array, **attributes: Any) -> Array:
@@ -55,7 +55,7 @@ def test_transpose(perm: tuple[int, ...] | None) -> None:
     (node,) = b.build().nodes
     tensor = dense(2, 3, 4)
     expected = numbered(tensor).transpose(perm)
-    np.testing.assert_array_equal(numbered(tensor.permute(transposition(node))), expected)
+    np.testing.assert_array_equal(numbered(tensor.permute(transpose_order(node))), expected)
 
 
 @pytest.mark.parametrize(
@@ -71,43 +71,43 @@ def test_slice(starts: list[int], ends: list[int], axes: list[int] | None, steps
     tensor = dense(4, 5)
     given = [np.array(starts), np.array(ends), np.arange(len(starts)) if axes is None else np.array(axes)]
     expected = reference("Slice", numbered(tensor), *given, np.array(steps or [1] * len(starts)))
-    np.testing.assert_array_equal(numbered(sliced(tensor, expected.shape, starts, axes, steps)), expected)
+    np.testing.assert_array_equal(numbered(slice_view(tensor, expected.shape, starts, axes, steps)), expected)
 
 
 @pytest.mark.parametrize("indices", [[1, 3, 5], [-1, -3], [[0, 1], [2, 3]], [4], 2, [0, 0]])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_gather_at_even_distances(indices: Any, axis: int) -> None:
+def test_gather_of_evenly_spaced_indices_is_a_view(indices: Any, axis: int) -> None:
     tensor = dense(6, 6, 2)
-    view = gathered(tensor, axis, np.array(indices))
+    view = gather_view(tensor, axis, np.array(indices))
     assert view is not None
     np.testing.assert_array_equal(numbered(view), numbered(tensor).take(np.array(indices) % 6, axis))
 
 
 @pytest.mark.parametrize("indices", [[0, 1, 3], [5, -6, 1], []])
-def test_gather_at_other_places_is_no_view(indices: list[int]) -> None:
-    assert evenly_spaced(np.array(indices, np.int64), 6) is None
-    assert gathered(dense(6, 2), 0, np.array(indices, np.int64)) is None
+def test_gather_of_other_indices_is_no_view(indices: list[int]) -> None:
+    assert even_spacing(np.array(indices, np.int64), 6) is None
+    assert gather_view(dense(6, 2), 0, np.array(indices, np.int64)) is None
 
 
 def test_tile() -> None:
     tensor = dense(2, 3)
     expected = np.tile(numbered(tensor), (2, 4)).reshape(2, 2, 4, 3)
-    np.testing.assert_array_equal(numbered(repeated(tensor, (2, 4))), expected)
+    np.testing.assert_array_equal(numbered(tile_view(tensor, (2, 4))), expected)
 
 
 @pytest.mark.parametrize("mode", ["DCR", "CRD"])
 def test_depth_to_space(mode: str) -> None:
     source, target = dense(2, 12, 3, 5), dense(2, 3, 6, 10)
     memory = np.zeros(target.size, np.int64)
-    one, other = between_depth_and_space(source, target, 2, mode)
-    np.copyto(seen(other, memory), numbered(one))
+    copied_from, copied_to = depth_to_space_views(source, target, 2, mode)
+    np.copyto(elements(copied_to, memory), numbered(copied_from))
     expected = reference("DepthToSpace", numbered(source), blocksize=2, mode=mode)
-    np.testing.assert_array_equal(seen(target, memory), expected)
+    np.testing.assert_array_equal(elements(target, memory), expected)
 
 
 def test_space_to_depth() -> None:
     source, target = dense(2, 3, 6, 10), dense(2, 12, 3, 5)
     memory = np.zeros(target.size, np.int64)
-    one, other = between_space_and_depth(source, target, 2)
-    np.copyto(seen(other, memory), numbered(one))
-    np.testing.assert_array_equal(seen(target, memory), reference("SpaceToDepth", numbered(source), blocksize=2))
+    copied_from, copied_to = space_to_depth_views(source, target, 2)
+    np.copyto(elements(copied_to, memory), numbered(copied_from))
+    np.testing.assert_array_equal(elements(target, memory), reference("SpaceToDepth", numbered(source), blocksize=2))

@@ -1,4 +1,4 @@
-"""One operator on each level of this processor, compared with its reference in float64."""
+"""Helpers that compare one operator, on each level of this processor, with its reference in float64."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from levels import run_on, runnable_machines
+from levels import machine_params, run_on
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
@@ -18,11 +18,11 @@ __all__ = ["MACHINES", "agree", "normal", "single_node"]
 
 Array = np.ndarray[Any, Any]
 
-MACHINES = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
+MACHINES = pytest.mark.parametrize("machine", machine_params())
 
 
 def normal(*shape: int, seed: int = 0) -> Array:
-    """Standard normal numbers, float32."""
+    """Return standard normal numbers, float32."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
@@ -35,15 +35,15 @@ def single_node(
     outputs: int = 1,
     channels_last: bool = False,
 ) -> Graph:
-    """A graph of one node.
+    """Return a graph of one node.
 
     Args:
         op: the operator.
         arrays: its inputs.
         attributes: its attributes.
-        constants: so many of the last inputs are constants.
-        outputs: how many outputs there are.
-        channels_last: the first input is given as [batch, ..., channels], and transposed by a node.
+        constants: number of inputs, the last ones, that are constants.
+        outputs: number of outputs.
+        channels_last: the graph's first input is [batch, ..., channels], and a node transposes it.
     """
     b = GraphBuilder(op)
     values = []
@@ -72,7 +72,7 @@ def agree(
     tolerance: float = 0.0,
     threads: int = 1,
 ) -> None:
-    """Fail unless results differ from the reference by at most ``tolerance`` of the largest expected number."""
+    """Assert that results differ from the reference by at most ``tolerance`` times the largest expected number."""
     layout: dict[str, Any] = {"constants": constants, "outputs": outputs, "channels_last": channels_last}
     graph = single_node(op, arrays, attributes or {}, **layout)
     wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]

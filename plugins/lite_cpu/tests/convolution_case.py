@@ -1,4 +1,4 @@
-"""One Conv or ConvTranspose, and how far the kernels are from its reference in float64."""
+"""Test cases of one Conv or ConvTranspose, and the error of the kernels against its reference in float64."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class ConvolutionCase:
-    """A convolution of ``channels`` into ``outputs``; pads are those before, then those after.
+    """A convolution of ``channels`` into ``outputs``; ``pads`` are those before each axis, then those after.
 
     Attributes:
-        tail: "" or what follows it: "relu", "residual" (adds an input, then Relu), "scale" (by channel).
-        weights: "constant", or "input" for weights that the run is given.
+        tail: operators after it: "relu", "residual" (addition of an input, then Relu), "scale" (by channel) or "".
+        weights: "constant", or "input" for weights that are an input of the graph.
         more: further attributes of the node.
     """
 
@@ -52,7 +52,7 @@ class ConvolutionCase:
         return (self.channels, self.outputs // self.groups, *self.kernel)
 
     def graph(self, dtype: str) -> Graph:
-        """The node on constants that are the same for every element type."""
+        """Return a graph of the node with constants that are the same for every element type."""
         random = np.random.default_rng(1)
         b = GraphBuilder("convolution")
         x = b.input("x", dtype, (self.batch, self.channels, *self.size))
@@ -86,13 +86,13 @@ class ConvolutionCase:
 
 
 def reference(case: ConvolutionCase) -> Array:
-    """The result in float64."""
+    """Return the result in float64."""
     inputs = {name: array.astype("float64") for name, array in case.inputs().items()}
     return load(case.graph("float64"), backend="host").run(inputs)["y"]
 
 
 def difference(case: ConvolutionCase, machine: Machine, threads: int = 1) -> float:
-    """The largest difference from the reference, as a part of its range."""
+    """Return the largest difference from the reference, relative to the largest magnitude of the reference."""
     exact = reference(case)
     found = run_on(machine, case.graph("float32"), case.inputs(), threads=threads)["y"]
     assert found.shape == exact.shape
@@ -100,6 +100,6 @@ def difference(case: ConvolutionCase, machine: Machine, threads: int = 1) -> flo
 
 
 def steps_of(case: ConvolutionCase, machine: Machine, **options: Any) -> list[PlannedStep]:
-    """What a case is lowered to; nothing is compiled."""
+    """Lower a case without compiling, and return its steps."""
     graph = case.graph("float32")
     return lower_graph(graph, Options(**options), KernelLibrary(machine), WeightCache()).steps

@@ -1,4 +1,4 @@
-"""A graph of several nodes on a level of this processor, compared with the reference in float64."""
+"""Helpers that compare a graph, on a level of this processor, with its reference in float64."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lite_core.ir import Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
 from lite_cpu.machine import Machine
 
-__all__ = ["Drawn", "agree_graph"]
+__all__ = ["SeededGraph", "agree_graph"]
 
 Array = np.ndarray[Any, Any]
 
 
-class Drawn:
-    """A graph under construction whose numbers are drawn: the same for every element type."""
+class SeededGraph:
+    """A graph under construction with seeded random inputs and constants, the same for every element type."""
 
     def __init__(self, dtype: str) -> None:
         self.b = GraphBuilder("drawn")
@@ -53,13 +53,13 @@ class Drawn:
         return self.b.build()
 
 
-#: Adds nodes and returns the outputs.
-Build = Callable[[Drawn], tuple[Value, ...]]
+#: A function that adds nodes and returns the outputs.
+Build = Callable[[SeededGraph], tuple[Value, ...]]
 
 
 def agree_graph(machine: Machine, build: Build, *, tolerance: float = 4e-6, threads: int = 1) -> None:
-    """Fail unless results differ from the reference by at most ``tolerance`` of the largest expected number."""
-    narrow, wide = Drawn("float32"), Drawn("float64")
+    """Assert that results differ from the reference by at most ``tolerance`` times the largest expected number."""
+    narrow, wide = SeededGraph("float32"), SeededGraph("float64")
     graph, truth = narrow.built(*build(narrow)), wide.built(*build(wide))
     expected = evaluate_graph(truth, [wide.inputs[v.name] for v in truth.inputs])
     actual = run_on(machine, graph, narrow.inputs, threads=threads)

@@ -1,4 +1,4 @@
-"""The levels of machine that this processor can run, as backends for tests."""
+"""The x86-64 levels that this processor can run, as backends for tests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 from llvmlite import binding
 
 from lite_core import load
@@ -20,14 +21,27 @@ Array = np.ndarray[Any, Any]
 
 
 def runnable_machines() -> list[Machine]:
-    """The x86-64 levels that this processor has; none on another processor."""
+    """Return the x86-64 levels that this processor supports; none on other processors."""
     features = binding.get_host_cpu_features()
     needs = {"sse4.2": X86_64_V2, "avx2": X86_64_V3, "avx512vl": X86_64_V4}
     return [machine for feature, machine in needs.items() if features.get(feature)]
 
 
+def machine_params(machines: Sequence[Machine] | None = None) -> list[Any]:
+    """Return parameters for tests of every runnable level; `make test` runs the last one, the full tier the others.
+
+    Args:
+        machines: the machines, the best last; those of :func:`runnable_machines` by default.
+    """
+    found = runnable_machines() if machines is None else machines
+    return [
+        pytest.param(machine, id=machine.name, marks=[] if machine is found[-1] else pytest.mark.full("cpu"))
+        for machine in found
+    ]
+
+
 class LevelBackend(CpuBackend):
-    """The kernels of lite-cpu for one level."""
+    """A backend with the kernels of lite-cpu for one level."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__("level")
@@ -42,7 +56,7 @@ class LevelBackend(CpuBackend):
 
 @cache
 def backend_for(machine: Machine) -> LevelBackend:
-    """One backend for each level, so that kernels are compiled once for all tests."""
+    """Return the only backend of a level, so that kernels are compiled once for all tests."""
     return LevelBackend(machine)
 
 

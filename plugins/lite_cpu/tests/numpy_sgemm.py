@@ -1,4 +1,4 @@
-"""``cblas_sgemm`` in NumPy, for tests: a library's matrix product whose calls are counted."""
+"""``cblas_sgemm`` in NumPy, for tests: an external matrix product that records its calls."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SGEMM = ctypes.CFUNCTYPE(
 
 
 class NumpySgemm:
-    """``cblas_sgemm`` in NumPy; counts its calls."""
+    """``cblas_sgemm`` in NumPy, with the sizes of its calls and the number of requests for it."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[int, int, int]] = []
-        self.asked = 0
+        self.requests = 0
         self.function = _SGEMM(self._multiply)
 
     def _multiply(
@@ -38,11 +38,11 @@ class NumpySgemm:
         _matrix(c, m, n, ldc)[:] = _matrix(a, m, k, lda) @ right
 
     def offered(self) -> ExternalSgemm:
-        self.asked += 1
+        self.requests += 1
         return ExternalSgemm("numpy", ctypes.cast(self.function, ctypes.c_void_p).value or 0)
 
 
 def _matrix(pointer: Any, rows: int, columns: int, stride: int) -> Array:
-    """Memory as a matrix whose last row may end where its elements do."""
+    """Return memory as a matrix; nothing behind the elements of the last row is accessed."""
     flat = np.ctypeslib.as_array(pointer, ((rows - 1) * stride + columns,))
     return np.lib.stride_tricks.as_strided(flat, (rows, columns), (4 * stride, 4))

@@ -1,4 +1,4 @@
-"""One operator on element types: emitted, run on edges and random operands, and compared with its reference."""
+"""Test cases of element-wise operators: emitted, run on edge cases and random operands, compared with the reference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -1.5, 2.5, -3.5, 7.0, -8.0, np.inf, -np.i
 
 
 def _numbers(random: np.random.Generator, dtype: DType, count: int) -> Array:
-    """Edges first, then magnitudes of every order."""
+    """Return edge cases, then random numbers of all orders of magnitude."""
     if dtype is DType.BOOL:
         return random.random(count) < 0.5
     if dtype.is_integer:
@@ -41,11 +41,11 @@ def _numbers(random: np.random.Generator, dtype: DType, count: int) -> Array:
 
 
 def _operands(random: np.random.Generator, dtypes: Sequence[DType | None], count: int) -> list[Array | None]:
-    """Columns that pair every edge of one with every edge of the next."""
+    """Return operands in which every edge case of the first meets every edge case of the second."""
     columns: list[Array | None] = []
-    for place, dtype in enumerate(dtypes):
+    for number, dtype in enumerate(dtypes):
         pool = None if dtype is None else _numbers(random, dtype, count)
-        if pool is not None and place == 1:
+        if pool is not None and number == 1:
             edges = 16
             pool = np.concatenate([np.repeat(pool[:edges], edges), pool])[:count]
         elif pool is not None:
@@ -61,7 +61,13 @@ _EPSILON = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7, DType.FLOAT32: 2.0
 
 @dataclass
 class Case:
-    """One operator on element types. ``ulps`` is what it may be off, in epsilons of the result or, if larger, of 1."""
+    """An operator on given element types.
+
+    Attributes:
+        ulps: tolerance, in epsilons of the result or, if that is larger, of 1.
+        relative: the tolerance is in epsilons of the result only.
+        restrict: replaces operands that the test cannot compare.
+    """
 
     op: str
     inputs: Sequence[DType | None]
@@ -78,16 +84,16 @@ class Case:
 
 
 def _emit(k: Emitter, case: Case, name: str) -> None:
-    present = [(place, dtype) for place, dtype in enumerate(case.inputs) if dtype is not None]
+    present = [(number, dtype) for number, dtype in enumerate(case.inputs) if dtype is not None]
     with k.kernel(name) as (pointers, _, begin, end, _scratch):
-        tensors = {place: pointers.tensor(1 + n, dtype) for n, (place, dtype) in enumerate(present)}
+        tensors = {number: pointers.tensor(1 + n, dtype) for n, (number, dtype) in enumerate(present)}
         target = pointers.tensor(0, case.output)
 
         def body(index: Val, lanes: int) -> None:
             arguments: list[Val | None] = [None] * len(case.inputs)
-            for place, dtype in present:
-                loaded = tensors[place][index].load(lanes)
-                arguments[place] = loaded.to(DType.FLOAT32) if dtype.is_half else loaded
+            for number, dtype in present:
+                loaded = tensors[number][index].load(lanes)
+                arguments[number] = loaded.to(DType.FLOAT32) if dtype.is_half else loaded
             target[index].store(emit_operator(k, case.op, arguments, case.attributes, case.output))
 
         k.span(end - begin, k.machine.lanes(), body)
@@ -113,7 +119,7 @@ def check_cases(cases: Sequence[Case], machine: Machine, count: int = 509) -> No
 
 
 def _truth(case: Case, operands: Sequence[Array | None]) -> Array:
-    """By the reference; in float64 for floating results that may be inexact."""
+    """Return the result of the reference, computed in float64 for floating-point results that may be inexact."""
     domain, _, name = case.op.rpartition(".")
     definition = ops.find(name, domain)
     assert definition is not None
@@ -127,7 +133,7 @@ def _truth(case: Case, operands: Sequence[Array | None]) -> Array:
 
 
 def _widened(case: Case, operand: Array | None) -> Array | None:
-    """The references are given 16-bit floats as float32."""
+    """Convert 16-bit floats to float32 for the reference, or to float64 for inexact results."""
     if operand is None or operand.dtype.kind not in "fV":
         return operand
     if case.ulps and case.output.is_floating:

@@ -1,4 +1,4 @@
-"""Saving and restoring compiled programs, and graphs to do it with."""
+"""Helpers that save and restore compiled programs, and example graphs."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ def compiled(machine: Machine, graph: Graph, **options: Any) -> CpuExecutable:
 
 
 def saved(executable: CpuExecutable) -> list[memoryview]:
-    """The pieces that it saves, as a model file gives them back."""
+    """Return the pieces that an executable saves, in the form in which a model file returns them."""
     return [aligned(piece) for piece in executable.save()]
 
 
 def aligned(piece: bytes | memoryview) -> memoryview:
-    """A read-only copy that begins at a multiple of 64."""
+    """Return a read-only copy that is aligned to 64 bytes."""
     memory = aligned_empty((len(piece),), np.uint8)
     memory[:] = bytearray(piece)
     return memory.data.toreadonly()
 
 
 def restored(machine: Machine, pieces: Sequence[memoryview], graph: Graph, **options: Any) -> CpuExecutable:
-    """An executable from a backend that has neither kernels nor weights."""
+    """Restore an executable with a new backend, which has no compiled kernels and no packed weights."""
     answer = LevelBackend(machine).restore(pieces, Partition("part", graph), DEVICE, Options(**options))
     assert isinstance(answer, CpuExecutable), answer
     return answer
 
 
 def refusal(machine: Machine, pieces: Sequence[memoryview], graph: Graph, **options: Any) -> str:
-    """Why restoring was refused."""
+    """Return the reason why pieces cannot be restored."""
     answer = LevelBackend(machine).restore(pieces, Partition("part", graph), DEVICE, Options(**options))
     assert isinstance(answer, Stale)
     return answer.reason
@@ -75,7 +75,7 @@ def refusal(machine: Machine, pieces: Sequence[memoryview], graph: Graph, **opti
 def buffers(
     executable: CpuExecutable, graph: Graph, arrays: dict[str, Array]
 ) -> tuple[list[Buffer], list[Buffer], Buffer]:
-    """Inputs, outputs and scratch memory of a run."""
+    """Return inputs, outputs and scratch memory of a run."""
     scratch = aligned_empty((executable.scratch_bytes,), np.uint8)
     return (
         [Buffer(v.type, HOST, arrays[v.name]) for v in graph.inputs],
@@ -91,7 +91,7 @@ def run(executable: CpuExecutable, graph: Graph, arrays: dict[str, Array]) -> li
 
 
 def assert_same(machine: Machine, example: Example, **options: Any) -> None:
-    """Fail unless the restored executable gives, bit for bit, what the compiled one gives."""
+    """Assert that the restored executable and the compiled one have bitwise equal results."""
     graph = example.graph
     executable = compiled(machine, graph, **options)
     again = restored(machine, saved(executable), graph, **options)
@@ -105,7 +105,7 @@ def assert_same(machine: Machine, example: Example, **options: Any) -> None:
 
 
 class Sketch:
-    """A graph under construction, with drawn inputs and constants."""
+    """An example under construction, with seeded random inputs and constants."""
 
     def __init__(self) -> None:
         self.b = GraphBuilder("saved")
@@ -135,7 +135,7 @@ class Sketch:
 
 
 def convolutions() -> Example:
-    """Winograd, pointwise, strided, depthwise, transposed; biases, a residual, pooling, softmax."""
+    """Return Winograd, pointwise, strided, depthwise and transposed convolutions, with pooling and softmax."""
     g = Sketch()
     x = g.add("Conv", g.input(1, 3, 32, 32), g.constant(16, 3, 3, 3), g.constant(16), pads=(1, 1, 1, 1))
     y = g.add("Relu", g.add("Conv", x, g.constant(16, 16, 3, 3), pads=(1, 1, 1, 1)))
@@ -147,7 +147,7 @@ def convolutions() -> Example:
 
 
 def transformer() -> Example:
-    """Products with constants and with each other, normalisation, softmax, gathered rows, a constant read as it is."""
+    """Return products with constants and of two inputs, normalization, softmax, gathered rows, an unpacked constant."""
     g = Sketch()
     rows = g.add("Gather", g.constant(50, 24), g.b.ints(3, 1, 4, 1, 5), axis=0)
     x = g.add("Add", g.input(2, 5, 24), rows)
@@ -160,6 +160,7 @@ def transformer() -> Example:
 
 
 def recurrent() -> Example:
+    """Return a bidirectional LSTM."""
     g = Sketch()
     weights = [g.constant(2, 4 * 9, 7), g.constant(2, 4 * 9, 9), g.constant(2, 8 * 9)]
     attributes: dict[str, Any] = {"hidden_size": 9, "direction": "bidirectional"}
@@ -167,7 +168,7 @@ def recurrent() -> Example:
 
 
 def quantized() -> Example:
-    """An int8 convolution and product, with scales along an axis."""
+    """Return an int8 convolution with scales along an axis."""
     g = Sketch()
     numbers = {name: g.b.constant(np.array(v, t)) for name, v, t in (
         ("scale", 0.02, np.float32), ("zero", 20, np.uint8), ("none", 0, np.int8),
@@ -182,7 +183,7 @@ def quantized() -> Example:
 
 
 def narrow() -> Example:
-    """Weights of 16 bits that are widened before they are packed, and some that are read as they are."""
+    """Return 16-bit weights, of which some are widened before packing and others are read unchanged."""
     g = Sketch()
     x = g.input(3, 32, dtype="float16")
     y = g.add("Mul", g.add("MatMul", x, g.constant(32, 48, dtype="float16")), g.constant(48, dtype="float16"))
@@ -190,7 +191,7 @@ def narrow() -> Example:
 
 
 def views() -> Example:
-    """Constants that are scalars, empty, transposed, sliced before the run, and given out as they are."""
+    """Return constants that are scalars, empty, transposed, sliced before the run, or outputs."""
     g = Sketch()
     c = g.constant(6, 8)
     part = g.add("Slice", c, g.b.ints(2), g.b.ints(5), g.b.ints(0))
@@ -200,5 +201,5 @@ def views() -> Example:
     )
 
 
-#: What partitions are made of, one example of each kind.
+#: One example of each kind of constants and kernels.
 GRAPHS = pytest.mark.parametrize("make", [convolutions, transformer, recurrent, quantized, narrow, views])

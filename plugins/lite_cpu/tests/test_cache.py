@@ -1,4 +1,4 @@
-"""Kernels are compiled once: in memory, on disk, among threads and processes, whatever happens to the folder."""
+"""Kernel cache: kernels are compiled once per machine by all threads and processes, and damaged entries again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def image_of(code: bytes = b"\xc3") -> CodeImage:
 
 
 class Builder:
-    """Builds an image and counts how often."""
+    """A build function that counts its calls."""
 
     def __init__(self, image: CodeImage | None = None) -> None:
         self.image = image or image_of()
@@ -44,7 +44,7 @@ def entry_of(folder: Path) -> Path:
     return entry
 
 
-def test_a_kernel_is_built_once_and_then_read(tmp_path):
+def test_kernel_is_built_once_and_then_read(tmp_path):
     build = Builder()
     first = KernelCache(tmp_path / "kernels")
     assert first.get("relu", build) == first.get("relu", build) == build.image
@@ -61,29 +61,31 @@ def test_different_keys_are_different_kernels(tmp_path):
     assert [KernelCache(tmp_path).get(key, never).code for key in "ab"] == [b"a", b"b"]
 
 
-def test_without_a_folder_kernels_stay_in_memory():
+def test_kernels_stay_in_memory_without_a_folder():
     build = Builder()
     cache = KernelCache(None)
     assert cache.get("relu", build) is cache.get("relu", build)
     assert build.calls == 1
 
 
-def test_nothing_but_entries_is_left_in_the_folder(tmp_path):
+def test_folder_contains_only_entries(tmp_path):
     cache = KernelCache(tmp_path)
     cache.get_many([(str(i), Builder()) for i in range(5)], threads=3)
     assert [path.suffix for path in tmp_path.iterdir()] == [".kernel"] * 5
 
 
-def test_other_code_or_another_compiler_makes_other_entries(tmp_path, monkeypatch):
+def test_entries_depend_on_the_versions_of_code_and_compiler(tmp_path, monkeypatch):
     KernelCache(tmp_path).get("relu", Builder())
     assert "llvmlite" in cache_module.code_version()
-    monkeypatch.setattr(cache_module, "_full_key", lambda key: f"{key} of another version".encode())
+    cache_module._full_key.cache_clear()
+    monkeypatch.setattr(cache_module, "code_version", lambda: "another version")
     build = Builder(image_of(b"new"))
     assert KernelCache(tmp_path).get("relu", build).code == b"new"
     assert build.calls == 1
+    cache_module._full_key.cache_clear()
 
 
-def test_what_a_build_raises_passes_through_and_is_not_kept(tmp_path):
+def test_exception_of_a_build_is_passed_on_and_not_cached(tmp_path):
     cache = KernelCache(tmp_path)
     with pytest.raises(ZeroDivisionError):
         cache.get("relu", lambda: 1 // 0)  # type: ignore[arg-type, return-value]
@@ -101,7 +103,7 @@ def test_the_environment_chooses_the_folder(monkeypatch, setting, expected):
     assert default_folder() == expected
 
 
-def test_the_folder_is_the_users_cache_otherwise(monkeypatch, tmp_path):
+def test_default_folder_is_the_users_cache(monkeypatch, tmp_path):
     monkeypatch.delenv("LITE_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = default_folder()
@@ -130,7 +132,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_a_damaged_entry_is_rebuilt_and_the_log_says_why(tmp_path, caplog, kind):
+def test_damaged_entry_is_logged_and_rebuilt(tmp_path, caplog, kind):
     damage, reason = DAMAGES[kind]
     KernelCache(tmp_path).get("relu", Builder())
     damage(entry_of(tmp_path))
@@ -144,7 +146,7 @@ def test_a_damaged_entry_is_rebuilt_and_the_log_says_why(tmp_path, caplog, kind)
     assert KernelCache(tmp_path).get("relu", never) == build.image
 
 
-def test_an_entry_of_another_kernel_is_rebuilt(tmp_path, caplog):
+def test_entry_of_another_kernel_is_rebuilt(tmp_path, caplog):
     cache = KernelCache(tmp_path)
     cache.get("relu", Builder())
     shutil.copy(entry_of(tmp_path), cache._path("gelu"))
@@ -153,7 +155,7 @@ def test_an_entry_of_another_kernel_is_rebuilt(tmp_path, caplog):
     assert "it belongs to 'relu" in caplog.text
 
 
-def test_a_folder_that_cannot_be_used_costs_one_line_in_the_log(tmp_path, caplog):
+def test_unusable_folder_is_logged_once(tmp_path, caplog):
     occupied = tmp_path / "file"
     occupied.write_text("not a folder")
     cache, build = KernelCache(occupied / "kernels"), Builder()
@@ -164,7 +166,7 @@ def test_a_folder_that_cannot_be_used_costs_one_line_in_the_log(tmp_path, caplog
     assert "LITE_CACHE_DIR" in caplog.text
 
 
-def test_an_entry_that_cannot_be_written_costs_one_line_in_the_log(tmp_path, caplog, monkeypatch):
+def test_failed_write_is_logged_once(tmp_path, caplog, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -179,7 +181,7 @@ def test_an_entry_that_cannot_be_written_costs_one_line_in_the_log(tmp_path, cap
 # threads and processes
 
 
-def test_threads_that_want_the_same_kernel_build_it_once(tmp_path):
+def test_threads_build_a_kernel_once(tmp_path):
     ready = threading.Barrier(8)
     build = Builder()
     cache = KernelCache(tmp_path)
@@ -216,7 +218,7 @@ print(KernelCache(folder).get("relu", build).code.decode())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes share no locks here")
-def test_processes_that_want_the_same_kernel_build_it_once(tmp_path):
+def test_processes_build_a_kernel_once(tmp_path):
     command = [sys.executable, "-c", PROCESS, str(tmp_path / "kernels"), str(tmp_path / "log")]
     processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     for process in processes:
@@ -231,7 +233,7 @@ def test_processes_that_want_the_same_kernel_build_it_once(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes share no locks here")
-def test_a_process_that_stopped_while_it_built_is_not_waited_for_forever(tmp_path, monkeypatch):
+def test_lock_of_a_stopped_process_is_not_waited_for_indefinitely(tmp_path, monkeypatch):
     monkeypatch.setattr(cache_module, "_PATIENCE_SECONDS", 0.02)
     cache, build = KernelCache(tmp_path), Builder()
     with file_lock(cache._path("relu").with_suffix(".lock"), 0):
@@ -259,13 +261,13 @@ def test_get_many_builds_in_parallel(tmp_path):
     meet = threading.Barrier(3, timeout=30)
 
     def build() -> CodeImage:
-        meet.wait()  # breaks, and fails, unless three threads are here at once
+        meet.wait()  # fails unless three threads are here at the same time
         return image_of()
 
     assert len(KernelCache(tmp_path).get_many([(key, build) for key in "abc"], threads=3)) == 3
 
 
-def test_get_many_raises_what_a_build_raises(tmp_path):
+def test_get_many_passes_on_exceptions_of_builds(tmp_path):
     with pytest.raises(ZeroDivisionError):
         KernelCache(tmp_path).get_many([("a", Builder()), ("b", lambda: 1 // 0)], threads=2)  # type: ignore[list-item, return-value]
 
@@ -282,7 +284,7 @@ print(code.address(0, "f") > 0, "llvmlite" in sys.modules)
 """
 
 
-def test_a_warm_start_imports_no_compiler(tmp_path):
+def test_warm_start_imports_no_compiler(tmp_path):
     import platform
 
     KernelCache(tmp_path).get("scale", lambda: CodeImage(b"\xc3" * 4, {"f": 0}, platform.machine()))

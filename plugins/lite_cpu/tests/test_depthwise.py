@@ -1,4 +1,4 @@
-"""Depthwise convolution: every geometry against the reference in float64, on each level of this processor."""
+"""Depthwise convolution: all geometries compared with the reference in float64, on each level of this processor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from levels import run_on, runnable_machines
+from levels import machine_params, run_on
 
 from lite_core import load
 from lite_core.backend import Options
@@ -20,7 +20,7 @@ from lite_cpu.machine_code.library import KernelLibrary
 
 Array = np.ndarray[Any, Any]
 
-LEVELS = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
+LEVELS = pytest.mark.parametrize("machine", machine_params())
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Case:
     tail: str = ""
 
     def graph(self, dtype: str, rng: np.random.Generator) -> Graph:
-        """The Conv on a bias, and what ``tail`` names after it."""
+        """Return a Conv with bias, followed by the operators that ``tail`` names."""
         outputs = self.channels * self.multiplier
         b = GraphBuilder("depthwise")
         x = b.input("x", dtype, (self.batch, self.channels, *self.size))
@@ -65,7 +65,7 @@ class Case:
 
 
 def differences(case: Case, machine: Machine, threads: int = 1) -> float:
-    """The largest difference from the reference in float64, as a part of its range."""
+    """Return the largest difference from the reference in float64, relative to its largest magnitude."""
     x = np.random.default_rng(1).standard_normal((case.batch, case.channels, *case.size)).astype("float32")
     graph = case.graph("float32", np.random.default_rng(2))
     exact = load(case.graph("float64", np.random.default_rng(2)), backend="host").run(x=x.astype("float64"))["y"]
@@ -110,7 +110,7 @@ SQUARE_OF_MANY_CHANNELS = Case(96, (3, 40), (3, 3))
 
 @LEVELS
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_depthwise_is_right(case: Case, machine: Machine) -> None:
+def test_agrees_with_the_reference(case: Case, machine: Machine) -> None:
     assert differences(case, machine) < 1e-6
 
 
@@ -132,7 +132,7 @@ def test_threads_share_rows_and_channels(machine: Machine) -> None:
 
 @LEVELS
 @pytest.mark.parametrize("tail", ["", "clip"])
-def test_elements_that_are_not_finite_reach_their_windows_only(machine: Machine, tail: str) -> None:
+def test_non_finite_inputs_affect_only_their_windows(machine: Machine, tail: str) -> None:
     case = replace(SQUARE, channels=18, pads=(0, 0, 0, 0))
     x = np.random.default_rng(1).standard_normal((1, 18, 9, 11)).astype("float32")
     x[0, 3, 4, 5], x[0, 17, 0, 10] = np.nan, np.inf
@@ -144,7 +144,7 @@ def test_elements_that_are_not_finite_reach_their_windows_only(machine: Machine,
     np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
 
 
-def test_pixels_of_an_image_that_only_depthwise_convolutions_read_share_no_cache_sets() -> None:
+def test_pixels_read_only_by_depthwise_convolutions_share_no_cache_sets() -> None:
     def pixel_strides(channels: int) -> set[int]:
         graph = after_relu(channels)
         lowering = lower_graph(graph, Options(), KernelLibrary(X86_64_V3), WeightCache())
@@ -166,7 +166,7 @@ def test_depthwise_reads_spaced_pixels(machine: Machine) -> None:
 
 
 def after_relu(channels: int) -> Graph:
-    """Two depthwise convolutions of the same image, which a Relu makes."""
+    """Return a graph of two depthwise convolutions of the result of a Relu."""
     rng = np.random.default_rng(3)
     b = GraphBuilder("after relu")
     x = b.add("Relu", [b.input("x", "float32", (2, channels, 4, 5))])

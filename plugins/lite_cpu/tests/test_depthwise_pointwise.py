@@ -1,4 +1,4 @@
-"""A depthwise convolution that runs inside of the pointwise one that follows."""
+"""A depthwise convolution fused with the pointwise convolution that follows it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from levels import run_on, runnable_machines
+from levels import machine_params, run_on, runnable_machines
 
 from lite_core import load
 from lite_core.backend import Options
@@ -20,14 +20,14 @@ from lite_cpu.machine_code.library import KernelLibrary
 
 Array = np.ndarray[Any, Any]
 
-#: With so small a cache, images between two convolutions are too large for it.
+#: Machines with so small a cache that images between two convolutions do not fit.
 MACHINES = [replace(machine, l2_bytes=4096) for machine in runnable_machines()]
-LEVELS = pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)
+LEVELS = pytest.mark.parametrize("machine", machine_params(MACHINES))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A depthwise Conv and a pointwise one; ``tail`` and ``middle`` name what follows them."""
+    """A depthwise Conv and a pointwise one; ``middle`` and ``tail`` name the operators that follow them."""
 
     channels: int = 20
     outputs: int = 37
@@ -81,7 +81,7 @@ PAIRS = {
 
 
 def kernels(graph: Graph, machine: Machine, threads: int = 1) -> list[str]:
-    """The names of the kernels that a graph becomes."""
+    """Return the names of the kernels of a graph's steps."""
     lowering = lower_graph(graph, Options(threads=threads), KernelLibrary(machine), WeightCache())
     return [step.kernel.symbol for step in lowering.steps]
 
@@ -89,7 +89,7 @@ def kernels(graph: Graph, machine: Machine, threads: int = 1) -> list[str]:
 @LEVELS
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_pair_is_right(pair: Pair, machine: Machine, threads: int) -> None:
+def test_pair_agrees_with_the_reference(pair: Pair, machine: Machine, threads: int) -> None:
     x = np.random.default_rng(1).standard_normal((pair.batch, pair.channels, *pair.size)).astype("float32")
     exact = load(pair.graph("float64"), backend="host").run(x=x.astype("float64"))["y"]
     graph = pair.graph("float32")
@@ -98,10 +98,10 @@ def test_the_pair_is_right(pair: Pair, machine: Machine, threads: int) -> None:
     assert np.abs(found - exact).max() < 1e-6 * np.abs(exact).max()
 
 
-def test_a_value_that_something_else_reads_is_computed_for_itself() -> None:
+def test_value_with_another_reader_is_not_fused() -> None:
     machine = replace(X86_64_V3, l2_bytes=4096)
     assert "depthwisepointwise" not in kernels(Pair(reused=True).graph("float32"), machine)
 
 
-def test_an_image_that_stays_in_the_cache_is_computed_for_itself() -> None:
+def test_image_that_fits_the_cache_is_not_fused() -> None:
     assert "depthwisepointwise" not in kernels(Pair().graph("float32"), X86_64_V3)

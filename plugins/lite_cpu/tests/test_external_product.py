@@ -1,4 +1,4 @@
-"""Large matrix products by a library: here a function of NumPy that is called the way ``cblas_sgemm`` is."""
+"""Large matrix products by an external library; here by a NumPy function with the signature of ``cblas_sgemm``."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def sgemm() -> Iterator[NumpySgemm]:
 
 
 def run(sgemm: NumpySgemm, graph: GraphBuilder, *inputs: Array) -> Array:
-    """The output of a graph. One thread: a function of Python keeps the interpreter's lock."""
+    """Run a graph and return its output. It has one thread, because a Python function needs the GIL."""
     plugins = plugins_with(_Backend(runnable_machines()[-1], sgemm))
     session = load(graph.build(), backend="level", plugins=plugins, threads=1, fallback="never")
     return session.run({f"x{i}": array for i, array in enumerate(inputs)})["y"]
 
 
-def placed(b: GraphBuilder, array: Array, constant: bool, name: str) -> Value:
+def operand(b: GraphBuilder, array: Array, constant: bool, name: str) -> Value:
     return b.constant(array) if constant else b.input(name, "float32", array.shape)
 
 
@@ -61,12 +61,12 @@ def check(actual: Array, expected: Array) -> None:
         ((256, 256), (3, 256, 256), [(256, 256, 256)] * 3),
     ],
 )
-def test_bias_and_activation_follow(
+def test_product_with_bias_and_activation(
     sgemm: NumpySgemm, constant: bool, left: tuple[int, ...], right: tuple[int, ...], calls: list[tuple[int, int, int]]
 ) -> None:
     x, w, bias = normal(*left), normal(*right, seed=1), normal(right[-1], seed=2)
     b = GraphBuilder("product")
-    product = b.add("MatMul", [b.input("x0", "float32", left), placed(b, w, constant, "x1")])
+    product = b.add("MatMul", [b.input("x0", "float32", left), operand(b, w, constant, "x1")])
     b.output(b.add("Relu", [b.add("Add", [product, b.constant(bias)])]), "y")
     actual = run(sgemm, b, *([x] if constant else [x, w]))
     check(actual, np.maximum(x.astype(np.float64) @ w + bias, 0))
@@ -79,14 +79,14 @@ def test_gemm(sgemm: NumpySgemm, constant: bool, transposed: int) -> None:
     x, w, c = normal(260, 300), normal(300, 270, seed=1), normal(260, 1, seed=2)
     stored = np.ascontiguousarray(w.T) if transposed else w
     b = GraphBuilder("gemm")
-    operands = [b.input("x0", "float32", x.shape), placed(b, stored, constant, "x1"), b.constant(c)]
+    operands = [b.input("x0", "float32", x.shape), operand(b, stored, constant, "x1"), b.constant(c)]
     b.output(b.add("Gemm", operands, {"alpha": 0.5, "beta": 2.0, "transB": transposed}), "y")
     actual = run(sgemm, b, *([x] if constant else [x, stored]))
     check(actual, 0.5 * (x.astype(np.float64) @ w) + 2.0 * c)
     assert sgemm.calls == [(260, 270, 300)]
 
 
-def test_a_product_alone_is_written_to_the_output(sgemm: NumpySgemm) -> None:
+def test_product_without_epilogue_is_written_to_the_output(sgemm: NumpySgemm) -> None:
     x, w = normal(256, 256), normal(256, 256, seed=1)
     b = GraphBuilder("product")
     b.output(b.add("MatMul", [b.input("x0", "float32", x.shape), b.constant(w)]), "y")
@@ -95,7 +95,7 @@ def test_a_product_alone_is_written_to_the_output(sgemm: NumpySgemm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "asked"),
+    ("left", "right", "requests"),
     [
         ((255, 256), (256, 256), 0),  # too few operations
         ((63, 1024), (1024, 1024), 0),  # too few rows
@@ -103,18 +103,18 @@ def test_a_product_alone_is_written_to_the_output(sgemm: NumpySgemm) -> None:
         ((64, 64, 64), (64, 64, 64), 1),  # many operations, but of small products
     ],
 )
-def test_small_products_are_not_handed_over(
-    sgemm: NumpySgemm, left: tuple[int, ...], right: tuple[int, ...], asked: int
+def test_small_products_do_not_use_the_library(
+    sgemm: NumpySgemm, left: tuple[int, ...], right: tuple[int, ...], requests: int
 ) -> None:
     x, w = normal(*left), normal(*right, seed=1)
     b = GraphBuilder("product")
     b.output(b.add("MatMul", [b.input("x0", "float32", left), b.constant(w)]), "y")
     check(run(sgemm, b, x), x.astype(np.float64) @ w)
-    assert (sgemm.calls, sgemm.asked) == ([], asked)
+    assert (sgemm.calls, sgemm.requests) == ([], requests)
 
 
-def test_columns_that_are_apart_are_not_handed_over(sgemm: NumpySgemm) -> None:
-    """A transposed left operand: the library is only called on rows."""
+def test_transposed_left_operand_does_not_use_the_library(sgemm: NumpySgemm) -> None:
+    """The library is only called with a left operand whose rows are contiguous."""
     x, w = normal(256, 256), normal(256, 256, seed=1)
     b = GraphBuilder("product")
     left = b.add("Transpose", [b.input("x0", "float32", x.shape)], {"perm": [1, 0]})

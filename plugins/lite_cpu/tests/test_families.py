@@ -1,4 +1,4 @@
-"""The table of operator families says where each operator is registered; a model imports only its own."""
+"""The table of operator families: it matches the registrations, and a model imports only the families it needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lite_cpu.lowering.registry import OPERATORS
 
 @pytest.mark.parametrize("family", OPERATORS.families)
 def test_a_family_registers_what_the_table_lists(family: str) -> None:
-    """The registry compares them when the module is imported, and raises."""
+    """The registry compares them when the module is imported, and raises an error if they differ."""
     OPERATORS.import_family(family)
 
 

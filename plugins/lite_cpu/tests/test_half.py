@@ -1,4 +1,4 @@
-"""16-bit floats: models of them, and weights that are stored so."""
+"""16-bit floats: models with such tensors, and weights stored as such floats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from levels import Array, backend_for, run_on, runnable_machines
+from levels import Array, backend_for, machine_params, run_on, runnable_machines
 
 from lite_core import load
 from lite_core.backend import Device, Options, Yes
@@ -21,10 +21,10 @@ from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
 from lite_cpu.machine_code.library import KernelLibrary
 
-every_machine = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda machine: machine.name)
+every_machine = pytest.mark.parametrize("machine", machine_params())
 halves = pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16], ids=str)
 
-#: Half the distance of 1 and the next number.
+#: Half the distance between 1 and the next number.
 ROUNDING = {DType.FLOAT16: 2.0**-11, DType.BFLOAT16: 2.0**-8}
 
 
@@ -36,7 +36,7 @@ def numbers(dtype: DType, *shape: int, seed: int = 0) -> Array:
 
 
 def network(dtype: DType) -> Graph:
-    """Convolution, activation, pool, product, normalisation."""
+    """Return a network of convolution, activation, pooling, product and softmax."""
     b = GraphBuilder("network")
     x = b.input("x", dtype, (2, 5, 9, 8))
     w = [b.constant(numbers(dtype, 7, 5, 3, 3, seed=1) / 5, dtype=dtype), b.constant(numbers(dtype, 7), dtype=dtype)]
@@ -49,7 +49,7 @@ def network(dtype: DType) -> Graph:
 
 @every_machine
 @halves
-def test_a_network_computes_in_float32(machine: Machine, dtype: DType) -> None:
+def test_network_computes_in_float32(machine: Machine, dtype: DType) -> None:
     graph, x = network(dtype), numbers(dtype, 2, 5, 9, 8, seed=3)
     if dtype is DType.FLOAT16 and not machine.half:
         with pytest.raises(UnsupportedOperatorError, match="no instruction that converts float16"):
@@ -63,12 +63,12 @@ def test_a_network_computes_in_float32(machine: Machine, dtype: DType) -> None:
 
 
 @halves
-def test_every_node_of_it_is_taken(dtype: DType) -> None:
+def test_backend_supports_every_node_of_the_network(dtype: DType) -> None:
     backend = backend_for(runnable_machines()[-1])
     assert all(isinstance(backend.supports(n, Device("level")), Yes) for n in network(dtype).nodes)
 
 
-def test_converted_weights_are_shared_and_go_with_the_model() -> None:
+def test_converted_weights_are_shared_and_freed_with_the_model() -> None:
     weights, graph = WeightCache(), network(DType.FLOAT16)
     first, second = (simplified(graph, weights) for _ in range(2))
     arrays = [{id(a) for a in g.constants.values() if a.ndim == 4} for g in (first, second)]
@@ -77,7 +77,7 @@ def test_converted_weights_are_shared_and_go_with_the_model() -> None:
     del first, second, arrays
     gc.collect()
     assert widened
-    assert not any(ref() is not None for ref in widened), "the float32 copies outlive those who use them"
+    assert not any(ref() is not None for ref in widened), "the float32 copies outlive the graphs that use them"
 
 
 # **** weights of 16 bits ****
@@ -91,19 +91,19 @@ def product(rows: int, scale: float = 1.0) -> Graph:
 
 
 def stored(machine: Machine, graph: Graph, precision: str) -> set[str]:
-    """How the weights of the steps are stored."""
+    """Return the element types of the weights of all steps."""
     lowering = lower_graph(graph, Options(precision=precision), KernelLibrary(machine), WeightCache())
     return {str(step.tensors[1].dtype) for step in lowering.steps}
 
 
 @pytest.fixture
-def small_weights_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def narrow_small_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(narrow_weights, "_FEWEST_BYTES", 1)
 
 
 @every_machine
 @halves
-def test_rounded_weights_stay_within_the_bound(machine: Machine, dtype: DType, small_weights_count: Any) -> None:
+def test_rounded_weights_stay_within_the_bound(machine: Machine, dtype: DType, narrow_small_weights: Any) -> None:
     graph, x = product(rows=2), numbers(DType.FLOAT32, 2, 300)
     w = next(iter(graph.constants.values())).astype(np.float64)
     actual = run_on(machine, graph, {"x": x}, precision=str(dtype))["y"]
@@ -111,14 +111,14 @@ def test_rounded_weights_stay_within_the_bound(machine: Machine, dtype: DType, s
     assert np.all(np.abs(actual - x.astype(np.float64) @ w) <= bound)
 
 
-def test_weights_are_narrow_only_where_allowed_and_where_it_pays(small_weights_count: Any) -> None:
+def test_weights_are_narrow_only_if_allowed_and_worthwhile(narrow_small_weights: Any) -> None:
     machine = runnable_machines()[-1]
     assert stored(machine, product(rows=1), "float32") == {"float32"}
     assert stored(machine, product(rows=1), "bfloat16") == {"bfloat16"}
     assert stored(machine, product(rows=50), "bfloat16") == {"float32"}
 
 
-def test_weights_beyond_float16_stay_float32(small_weights_count: Any) -> None:
+def test_weights_beyond_float16_stay_float32(narrow_small_weights: Any) -> None:
     machine = runnable_machines()[-1]
     assert stored(machine, product(rows=1, scale=1e6), "float16") == {"float32"}
     assert stored(machine, product(rows=1, scale=1e6), "bfloat16") == {"bfloat16"}

@@ -1,4 +1,4 @@
-"""What no single operator is to blame for: values known before the run, operands that are only types."""
+"""Lowering beyond single operators: values known before the run, and operands of which only the type is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lite_cpu.machine import Machine
 
 
 def assert_agrees(machine: Machine, graph: Graph, inputs: Mapping[str, Array]) -> None:
-    """Run a graph as it is, and compare it with its reference."""
+    """Run a graph without passes, and compare it with its reference."""
     found = run_on(machine, graph, dict(inputs), optimize=False)
     for value, expected in zip(graph.outputs, evaluate_graph(graph, list(inputs.values()))):
         assert found[value.name].dtype == expected.dtype
@@ -25,8 +25,8 @@ def assert_agrees(machine: Machine, graph: Graph, inputs: Mapping[str, Array]) -
 
 @MACHINES
 @pytest.mark.parametrize("is_output", [False, True])
-def test_what_a_concat_joins_may_be_known_before_the_run(machine: Machine, is_output: bool) -> None:
-    """The sizes follow from the type of ``x``; a place for the joined ones was chosen before that was found out."""
+def test_concat_of_values_known_before_the_run(machine: Machine, is_output: bool) -> None:
+    """The sizes follow from the type of ``x``, but a destination in the Concat is reserved before they are computed."""
     b = GraphBuilder("sizes")
     x = b.input("x", "float32", [2, 3])
     sizes = b.add("Cast", [b.add("Shape", [x])], {"to": DType.FLOAT32})
@@ -36,7 +36,7 @@ def test_what_a_concat_joins_may_be_known_before_the_run(machine: Machine, is_ou
 
 
 @MACHINES
-def test_the_shape_of_what_castlike_resembles_does_not_matter(machine: Machine) -> None:
+def test_castlike_ignores_the_shape_of_its_second_operand(machine: Machine) -> None:
     b = GraphBuilder("like")
     x, like = b.input("x", "float32", [3, 2]), b.input("like", "int32", [3, 2, 2])
     whole = b.add("CastLike", [b.add("Neg", [x]), b.add("Abs", [like])])

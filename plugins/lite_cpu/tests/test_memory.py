@@ -1,4 +1,4 @@
-"""Where results lie: in slices of concatenations, in the place of operands, in a small arena; whatever the graph."""
+"""Memory of results: slices of concatenations, memory of operands after their last use, and a small arena."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from levels import backend_for, run_on, runnable_machines
+from levels import backend_for, machine_params, run_on, runnable_machines
 from saving import compiled, restored, saved
 
 from lite_compiler.chains import Apply
@@ -27,17 +27,17 @@ from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
 
-machines = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
+machines = pytest.mark.parametrize("machine", machine_params())
 
 
 def lowered(graph: Graph) -> Lowering:
-    """The steps of a graph."""
+    """Lower a graph."""
     shared = backend_for(runnable_machines()[-1])._share()
     return lower_graph(graph, Options(threads=1), shared.library, shared.weights)
 
 
 def tensor(lowering: Lowering, value: Value) -> Tensor:
-    """Where a value of the graph as it was built lies."""
+    """Return the tensor of a value of the original graph."""
     return next(lowering.tensor(v) for v in lowering.graph.defined() if v.name == value.name)
 
 
@@ -46,7 +46,7 @@ def labels(lowering: Lowering) -> list[str]:
 
 
 def convolved(b: GraphBuilder, x: Value, channels: int) -> Value:
-    """A pointwise convolution with small whole weights: sums of whole numbers are exact in any order."""
+    """Add a pointwise convolution with small integral weights, whose sums are exact in any order."""
     weights = np.random.default_rng(channels).integers(-1, 2, (channels, x.shape[1], 1, 1)).astype(np.float32)
     return b.add("Conv", [x, b.constant(weights)])
 
@@ -65,7 +65,7 @@ def test_convolutions_write_into_the_concatenation() -> None:
     assert tensor(lowering, first).storage is tensor(lowering, second).storage is tensor(lowering, joined).storage
 
 
-def test_what_is_joined_after_a_change_of_view_is_written_there() -> None:
+def test_concatenation_is_written_through_views() -> None:
     b = GraphBuilder("detector")
     x = b.input("x", "float32", (1, 8, 6, 6))
     heads = []
@@ -77,7 +77,7 @@ def test_what_is_joined_after_a_change_of_view_is_written_there() -> None:
     assert all(tensor(lowering, v).storage is lowering.outputs[lowering.graph.outputs[0]].storage for v in heads)
 
 
-def test_nested_concatenations_and_other_readers_share_one_place() -> None:
+def test_nested_concatenations_and_other_readers_share_one_storage() -> None:
     b = GraphBuilder("nested")
     x = b.input("x", "float32", (2, 4, 3))
     parts = [b.add(op, [x]) for op in ("Relu", "Neg", "Abs")]
@@ -90,7 +90,7 @@ def test_nested_concatenations_and_other_readers_share_one_place() -> None:
     assert len({id(tensor(lowering, v).storage) for v in (*parts, inner, outer)}) == 1
 
 
-def test_a_value_in_two_places_is_copied_to_the_second() -> None:
+def test_value_concatenated_twice_is_copied_the_second_time() -> None:
     b = GraphBuilder("twice")
     x = b.input("x", "float32", (2, 4))
     y = b.add("Neg", [x])
@@ -98,7 +98,7 @@ def test_a_value_in_two_places_is_copied_to_the_second() -> None:
     assert labels(lowered(b.build())) == ["elementwise", "copy", "copy"]
 
 
-# **** operands that results replace ****
+# **** operands overwritten by results ****
 
 
 RELU = Chain(Operand(DType.FLOAT32), (), (Apply("Relu", (0,), DType.FLOAT32),))
@@ -111,7 +111,7 @@ def empty_lowering() -> Lowering:
     return Lowering(runnable_machines()[-1], b.build(), Options(threads=1), WeightCache())
 
 
-def test_a_result_takes_the_place_of_an_operand_that_nobody_reads_later() -> None:
+def test_result_reuses_the_memory_of_an_operand_after_its_last_use() -> None:
     lowering = empty_lowering()
     x, y, z = (lowering.allocate((8, 32), DType.FLOAT32) for _ in range(3))
     lowering.elementwise(RELU, [x], y)
@@ -122,7 +122,7 @@ def test_a_result_takes_the_place_of_an_operand_that_nobody_reads_later() -> Non
 
 
 @pytest.mark.parametrize("view", [(32, 8), (256,)])
-def test_an_operand_that_is_read_later_through_a_view_keeps_its_place(view: tuple[int, ...]) -> None:
+def test_operand_with_later_reader_through_a_view_is_not_overwritten(view: tuple[int, ...]) -> None:
     lowering = empty_lowering()
     x, y = (lowering.allocate((8, 32), DType.FLOAT32) for _ in range(2))
     seen = x.reshape(view)
@@ -132,7 +132,7 @@ def test_an_operand_that_is_read_later_through_a_view_keeps_its_place(view: tupl
     assert any(life.storages == [y.storage] for life in lifetimes_of(lowering.steps))
 
 
-def test_operands_that_lie_otherwise_keep_their_place() -> None:
+def test_operands_of_another_layout_are_not_overwritten() -> None:
     lowering = empty_lowering()
     square, row = lowering.allocate((8, 8), DType.FLOAT32), lowering.allocate((8,), DType.FLOAT32)
     wide = lowering.allocate((8, 16), DType.FLOAT32)
@@ -146,7 +146,7 @@ def test_operands_that_lie_otherwise_keep_their_place() -> None:
 
 
 @machines
-def test_an_executable_tells_what_lies_in_its_arena_restored_or_not(machine: Machine) -> None:
+def test_memory_use_of_compiled_and_restored_executables(machine: Machine) -> None:
     b = GraphBuilder("chain")
     x = b.input("x", "float32", (1, 8, 6, 6))
     b.output(convolved(b, convolved(b, convolved(b, x, 16), 32), 4), "y")
@@ -159,11 +159,11 @@ def test_an_executable_tells_what_lies_in_its_arena_restored_or_not(machine: Mac
     assert restored(machine, saved(executable), graph, threads=2).memory_use() == use
 
 
-# **** any graph ****
+# **** random graphs ****
 
 
-class Drawing:
-    """A graph under construction: every value is an image of small whole numbers, so results must agree to the bit."""
+class RandomGraph:
+    """A random graph under construction; all values are images of small integers, so results are exact."""
 
     def __init__(self, draw: Any) -> None:
         self.draw = draw
@@ -175,12 +175,12 @@ class Drawing:
             self.values.append(self.b.input(f"x{i}", "float32", shape))
 
     def pick(self) -> Value:
-        # Recent values more often: deeper graphs.
+        # Recent values are preferred, which gives deeper graphs.
         back = self.draw(st.integers(1, min(4, len(self.values))))
         return self.values[-back]
 
     def alike(self, x: Value, axis: int | None = None) -> Value:
-        """A value of the same shape (but for one axis)."""
+        """Draw a value of the same shape, except for one axis if given."""
 
         def fits(v: Value) -> bool:
             return all(n == m or i == axis for i, (n, m) in enumerate(zip(v.shape, x.shape)))
@@ -257,18 +257,18 @@ class Drawing:
 
 @st.composite
 def graphs(draw: Any) -> Graph:
-    drawing = Drawing(draw)
+    random_graph = RandomGraph(draw)
     for _ in range(draw(st.integers(2, 9))):
-        if drawing.pick().type.size < 20_000:
-            drawing.grow()
-    if not any(not v.name.startswith("x") for v in drawing.values):
-        drawing.values += drawing.add_unary(drawing.values[0])
-    return drawing.finish()
+        if random_graph.pick().type.size < 20_000:
+            random_graph.grow()
+    if not any(not v.name.startswith("x") for v in random_graph.values):
+        random_graph.values += random_graph.add_unary(random_graph.values[0])
+    return random_graph.finish()
 
 
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.integers(0, 9))
-def test_any_graph_gives_what_the_reference_gives(graph: Graph, seed: int) -> None:
+def test_random_graphs_agree_exactly_with_the_reference(graph: Graph, seed: int) -> None:
     draw = np.random.default_rng(seed)
     inputs = {v.name: draw.integers(-3, 4, v.shape).astype(np.float32) for v in graph.inputs}
     expected = evaluate_graph(graph, list(inputs.values()))

@@ -1,4 +1,4 @@
-"""Operators that move elements: which become views, which become copies, and that all give what the reference does."""
+"""Operators that move elements, as views and as copies, compared bit by bit with the reference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from levels import backend_for, run_on, runnable_machines
+from levels import backend_for, machine_params, run_on, runnable_machines
 
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
@@ -21,18 +21,18 @@ from lite_cpu.machine import Machine
 
 Array = np.ndarray[Any, Any]
 
-machines = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
+machines = pytest.mark.parametrize("machine", machine_params())
 
 
 def drawn(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
-    """Any bits of an element type, among them those of NaN."""
+    """Return random bits of an element type, which include NaN."""
     numbers = np.random.default_rng(seed).integers(0, 256, (*shape, np.dtype(dtype).itemsize), np.uint8)
     array: Array = numbers.view(dtype)[..., 0]
     return array
 
 
 def one_node(op: str, arrays: list[Array], attributes: dict[str, Any] | None = None, constants: int = 0) -> Graph:
-    """A graph of one node; the last ``constants`` of its inputs are constants."""
+    """Return a graph of one node whose last ``constants`` inputs are constants."""
     b = GraphBuilder(op)
     first_constant = len(arrays) - constants
     values = [b.input(f"x{i}", str(a.dtype), a.shape) for i, a in enumerate(arrays[:first_constant])]
@@ -42,7 +42,7 @@ def one_node(op: str, arrays: list[Array], attributes: dict[str, Any] | None = N
 
 
 def check(machine: Machine, graph: Graph, arrays: list[Array]) -> None:
-    """The result must have the very bits of the reference's."""
+    """Assert that the results are bitwise equal to those of the reference."""
     inputs = {v.name: a for v, a in zip(graph.inputs, arrays)}
     expected = evaluate_graph(graph, list(inputs.values()))
     actual = run_on(machine, graph, inputs, threads=2)
@@ -51,7 +51,7 @@ def check(machine: Machine, graph: Graph, arrays: list[Array]) -> None:
 
 
 def lowered(graph: Graph, machine: Machine) -> Lowering:
-    """The steps of a graph."""
+    """Lower a graph."""
     shared = backend_for(machine)._share()
     return lower_graph(graph, Options(threads=1), shared.library, shared.weights)
 
@@ -61,18 +61,13 @@ def lowered(graph: Graph, machine: Machine) -> Lowering:
 @pytest.mark.parametrize(
     ("shape", "order"),
     [
-        ((2, 3, 5, 7), (0, 2, 3, 1)),
         ((1, 33, 17, 19), (0, 2, 3, 1)),
-        ((1, 17, 19, 33), (0, 3, 1, 2)),
         ((2, 40, 32, 64), (0, 3, 1, 2)),
         ((5, 16, 16, 3), (3, 0, 2, 1)),
         ((64, 64), (1, 0)),
-        ((7, 1, 9), (2, 1, 0)),
         ((3, 1000), (1, 0)),
         ((1000, 3), (1, 0)),
         ((5, 2, 58), (0, 2, 1)),
-        ((2, 9, 4, 8), (0, 2, 1, 3)),
-        ((0, 3, 4), (2, 1, 0)),
     ],
 )
 def test_transposed_copies_have_the_same_bits(
@@ -82,7 +77,7 @@ def test_transposed_copies_have_the_same_bits(
     check(machine, one_node("Transpose", [x], {"perm": order}), [x])
 
 
-def test_a_change_of_layout_goes_through_registers() -> None:
+def test_change_of_layout_is_a_transpose_in_registers() -> None:
     x = np.zeros((1, 32, 20, 20), np.float32)
     (step,) = lowered(one_node("Transpose", [x], {"perm": (0, 2, 3, 1)}), runnable_machines()[-1]).steps
     assert step.kernel == Transpose(4, 0)
@@ -108,46 +103,34 @@ def test_a_contiguous_permutation_copies_rows() -> None:
     assert not step.kernel.strided
 
 
-PADS = [
-    ((1, 2, 5, 6), (0, 0, 1, 2, 0, 0, 3, 4)),
-    ((2, 3), (0, -1, 2, 0)),
-    ((4,), (9, 11)),
-    ((3, 4), (-1, 7, -1, 5)),
-    ((1, 1), (3, 3, 3, 3)),
-]
-
-
 @machines
-@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
-@pytest.mark.parametrize(("shape", "pads"), PADS)
-def test_pad(machine: Machine, mode: str, shape: tuple[int, ...], pads: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("mode", ["reflect", "wrap"])
+@pytest.mark.parametrize(
+    ("shape", "pads"), [((4,), (9, 11)), ((3, 4), (-1, 7, -1, 5)), ((1, 1), (3, 3, 3, 3))], ids=str
+)
+def test_padding_longer_than_the_axis(
+    machine: Machine, mode: str, shape: tuple[int, ...], pads: tuple[int, ...]
+) -> None:
     x = drawn(shape, "float32")
     check(machine, one_node("Pad", [x, np.array(pads)], {"mode": mode}, constants=1), [x])
 
 
 @machines
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_gathers_read_at_any_valid_index(machine: Machine, dtype: str, index: str) -> None:
-    x = drawn((5, 6, 7), dtype)
+@pytest.mark.parametrize("constants", [0, 1], ids=["run-time", "constant"])
+def test_gathers_at_every_level(machine: Machine, constants: int) -> None:
+    x = drawn((5, 6, 7), "float32")
     draw = np.random.default_rng(1)
     cases: list[tuple[str, Array, dict[str, Any]]] = [
-        ("Gather", draw.integers(-6, 6, (3, 2)).astype(index), {"axis": 1}),
-        ("Gather", draw.integers(-7, 7, (4,)).astype(index), {"axis": 2}),
-        ("Gather", np.array(-1, index), {"axis": 0}),
-        ("GatherElements", draw.integers(-6, 6, (5, 9, 7)).astype(index), {"axis": 1}),
-        ("GatherElements", draw.integers(-7, 7, (5, 4, 3)).astype(index), {"axis": 2}),
+        ("Gather", draw.integers(-6, 6, (3, 2)), {"axis": 1}),
+        ("GatherElements", draw.integers(-6, 6, (5, 9, 7)), {"axis": 1}),
+        ("GatherND", draw.integers(-6, 6, (5, 3, 1)), {"batch_dims": 1}),
     ]
-    if index == "int64":
-        cases.append(("GatherND", draw.integers(-5, 5, (4, 2)), {}))
-        cases.append(("GatherND", draw.integers(-6, 6, (5, 3, 1)), {"batch_dims": 1}))
     for op, indices, attributes in cases:
-        check(machine, one_node(op, [x, indices], attributes), [x, indices])
-        check(machine, one_node(op, [x, indices], attributes, constants=1), [x])
+        check(machine, one_node(op, [x, indices], attributes, constants), [x, indices][: 2 - constants])
 
 
 @machines
-@pytest.mark.parametrize("reduction", ["none", "add", "max"])
+@pytest.mark.parametrize("reduction", ["none", "add"])
 def test_scatters_update_in_order(machine: Machine, reduction: str) -> None:
     draw = np.random.default_rng(2)
     x = draw.integers(0, 99, (6, 7, 300)).astype(np.int32)
@@ -170,7 +153,7 @@ def test_gather_of_evenly_spaced_constants_is_a_view() -> None:
 
 @pytest.mark.parametrize("op", ["Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"])
 @pytest.mark.parametrize("index", [5, -6])
-def test_index_out_of_range_is_an_error_of_the_run(op: str, index: int) -> None:
+def test_index_out_of_range_makes_the_run_fail(op: str, index: int) -> None:
     b = GraphBuilder("indices")
     x, i = b.input("x", "float32", (5, 5)), b.input("i", "int64", (1, 1))
     scatters = (

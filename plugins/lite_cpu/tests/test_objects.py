@@ -1,4 +1,4 @@
-"""From LLVM IR to machine code that runs: compiling, flattening, loading."""
+"""Compiling LLVM IR, linking and loading machine code."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ end:
 
 
 def switch_ir(cases: int) -> str:
-    """A function whose dense switch becomes a jump table: case ``i`` stores ``(100 + i) * (i % 3 + 1)``."""
+    """Return a function whose dense switch becomes a jump table: case ``i`` stores ``(100 + i) * (i % 3 + 1)``."""
     targets = " ".join(f"i64 {i}, label %case{i}" for i in range(cases))
     blocks = "\n".join(
         f"case{i}:\n  store volatile i64 {100 + i}, ptr %to\n  call void @step{i % 3}(ptr %to)\n  br label %end"
@@ -122,7 +122,7 @@ def host() -> Machine:
 
 @pytest.fixture(scope="module")
 def run_here(host: Machine):
-    """Compiles IR for this machine: the loaded code, and a getter of its functions by name."""
+    """Return a function that compiles IR for this machine, and returns the code and a getter of its functions."""
 
     def compile_and_load(ir: str, *, optimize: Optimize = "plain"):
         code = load([compile_ir(ir, host, optimize=optimize)])
@@ -158,7 +158,7 @@ def test_a_switch_reaches_each_of_its_cases(run_here):
         assert found.value == ((100 + which) * (which % 3 + 1) if which < 12 else -1)
 
 
-def test_global_constants_and_functions_are_reached_without_a_table_of_addresses(run_here):
+def test_global_symbols_need_no_table_of_addresses(run_here):
     ir = SUM_OF_TABLE.replace("private constant", "constant").replace("define internal", "define")
     _code, function = run_here(ir)
     assert function("sum_two")(0, 2, None) == 40
@@ -175,7 +175,7 @@ def test_loops_that_clear_and_copy_memory_stay_loops(run_here, optimize):
     assert list(target) == [0] * 50 + [*range(50, 99), 0]
 
 
-def test_without_the_attribute_such_loops_would_call_the_c_library(monkeypatch):
+def test_without_no_builtins_llvm_calls_the_c_library(monkeypatch):
     monkeypatch.setattr(objects, "_FUNCTION_ATTRIBUTES", "nounwind")
     with pytest.raises(KernelCompileError, match="refers to 'memcpy', 'memset'"):
         compile_ir(FILL_AND_COPY, X86_64_V3, optimize="loops")
@@ -201,14 +201,14 @@ def test_aarch64_constants_need_the_alignment_of_a_page():
     assert compile_ir(SUM_OF_TABLE, X86_64_V2).alignment == 64
 
 
-def test_threads_compile_at_once_and_get_what_one_thread_gets():
+def test_threads_compile_the_same_code_as_one_thread():
     kernels = [switch_ir(cases) for cases in range(4, 28)]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda ir: compile_ir(ir, X86_64_V3), kernels))
     assert together == [compile_ir(ir, X86_64_V3) for ir in kernels]
 
 
-# what is refused
+# errors
 
 
 @pytest.mark.parametrize(
@@ -232,12 +232,12 @@ def test_threads_compile_at_once_and_get_what_one_thread_gets():
         ("", "kernel without a function"),
     ],
 )
-def test_ir_that_cannot_be_an_image_is_refused_by_name(ir, message):
+def test_ir_that_cannot_become_an_image_is_an_error_naming_the_kernel(ir, message):
     with pytest.raises(KernelCompileError, match=message):
         compile_ir(ir, X86_64_V2)
 
 
-def test_ir_that_parses_but_does_not_verify_is_refused_by_name():
+def test_ir_that_does_not_verify_is_an_error_naming_the_kernel():
     ir = "define i64 @early(i64 %a) {\n  %x = add i64 %y, 1\n  %y = add i64 %a, 1\n  ret i64 %x\n}"
     with pytest.raises(KernelCompileError, match=r"kernel early .*does not dominate all uses"):
         compile_ir(ir, X86_64_V2)
@@ -275,12 +275,12 @@ AARCH64_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "instruction", "place", "target", "expected"), AARCH64_CASES)
-def test_aarch64_references_are_encoded_as_an_assembler_does(kind, instruction, place, target, expected):
+@pytest.mark.parametrize(("kind", "instruction", "offset", "target", "expected"), AARCH64_CASES)
+def test_aarch64_references_are_encoded_as_an_assembler_does(kind, instruction, offset, target, expected):
     image = bytearray(0x4000)
-    struct.pack_into("<I", image, place, instruction)
-    RELOCATIONS["aarch64"][kind].patch(image, place, target)
-    assert f"{struct.unpack_from('<I', image, place)[0]:08x}" == f"{expected:08x}"
+    struct.pack_into("<I", image, offset, instruction)
+    RELOCATIONS["aarch64"][kind].patch(image, offset, target)
+    assert f"{struct.unpack_from('<I', image, offset)[0]:08x}" == f"{expected:08x}"
 
 
 def test_references_that_do_not_fit_are_refused():
@@ -304,7 +304,7 @@ images = st.builds(
 
 
 @given(images)
-def test_an_image_survives_its_bytes(image):
+def test_image_round_trips_through_bytes(image):
     assert CodeImage.from_bytes(image.to_bytes()) == image
 
 
@@ -334,7 +334,7 @@ def test_an_entry_outside_the_code_is_an_error():
 # loading
 
 
-def test_many_images_share_a_mapping_each_at_its_alignment(host):
+def test_images_share_a_mapping_with_their_alignments(host):
     small = compile_ir(SUM_OF_TABLE, host)
     image_of_page = small._replace(alignment=4096)
     code = load([small, image_of_page, small])
@@ -361,7 +361,7 @@ def test_code_with_an_alignment_beyond_a_page_is_refused(host):
 
 
 def _protection(address: int) -> str | None:
-    """The permissions of the page at an address, as ``r-xp``; None where nothing is mapped."""
+    """Return the permissions of the page at an address, for example ``r-xp``; None if nothing is mapped there."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         limits, permissions = line.split()[:2]
         start, end = (int(limit, 16) for limit in limits.split("-"))
@@ -371,7 +371,7 @@ def _protection(address: int) -> str | None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/maps")
-def test_loaded_code_is_executable_and_not_writable_and_goes_with_its_object(host):
+def test_loaded_code_is_executable_not_writable_and_unmapped_with_its_object(host):
     code = load([compile_ir(SCALE, host)])
     address = code.address(0, "scale")
     assert _protection(address) == "r-xp"

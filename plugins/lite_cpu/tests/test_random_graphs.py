@@ -1,4 +1,4 @@
-"""Random graphs on every level against the reference: fusion, memory and layouts must not change a result."""
+"""Random graphs compared with the reference on every level: fusion, memory and layouts must not change results."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from levels import run_on, runnable_machines
+from levels import machine_params, run_on
 from random_graphs import Example, elementwise_graphs, image_graphs
 
 from lite_core.ops.evaluate import evaluate_graph
 from lite_cpu.machine import Machine
 
-#: More, and other ones each time, where the environment asks for them.
+#: Number of random examples, different in each run, if set; otherwise few and reproducible ones.
 _EXAMPLES = int(os.environ.get("LITE_RANDOM_GRAPHS", "0"))
 
 _RANDOM = settings(
@@ -25,12 +25,12 @@ _RANDOM = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
-machines = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
+machines = pytest.mark.parametrize("machine", machine_params())
 choices = {"threads": st.sampled_from([1, 2]), "optimize": st.booleans()}
 
 
 def check(machine: Machine, example: Example, threads: int, optimize: bool) -> None:
-    """Run an example and compare every output with its reference."""
+    """Run an example and compare each output with the reference."""
     arrays = [example.inputs[v.name] for v in example.graph.inputs]
     with np.errstate(over="ignore", invalid="ignore"):
         expected = evaluate_graph(example.graph, arrays)

@@ -1,4 +1,4 @@
-"""Reductions and global pools: along rows, across rows, of every kind, and of nothing."""
+"""Reductions and global pools of all kinds: along rows, across rows, and of no elements."""
 
 from __future__ import annotations
 
@@ -22,22 +22,26 @@ def _axes(*axes: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 @MACHINES
 @pytest.mark.parametrize("op", REDUCTIONS)
-@pytest.mark.parametrize(("shape", "axes"), [((5, 83), (1,)), ((83, 37), (0,)), ((2, 3, 4, 5), (0, 2))])
-def test_every_reduction(machine: Machine, op: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    x = np.abs(normal(*shape)) + 0.5
-    agree(machine, op, [x, _axes(*axes)], {"keepdims": 0}, constants=1, tolerance=16 * EPSILON)
+def test_every_reduction_of_rows_with_a_partial_vector(machine: Machine, op: str) -> None:
+    x = np.abs(normal(5, 83)) + 0.5
+    agree(machine, op, [x, _axes(1)], {"keepdims": 0}, constants=1, tolerance=16 * EPSILON)
 
 
 @MACHINES
-@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize(("shape", "axes"), [((83, 37), (0,)), ((7, 83), (0,)), ((2, 3, 4, 5), (0, 2))])
+def test_reductions_across_rows(machine: Machine, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    agree(machine, "ReduceL2", [normal(*shape), _axes(*axes)], {"keepdims": 0}, constants=1, tolerance=16 * EPSILON)
+
+
+@MACHINES
 @pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"])
-@pytest.mark.parametrize("channels", [3, 24, 83])
-def test_global_pools(machine: Machine, op: str, channels: int, channels_last: bool) -> None:
-    agree(machine, op, [normal(2, channels, 5, 7)], channels_last=channels_last, tolerance=8 * EPSILON, threads=2)
+@pytest.mark.parametrize("channels", [3, 83])
+def test_global_pools_of_channels_last_images(machine: Machine, op: str, channels: int) -> None:
+    agree(machine, op, [normal(2, channels, 5, 7)], channels_last=True, tolerance=8 * EPSILON, threads=2)
 
 
 @MACHINES
-def test_vectors_lie_where_elements_are_neighbours(machine: Machine) -> None:
+def test_vectors_are_along_contiguous_elements(machine: Machine) -> None:
     def vectors(channels_last: bool) -> Vectors:
         graph = single_node("GlobalAveragePool", [normal(1, 8, 4, 4)], {}, channels_last=channels_last)
         shared = backend_for(machine)._share()
@@ -56,7 +60,7 @@ def test_long_sums_stay_accurate(machine: Machine, channels_last: bool) -> None:
 
 
 @MACHINES
-@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin", "ReduceSum"])
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_nan_wins(machine: Machine, op: str, axis: int) -> None:
     x = normal(40, 40)
@@ -79,39 +83,37 @@ def test_nan_wins(machine: Machine, op: str, axis: int) -> None:
         ("ReduceSumSquare", "uint32"),
     ],
 )
-@pytest.mark.parametrize("axis", [0, 1])
-def test_integers_are_exact_and_wrap_around(machine: Machine, op: str, dtype: str, axis: int) -> None:
+def test_integers_are_exact_and_wrap_around(machine: Machine, op: str, dtype: str) -> None:
     limits = np.iinfo(dtype)
     x = np.random.default_rng(0).integers(limits.min, limits.max, (9, 19), dtype, endpoint=True)
-    agree(machine, op, [x, _axes(axis)], constants=1)
+    agree(machine, op, [x, _axes(1)], constants=1)
 
 
 @MACHINES
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8"])
-@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize(("op", "dtype"), [("ReduceMean", "uint64"), ("ReduceProd", "int32")])
+def test_integers_across_rows(machine: Machine, op: str, dtype: str) -> None:
+    x = np.random.default_rng(0).integers(0, np.iinfo(dtype).max, (9, 19), dtype, endpoint=True)
+    agree(machine, op, [x, _axes(0)], constants=1)
+
+
+@MACHINES
+@pytest.mark.parametrize(("op", "dtype"), [("ReduceMax", "int8"), ("ReduceMin", "uint8")])
 def test_extremes_of_bytes(machine: Machine, op: str, dtype: str) -> None:
-    x = np.random.default_rng(0).integers(0, 2 if dtype == "bool" else 100, (9, 70)).astype(dtype)
+    limits = np.iinfo(dtype)
+    x = np.random.default_rng(0).integers(limits.min, limits.max, (9, 70), dtype, endpoint=True)
     agree(machine, op, [x, _axes(1)], constants=1)
     agree(machine, op, [x, _axes(0)], constants=1)
 
 
 @MACHINES
-def test_reductions_of_nothing(machine: Machine) -> None:
-    def reduced(op: str, dtype: str) -> float:
-        graph = single_node(op, [np.zeros((2, 0), dtype), _axes(1)], {"keepdims": 0}, constants=1)
-        result = run_on(machine, graph, {"x0": np.zeros((2, 0), dtype)})["y0"]
-        assert result.shape == (2,)
-        return float(result[0])
-
-    assert reduced("ReduceSum", "float32") == 0
-    assert reduced("ReduceProd", "float32") == 1
-    assert reduced("ReduceMax", "float32") == -np.inf
-    assert reduced("ReduceMin", "int32") == np.iinfo(np.int32).max
-    assert reduced("ReduceMin", "bool") == 1
-    assert np.isnan(reduced("ReduceMean", "float32"))
-    assert reduced("ReduceMean", "int64") == 0  # a division by zero would end the process
+@pytest.mark.parametrize(("dtype", "mean"), [("float32", np.nan), ("int64", 0)])
+def test_mean_of_no_elements(machine: Machine, dtype: str, mean: float) -> None:
+    """An integer division by zero would crash the process."""
+    graph = single_node("ReduceMean", [np.zeros((2, 0), dtype), _axes(1)], {"keepdims": 0}, constants=1)
+    result = run_on(machine, graph, {"x0": np.zeros((2, 0), dtype)})["y0"]
+    np.testing.assert_array_equal(result, np.array([mean, mean], dtype))
 
 
 @MACHINES
-def test_nothing_to_reduce_passes_the_input_on(machine: Machine) -> None:
+def test_reduction_without_axes_agrees_with_the_reference(machine: Machine) -> None:
     agree(machine, "ReduceSumSquare", [normal(3, 4)], {"noop_with_empty_axes": 1})

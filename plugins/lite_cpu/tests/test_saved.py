@@ -1,4 +1,4 @@
-"""Compiled programs are saved and restored: the same results, from another process, without any compiler."""
+"""Saved programs: restored in this and in another process, without a compiler, with the same results."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def test_results_of_random_graphs_are_the_same(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("options", [{"precision": "bfloat16"}, {"exact": True}], ids=str)
-def test_options_are_part_of_what_must_fit(options: dict[str, Any]) -> None:
+def test_options_are_part_of_the_compatibility(options: dict[str, Any]) -> None:
     machine, example = runnable_machines()[-1], convolutions()
     assert_same(machine, example, **options)
     pieces = saved(compiled(machine, example.graph, **options))
     assert "the saved program is for" in refusal(machine, pieces, example.graph)
 
 
-def test_a_restored_executable_saves_what_it_was_restored_from() -> None:
+def test_restored_executable_saves_the_same_pieces() -> None:
     machine, example = runnable_machines()[-1], transformer()
     pieces = saved(compiled(machine, example.graph))
     assert restored(machine, pieces, example.graph).save() == pieces
@@ -119,12 +119,12 @@ def test_profiles_name_the_same_kernels_and_work() -> None:
     assert profile(again) == profile(executable)
 
 
-def test_another_librarys_product_is_called_at_its_address_here() -> None:
-    """The address that was saved is another process's: it is replaced by that of the function that is here."""
+def test_external_product_is_called_at_its_address_in_this_process() -> None:
+    """The saved address belongs to another process and is replaced by the address of the function in this one."""
     calls: list[int] = []
 
     def function(number: int) -> Any:
-        """A ``cblas_sgemm`` of dense square matrices that records its number."""
+        """Return a ``cblas_sgemm`` of contiguous square matrices that records its number."""
 
         def sgemm(*arguments: Any) -> None:
             calls.append(number)
@@ -169,7 +169,7 @@ def test_another_librarys_product_is_called_at_its_address_here() -> None:
 
 
 @pytest.mark.parametrize(("planned", "threads"), [(2, 2), (4, 2), (2, 4), (1, 1)])
-def test_work_divided_for_several_threads_is_good_for_fewer_and_for_twice_as_many(planned: int, threads: int) -> None:
+def test_program_is_restored_for_fewer_and_for_twice_as_many_threads(planned: int, threads: int) -> None:
     machine, example = runnable_machines()[-1], convolutions()
     executable = compiled(machine, example.graph, threads=planned)
     again = restored(machine, saved(executable), example.graph, threads=threads)
@@ -178,7 +178,7 @@ def test_work_divided_for_several_threads_is_good_for_fewer_and_for_twice_as_man
 
 
 @pytest.mark.parametrize(("planned", "threads"), [(1, 2), (2, 1), (2, 5)])
-def test_other_threads_compile_again_from_saved_kernels_and_weights(planned: int, threads: int) -> None:
+def test_other_numbers_of_threads_compile_with_saved_kernels_and_weights(planned: int, threads: int) -> None:
     machine, example = runnable_machines()[-1], convolutions()
     pieces = saved(compiled(machine, example.graph, threads=planned))
     backend, part = LevelBackend(machine), Partition("part", example.graph)
@@ -186,20 +186,20 @@ def test_other_threads_compile_again_from_saved_kernels_and_weights(planned: int
     assert isinstance(answer, Stale)
     assert f"among {planned} thread(s), not {threads}" in answer.reason
     backend.compile(part, DEVICE, Options(threads=threads))
-    assert own_arrays(backend, pieces) == 0
+    assert weights_outside(backend, pieces) == 0
 
 
 # **** weights ****
 
 
-def lies_in(array: Array, pieces: Sequence[memoryview]) -> bool:
-    """Whether an array is one of the pieces, where it is."""
+def is_view_of(array: Array, pieces: Sequence[memoryview]) -> bool:
+    """Return True if an array is a view of one of the pieces."""
     return any(np.shares_memory(array, piece) for piece in pieces if piece.nbytes)
 
 
-def own_arrays(backend: LevelBackend, pieces: Sequence[memoryview]) -> int:
-    """How many packed weights of a backend lie elsewhere than in pieces."""
-    return sum(not lies_in(made, pieces) for _, sources, made in backend._share().weights._made.items() if sources)
+def weights_outside(backend: LevelBackend, pieces: Sequence[memoryview]) -> int:
+    """Return the number of packed weights of a backend that are not views of pieces."""
+    return sum(not is_view_of(made, pieces) for _, sources, made in backend._share().weights._made.items() if sources)
 
 
 def test_programs_for_other_sizes_and_threads_save_the_same_weights() -> None:
@@ -217,8 +217,8 @@ def test_programs_for_other_sizes_and_threads_save_the_same_weights() -> None:
         assert other_weights == weights
 
 
-def test_weights_are_used_where_they_are_in_the_pieces_and_found_by_other_plans() -> None:
-    """A plan for another size, compiled after the first was restored, packs nothing again."""
+def test_weights_are_used_in_place_and_shared_with_other_plans() -> None:
+    """A program for another size, compiled after one was restored, uses the restored packed weights."""
     machine = runnable_machines()[-1]
 
     def graph(width: int) -> Graph:
@@ -238,14 +238,14 @@ def test_weights_are_used_where_they_are_in_the_pieces_and_found_by_other_plans(
     assert isinstance(executable, CpuExecutable)
     owners = [o for o in executable._program._owners if isinstance(o, np.ndarray) and o.nbytes > 1000]
     assert owners
-    assert all(lies_in(array, pieces) for array in owners)
+    assert all(is_view_of(array, pieces) for array in owners)
     wide = backend.compile(Partition("part", wider), DEVICE, Options())
     assert isinstance(wide, CpuExecutable)
-    assert own_arrays(backend, pieces) == 0
+    assert weights_outside(backend, pieces) == 0
     inputs = {"x": normal(1, 8, 16, 20)}
     expected = run(compiled(machine, wider), wider, inputs)
     assert run(wide, wider, inputs)[0].tobytes() == expected[0].tobytes()
-    # What a program compiled so saves can be restored in turn.
+    # A program that was compiled with restored weights can be saved and restored, too.
     again = restored(machine, saved(wide), wider)
     assert run(again, wider, inputs)[0].tobytes() == expected[0].tobytes()
 
@@ -257,13 +257,13 @@ def test_sessions_share_the_weights_of_the_first() -> None:
     copies = [saved(executable) for _ in range(10)]
     many = [backend.restore(pieces, part, DEVICE, Options()) for pieces in copies]
     arrays = [[o for o in e._program._owners if isinstance(o, np.ndarray)] for e in many]  # type: ignore[union-attr]
-    packed = [array for array in arrays[0] if lies_in(array, copies[0])]
+    packed = [array for array in arrays[0] if is_view_of(array, copies[0])]
     assert sum(array.nbytes for array in packed) > 10_000
     for other in arrays[1:]:
         assert all(any(array is o for o in other) for array in packed if array.nbytes > 1000)
 
 
-def test_constants_that_are_read_as_they_are_are_not_saved() -> None:
+def test_constants_that_are_not_packed_are_not_saved() -> None:
     b = GraphBuilder("table")
     b.output(b.add("Gather", [b.constant(normal(1000, 64)), b.input("i", "int64", [3])]), "y")
     machine, graph = runnable_machines()[-1], b.build()
@@ -274,7 +274,7 @@ def test_constants_that_are_read_as_they_are_are_not_saved() -> None:
     assert np.array_equal(found, next(iter(graph.constants.values()))[[1, 5, 999]])
 
 
-def test_shapes_that_depend_on_data_are_not_saved() -> None:
+def test_partitions_with_data_dependent_shapes_are_not_saved() -> None:
     b = GraphBuilder("staged")
     x = b.input("x", "float32", [6])
     b.output(b.add("Compress", [x, b.input("keep", "bool", [6])]), "y")
@@ -287,7 +287,7 @@ def test_shapes_that_depend_on_data_are_not_saved() -> None:
 
 _FRESH = """
 import sys
-own = ("emit", "machine_code.objects", "kernels", "lowering.compile")
+own = ("emitter", "machine_code.objects", "kernels", "lowering.compile")
 for name in ("llvmlite", *(f"lite_cpu.{{module}}" for module in own)):
     sys.modules[name] = None  # an attempt to import it fails
 import pickle

@@ -1,4 +1,4 @@
-"""Saved programs that are damaged, or are another machine's, partition's or version's: refused, with the reason."""
+"""Saved programs that are damaged or of another machine, partition or version are refused with the reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lite_cpu.runtime.layout import StepField
 Array = np.ndarray[Any, Any]
 
 
-def test_a_program_is_restored_for_the_partition_that_it_was_saved_for() -> None:
+def test_program_is_restored_only_for_its_partition() -> None:
     machine = runnable_machines()[-1]
 
     def graph(op: str, *shape: int) -> Graph:
@@ -33,11 +33,11 @@ def test_a_program_is_restored_for_the_partition_that_it_was_saved_for() -> None
         return b.build()
 
     pieces = saved(compiled(machine, graph("Exp", 5, 7)))
-    assert "of another partition: other nodes" in refusal(machine, pieces, graph("Sqrt", 5, 7))
-    assert "of another partition: other inputs, outputs" in refusal(machine, pieces, graph("Exp", 7, 5))
+    assert "of another partition: it has other nodes" in refusal(machine, pieces, graph("Sqrt", 5, 7))
+    assert "of another partition: it has other inputs, outputs" in refusal(machine, pieces, graph("Exp", 7, 5))
 
 
-def test_constants_must_be_there_and_of_the_same_size() -> None:
+def test_missing_or_resized_constants_are_refused() -> None:
     machine = runnable_machines()[-1]
 
     def graph(rows: int, name: str) -> Graph:
@@ -64,7 +64,7 @@ def test_another_machine_or_other_code_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def with_description(pieces: list[memoryview], change: Callable[[dict[str, Any]], None]) -> list[memoryview]:
-    """The pieces with another description in the program, and the right checksum."""
+    """Return the pieces with a changed description of the program and a correct checksum."""
     program, *arrays = pieces
     content = program.tobytes()
     size = struct.unpack_from("<Q", content, 20)[0]
@@ -76,7 +76,7 @@ def with_description(pieces: list[memoryview], change: Callable[[dict[str, Any]]
     return [aligned(content[:8] + struct.pack("<I", zlib.crc32(fields)) + fields), *arrays]
 
 
-#: Fields of the description, and what is put there.
+#: Fields of the description, and wrong values for them.
 _FIELDS: dict[str, tuple[Any, ...]] = {
     "arena_bytes": (0, -1, 1.5, "x", None),
     "compatibility": ("", None),
@@ -93,7 +93,7 @@ _FIELDS: dict[str, tuple[Any, ...]] = {
     "threads": ("x", None),
 }
 
-#: The same of constants.
+#: Fields of the descriptions of constants, and wrong values for them.
 _CONSTANT_FIELDS: dict[str, tuple[Any, ...]] = {
     "bytes": (-1, 10**9, "x", None),
     "dtype": ("text", 3, None),
@@ -105,8 +105,8 @@ _CONSTANT_FIELDS: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("field", [*_FIELDS, *_CONSTANT_FIELDS])
-def test_content_that_contradicts_itself_is_refused(field: str) -> None:
-    """Even with the right checksum: nothing points outside of its memory, and nothing raises."""
+def test_inconsistent_content_is_refused(field: str) -> None:
+    """Inconsistent content with a correct checksum is refused without an exception or a pointer outside its memory."""
     machine, example = runnable_machines()[-1], transformer()
     pieces = saved(compiled(machine, example.graph))
     restored(machine, with_description(pieces, lambda _: None), example.graph)
@@ -121,52 +121,52 @@ def test_content_that_contradicts_itself_is_refused(field: str) -> None:
         assert refusal(machine, with_description(pieces, partial(put, value)), example.graph)
 
 
-@pytest.mark.parametrize("word", StepField)
-def test_tables_that_contradict_themselves_are_refused(word: StepField) -> None:
-    """Steps and pointers that native code would follow."""
+@pytest.mark.parametrize("field", StepField)
+def test_inconsistent_tables_are_refused(field: StepField) -> None:
+    """Steps and pointers are checked before native code uses them."""
     machine, example = runnable_machines()[-1], views()
     tables = compiled(machine, example.graph)._program.tables
     steps = tables.steps.copy()
     steps[:, 0] = 0
     extents = np.full(int(tables.pointers[:, 0].max()) + 1, 2**62)
     tables._replace(steps=steps).check(1, extents)
-    # A grain may be larger than all work.
-    for value in (-1, 0) if word is StepField.GRAIN else (-1, 2**40):
+    # A grain may be larger than the number of work items.
+    for value in (-1, 0) if field is StepField.GRAIN else (-1, 2**40):
         wrong = steps.copy()
-        wrong[0, word] = value
-        with pytest.raises(ProgramError, match="contradict themselves"):
+        wrong[0, field] = value
+        with pytest.raises(ProgramError, match="are inconsistent"):
             tables._replace(steps=wrong).check(1, extents)
     for column, value in ((0, -1), (0, len(extents)), (1, -1), (1, 2**62 + 1)):
         pointers = tables.pointers.copy()
         pointers[-1, column] = value
-        with pytest.raises(ProgramError, match="contradict themselves"):
+        with pytest.raises(ProgramError, match="are inconsistent"):
             tables._replace(steps=steps, pointers=pointers).check(1, extents)
 
 
-def test_every_flipped_byte_of_a_program_is_noticed() -> None:
+def test_flipped_bits_of_a_program_are_refused() -> None:
     machine, example = runnable_machines()[-1], views()
     backend, part = backend_for(machine), Partition("part", example.graph)
     program, *arrays = saved(compiled(machine, example.graph))
     content = program.tobytes()
-    # All of the header, and a sample of the rest.
-    places = [*range(64), *np.random.default_rng(0).integers(64, len(content), 200).tolist()]
-    for place in places:
+    # The whole header, and a sample of the rest.
+    positions = [*range(64), *np.random.default_rng(0).integers(64, len(content), 200).tolist()]
+    for position in positions:
         flipped = bytearray(content)
-        flipped[place] ^= 1 << place % 8
+        flipped[position] ^= 1 << position % 8
         pieces = [memoryview(flipped), *arrays]
-        assert isinstance(backend.restore(pieces, part, DEVICE, Options()), Stale), place
+        assert isinstance(backend.restore(pieces, part, DEVICE, Options()), Stale), position
 
 
 @pytest.mark.parametrize("size", [0, 1, 12, 63, 64, 65, 1000, -64, -1])
-def test_a_program_that_is_cut_short_is_noticed(size: int) -> None:
+def test_truncated_program_is_refused(size: int) -> None:
     machine, example = runnable_machines()[-1], views()
     program, *arrays = saved(compiled(machine, example.graph))
     assert refusal(machine, [program[:size], *arrays], example.graph)
     assert refusal(machine, [aligned(program.tobytes() + b"\0"), *arrays], example.graph)
 
 
-def test_arrays_that_are_not_those_that_were_saved_are_noticed() -> None:
-    """Missing, too many, of another size, mixed up, in memory where vectors cannot be loaded."""
+def test_other_arrays_than_the_saved_ones_are_refused() -> None:
+    """Arrays that are missing, surplus, of another size, exchanged, or misaligned."""
     g = Sketch()
     y = g.add("MatMul", g.input(5, 24), g.constant(24, 24))
     example = g.done(g.add("MatMul", y, g.b.constant(np.eye(24, dtype=np.float32))))

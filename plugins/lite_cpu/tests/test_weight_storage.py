@@ -1,4 +1,4 @@
-"""Weights stored as int8 and float16: the kernels, the speed and the memory of float32 weights."""
+"""Weights stored as int8 and float16 are computed with the kernels, and in the memory, of float32 weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from levels import Array, LevelBackend, run_on, runnable_machines
+from levels import Array, LevelBackend, machine_params, run_on, runnable_machines
 
 from lite_core import load
 from lite_core.backend import Device, Options, Partition, Yes
@@ -25,7 +25,7 @@ schemes = pytest.mark.parametrize("scheme", ["int8", "float16"])
 
 
 class _Network:
-    """Builds a graph with weights of the sizes that trained ones have."""
+    """A graph under construction with weights of the magnitudes of trained ones."""
 
     def __init__(self, name: str) -> None:
         self.builder = GraphBuilder(name)
@@ -39,7 +39,7 @@ class _Network:
 
 
 def convolutions() -> Graph:
-    """Dense, depthwise, pointwise and transposed."""
+    """Return dense, depthwise, pointwise and transposed convolutions."""
     n = _Network("convolutions")
     x = n.builder.input("x", "float32", [1, 16, 20, 20])
     y = n.add("Relu", [n.add("Conv", [x, n.weights(128, 16, 3, 3, depth=144)], pads=(1, 1, 1, 1))])
@@ -50,7 +50,7 @@ def convolutions() -> Graph:
 
 
 def products() -> Graph:
-    """MatMul with batches, Gemm both ways, and one with a few rows."""
+    """Return a batched MatMul, and a Gemm with and without transposed weights."""
     n = _Network("products")
     x = n.builder.input("x", "float32", [2, 5, 64])
     y = n.add("Add", [n.add("MatMul", [x, n.weights(64, 96, depth=64)]), n.weights(96, depth=1)])
@@ -61,7 +61,7 @@ def products() -> Graph:
 
 
 def sequences() -> Graph:
-    """A table, an LSTM and a GRU."""
+    """Return an embedding table, an LSTM and a GRU."""
     n = _Network("sequences")
     x = n.add("Gather", [n.weights(200, 32, depth=1), n.builder.input("x", "int64", [7, 2])])
     for op, gates in (("LSTM", 4), ("GRU", 3)):
@@ -85,7 +85,7 @@ def example(graph: Graph) -> dict[str, Array]:
 
 
 def widened(graph: Graph) -> Graph:
-    """The graph with constants in the place of nodes of constants."""
+    """Return the graph with nodes of constants replaced by their results."""
     graph = graph.copy()
     kept = []
     for node in graph.nodes:
@@ -100,10 +100,8 @@ def widened(graph: Graph) -> Graph:
 
 @schemes
 @networks
-@pytest.mark.parametrize("machine", runnable_machines(), ids=lambda machine: machine.name)
-def test_results_are_those_of_the_widened_weights_and_near_the_reference(
-    machine: Any, network: str, scheme: str
-) -> None:
+@pytest.mark.parametrize("machine", machine_params())
+def test_results_equal_those_of_widened_weights(machine: Any, network: str, scheme: str) -> None:
     if scheme == "float16" and not machine.half:
         pytest.skip("this level has no instruction that converts float16, and leaves the Cast to the host")
     graph = quantize_weights(NETWORKS[network](), scheme).graph
@@ -116,7 +114,7 @@ def test_results_are_those_of_the_widened_weights_and_near_the_reference(
 
 @schemes
 @networks
-def test_every_node_is_taken_and_no_kernel_is_added(network: str, scheme: str) -> None:
+def test_every_node_is_supported_without_additional_kernels(network: str, scheme: str) -> None:
     plain = NETWORKS[network]()
     graph = quantize_weights(plain, scheme).graph
     backend = LevelBackend(runnable_machines()[-1])
@@ -130,7 +128,7 @@ def test_every_node_is_taken_and_no_kernel_is_added(network: str, scheme: str) -
         return [kernel.kernel for kernel in session.last_profile.kernels]
 
     stored, floats = labels(graph), labels(plain)
-    # The rows of the table are widened in the run: that is the one thing more there is to do.
+    # The gathered rows of the table are widened in the run, which is one additional kernel.
     more = 1 if network == "sequences" else 0
     assert len(stored) <= len(floats) + more
 
@@ -148,20 +146,20 @@ def test_float16_precision_takes_stored_weights(network: str, scheme: str) -> No
 
 
 @schemes
-def test_packed_weights_are_shared_and_the_float32_ones_do_not_stay(scheme: str) -> None:
+def test_packed_weights_are_shared_and_float32_copies_freed(scheme: str) -> None:
     graph = quantize_weights(products(), scheme).graph
     backend = LevelBackend(runnable_machines()[-1])
     first = backend.compile(Partition("all", graph), Device("level"), Options(threads=1))
     cache = backend._share().weights
     gc.collect()
-    assert not cache._derived, "float32 copies stay beside the panels"
+    assert not cache._derived, "float32 copies are kept besides the panels"
     packed = {id(made) for _, _, made in cache._made.items()}
     second = backend.compile(Partition("all", graph), Device("level"), Options(threads=1))
-    assert {id(made) for _, _, made in cache._made.items()} == packed, "panels were made again"
+    assert {id(made) for _, _, made in cache._made.items()} == packed, "panels were packed again"
     del first, second
 
 
-def test_what_is_made_twice_is_kept_as_long_as_its_source() -> None:
+def test_array_derived_twice_is_cached_as_long_as_its_source() -> None:
     cache, source, made = WeightCache(), np.arange(4, dtype=np.int8), []
 
     def make(array: Array) -> Array:
@@ -179,7 +177,7 @@ def test_what_is_made_twice_is_kept_as_long_as_its_source() -> None:
     assert kept() is None
 
 
-def test_what_is_packed_of_a_derived_array_is_found_by_its_origin() -> None:
+def test_packed_derived_array_is_found_by_its_source() -> None:
     cache, source = WeightCache(), np.arange(4, dtype=np.int8)
 
     def packed(how: str) -> Array:
@@ -192,7 +190,7 @@ def test_what_is_packed_of_a_derived_array_is_found_by_its_origin() -> None:
     assert packed("otherwise") is not first
 
 
-def test_views_of_a_source_are_not_kept() -> None:
+def test_views_of_a_source_are_not_cached() -> None:
     cache, source = WeightCache(), np.arange(4, dtype=np.float32)
     gone = weakref.ref(source)
     for _ in range(3):
@@ -202,7 +200,7 @@ def test_views_of_a_source_are_not_kept() -> None:
     assert gone() is None
 
 
-def test_scales_tell_apart_what_is_made_of_the_same_integers() -> None:
+def test_equal_integers_with_different_scales_are_different_weights() -> None:
     b = GraphBuilder("two scales")
     x = b.input("x", "float32", [3, 40])
     stored = b.constant(np.random.default_rng(0).integers(-127, 128, (40, 40)).astype(np.int8))

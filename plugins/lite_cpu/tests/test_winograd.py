@@ -1,4 +1,4 @@
-"""Winograd's filtering: both tile sizes against the reference in float64, and when it is chosen."""
+"""Winograd's filtering: both tile sizes compared with the reference in float64, and the choice of the algorithm."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from convolution_case import ConvolutionCase as Case
 from convolution_case import difference, steps_of
-from levels import run_on, runnable_machines
+from levels import machine_params, run_on, runnable_machines
 
 from lite_cpu.kernels.toom_cook import transform_weights
 from lite_cpu.lowering import dense
 from lite_cpu.machine import X86_64_V3, Machine
 
-LEVELS = pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
+LEVELS = pytest.mark.parametrize("machine", machine_params())
 TILES = pytest.mark.parametrize("outputs", [2, 4])
 
 CASES = {
@@ -39,7 +39,9 @@ def test_agrees_with_the_reference(name: str, outputs: int, machine: Machine, mo
 
 @LEVELS
 @TILES
-def test_threads_change_no_bit(outputs: int, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_the_number_of_threads(
+    outputs: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dense, "best_tile", lambda *_: outputs)
     case = replace(LAYER, size=(19, 23), tail="residual")
     one, two = (run_on(machine, case.graph("float32"), case.inputs(), threads=n)["y"] for n in (1, 2))
@@ -55,7 +57,7 @@ def test_the_transformed_filter_of_an_impulse_is_the_product_of_two_columns() ->
     weights = np.zeros((1, 1, 3, 3), np.float32)
     weights[0, 0, 0, 2] = 1
     points = transform_weights(4, weights).reshape(6, 6)
-    # A tap of the first row is left out at infinity, and one of the last column at zero.
+    # The first row of taps does not contribute at infinity, and the last column does not at zero.
     assert (points[5] == 0).all()
     assert (points[:, 0] == 0).all()
     assert np.linalg.matrix_rank(points) == 1
@@ -71,12 +73,13 @@ def test_the_transformed_filter_of_an_impulse_is_the_product_of_two_columns() ->
         (replace(LAYER, dilations=(2, 2)), "direct"),
         (replace(LAYER, groups=2), "direct"),
         (replace(LAYER, kernel=(3, 1)), "direct"),
+        (replace(LAYER, kernel=(1, 1), strides=(2, 2), pads=(0, 0, 0, 0)), "gemm"),
         (replace(LAYER, weights="input"), "direct"),
     ],
 )
-def test_it_is_chosen_where_it_saves_time(case: Case, label: str) -> None:
+def test_algorithm_is_chosen_by_the_geometry(case: Case, label: str) -> None:
     assert [s.label for s in steps_of(case, X86_64_V3) if s.flops] == [label]
 
 
-def test_exact_sessions_do_without() -> None:
+def test_exact_sessions_do_not_use_winograd() -> None:
     assert [s.label for s in steps_of(LAYER, X86_64_V3, exact=True) if s.flops] == ["direct"]

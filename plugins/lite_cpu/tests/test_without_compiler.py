@@ -1,4 +1,4 @@
-"""Where llvmlite is not installed: what is saved runs (see test_saved), all else says what is missing."""
+"""Without llvmlite saved programs run (see test_saved), and everything else reports the missing package."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ except Exception as error:
 
 
 @pytest.mark.skipif(not runnable_machines(), reason="not an x86-64 processor")
-def test_a_backend_without_a_compiler_says_so() -> None:
+def test_backend_reports_the_missing_compiler() -> None:
     shown = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, cwd=Path(__file__).parent)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.splitlines() == [_REMEDY, f"KernelCompileError {_REMEDY}"]

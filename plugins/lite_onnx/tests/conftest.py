@@ -1,4 +1,4 @@
-"""Fixtures that several files of tests share."""
+"""Shared fixtures."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from runtime_models import RuntimeModels
 
 @pytest.fixture
 def models(tmp_path: Path) -> RuntimeModels:
-    """Models that ONNX Runtime and Lite run, to compare their results."""
+    """Models that are run with ONNX Runtime and with Lite to compare the results."""
     return RuntimeModels(tmp_path)

@@ -1,4 +1,4 @@
-"""Seeded damages of models: of their bytes, and of the messages that these hold."""
+"""Reproducible damage to models: to their bytes, and to the protobuf messages in them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _INTEGERS = [
     -(1 << 63),
 ]
 _FLOATS = [0.0, -1.0, 1e38, -1e-38, float("inf"), float("-inf"), float("nan"), 1e10]
-_TEXTS = ["", "x", "ai.onnx", "com.microsoft", "NOTSET", "Relu", "Loop", "If", "Identity", "\u2028/ \x00", "a" * 300]
-_MOST_COPIES = 40
+_STRINGS = ["", "x", "ai.onnx", "com.microsoft", "NOTSET", "Relu", "Loop", "If", "Identity", "\u2028/ \x00", "a" * 300]
+_MAX_COPIES = 40
 
 
 def damaged(content: bytes, seed: int) -> bytes:
-    """A model with one to four damages; the same ones for the same seed."""
+    """Return a model with one to four damages, which are determined by the seed."""
     chance = random.Random(seed)
     for _ in range(chance.choice([1, 1, 2, 4])):
         content = (
@@ -48,19 +48,19 @@ def damaged(content: bytes, seed: int) -> bytes:
 
 def _with_other_bytes(content: bytes, chance: random.Random) -> bytes:
     data = bytearray(content)
-    at = chance.randrange(len(data) + 1)
-    length = min(chance.choice([1, 1, 2, 8, 64, len(data)]), len(data) - at)
+    start = chance.randrange(len(data) + 1)
+    length = min(chance.choice([1, 1, 2, 8, 64, len(data)]), len(data) - start)
     kind = chance.randrange(5)
     if kind == 0:
-        del data[at : at + length]
+        del data[start : start + length]
     elif kind == 1:
-        data[at:at] = bytes(chance.randrange(256) for _ in range(min(length, 64)))
+        data[start:start] = bytes(chance.randrange(256) for _ in range(min(length, 64)))
     elif kind == 2:
-        data[at : at + length] = bytes([chance.choice([0, 0x7F, 0x80, 0xFF])]) * length
+        data[start : start + length] = bytes([chance.choice([0, 0x7F, 0x80, 0xFF])]) * length
     elif kind == 3:
-        data[at:at] = data[at : at + length]
-    elif at < len(data):
-        data[at] ^= 1 << chance.randrange(8)
+        data[start:start] = data[start : start + length]
+    elif start < len(data):
+        data[start] ^= 1 << chance.randrange(8)
     return bytes(data)
 
 
@@ -71,12 +71,12 @@ def _with_other_messages(content: bytes, chance: random.Random) -> bytes:
         messages = list(_messages(model))
         _damage(chance.choice(messages), messages, chance)
         return model.SerializeToString()
-    except (DecodeError, EncodeError, UnicodeError):  # an earlier damage left no message, or no text
+    except (DecodeError, EncodeError, UnicodeError):  # an earlier damage destroyed the message or a string
         return content
 
 
 def _messages(message: Any) -> Iterator[Any]:
-    """A message and all those in it."""
+    """Yield a message and all messages in it."""
     yield message
     for field, value in message.ListFields():
         if field.type == FieldDescriptor.TYPE_MESSAGE:
@@ -85,7 +85,7 @@ def _messages(message: Any) -> Iterator[Any]:
 
 
 def _damage(message: Any, others: list[Any], chance: random.Random) -> None:
-    """Change one field of a message: mostly one that it has."""
+    """Change one field of a message, mostly one that is set."""
     present = [field for field, _ in message.ListFields()]
     field = chance.choice(present if present and chance.random() < 0.8 else list(message.DESCRIPTOR.fields))
     if chance.random() < 0.1:
@@ -99,7 +99,7 @@ def _damage(message: Any, others: list[Any], chance: random.Random) -> None:
 
 
 def _damage_messages(message: Any, field: Any, others: list[Any], chance: random.Random) -> None:
-    """Put another message of the kind into a field, or lists of messages in disorder."""
+    """Put another message of the type into a field, or shuffle or change a list of messages."""
     alike = [other for other in others if other.DESCRIPTOR is field.message_type and other.ByteSize() < 1 << 16]
     copy = type(alike[0])() if alike else None
     if copy is not None:
@@ -121,7 +121,7 @@ def _damage_messages(message: Any, field: Any, others: list[Any], chance: random
         del found[:]
         found.extend(order)
     elif copy is not None:
-        found.extend([copy] * chance.choice([1, 1, 2, _MOST_COPIES]))
+        found.extend([copy] * chance.choice([1, 1, 2, _MAX_COPIES]))
     else:
         found.add()
 
@@ -131,23 +131,23 @@ def _damage_list(found: Any, field: Any, others: list[Any], chance: random.Rando
     if kind == 0 and len(found):
         del found[chance.randrange(len(found))]
     elif kind == 1 and len(found):
-        at = chance.randrange(len(found))
-        found[at] = _scalar(field, found[at], others, chance)
+        index = chance.randrange(len(found))
+        found[index] = _scalar(field, found[index], others, chance)
     elif kind == 2 and len(found):
-        found.extend([found[chance.randrange(len(found))]] * chance.choice([1, _MOST_COPIES]))
+        found.extend([found[chance.randrange(len(found))]] * chance.choice([1, _MAX_COPIES]))
     else:
-        usual = (
+        default = (
             "" if field.type == FieldDescriptor.TYPE_STRING else b"" if field.type == FieldDescriptor.TYPE_BYTES else 0
         )
-        found.append(_scalar(field, usual, others, chance))
+        found.append(_scalar(field, default, others, chance))
 
 
 def _scalar(field: Any, value: Any, others: list[Any], chance: random.Random) -> Any:
-    """Another value for a field that is no message."""
+    """Return another value for a field that is not a message."""
     if field.type == FieldDescriptor.TYPE_STRING:
         names = [name for other in others for name in (*getattr(other, "input", ()), *getattr(other, "output", ()))]
-        texts = [name for name in names if isinstance(name, str)]
-        return chance.choice(texts if texts and chance.random() < 0.6 else _TEXTS)
+        strings = [name for name in names if isinstance(name, str)]
+        return chance.choice(strings if strings and chance.random() < 0.6 else _STRINGS)
     if field.type == FieldDescriptor.TYPE_BYTES:
         return chance.choice([b"", value[: len(value) // 2], value + value[:7], b"\xff" * len(value), b"\xc3\x28"])
     if field.type == FieldDescriptor.TYPE_ENUM:
@@ -158,12 +158,12 @@ def _scalar(field: Any, value: Any, others: list[Any], chance: random.Random) ->
         FieldDescriptor.TYPE_INT32: (-(1 << 31), (1 << 31) - 1),
         FieldDescriptor.TYPE_UINT64: (0, (1 << 64) - 1),
     }
-    least, most = limits.get(field.type, (-(1 << 63), (1 << 63) - 1))
+    lowest, highest = limits.get(field.type, (-(1 << 63), (1 << 63) - 1))
     number = chance.choice([*_INTEGERS, value + 1, value - 1, -value, value * 2])
-    return min(max(number, least), most)
+    return min(max(number, lowest), highest)
 
 
 def _is_repeated(field: Any) -> bool:
-    # protobuf 5 and before know the label, those since 6 only the property.
+    # protobuf up to version 5 has the label, since version 6 only the property.
     known = getattr(field, "is_repeated", None)
     return bool(field.label == FieldDescriptor.LABEL_REPEATED if known is None else known)

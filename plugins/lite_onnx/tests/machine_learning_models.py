@@ -15,7 +15,7 @@ _ORDERED = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT")
 def random_trees(
     *, trees: int = 5, depth: int = 4, features: int = 6, modes: tuple[str, ...] = ("BRANCH_LEQ",), seed: int = 0
 ) -> tuple[dict[str, Any], list[tuple[int, int]]]:
-    """Attributes ``nodes_*`` of trees of different depths, and tree and node of each leaf."""
+    """Return attributes ``nodes_*`` of trees of different depths, and tree and node of each leaf."""
     chance = np.random.default_rng(seed)
     columns: dict[str, list[Any]] = {
         name: []
@@ -27,11 +27,11 @@ def random_trees(
     leaves = []
 
     def grow(tree: int, node: int, level: int) -> int:
-        """Add the nodes from one on, in the order of their numbers; gives the next number."""
+        """Add a subtree whose root has the given node number; return the next free number."""
         is_leaf = level == depth or (level > 0 and chance.random() < 0.2)
         mode = "LEAF" if is_leaf else str(chance.choice(modes))
         value = float(np.round(chance.normal(), 1 if mode in _ORDERED else 0))
-        at = len(columns["modes"])
+        row_index = len(columns["modes"])
         row = (tree, node, int(chance.integers(features)), value, mode, 0, 0, int(chance.integers(2)))
         for column, content in zip(columns.values(), row):
             column.append(content)
@@ -39,7 +39,7 @@ def random_trees(
             leaves.append((tree, node))
             return node + 1
         middle = grow(tree, node + 1, level + 1)
-        columns["truenodeids"][at], columns["falsenodeids"][at] = node + 1, middle
+        columns["truenodeids"][row_index], columns["falsenodeids"][row_index] = node + 1, middle
         return grow(tree, middle, level + 1)
 
     for tree in range(trees):
@@ -56,15 +56,15 @@ def random_forest(
     seed: int = 0,
     **shape: Any,
 ) -> dict[str, Any]:
-    """Attributes of trees and what their leaves say.
+    """Return attributes of trees and of their leaves.
 
     Args:
         kind: "target" or "class".
-        ids: targets or classes that each leaf has weights of.
-        positive: whether no weight is below zero.
-        sparse: whether each leaf has weights of one of them only.
-        seed: of what is random.
-        **shape: as :func:`random_trees` takes it.
+        ids: the targets or classes that leaves have weights for.
+        positive: True if no weight is negative.
+        sparse: True if each leaf has a weight for only one target or class.
+        seed: the seed of the random numbers.
+        **shape: further arguments of :func:`random_trees`.
     """
     found, leaves = random_trees(seed=seed, **shape)
     chance = np.random.default_rng(seed + 1)
@@ -78,7 +78,7 @@ def random_forest(
 
 
 def random_machine(classes: int, *, kernel: str = "RBF", features: int = 5, chances: bool = False) -> dict[str, Any]:
-    """Attributes of an SVMClassifier; ``chances``: with those of probabilities."""
+    """Return attributes of an SVMClassifier; ``chances``: include those for probabilities."""
     chance = np.random.default_rng(classes)
     sizes = chance.integers(2, 5, classes).tolist()
     pairs, total = classes * (classes - 1) // 2, sum(sizes)
@@ -98,7 +98,7 @@ def random_machine(classes: int, *, kernel: str = "RBF", features: int = 5, chan
 
 
 def tensor(name: str, content: Any, dtype: Any) -> Any:
-    """A tensor as an attribute."""
+    """Convert an array to a tensor for an attribute."""
     array = np.asarray(content, dtype)
     return helper.make_tensor(
         name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape, array.tobytes(), raw=True

@@ -1,4 +1,4 @@
-"""The ONNX project's backend tests as pytest collects them: which are left out is in ``backend_left_out.txt``."""
+"""The ONNX project's backend tests as classes for pytest, without the cases listed in ``backend_left_out.txt``."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from onnx.backend.test import BackendTest
-
-from lite_onnx.backend import LiteBackend
+from onnx_backend_adapter import LiteBackend
 
 __all__ = ["LeftOut", "all_names", "backend_tests", "excluded_tests", "left_out"]
 
 
-#: Where ONNX's data is float32 with rounding errors of its own, and the runner's tolerance of 1e-7 is below these.
+#: Tolerances for cases whose float32 data have rounding errors above the runner's tolerance of 1e-7.
 TOLERANCES = {
-    # Zeros that came out of a float32 FFT of numbers up to 100 as 2e-7.
+    # Zeros that a float32 FFT of numbers up to 100 computed as 2e-7.
     "test_dft_inverse": {"atol": 1e-6},
     "test_dft_inverse_opset19": {"atol": 1e-6},
 }
 
 
 class LeftOut(NamedTuple):
-    """Cases that are left out, all with one reason.
+    """A pattern of cases that are left out for one reason.
 
     Attributes:
-        pattern: of their names.
-        reason: why.
-        is_inference: whether a trained network may contain what they ask for.
+        pattern: the pattern of their names.
+        reason: the reason.
+        is_inference: True if the cases test features that inference uses.
     """
 
     pattern: str
@@ -38,7 +37,7 @@ class LeftOut(NamedTuple):
 
 
 def left_out() -> list[LeftOut]:
-    """The lines of ``backend_left_out.txt``: ``pattern: reason``, after a heading that says of what kind they are."""
+    """Parse ``backend_left_out.txt``: lines ``pattern: reason`` below the headings [inference] and [training]."""
     found, is_inference = [], True
     for line in (Path(__file__).parent / "backend_left_out.txt").read_text().splitlines():
         if line.startswith("["):
@@ -49,8 +48,8 @@ def left_out() -> list[LeftOut]:
     return found
 
 
-class _Demanding(LiteBackend):
-    """NOTE: ONNX's runner skips models that a backend calls incompatible; here each of them counts."""
+class _StrictBackend(LiteBackend):
+    """A backend that claims to support every model: ONNX's runner skips models that a backend calls incompatible."""
 
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **kwargs: Any) -> bool:
@@ -58,16 +57,16 @@ class _Demanding(LiteBackend):
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> Any:
-        return super().prepare(model, device)  # NOTE: the runner hands its tolerances to the backend, too
+        return super().prepare(model, device)  # NOTE: the runner passes its tolerances in kwargs
 
 
 def on_device(lite_backend: str) -> type[LiteBackend]:
-    """Lite as ONNX's tests see it, on one of its backends; host runs what that cannot."""
-    return type(f"Lite_{lite_backend}", (_Demanding,), {"lite_backend": lite_backend})
+    """Return Lite as a backend for ONNX's tests on one of Lite's backends; host runs nodes that it refuses."""
+    return type(f"Lite_{lite_backend}", (_StrictBackend,), {"lite_backend": lite_backend})
 
 
 def backend_tests(lite_backend: str, module: str) -> dict[str, type[unittest.TestCase]]:
-    """The classes of tests for one backend, without those that are left out."""
+    """Return the test classes for one backend, without the cases that are left out."""
     classes = {}
     for name, case in BackendTest(on_device(lite_backend), module, TOLERANCES).test_cases.items():
         for test in cases_of(case):
@@ -78,12 +77,12 @@ def backend_tests(lite_backend: str, module: str) -> dict[str, type[unittest.Tes
 
 
 def cases_of(case: type[unittest.TestCase]) -> Iterator[str]:
-    """The names of a class's tests."""
+    """Yield the names of a class's tests."""
     return (name for name in list(vars(case)) if name.startswith("test_"))
 
 
 def excluded_tests(module: str) -> dict[str, Any]:
-    """Those that are left out, by name: a class that has the test of this name."""
+    """Return the cases that are left out: by name, the class and method of the test."""
     found = {}
     for case in BackendTest(on_device("host"), module).test_cases.values():
         for test in cases_of(case):
@@ -93,7 +92,7 @@ def excluded_tests(module: str) -> dict[str, Any]:
 
 
 def all_names(module: str) -> list[str]:
-    """The names of all cases, without the device."""
+    """Return the names of all cases, without the device."""
     classes = BackendTest(on_device("host"), module).test_cases.values()
     return [_plain(test) for case in classes for test in cases_of(case) if test.endswith("_cpu")]
 

@@ -1,4 +1,4 @@
-"""Small models for tests: graphs of nodes, functions and branches on vectors of two elements."""
+"""Builders of small models: nodes, functions and branches on vectors of two elements."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ node = helper.make_node
 
 
 def value(name: str, shape: Dims = (2,), kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
-    """A tensor that is an input or an output."""
+    """Declare a tensor that is an input or an output."""
     return helper.make_tensor_value_info(name, kind, shape)
 
 
 def graph(nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], inputs: Sequence[Any] = ()) -> onnx.GraphProto:
-    """A body."""
+    """Build the body of a branch or loop."""
     return helper.make_graph(nodes, "body", list(inputs), [onnx.ValueInfoProto(name=name) for name in outputs])
 
 
 def function(
     name: str, nodes: Sequence[onnx.NodeProto], domain: str = OWN, opset: int = 21, **fields: Any
 ) -> onnx.FunctionProto:
-    """A function of ``x`` that gives ``y``."""
+    """Build a function with the input ``x`` and the output ``y``."""
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid(OWN, 1)]
     return helper.make_function(domain, name, ["x"], ["y"], nodes, opsets, **fields)
 
 
 def call(target: str, x: str = "x", y: str = "y", **fields: Any) -> onnx.NodeProto:
-    """A node that calls a function of the model's own."""
+    """Build a node that calls a function of the model."""
     return helper.make_node(target, [x], [y], domain=OWN, **fields)
 
 
@@ -55,25 +55,25 @@ def make(
     opset: int = 21,
     ir_version: int = 10,
 ) -> onnx.ModelProto:
-    """A model."""
-    given = [value(i) if isinstance(i, str) else i for i in inputs]
-    made = [onnx.ValueInfoProto(name=name) for name in outputs]
+    """Build a model."""
+    declared = [value(i) if isinstance(i, str) else i for i in inputs]
+    results = [onnx.ValueInfoProto(name=name) for name in outputs]
     initializers = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
-    body = helper.make_graph(nodes, "model", given, made, initializers)
+    body = helper.make_graph(nodes, "model", declared, results, initializers)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid(OWN, 1)]
     return helper.make_model(body, opset_imports=opsets, functions=list(functions), ir_version=ir_version)
 
 
 def load(model: onnx.ModelProto, folder: Path, **reader_options: Any) -> lite.Session:
-    """A model on host."""
+    """Load a model on host."""
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
     return lite.load(path, backend="host", reader_options=reader_options)
 
 
 def run(model: onnx.ModelProto, folder: Path, **arrays: Array) -> dict[str, Array]:
-    """The outputs of a model on host; ``x`` is [1, -2] where it is not given."""
+    """Run a model on host; ``x`` is [1, -2] by default."""
     session = load(model, folder)
-    given = {"x": X, **arrays}
-    results: dict[str, Array] = session.run({name: given[name] for name in session.inputs})
+    inputs = {"x": X, **arrays}
+    results: dict[str, Array] = session.run({name: inputs[name] for name in session.inputs})
     return results

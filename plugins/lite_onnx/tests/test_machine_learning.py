@@ -1,4 +1,4 @@
-"""Operators of the domain ai.onnx.ml against ONNX Runtime."""
+"""Operators of the domain ai.onnx.ml, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_array_feature_extractor(compare: Compare, shape: tuple[int, ...]) -> No
 
 
 def test_array_feature_extractor_of_labels(compare: Compare) -> None:
-    """How scikit-learn's exporter looks up a label: the classes are the constant."""
+    """Look up labels as scikit-learn's exporter does: the classes are a constant."""
     inputs = [np.array([7, 8, 9], np.int64), np.array([2, 0, 0, 1], np.int64)]
     compare("ArrayFeatureExtractor", inputs, constants=(0,), dims={1: ("batch",)})
 
@@ -88,9 +88,9 @@ def test_one_hot_encoder(compare: Compare, shape: tuple[int, ...], dtype: Any) -
     compare("OneHotEncoder", [x], cats_int64s=[1, 3, 4], zeros=1, dims={0: ("batch", *shape[1:])})
 
 
-def test_one_hot_encoder_of_texts_is_refused(models: RuntimeModels) -> None:
+def test_one_hot_encoder_of_strings_is_refused(models: RuntimeModels) -> None:
     model = node_model("OneHotEncoder", [numbers(2)], {"cats_strings": ["a"]}, outputs=["y"], domain="ai.onnx.ml")
-    with pytest.raises(UnsupportedOperatorError, match="categories are texts"):
+    with pytest.raises(UnsupportedOperatorError, match="strings"):
         models.load(model)
 
 
@@ -109,7 +109,7 @@ def test_one_hot_encoder_of_texts_is_refused(models: RuntimeModels) -> None:
             {"keys_floats": [2.0, float("nan")], "values_floats": [1.0, 2.0], "default_float": 9.0},
         ),
     ],
-    ids=["ints", "floats", "default", "keys of floats", "nan"],
+    ids=["ints", "floats", "default", "float keys", "nan"],
 )
 def test_label_encoder(compare: Compare, x: Array, attributes: dict[str, Any]) -> None:
     compare("LabelEncoder", [x], version=2, **attributes)
@@ -125,7 +125,7 @@ def test_label_encoder_of_tensors(compare: Compare) -> None:
     compare("LabelEncoder", [np.array([3, 1, 9, 2])], version=4, **attributes)
 
 
-def test_label_encoder_that_gives_texts(models: RuntimeModels) -> None:
+def test_label_encoder_with_string_values(models: RuntimeModels) -> None:
     attributes = {"keys_int64s": [5, 6], "values_strings": ["cat", "dog"]}
     inputs = {"input_0": np.array([6, 5, 9])}
     model = node_model("LabelEncoder", [*inputs.values()], attributes, outputs=["y"], domain="ai.onnx.ml", version=2)
@@ -166,14 +166,14 @@ def test_linear_classifier(compare: Compare, count: int, labels: list[int], tran
     weights = numbers(count * 6, seed=1)
     if transform == "PROBIT":
         if count == 1:
-            pytest.skip("ONNX Runtime leaves a column of this unwritten")
+            pytest.skip("ONNX Runtime leaves a column uninitialized")
         weights = np.abs(weights) * 0.05
     attributes = {"coefficients": weights.tolist(), "intercepts": (np.arange(count) * 0.1).tolist()}
     attributes |= {"classlabels_ints": labels, "post_transform": transform}
     compare("LinearClassifier", [x], version=1, outputs=2, dims=_DIMS, **attributes)
 
 
-def test_labels_that_are_texts(models: RuntimeModels) -> None:
+def test_string_labels(models: RuntimeModels) -> None:
     x, names = numbers(7, 6), ["ape", "bee", "cat"]
     attributes = {
         "coefficients": numbers(18, seed=1).tolist(),

@@ -1,4 +1,4 @@
-"""Trees of the domain ai.onnx.ml against ONNX Runtime."""
+"""Trees of the domain ai.onnx.ml, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def compare(models: RuntimeModels) -> Compare:
 # **** trees ****
 
 
-def _rows(*, missing: bool = False, dtype: Any = np.float32) -> Array:
+def _rows(*, with_nan: bool = False, dtype: Any = np.float32) -> Array:
     x = np.round(numbers(50, 6, seed=9), 1)
-    if missing:
+    if with_nan:
         x[np.random.default_rng(1).random(x.shape) < 0.2] = np.nan
     return (x * 2).astype(dtype) if np.dtype(dtype).kind == "i" else x.astype(dtype)
 
 
-@pytest.mark.parametrize("how", ["SUM", "AVERAGE", "MIN", "MAX"])
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("targets", [1, 3])
-def test_trees_of_targets(compare: Compare, targets: int, sparse: bool, how: str) -> None:
+def test_regression_trees(compare: Compare, targets: int, sparse: bool, aggregate: str) -> None:
     forest = random_forest("target", ids=tuple(range(targets)), sparse=sparse)
-    compare("TreeEnsembleRegressor", [_rows()], n_targets=targets, aggregate_function=how, dims=_DIMS, **forest)
+    compare("TreeEnsembleRegressor", [_rows()], n_targets=targets, aggregate_function=aggregate, dims=_DIMS, **forest)
 
 
 @pytest.mark.parametrize(
@@ -56,22 +56,22 @@ def test_trees_of_targets(compare: Compare, targets: int, sparse: bool, how: str
     ],
     ids=str,
 )
-def test_trees_of_other_comparisons(compare: Compare, modes: tuple[str, ...]) -> None:
+def test_trees_with_other_comparisons(compare: Compare, modes: tuple[str, ...]) -> None:
     compare("TreeEnsembleRegressor", [_rows()], n_targets=1, **random_forest("target", modes=modes))
 
 
 @pytest.mark.parametrize("modes", [("BRANCH_LEQ",), ("BRANCH_LT", "BRANCH_GTE")], ids=str)
-def test_trees_of_missing_values(compare: Compare, modes: tuple[str, ...]) -> None:
-    compare("TreeEnsembleRegressor", [_rows(missing=True)], n_targets=1, **random_forest("target", modes=modes))
+def test_trees_on_nan(compare: Compare, modes: tuple[str, ...]) -> None:
+    compare("TreeEnsembleRegressor", [_rows(with_nan=True)], n_targets=1, **random_forest("target", modes=modes))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int32])
-def test_trees_of_other_types(compare: Compare, dtype: Any) -> None:
+def test_trees_on_other_types(compare: Compare, dtype: Any) -> None:
     forest = random_forest("class", ids=(0, 1, 2))
     compare("TreeEnsembleClassifier", [_rows(dtype=dtype)], outputs=2, classlabels_int64s=[0, 1, 2], **forest)
 
 
-def test_trees_of_double_precision(compare: Compare) -> None:
+def test_trees_in_double_precision(compare: Compare) -> None:
     forest = random_forest("target", depth=6)
     for name in ("nodes_values", "target_weights"):
         forest[f"{name}_as_tensor"] = tensor(name, forest.pop(name), np.float64)
@@ -87,7 +87,7 @@ def test_trees_with_a_transform(compare: Compare, targets: int, transform: str) 
     compare("TreeEnsembleRegressor", [_rows()], n_targets=targets, base_values=base, post_transform=transform, **forest)
 
 
-def test_trees_of_one_leaf(compare: Compare) -> None:
+def test_trees_with_a_single_leaf(compare: Compare) -> None:
     compare("TreeEnsembleRegressor", [_rows()], n_targets=1, dims=_DIMS, **random_forest("target", depth=0))
     compare("TreeEnsembleRegressor", [_rows()], n_targets=1, dims=_DIMS, **random_forest("target", depth=0, trees=1))
 
@@ -96,7 +96,7 @@ def test_trees_of_one_leaf(compare: Compare) -> None:
 @pytest.mark.parametrize("base", [False, True])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("classes", [3, 4])
-def test_trees_of_classes(compare: Compare, classes: int, positive: bool, base: bool, transform: str) -> None:
+def test_classification_trees(compare: Compare, classes: int, positive: bool, base: bool, transform: str) -> None:
     forest = random_forest("class", ids=tuple(range(classes)), positive=positive)
     if base:
         forest["base_values"] = (np.arange(classes) * 0.1).tolist()
@@ -110,10 +110,10 @@ def test_trees_of_classes(compare: Compare, classes: int, positive: bool, base: 
 @pytest.mark.parametrize("transform", _TRANSFORMS[:4])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize(("ids", "base"), [((0,), 0), ((0,), 1), ((1,), 0)], ids=str)
-def test_trees_of_one_of_two_classes(
+def test_binary_classification_with_one_weight(
     compare: Compare, ids: tuple[int, ...], base: int, positive: bool, transform: str
 ) -> None:
-    """What binary classifiers are exported as: the trees speak of one class alone."""
+    """Binary classifiers are exported like this: all weights are for one class."""
     forest = random_forest("class", ids=ids, positive=positive)
     if base:
         forest["base_values"] = [0.15]
@@ -123,25 +123,27 @@ def test_trees_of_one_of_two_classes(
 
 @pytest.mark.parametrize("transform", _TRANSFORMS[:4])
 @pytest.mark.parametrize("positive", [False, True])
-def test_trees_of_both_of_two_classes(models: RuntimeModels, positive: bool, transform: str) -> None:
+def test_scores_of_binary_classification_with_two_weights(
+    models: RuntimeModels, positive: bool, transform: str
+) -> None:
     forest = random_forest("class", ids=(0, 1), positive=positive)
     attributes = {"classlabels_int64s": [4, 9], "post_transform": transform}
     options = {"outputs": ["label", "scores"], "domain": "ai.onnx.ml", "version": 3}
     model = node_model("TreeEnsembleClassifier", [_rows()], {**attributes, **forest}, **options)
-    # Its labels are 0 and 1, which are none of the two, by the sign of the second score.
+    # ONNX Runtime's labels are 0 and 1 by the sign of the second score, instead of 4 and 9: only scores are compared.
     expected = {"scores": models.onnxruntime(model, {"input_0": _rows()})["scores"]}
     models.compare("TreeEnsembleClassifier", [_rows()], expected=expected, **options, **attributes, **forest)
 
 
-def test_labels_of_both_of_two_classes(models: RuntimeModels) -> None:
+def test_labels_of_binary_classification_with_two_weights(models: RuntimeModels) -> None:
     attributes = {"classlabels_int64s": [4, 9], **random_forest("class", ids=(0, 1))}
     options = {"outputs": ["label", "scores"], "domain": "ai.onnx.ml", "version": 3}
     found = models.lite(node_model("TreeEnsembleClassifier", [_rows()], attributes, **options), {"input_0": _rows()})
     assert found["label"].tolist() == np.where(found["scores"][:, 1] > found["scores"][:, 0], 9, 4).tolist()
 
 
-def test_trees_of_classes_that_each_tree_is_for_one_of(compare: Compare) -> None:
-    """As gradient boosting has them: a tree speaks of one class."""
+def test_trees_that_have_weights_for_one_class_each(compare: Compare) -> None:
+    """Gradient boosting trains a tree for one class at a time."""
     forest = random_forest("class", ids=(0, 1, 2), trees=9)
     kept = [i for i, (tree, c) in enumerate(zip(forest["class_treeids"], forest["class_ids"])) if tree % 3 == c]
     for name in ("treeids", "nodeids", "ids", "weights"):
@@ -154,7 +156,7 @@ def test_trees_of_classes_that_each_tree_is_for_one_of(compare: Compare) -> None
 
 
 def _ensemble(dtype: Any, *, targets: int = 2) -> dict[str, Any]:
-    """Two trees with a set, another comparison and missing values; the second one is a leaf alone."""
+    """Return attributes of two trees: one with a set, another comparison and NaN handling, one of a single node."""
     return {
         "n_targets": targets,
         "nodes_splits": tensor("splits", [0.5, np.nan, 0.2, 1.0], dtype),
@@ -173,14 +175,14 @@ def _ensemble(dtype: Any, *, targets: int = 2) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("transform", [0, 1, 2, 3])
-@pytest.mark.parametrize("how", [0, 1, 2, 3])
+@pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
 @pytest.mark.parametrize("targets", [1, 2])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_trees_of_version_5(models: RuntimeModels, dtype: Any, targets: int, how: int, transform: int) -> None:
-    x = _rows(missing=True, dtype=dtype)
+def test_trees_of_version_5(models: RuntimeModels, dtype: Any, targets: int, aggregate: int, transform: int) -> None:
+    x = _rows(with_nan=True, dtype=dtype)
     x[:, 1] = np.round(x[:, 1])
-    attributes = {**_ensemble(dtype, targets=targets), "aggregate_function": how}
-    # ONNX says that 1 is softmax and 2 logistic, and ONNX Runtime has them the other way round.
+    attributes = {**_ensemble(dtype, targets=targets), "aggregate_function": aggregate}
+    # ONNX specifies 1 as softmax and 2 as logistic; ONNX Runtime swaps them.
     other = {**attributes, "post_transform": {1: 2, 2: 1}.get(transform, transform)}
     model = node_model("TreeEnsemble", [x], other, outputs=["y"], domain="ai.onnx.ml", version=5)
     options = {"domain": "ai.onnx.ml", "version": 5, "outputs": ["y"], "dims": _DIMS}
@@ -188,8 +190,8 @@ def test_trees_of_version_5(models: RuntimeModels, dtype: Any, targets: int, how
     models.compare("TreeEnsemble", [x], expected=expected, post_transform=transform, **options, **attributes)
 
 
-def test_a_classifier_as_it_is_exported(models: RuntimeModels) -> None:
-    """Features scaled, trees, labels that are texts, and a list of maps at the end."""
+def test_exported_classifier(models: RuntimeModels) -> None:
+    """A typical exported model: scaled features, trees, string labels, and a list of maps at the end."""
     names = ["ape", "bee", "cat"]
     forest = {**random_forest("class", ids=(0, 1, 2), positive=True), "classlabels_strings": names}
     options = {"domain": "ai.onnx.ml"}
@@ -213,34 +215,37 @@ def test_a_classifier_as_it_is_exported(models: RuntimeModels) -> None:
     assert np.abs(found["maps"] - shares).max() < 1e-5
 
 
-def test_tables_are_there_once(models: RuntimeModels) -> None:
-    """However many levels look into them."""
-    forest = random_forest("target", depth=9)
-    options = {"outputs": ["y"], "domain": "ai.onnx.ml", "version": 3}
-    graph = models.load(node_model("TreeEnsembleRegressor", [_rows()], {"n_targets": 1, **forest}, **options)).graph
-    nodes = len(forest["nodes_nodeids"])
-    assert sum(array.size >= nodes for array in graph.constants.values()) <= 7
+def test_all_levels_share_the_tables(models: RuntimeModels) -> None:
+    """The number of constants does not depend on the depth of the trees."""
+
+    def constants(depth: int) -> int:
+        forest = random_forest("target", depth=depth)
+        options = {"outputs": ["y"], "domain": "ai.onnx.ml", "version": 3}
+        model = node_model("TreeEnsembleRegressor", [_rows()], {"n_targets": 1, **forest}, **options)
+        return len(models.load(model).graph.constants)
+
+    assert constants(9) == constants(5)
 
 
 # **** damaged models ****
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "reason"),
     [
-        ({"nodes_featureids": 99}, "look at feature 99"),
+        ({"nodes_featureids": 99}, "feature 99"),
         ({"nodes_truenodeids": 0, "nodes_falsenodeids": 0}, "cycles"),
-        ({"nodes_truenodeids": 99}, "outside of its"),
-        ({"target_ids": 5}, "outside of 1"),
-        ({"target_nodeids": 999}, "none of its nodes"),
+        ({"nodes_truenodeids": 99}, "branches"),
+        ({"target_ids": 5}, "'target_ids'"),
+        ({"target_nodeids": 999}, "'target_nodeids'"),
     ],
     ids=["features", "cycle", "nodes", "targets", "leaves"],
 )
-def test_damaged_trees(models: RuntimeModels, change: dict[str, int], words: str) -> None:
+def test_damaged_trees(models: RuntimeModels, change: dict[str, int], reason: str) -> None:
     forest = random_forest("target")
     for name, number in change.items():
         forest[name] = [number] * len(forest[name])
     attributes = {"n_targets": 1, **forest}
     model = node_model("TreeEnsembleRegressor", [_rows()], attributes, outputs=["y"], domain="ai.onnx.ml", version=3)
-    with pytest.raises(UnsupportedOperatorError, match=words):
+    with pytest.raises(UnsupportedOperatorError, match=reason):
         models.load(model)

@@ -1,4 +1,4 @@
-"""Activations of the domain com.microsoft against ONNX Runtime."""
+"""Activations of the domain com.microsoft, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _DIMS = {0: ("batch", "sequence", 8)}
 
 
 @pytest.mark.parametrize("op", ["Gelu", "FastGelu", "QuickGelu"])
-def test_without_a_bias(models: RuntimeModels, op: str) -> None:
+def test_gelu_without_a_bias(models: RuntimeModels, op: str) -> None:
     models.compare(op, [numbers(2, 3, 8, scale=3)], dims=_DIMS)
 
 
 @pytest.mark.parametrize("op", ["BiasGelu", "FastGelu"])
-def test_with_a_bias(models: RuntimeModels, op: str) -> None:
+def test_gelu_with_a_bias(models: RuntimeModels, op: str) -> None:
     models.compare(op, [numbers(2, 3, 8, scale=3), numbers(8, seed=1)], dims=_DIMS)
 
 
@@ -28,8 +28,8 @@ def test_quick_gelu_with_another_factor(models: RuntimeModels, alpha: float) -> 
     ("bias", "is_inner"), [((2, 1, 1, 5), 1), ((1, 3, 4, 5), 0), ((4, 5), 0), ((2, 3, 4, 5), 1)], ids=str
 )
 @pytest.mark.parametrize("axis", [3, -1, 2, 1])
-def test_softmax_of_a_sum(models: RuntimeModels, axis: int, bias: tuple[int, ...], is_inner: int) -> None:
-    """ONNX Runtime has it on GPUs only: what it stands for is in its documentation."""
+def test_bias_softmax(models: RuntimeModels, axis: int, bias: tuple[int, ...], is_inner: int) -> None:
+    """ONNX Runtime has this operator only on GPUs: the oracle follows its documentation."""
     x, addend = numbers(2, 3, 4, 5), numbers(*bias, seed=1)
     powers = np.exp(x + addend)
     expected = powers / powers.sum(axis=tuple(range(axis % 4, 4)), keepdims=True)

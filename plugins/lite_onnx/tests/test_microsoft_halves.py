@@ -1,4 +1,4 @@
-"""Operators of the domain com.microsoft on float16, as models for GPUs have them, against their results on float32."""
+"""Operators of the domain com.microsoft on float16, as in models for GPUs, compared with their float32 results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CASES: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("op", _CASES)
-def test_halves(tmp_path: Path, op: str) -> None:
+def test_float16(tmp_path: Path, op: str) -> None:
     models = RuntimeModels(tmp_path)
     shapes, attributes = _CASES[op]
     inputs = [numbers(*shape, seed=i, scale=0.5) for i, shape in enumerate(shapes)]

@@ -1,4 +1,4 @@
-"""Normalisations of the domain com.microsoft against ONNX Runtime."""
+"""Normalizations of the domain com.microsoft, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from runtime_models import RuntimeModels, numbers, quantized
 _DIMS = {0: ("batch", "sequence", 8), 1: ("batch", "sequence", 8)}
 
 
-# **** after a sum ****
+# **** of a sum ****
 
 
 @pytest.mark.parametrize("count", [3, 4, 5], ids=["gamma", "beta", "bias"])
-def test_of_a_sum(models: RuntimeModels, count: int) -> None:
+def test_layer_norm_of_a_sum(models: RuntimeModels, count: int) -> None:
     inputs = [numbers(2, 3, 8), numbers(2, 3, 8, seed=1), *(numbers(8, seed=i) for i in range(2, count))]
     names = ["output", "", "", "sum"]
     models.compare("SkipLayerNormalization", inputs, outputs=names, epsilon=1e-5, dims=_DIMS, constants=(2, 3, 4))
 
 
-def test_of_a_sum_without_a_beta(models: RuntimeModels) -> None:
+def test_layer_norm_of_a_sum_without_a_beta(models: RuntimeModels) -> None:
     inputs = [numbers(2, 3, 8), numbers(2, 3, 8, seed=1), numbers(8, seed=2), None, numbers(8, seed=4)]
     models.compare("SkipLayerNormalization", inputs, dims=_DIMS)
 
 
 @pytest.mark.parametrize("op", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
 @pytest.mark.parametrize("skip", [(3, 8), (1, 3, 8)], ids=str)
-def test_of_a_sum_with_what_all_rows_share(models: RuntimeModels, op: str, skip: tuple[int, ...]) -> None:
+def test_layer_norm_of_a_sum_with_a_broadcast_skip(models: RuntimeModels, op: str, skip: tuple[int, ...]) -> None:
     models.compare(op, [numbers(2, 3, 8), numbers(*skip, seed=1), numbers(8, seed=2)], epsilon=1e-6)
 
 
-def test_of_a_sum_of_matrices(models: RuntimeModels) -> None:
+def test_layer_norm_of_a_sum_of_matrices(models: RuntimeModels) -> None:
     inputs = [numbers(6, 8), numbers(6, 8, seed=1), numbers(8, seed=2), numbers(8, seed=3)]
     models.compare("SkipLayerNormalization", inputs, dims={0: ("tokens", 8), 1: ("tokens", 8)})
 
 
 @pytest.mark.parametrize("count", [3, 4], ids=["gamma", "bias"])
-def test_of_a_sum_by_its_root_mean_square(models: RuntimeModels, count: int) -> None:
+def test_rms_of_a_sum(models: RuntimeModels, count: int) -> None:
     inputs = [numbers(2, 3, 8), numbers(2, 3, 8, seed=1), *(numbers(8, seed=i) for i in range(2, count))]
     names = ["output", "", "", "sum"]
     models.compare("SkipSimplifiedLayerNormalization", inputs, outputs=names, epsilon=1e-6, dims=_DIMS)
 
 
 def test_mean_and_deviation_of_a_sum(models: RuntimeModels) -> None:
-    """ONNX Runtime has these outputs on no CPU; they are those of ONNX's LayerNormalization."""
+    """ONNX Runtime has these outputs only on GPUs: the oracle is LayerNormalization as ONNX specifies it."""
     x, skip, gamma, beta = numbers(2, 3, 8), numbers(2, 3, 8, seed=1), numbers(8, seed=2), numbers(8, seed=3)
     total = x + skip
     mean, inverse = total.mean(-1, keepdims=True), 1 / np.sqrt(total.var(-1, keepdims=True) + 1e-3)
@@ -55,19 +55,19 @@ def test_mean_and_deviation_of_a_sum(models: RuntimeModels) -> None:
     )
 
 
-# **** by the root mean square ****
+# **** RMS normalization ****
 
 
 @pytest.mark.parametrize("axis", [-1, 2, 1])
-def test_by_the_root_mean_square(models: RuntimeModels, axis: int) -> None:
+def test_rms(models: RuntimeModels, axis: int) -> None:
     x = numbers(2, 3, 8, scale=2)
     inputs, dims = [x, numbers(*x.shape[axis:], seed=1)], {0: ("batch", "sequence", 8)} if axis != 1 else None
     found = models.compare("SimplifiedLayerNormalization", inputs, axis=axis, domain="", dims=dims)
-    # ONNX Runtime has it in ONNX's own domain alone.
+    # ONNX Runtime has it only in ONNX's own domain.
     models.compare("SimplifiedLayerNormalization", inputs, axis=axis, expected=found)
 
 
-def test_of_halves(models: RuntimeModels) -> None:
+def test_rms_in_float16(models: RuntimeModels) -> None:
     inputs = [numbers(2, 3, 64).astype(np.float16), numbers(64, seed=1).astype(np.float16)]
     models.compare("SimplifiedLayerNormalization", inputs, axis=-1, epsilon=1e-6, domain="", tolerance=2e-3)
 
@@ -89,7 +89,7 @@ def _embedding(*, segments: bool, mask: bool, positions: bool) -> list[Any]:
 @pytest.mark.parametrize("positions", [False, True])
 @pytest.mark.parametrize("mask", [False, True])
 @pytest.mark.parametrize("segments", [False, True])
-def test_of_embeddings(models: RuntimeModels, segments: bool, mask: bool, positions: bool) -> None:
+def test_layer_norm_of_embeddings(models: RuntimeModels, segments: bool, mask: bool, positions: bool) -> None:
     inputs = _embedding(segments=segments, mask=mask, positions=positions)
     dims = dict.fromkeys((0, 1, 7, 8), ("batch", "sequence"))
     attributes = {"epsilon": 1e-5, "constants": range(2, 7), "dims": dims}
@@ -97,15 +97,15 @@ def test_of_embeddings(models: RuntimeModels, segments: bool, mask: bool, positi
     models.compare("EmbedLayerNormalization", inputs, outputs=names, **attributes)
 
 
-def test_what_is_no_mask_index(models: RuntimeModels) -> None:
-    """ONNX Runtime gives zeros where there is no mask, and ``mask_index_type`` is 0 for none."""
+def test_layer_norm_of_embeddings_without_a_mask_index(models: RuntimeModels) -> None:
+    """ONNX Runtime returns zeros if there is no mask; ``mask_index_type=0`` means none."""
     inputs = _embedding(segments=True, mask=False, positions=False)
     models.compare("EmbedLayerNormalization", inputs, outputs=2, mask_index_type=0)
 
 
 @pytest.mark.parametrize("mask", [False, True])
 @pytest.mark.parametrize("segments", [False, True])
-def test_of_embeddings_of_integers(models: RuntimeModels, segments: bool, mask: bool) -> None:
+def test_layer_norm_of_quantized_embeddings(models: RuntimeModels, segments: bool, mask: bool) -> None:
     inputs = _embedding(segments=segments, mask=mask, positions=False)[:8]
     shapes = [None if a is None else a.shape for a in inputs]
     for i in range(2, 7):
@@ -131,8 +131,8 @@ def _group_norm(x: Any, gamma: Any, beta: Any, groups: int, is_last: bool, activ
 
 @pytest.mark.parametrize("activation", [0, 1])
 @pytest.mark.parametrize("is_last", [False, True])
-def test_of_groups(models: RuntimeModels, is_last: bool, activation: int) -> None:
-    """ONNX Runtime has it on GPUs only: what it means is in its documentation."""
+def test_group_norm(models: RuntimeModels, is_last: bool, activation: int) -> None:
+    """ONNX Runtime has this operator only on GPUs: the oracle follows its documentation."""
     x = numbers(2, 5, 4, 6) if is_last else numbers(2, 6, 5, 4)
     gamma, beta = numbers(6, seed=1), numbers(6, seed=2)
     dims = {0: ("batch", "height", "width", 6) if is_last else ("batch", 6, "height", "width")}

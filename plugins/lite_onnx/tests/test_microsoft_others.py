@@ -1,4 +1,4 @@
-"""Operators of the domain com.microsoft that ONNX has, too, against ONNX Runtime."""
+"""Variants of ONNX's operators in the domain com.microsoft, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_gather(models: RuntimeModels) -> None:
 
 
 def test_unique(models: RuntimeModels) -> None:
-    """Each element where it first appears, unlike ONNX's operator, which sorts."""
+    """Elements are in the order of their first occurrence; ONNX's operator sorts by default."""
     found = models.compare("Unique", [np.array([3, 1, 3, 2, 1], np.float32)], outputs=3)
     assert found["output_0"].tolist() == [3, 1, 2]
 
 
-def _bucket(ahead: int, buckets: int, most: int, is_bidirectional: int) -> int:
-    """T5's: near positions have buckets of their own, those further away share them."""
+def _bucket(ahead: int, buckets: int, limit: int, is_bidirectional: int) -> int:
+    """Return T5's bucket: near positions have separate buckets, far positions share buckets."""
     first = 0
     if is_bidirectional:
         buckets //= 2
@@ -68,16 +68,16 @@ def _bucket(ahead: int, buckets: int, most: int, is_bidirectional: int) -> int:
     distance, exact = max(0, -ahead), buckets // 2
     if distance < exact:
         return first + distance
-    steps = np.log(np.float32(distance / exact)) / np.log(np.float32(most / exact)) * np.float32(buckets - exact)
+    steps = np.log(np.float32(distance / exact)) / np.log(np.float32(limit / exact)) * np.float32(buckets - exact)
     return first + min(exact + int(steps), buckets - 1)
 
 
 @pytest.mark.parametrize("is_bidirectional", [0, 1])
 @pytest.mark.parametrize("size", [3, 40])
-def test_bias_of_relative_positions(models: RuntimeModels, size: int, is_bidirectional: int) -> None:
-    """ONNX Runtime has it on GPUs only: what it means is in the paper on T5."""
+def test_relative_position_bias(models: RuntimeModels, size: int, is_bidirectional: int) -> None:
+    """ONNX Runtime has this operator only on GPUs: the oracle follows the T5 paper."""
     inputs = [numbers(16, 3), np.array([size], np.int64), np.array([size], np.int64)]
-    places = [[_bucket(j - i, 16, 21, is_bidirectional) for j in range(size)] for i in range(size)]
-    expected = {"output_0": inputs[0][np.array(places)].transpose(2, 0, 1)[None]}
+    buckets = [[_bucket(j - i, 16, 21, is_bidirectional) for j in range(size)] for i in range(size)]
+    expected = {"output_0": inputs[0][np.array(buckets)].transpose(2, 0, 1)[None]}
     attributes = {"max_distance": 21, "is_bidirectional": is_bidirectional}
     models.compare("RelativePositionBias", inputs, constants=(0,), expected=expected, **attributes)

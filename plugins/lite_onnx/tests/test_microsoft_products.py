@@ -1,4 +1,4 @@
-"""Fused products and convolutions of the domain com.microsoft against ONNX Runtime."""
+"""Fused products and convolutions of the domain com.microsoft, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def test_convolution_with_an_addend(models: RuntimeModels) -> None:
     models.compare("FusedConv", inputs, pads=[1, 1, 1, 1], activation="Relu", constants=(1, 2))
 
 
-def test_convolution_without_a_bias_and_an_activation(models: RuntimeModels) -> None:
+def test_convolution_without_bias_and_activation(models: RuntimeModels) -> None:
     models.compare("FusedConv", [numbers(1, 3, 6, 6), numbers(4, 3, 3, 3, seed=1)], auto_pad="SAME_UPPER")
 
 
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_product_and_gelu(models: RuntimeModels, with_bias: bool) -> None:
-    """ONNX Runtime has it on GPUs only: it is MatMul and FastGelu."""
+    """ONNX Runtime has this operator only on GPUs: the oracle is a product followed by FastGelu."""
     x, weights, bias = numbers(2, 3, 4), numbers(4, 5, seed=1), numbers(5, seed=2)
     added = [bias] if with_bias else []
     expected = models.compare("FastGelu", [x @ weights, *added])

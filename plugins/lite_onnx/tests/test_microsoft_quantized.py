@@ -1,4 +1,4 @@
-"""Operators on 8-bit integers of the domain com.microsoft against ONNX Runtime, within one quantisation step."""
+"""Operators on 8-bit integers of the domain com.microsoft, compared with ONNX Runtime within one quantization step."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def _scale(number: float) -> Array:
 
 
 def _zero(number: int, dtype: Any) -> Array:
-    """A zero point: what is said for unsigned integers, in the middle of the range for signed ones."""
+    """Return a zero point: the number itself for uint8, shifted by -128 for int8."""
     return np.array(number - (128 if dtype is np.int8 else 0), dtype)
 
 
-# **** two tensors and more ****
+# **** several tensors ****
 
 
 @pytest.mark.parametrize("dtype", _TYPES)
@@ -37,7 +37,7 @@ def test_binary(models: RuntimeModels, op: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
 def test_binary_without_zero_points(models: RuntimeModels, op: str) -> None:
-    """ONNX Runtime does not take such nodes, though it says that zero points are optional."""
+    """ONNX Runtime rejects such nodes, although it documents zero points as optional."""
     inputs = [quantized(2, 8), _scale(0.02), None, quantized(2, 8, seed=1), _scale(0.03), None, _scale(0.06)]
     expected = models.compare(op, [np.array(0, np.uint8) if a is None else a for a in (*inputs, None)])
     models.compare(op, inputs, steps=1, expected=expected)
@@ -108,7 +108,7 @@ def test_global_average_pool(models: RuntimeModels, channels_last: int, dtype: A
 
 @pytest.mark.parametrize(("axes", "keepdims"), [([1], 1), ([-1, 1], 0), ([0, 1, 2], 0)])
 def test_mean(models: RuntimeModels, axes: list[int], keepdims: int) -> None:
-    """ONNX Runtime describes it, and has it on no device."""
+    """ONNX Runtime documents this operator but implements it on no device."""
     inputs = _unary(2, 3, 8, dtype=np.uint8, to=0.01, zero=120)
     real = (inputs[0].astype(np.float32) - 125) * 0.03  # type: ignore[union-attr]
     mean = real.mean(tuple(axes), keepdims=bool(keepdims))
@@ -121,14 +121,14 @@ def test_mean(models: RuntimeModels, axes: list[int], keepdims: int) -> None:
 
 @pytest.mark.parametrize("per_column", [False, True])
 @pytest.mark.parametrize(("a", "b"), [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
-@pytest.mark.parametrize("is_rounded", [False, True])
-def test_gemm(models: RuntimeModels, is_rounded: bool, a: Any, b: Any, per_column: bool) -> None:
+@pytest.mark.parametrize("is_quantized", [False, True])
+def test_gemm(models: RuntimeModels, is_quantized: bool, a: Any, b: Any, per_column: bool) -> None:
     scales = np.linspace(0.01, 0.02, 6, dtype=np.float32) if per_column else _scale(0.015)
     zeros = np.arange(6).astype(b) if per_column else np.array(3, b)
     inputs: list[Array | None] = [quantized(4, 8, dtype=a), _scale(0.02), _zero(120, a)]
     inputs += [quantized(8, 6, seed=1, dtype=b), scales, zeros]
     inputs += [(numbers(6, seed=2) * 1000).astype(np.int32)]
-    inputs += [_scale(0.05), _zero(128, a)] if is_rounded else []
+    inputs += [_scale(0.05), _zero(128, a)] if is_quantized else []
     models.compare("QGemm", inputs, steps=1, constants=range(1, 9), dims={0: ("batch", 8)})
 
 
@@ -150,7 +150,7 @@ def test_gemm_without_an_addend(models: RuntimeModels) -> None:
 
 @pytest.mark.parametrize("with_bias", [False, True])
 @pytest.mark.parametrize("per_column", [False, True])
-def test_product_of_integers(models: RuntimeModels, per_column: bool, with_bias: bool) -> None:
+def test_matmul_integer_to_float(models: RuntimeModels, per_column: bool, with_bias: bool) -> None:
     scales = np.linspace(0.01, 0.02, 6, dtype=np.float32) if per_column else _scale(0.015)
     zeros = np.arange(6, dtype=np.int8) if per_column else np.array(3, np.int8)
     inputs = [quantized(2, 4, 8), quantized(8, 6, seed=1, dtype=np.int8), _scale(0.02), scales]
@@ -159,7 +159,7 @@ def test_product_of_integers(models: RuntimeModels, per_column: bool, with_bias:
     models.compare("MatMulIntegerToFloat", inputs, constants=(1, 3, 5, 6), dims=dims)
 
 
-def test_product_of_integers_without_zero_points(models: RuntimeModels) -> None:
+def test_matmul_integer_to_float_without_zero_points(models: RuntimeModels) -> None:
     inputs = [quantized(4, 8), quantized(8, 6, seed=1), _scale(0.02), _scale(0.01)]
     models.compare("MatMulIntegerToFloat", inputs)
 
@@ -167,7 +167,7 @@ def test_product_of_integers_without_zero_points(models: RuntimeModels) -> None:
 @pytest.mark.parametrize("with_bias", [False, True])
 @pytest.mark.parametrize("per_column", [False, True])
 @pytest.mark.parametrize("with_zeros", [False, True])
-def test_product_with_integers(models: RuntimeModels, with_zeros: bool, per_column: bool, with_bias: bool) -> None:
+def test_dynamic_quantize_matmul(models: RuntimeModels, with_zeros: bool, per_column: bool, with_bias: bool) -> None:
     scales = np.linspace(0.01, 0.02, 6, dtype=np.float32) if per_column else _scale(0.015)
     zeros = np.arange(6, dtype=np.int8) if per_column else np.array(3, np.int8)
     inputs = [numbers(2, 4, 8), quantized(8, 6, seed=1, dtype=np.int8), scales]
@@ -206,7 +206,7 @@ def _lstm(directions: int, *, per_column: bool, dtype: Any = np.uint8) -> list[A
 @pytest.mark.parametrize("per_column", [False, True])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_lstm(models: RuntimeModels, direction: str, per_column: bool, dtype: Any) -> None:
-    """ONNX Runtime rounds inputs and states to 8 bits in each step, Lite does not."""
+    """ONNX Runtime rounds inputs and states to 8 bits in each step; Lite does not."""
     inputs = _lstm(2 if direction == "bidirectional" else 1, per_column=per_column, dtype=dtype)
     attributes = {"direction": direction, "hidden_size": 8, "constants": range(1, 12)}
     dims = {0: ("steps", "batch", 6)}
@@ -223,11 +223,11 @@ def test_lstm_with_states_and_lengths(models: RuntimeModels) -> None:
     )
 
 
-# **** real numbers and integers ****
+# **** quantization and dequantization ****
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])
-def test_rounding(models: RuntimeModels, dtype: Any) -> None:
+def test_quantize(models: RuntimeModels, dtype: Any) -> None:
     inputs = [numbers(2, 3, 8, scale=30), _scale(0.3), np.array(7, dtype)]
     dims = {0: ("batch", "sequence", 8)}
     found = models.compare("QuantizeLinear", inputs, constants=(1, 2), dims=dims)
@@ -235,7 +235,7 @@ def test_rounding(models: RuntimeModels, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("axis", [1, -1])
-def test_rounding_along_an_axis(models: RuntimeModels, axis: int) -> None:
+def test_quantize_along_an_axis(models: RuntimeModels, axis: int) -> None:
     size = (2, 3, 8)[axis]
     inputs = [
         numbers(2, 3, 8, scale=30),
@@ -246,5 +246,5 @@ def test_rounding_along_an_axis(models: RuntimeModels, axis: int) -> None:
     models.compare("DequantizeLinear", [found["output_0"], *inputs[1:]], axis=axis)
 
 
-def test_real_numbers_of_int32(models: RuntimeModels) -> None:
+def test_dequantize_int32(models: RuntimeModels) -> None:
     models.compare("DequantizeLinear", [np.arange(-4, 4, dtype=np.int32), _scale(0.25), np.array(0, np.int32)])

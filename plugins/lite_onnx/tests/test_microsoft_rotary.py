@@ -1,4 +1,4 @@
-"""RotaryEmbedding and GroupQueryAttention of the domain com.microsoft against ONNX Runtime."""
+"""RotaryEmbedding and GroupQueryAttention of the domain com.microsoft, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lite_core.errors import UnsupportedOperatorError
 
 Array = np.ndarray[Any, Any]
 
-_LONGEST = 32
+_MAX_LENGTH = 32
 
 
 def _tables(size: int) -> list[Array]:
-    """Cosines and sines [positions, size / 2]."""
-    angles = np.arange(_LONGEST)[:, None] / 100.0 ** (np.arange(size // 2) * 2 / size)
+    """Return cosines and sines [positions, size / 2]."""
+    angles = np.arange(_MAX_LENGTH)[:, None] / 100.0 ** (np.arange(size // 2) * 2 / size)
     return [np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)]
 
 
@@ -44,13 +44,13 @@ def test_rotation_of_heads(models: RuntimeModels, interleaved: int, positions: A
 
 @pytest.mark.parametrize("interleaved", [0, 1])
 @pytest.mark.parametrize("shape", [(2, 3, 32), (2, 4, 3, 8)], ids=str)
-def test_rotation_of_a_part(models: RuntimeModels, shape: tuple[int, ...], interleaved: int) -> None:
+def test_partial_rotation(models: RuntimeModels, shape: tuple[int, ...], interleaved: int) -> None:
     attributes = {"rotary_embedding_dim": 4, "num_heads": 4, "interleaved": interleaved}
     models.compare("RotaryEmbedding", [numbers(*shape), _ROWS, *_tables(4)], **attributes)
 
 
-def test_rotation_by_a_factor(models: RuntimeModels) -> None:
-    """``scale`` is an attribute that nothing reads; ``is_packed_batching`` is about GPUs."""
+def test_rotation_with_ignored_attributes(models: RuntimeModels) -> None:
+    """ONNX Runtime ignores ``scale``; ``is_packed_batching`` is only for GPUs."""
     models.compare("RotaryEmbedding", [numbers(2, 3, 32), _ROWS, *_tables(8)], scale=1.0, is_packed_batching=0)
 
 
@@ -68,7 +68,7 @@ def _group(
     is_packed: bool = False,
     do_rotary: bool = False,
 ) -> list[Array | None]:
-    """The inputs for rows of some lengths, of which ``new`` are new and ``past`` fit into the buffer."""
+    """Return inputs for rows of some lengths, with ``new`` new positions and a buffer of ``past`` positions."""
     width = (_N + 2 * _SHARED) * _H if is_packed else _N * _H
     inputs: list[Array | None] = [numbers(batch, new, width)]
     inputs += [None, None] if is_packed else [numbers(batch, new, _SHARED * _H, seed=i) for i in (1, 2)]
@@ -104,11 +104,11 @@ def test_groups_of_the_next_position(models: RuntimeModels, is_packed: bool, do_
     models.compare("GroupQueryAttention", inputs, outputs=3, do_rotary=int(do_rotary), dims=dims, **_ATTRIBUTES)
 
 
-def _compare_what_is_written(models: RuntimeModels, inputs: list[Array | None], lengths: list[int], new: int) -> None:
-    """Compare as far as the rows reach: what follows in the cache, and in the result of padding, is nobody's."""
+def _compare_valid_positions(models: RuntimeModels, inputs: list[Array | None], lengths: list[int], new: int) -> None:
+    """Compare results and caches up to each row's length; the rest is undefined."""
     model = node_model("GroupQueryAttention", inputs, {**_ATTRIBUTES, "do_rotary": 1}, outputs=["y", "k", "v"])
-    given = {f"input_{i}": a for i, a in enumerate(inputs) if a is not None}
-    found, expected = models.lite(model, given), models.onnxruntime(model, given)
+    arrays = {f"input_{i}": a for i, a in enumerate(inputs) if a is not None}
+    found, expected = models.lite(model, arrays), models.onnxruntime(model, arrays)
     for row, length in enumerate(lengths):
         differences = [found["y"][row, :new] - expected["y"][row, :new]]
         differences += [found[name][row, :, :length] - expected[name][row, :, :length] for name in ("k", "v")]
@@ -117,17 +117,17 @@ def _compare_what_is_written(models: RuntimeModels, inputs: list[Array | None], 
 
 
 @pytest.mark.parametrize(("lengths", "past"), [([8, 5], 7), ([8], 12), ([8, 8], 12)], ids=str)
-def test_groups_of_rows_in_a_cache_with_room(models: RuntimeModels, lengths: list[int], past: int) -> None:
-    """Rows of different lengths, and what shares its buffer with the past: the cache stays as long as it is."""
-    _compare_what_is_written(models, _group(len(lengths), 1, lengths, past=past, do_rotary=True), lengths, 1)
+def test_groups_in_a_cache_with_free_space(models: RuntimeModels, lengths: list[int], past: int) -> None:
+    """Rows have different lengths, and the cache keeps its length, as if past and present shared a buffer."""
+    _compare_valid_positions(models, _group(len(lengths), 1, lengths, past=past, do_rotary=True), lengths, 1)
 
 
 def test_groups_of_a_prompt_that_ends_in_padding(models: RuntimeModels) -> None:
-    _compare_what_is_written(models, _group(2, 5, [5, 3], past=None, do_rotary=True), [5, 3], 3)
+    _compare_valid_positions(models, _group(2, 5, [5, 3], past=None, do_rotary=True), [5, 3], 3)
 
 
-def test_groups_of_several_positions_after_a_past(models: RuntimeModels) -> None:
-    _compare_what_is_written(models, _group(1, 3, [8], past=5, do_rotary=True), [8], 3)
+def test_groups_of_several_positions_with_a_past(models: RuntimeModels) -> None:
+    _compare_valid_positions(models, _group(1, 3, [8], past=5, do_rotary=True), [8], 3)
 
 
 @pytest.mark.parametrize(
@@ -147,12 +147,12 @@ def test_groups_with_positions_a_bias_and_sinks(models: RuntimeModels) -> None:
     models.compare("GroupQueryAttention", inputs, outputs=3, softcap=2.0, do_rotary=1, **_ATTRIBUTES)
 
 
-def test_groups_that_see_what_follows(models: RuntimeModels) -> None:
+def test_groups_without_a_causal_mask(models: RuntimeModels) -> None:
     models.compare("GroupQueryAttention", _group(2, 5, [5, 5]), causal=0, **_ATTRIBUTES)
 
 
 def test_groups_of_normalized_queries_and_keys(models: RuntimeModels) -> None:
-    """ONNX Runtime has it on GPUs only: queries and keys are divided by their root mean squares first."""
+    """ONNX Runtime has the norms of queries and keys only on GPUs: the oracle applies them to the inputs."""
     inputs = _group(2, 5, [5, 5])
     weights = [numbers(_H, seed=7), numbers(_H, seed=8)]
     normal = list(inputs)
@@ -165,7 +165,7 @@ def test_groups_of_normalized_queries_and_keys(models: RuntimeModels) -> None:
     models.compare("GroupQueryAttention", inputs, outputs=3, expected=expected, **_ATTRIBUTES)
 
 
-def test_groups_with_a_cache_of_integers_are_refused(models: RuntimeModels) -> None:
+def test_groups_with_a_quantized_cache_are_refused(models: RuntimeModels) -> None:
     attributes = {**_ATTRIBUTES, "k_quant_type": "PER_TENSOR"}
-    with pytest.raises(UnsupportedOperatorError, match="cache is of integers"):
+    with pytest.raises(UnsupportedOperatorError, match="cache is quantized"):
         models.load(node_model("GroupQueryAttention", _group(1, 1, [8], past=7), attributes, outputs=["output"]))

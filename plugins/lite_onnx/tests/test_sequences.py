@@ -1,4 +1,4 @@
-"""Sequences and optionals: lists of values of known length, through branches, loops and bodies."""
+"""Sequences and optionals of known length, also in branches, loops and bodies."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_splitting(split: Any, keepdims: int, lengths: list[int], tmp_path: Path
     np.testing.assert_array_equal(np.concatenate([a.reshape(-1) for a in results.values()]), x)
 
 
-def test_a_position_that_depends_on_data(tmp_path: Path) -> None:
+def test_position_that_depends_on_data(tmp_path: Path) -> None:
     model = make([TWICE, PAIR, node("SequenceAt", ["s", "i"], ["y"])], ["x", value("i", (), TensorProto.INT64)])
     for position, expected in ((0, X), (1, X * 2), (-1, X * 2)):
         np.testing.assert_array_equal(run(model, tmp_path, i=np.array(position))["y"], expected)
@@ -80,7 +80,7 @@ def test_a_position_that_depends_on_data(tmp_path: Path) -> None:
         load(model, tmp_path)
 
 
-def test_a_body_for_each_element(tmp_path: Path) -> None:
+def test_sequence_map(tmp_path: Path) -> None:
     body = graph([node("Mul", ["a", "b"], ["p"]), node("Shape", ["a"], ["n"])], ["p", "n"], [value("a"), value("b")])
     nodes = [TWICE, PAIR, node("SequenceMap", ["s", "x"], ["y", "z"], body=body)]
     results = run(make(nodes, outputs=["y", "z"]), tmp_path)
@@ -98,20 +98,20 @@ def test_a_body_for_each_element(tmp_path: Path) -> None:
         ([node("SequenceErase", ["s", "i"], ["y"])], "the position 5 is not in a sequence"),
         (
             [node("SequenceInsert", ["s", "x", "i"], ["y"])],
-            "the position 5 is not in a sequence of 2 tensors, or at its end",
+            "the position 5 is not in or at the end of a sequence of 2 tensors",
         ),
         ([node("SequenceLength", ["x"], ["y"])], "its input 0 is not a sequence"),
         ([node("Relu", ["s"], ["y"])], "its input 0 is a sequence, not a tensor"),
         ([node("SequenceEmpty", [], ["t"]), node("ConcatFromSequence", ["t"], ["y"], axis=0)], "an empty sequence"),
-        ([node("SequenceEmpty", [], ["t"]), node("SequenceErase", ["t"], ["y"])], "out of an empty sequence"),
+        ([node("SequenceEmpty", [], ["t"]), node("SequenceErase", ["t"], ["y"])], "from an empty sequence"),
     ],
 )
-def test_what_does_not_fit_is_told(nodes: list[onnx.NodeProto], reason: str, tmp_path: Path) -> None:
+def test_invalid_operations_are_errors(nodes: list[onnx.NodeProto], reason: str, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedOperatorError, match=reason):
         load(make([TWICE, PAIR, *nodes], constants=_integers(i=5)), tmp_path)
 
 
-def test_a_sequence_of_very_many_tensors(tmp_path: Path) -> None:
+def test_sequence_of_too_many_tensors(tmp_path: Path) -> None:
     model = make([node("SplitToSequence", ["x"], ["y"])], [value("x", (1 << 40,))])
     with pytest.raises(UnsupportedOperatorError, match="a sequence of 1099511627776 tensors"):
         load(model, tmp_path)
@@ -120,7 +120,7 @@ def test_a_sequence_of_very_many_tensors(tmp_path: Path) -> None:
 # **** inputs ****
 
 
-def test_the_length_of_an_input_must_be_said(tmp_path: Path) -> None:
+def test_length_of_an_input_must_be_given(tmp_path: Path) -> None:
     model = make([node("ConcatFromSequence", ["s"], ["y"], axis=0)], [_info("s", _SEQUENCE)])
     with pytest.raises(UnsupportedOperatorError, match=r"reader_options=\{'lengths': \{'s': 3\}\}"):
         load(model, tmp_path)
@@ -141,8 +141,8 @@ def test_optionals(tmp_path: Path) -> None:
     assert (bool(results["h"]), int(results["n"])) == (True, 1)
     with pytest.raises(UnsupportedOperatorError, match="the element of an empty optional"):
         load(model, tmp_path, lengths={"o": None})
-    made = [node("Optional", ["x"], ["o"]), node("OptionalGetElement", ["o"], ["y"])]
-    np.testing.assert_array_equal(run(make(made), tmp_path)["y"], X)
+    nodes = [node("Optional", ["x"], ["o"]), node("OptionalGetElement", ["o"], ["y"])]
+    np.testing.assert_array_equal(run(make(nodes), tmp_path)["y"], X)
 
 
 # **** branches and loops ****
@@ -151,20 +151,20 @@ def test_optionals(tmp_path: Path) -> None:
 def _branches() -> onnx.NodeProto:
     bodies = {}
     for name, inputs in (("then_branch", ["x", "x"]), ("else_branch", ["x"])):
-        bodies[name] = graph([node("SequenceConstruct", inputs, ["made"])], [])
-        bodies[name].output.append(_info("made", _SEQUENCE))
+        bodies[name] = graph([node("SequenceConstruct", inputs, ["list"])], [])
+        bodies[name].output.append(_info("list", _SEQUENCE))
     return node("If", ["c"], ["s"], **bodies)
 
 
 @pytest.mark.parametrize(("condition", "length"), [(True, 2), (False, 1)])
-def test_a_branch_that_makes_a_list(condition: bool, length: int, tmp_path: Path) -> None:
+def test_branch_that_returns_a_list(condition: bool, length: int, tmp_path: Path) -> None:
     nodes = [_branches(), node("SequenceLength", ["s"], ["y"])]
     assert run(make(nodes, constants={"c": np.array(condition)}), tmp_path)["y"] == length
     with pytest.raises(UnsupportedOperatorError, match="cond is computed from the model's inputs"):
         load(make(nodes, ["x", value("c", (), TensorProto.BOOL)]), tmp_path)
 
 
-def test_a_branch_that_is_not_taken_is_not_looked_at(tmp_path: Path) -> None:
+def test_branch_that_is_not_taken_is_not_lowered(tmp_path: Path) -> None:
     taken, other = graph([node("Relu", ["x"], ["a"])], ["a"]), graph([node("Unknown", ["x"], ["a"])], ["a"])
     nodes = [node("If", ["c"], ["y"], then_branch=taken, else_branch=other)]
     assert run(make(nodes, constants={"c": np.array(True)}), tmp_path)["y"].tolist() == [1, 0]
@@ -173,7 +173,7 @@ def test_a_branch_that_is_not_taken_is_not_looked_at(tmp_path: Path) -> None:
 
 
 def _loop(count: int | None) -> onnx.ModelProto:
-    """Appends x times the iteration to a list, and collects the iterations."""
+    """Build a loop that appends x times the iteration number to a list, and collects the iteration numbers."""
     nodes = [
         node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
         node("Mul", ["x", "f"], ["p"]),
@@ -184,11 +184,11 @@ def _loop(count: int | None) -> onnx.ModelProto:
     body = graph(nodes, ["on", "u", "f"], inputs)
     loop = node("Loop", ["m", "", "empty"], ["s", "z"], body=body)
     nodes = [node("SequenceEmpty", [], ["empty"]), loop, node("ConcatFromSequence", ["s"], ["y"], axis=0)]
-    given = [] if count is not None else [value("m", (), TensorProto.INT64)]
-    return make(nodes, ["x", *given], ["y", "z"], _integers(m=count) if count is not None else None)
+    inputs = ["x"] if count is not None else ["x", value("m", (), TensorProto.INT64)]
+    return make(nodes, inputs, ["y", "z"], _integers(m=count) if count is not None else None)
 
 
-def test_a_loop_that_fills_a_list(tmp_path: Path) -> None:
+def test_loop_that_appends_to_a_list(tmp_path: Path) -> None:
     results = run(_loop(3), tmp_path)
     assert results["y"].tolist() == [0, 0, 1, -2, 2, -4]
     assert results["z"].tolist() == [0, 1, 2]
@@ -201,7 +201,7 @@ def test_a_loop_that_fills_a_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not (_NODES / "test_loop16_seq_none").exists(), reason="without the data of onnx")
-def test_the_case_of_onnx_that_its_runner_cannot_compare() -> None:
+def test_case_that_the_runner_of_onnx_cannot_compare() -> None:
     model = _NODES / "test_loop16_seq_none/model.onnx"
     constants = {"trip_count": 5, "cond": True}
     options = {"lengths": {"opt_seq": None}, "constants": constants}

@@ -1,4 +1,4 @@
-"""Nodes of old versions by Lite and by ONNX Runtime, which has kernels for opset 7 and newer."""
+"""Nodes of old versions, compared with ONNX Runtime, which has kernels for opset 7 and newer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from versions_models import Array, OldModels, numbers
 
 
 class Case(NamedTuple):
-    """A node, in all the versions that it is written for."""
+    """A node, and the opsets that it is tested in."""
 
     op: str
     versions: tuple[int, ...]
@@ -134,7 +134,7 @@ CASES = [
     ("case", "version"),
     [pytest.param(c, v, id=f"{c.op}-{v}-{n}") for n, c in enumerate(CASES) for v in c.versions],
 )
-def test_as_onnxruntime(case: Case, version: int, tmp_path: Path) -> None:
+def test_same_as_onnxruntime(case: Case, version: int, tmp_path: Path) -> None:
     models = OldModels(tmp_path)
     expected = models.onnxruntime(case.op, version, case.inputs, case.outputs, **case.attributes)
     found = models.lite(case.op, version, case.inputs, case.outputs, case.constants, **case.attributes)

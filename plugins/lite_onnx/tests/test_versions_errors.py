@@ -1,4 +1,4 @@
-"""What nodes of old versions cannot be is told; and the axis of DFT, which moved."""
+"""Errors for nodes of old versions, and the axis of DFT, which became an input."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from lite_onnx.lowering.scope import Scope
 
 
 @pytest.mark.parametrize("version", [6, 7, 9])
-def test_training_is_told(version: int, tmp_path: Path) -> None:
+def test_training_is_refused(version: int, tmp_path: Path) -> None:
     inputs = [numbers(2, 3, 4), *(abs(numbers(3, seed=seed)) for seed in range(4))]
     with pytest.raises(UnsupportedOperatorError, match=r"BatchNormalization.*\n?.*training"):
         OldModels(tmp_path).lite("BatchNormalization", version, inputs, 5)
 
 
-@pytest.mark.parametrize(("given", "axis"), [({}, 1), ({"axis": 2}, 2)])
-def test_axis_of_dft(given: dict[str, int], axis: int) -> None:
+@pytest.mark.parametrize(("attributes", "axis"), [({}, 1), ({"axis": 2}, 2)])
+def test_axis_of_dft(attributes: dict[str, int], axis: int) -> None:
     builder = GraphBuilder("dft")
     context = Context(builder, Scope({"": 17}), GraphLowering(Path("dft.onnx"), {}))
-    node = SourceNode("DFT", "", 17, [builder.input("x", "float32", [1, 4, 4, 1])], ["y"], dict(given))
+    node = SourceNode("DFT", "", 17, [builder.input("x", "float32", [1, 4, 4, 1])], ["y"], dict(attributes))
     for adapter in adapters("DFT"):
         adapter.adapt(node, context)
     assert node.inputs[1] is None
@@ -52,11 +52,11 @@ def test_axis_of_dft(given: dict[str, int], axis: int) -> None:
         ("Cast", 1, {"to": "NUMBER"}, "damaged"),
         ("Resize", 11, {"coordinate_transformation_mode": "tf_half_pixel_for_nn", "mode": "linear"}, "nearest"),
         ("Softmax", 7, {"axis": "first"}, "'axis' must be an integer"),
-        ("Cast", 1, {"to": 1}, "'to' must be a text, is 1"),
+        ("Cast", 1, {"to": 1}, "'to' must be a string, is 1"),
         ("Squeeze", 1, {"axes": 1}, "'axes' must be a list of integers, is 1"),
     ],
 )
-def test_wrong_attributes_are_told(
+def test_wrong_attributes_are_errors(
     op: str, version: int, attributes: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UnsupportedOperatorError, match=reason):
@@ -66,15 +66,22 @@ def test_wrong_attributes_are_told(
 @pytest.mark.parametrize(
     ("op", "version", "inputs", "outputs", "attributes", "reason"),
     [
-        ("Tile", 1, [numbers(2, 3), np.array(2.0), np.array(2.0)], 1, {}, "axis 2 is none of an input of 2 dimensions"),
+        ("Tile", 1, [numbers(2, 3), np.array(2.0), np.array(2.0)], 1, {}, "axis 2 "),
         ("Tile", 1, [numbers(2, 3), np.array(2.0)], 1, {}, "its input 2 is missing"),
         ("BatchNormalization", 7, [numbers(2, 3, 4), *[numbers(3)] * 4], 1, {"spatial": 0}, "the shape of a sample"),
-        ("BatchNormalization", 7, [numbers(2, 3, 4), *[numbers(3, 4)] * 4], 5, {"spatial": 0}, "written for training"),
-        ("Scan", 8, [None, numbers(1, 2)], 1, {"body": GraphProto(), "num_scan_inputs": 2}, "must be 1 to 1, is 2"),
+        ("BatchNormalization", 7, [numbers(2, 3, 4), *[numbers(3, 4)] * 4], 5, {"spatial": 0}, "training"),
+        (
+            "Scan",
+            8,
+            [None, numbers(1, 2)],
+            1,
+            {"body": GraphProto(), "num_scan_inputs": 2},
+            "num_scan_inputs must be 1 to 1",
+        ),
         ("Scan", 8, [None, numbers(1, 2)], 1, {"num_scan_inputs": 1}, "'body' is missing"),
     ],
 )
-def test_inputs_that_do_not_fit_are_told(
+def test_wrong_inputs_are_errors(
     op: str,
     version: int,
     inputs: list[Array | None],
@@ -88,6 +95,6 @@ def test_inputs_that_do_not_fit_are_told(
         OldModels(tmp_path).lite(op, version, inputs, outputs, constants, **attributes)
 
 
-def test_there_is_no_opset_0(tmp_path: Path) -> None:
-    with pytest.raises(ModelFormatError, match="opset 0, and ONNX's first is 1"):
+def test_opset_0_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelFormatError, match="opset 0"):
         OldModels(tmp_path).lite("Relu", 0, [numbers(2)])

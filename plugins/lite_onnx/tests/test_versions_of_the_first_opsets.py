@@ -1,4 +1,4 @@
-"""Nodes of opset 1 to 6, which ONNX Runtime does not run: against NumPy, or what the next version of a node gives."""
+"""Nodes of opset 1 to 6, which ONNX Runtime does not run, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from versions_models import Array, OldModels, model_of, numbers
 
 
 class Case(NamedTuple):
-    """A node and what it must give."""
+    """A node and its expected outputs."""
 
     op: str
     versions: tuple[int, ...]
@@ -133,7 +133,7 @@ CASES = [
     ("case", "version"),
     [pytest.param(c, v, id=f"{c.op}-{v}-{n}") for n, c in enumerate(CASES) for v in c.versions],
 )
-def test_as_numpy(case: Case, version: int, tmp_path: Path) -> None:
+def test_same_as_numpy(case: Case, version: int, tmp_path: Path) -> None:
     found = OldModels(tmp_path).lite(
         case.op, version, case.inputs, len(case.expected), case.constants, **case.attributes
     )
@@ -144,7 +144,7 @@ def test_as_numpy(case: Case, version: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 11, 13])
-def test_parts_that_nobody_wants_count(version: int, tmp_path: Path) -> None:
+def test_omitted_parts_of_a_split_count(version: int, tmp_path: Path) -> None:
     x = numbers(6)
     model = model_of("Split", version, [x], 3, {})
     model.graph.node[0].output[2] = ""

@@ -1,4 +1,4 @@
-"""Old RNN, GRU, LSTM and Scan, and old nodes in bodies."""
+"""Old versions of RNN, GRU, LSTM and Scan, and old nodes in bodies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_directions_of_the_first_gru(spelled: str, direction: str, tmp_path: Pat
 
 
 def _scan_model(is_long: bool, directions: list[int] | None) -> Any:
-    """Running sums and doubled elements of a batch of two sequences of up to four vectors of three."""
+    """Build a Scan of running sums and clipped elements, on a batch of two sequences of up to four vectors of three."""
     vector = [3]
     body = helper.make_graph(
         [
@@ -87,7 +87,7 @@ def test_scan_over_sequences_of_different_lengths(directions: list[int] | None, 
             np.testing.assert_allclose(ours[sample, :length], theirs[sample, :length], rtol=1e-6)
 
 
-def test_nodes_in_branches_are_of_the_models_version(tmp_path: Path) -> None:
+def test_nodes_in_branches_have_the_opset_of_the_model(tmp_path: Path) -> None:
     def branch(name: str, limit: float) -> onnx.GraphProto:
         node = helper.make_node("Clip", ["input_1"], [name], max=limit)
         return helper.make_graph([node], name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3])])

@@ -1,6 +1,6 @@
-"""The ONNX project's cases for single nodes, stamped with older opsets where these allow them, against ONNX Runtime.
+"""ONNX's node tests with older opset numbers, compared with ONNX Runtime.
 
-What an operator means is then held for every version that it has, changes that only a text tells included.
+This checks the meaning of every version of an operator, including changes that only the specification's text mentions.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from versions_models import OldModels, run_by_onnxruntime
 from lite_core import ops
 from lite_core.errors import LiteError
 
-runtime: Any = pytest.importorskip("onnxruntime", reason="ONNX Runtime is what old versions are compared with")
+pytestmark = pytest.mark.full("onnx")
+
+runtime: Any = pytest.importorskip("onnxruntime", reason="old versions are compared with ONNX Runtime")
 if not onnx.__version__.startswith("1.17."):
     pytest.skip("the test data is in the wheel of onnx 1.17 only", allow_module_level=True)
 
 REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Mean", "Sum", "SumSquare")
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data" / "node"
-#: The oldest that ONNX Runtime runs.
-OLDEST = 7
-#: Where ONNX Runtime does something else at the case's own opset already.
+#: The oldest opset that ONNX Runtime runs.
+OLDEST_OPSET = 7
+#: Cases that ONNX Runtime fails at their own opset, too.
 DIFFERENT = {"test_maxunpool_export_with_output_shape"}
-#: The element types that NumPy has, so that ONNX Runtime can be given them: without strings, bfloat16 and smaller ones.
+#: The element types that can be passed to ONNX Runtime as NumPy arrays: no strings, bfloat16 or narrower types.
 COMMON_TYPES = {*range(TensorProto.FLOAT, TensorProto.INT64 + 1), *range(TensorProto.BOOL, TensorProto.UINT64 + 1)}
-#: What no case of an operator allows: it has settings in each that are newer, or is of the oldest opset.
+#: Operators without a case for older opsets: all their cases need newer features.
 NEWER_ONLY = {"And", "GroupNormalization", "Or", "Scan", "Xor", *(f"Reduce{n}" for n in REDUCTIONS)}
-#: Errors of ONNX Runtime.
+#: The errors of ONNX Runtime for models that it does not support.
 REFUSALS = ("Fail", "InvalidArgument", "InvalidGraph", "NotImplemented")
 
 
@@ -55,15 +57,15 @@ def _has_common_types(graph: Any) -> bool:
 
 
 def _starts(op: str) -> set[int]:
-    """The opsets in which the versions of an operator begin."""
+    """Return the first opset of every version of an operator."""
     return {s.since_version for s in onnx.defs.get_all_schemas_with_history() if (s.domain, s.name) == ("", op)}
 
 
 def _versions(op: str, newest: int) -> Iterator[int]:
-    """The first and the last opset of every version of an operator before that of a case."""
+    """Yield the first and last opset of every version of an operator that is older than a case's opset."""
     starts = _starts(op)
     for version in sorted({*starts, *(start - 1 for start in starts)}):
-        if max(OLDEST, min(starts)) <= version < newest:
+        if max(OLDEST_OPSET, min(starts)) <= version < newest:
             yield version
 
 
@@ -78,7 +80,7 @@ def _inputs(folder: Path) -> list[Any]:
 
 
 def _by_onnxruntime(model: Any, inputs: dict[str, Any]) -> list[Any] | None:
-    """What it gives; None where the opset has no such node, or ONNX Runtime no kernel for it."""
+    """Run a model with ONNX Runtime; None if the opset has no such node, or ONNX Runtime has no kernel for it."""
     state = runtime.capi.onnxruntime_pybind11_state
     try:
         onnx.checker.check_model(model)
@@ -91,13 +93,13 @@ def _by_onnxruntime(model: Any, inputs: dict[str, Any]) -> list[Any] | None:
 
 @pytest.mark.parametrize("op", CASES := _cases())
 def test_older_versions(op: str, tmp_path: Path) -> None:
-    models, compared = OldModels(tmp_path), 0
+    models, was_compared = OldModels(tmp_path), False
     for folder in CASES[op]:
         model = onnx.load(folder / "model.onnx")
         inputs = {value.name: a for value, a in zip(model.graph.input, _inputs(folder))}
         try:
             models.run(model, inputs)
-        except (LiteError, ValueError):  # an element type that Lite has not, or training
+        except (LiteError, ValueError):  # an unsupported element type, or training
             continue
         model.ir_version = min(model.ir_version, 8)
         for version in _versions(op, model.opset_import[0].version):
@@ -105,11 +107,11 @@ def test_older_versions(op: str, tmp_path: Path) -> None:
             expected = _by_onnxruntime(model, inputs)
             if expected is None:
                 continue
-            compared += 1
+            was_compared = True
             for ours, theirs in zip(models.run(model, inputs), expected, strict=True):
-                what = f"{folder.name} at opset {version}"
-                assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), what
+                label = f"{folder.name} at opset {version}"
+                assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), label
                 np.testing.assert_allclose(
-                    ours.astype(np.float64), theirs.astype(np.float64), rtol=1e-3, atol=1e-5, err_msg=what
+                    ours.astype(np.float64), theirs.astype(np.float64), rtol=1e-3, atol=1e-5, err_msg=label
                 )
-    assert compared > 0
+    assert was_compared

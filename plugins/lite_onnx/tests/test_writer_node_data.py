@@ -1,4 +1,4 @@
-"""The ONNX project's models, read, written and run by ONNX Runtime: what comes out is what the data say."""
+"""The ONNX project's test models, read, written and run with ONNX Runtime: results match the test data."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from lite_core.errors import UnsupportedOperatorError
 from lite_core.ir import DType, Graph, Value
 from lite_onnx.reader.tensors import read_tensor
 
+pytestmark = pytest.mark.full("onnx")
+
 if not onnx.__version__.startswith("1.17."):
     pytest.skip("the test data is in the wheel of onnx 1.17 only", allow_module_level=True)
 
@@ -27,8 +29,8 @@ CASES = sorted(
     for kind in ("node", "simple", "pytorch-converted", "pytorch-operator")
     for folder in (DATA / kind).iterdir()
 )
-#: What ONNX Runtime has no kernel for; the model is written and checked.
-LACKS = {
+#: Cases that ONNX Runtime has no kernel for; the model is written and checked.
+MISSING_KERNELS = {
     "test_roialign_*": "RoiAlign of opset 22",
     "test_ai_onnx_ml_tree_ensemble_set_membership": "Where of bool",
     "test_bitshift_*_uint16": "BitShift of uint16",
@@ -39,47 +41,48 @@ LACKS = {
     "test_pow_types_float32_uint*": "Pow with unsigned exponents",
     "test_*_batchwise": "recurrent layers with the batch first (layout=1)",
 }
-#: Sequences and optionals are several tensors to Lite, and the data's messages are others.
-OTHER_DATA = {
+#: Cases with data of sequences and optionals, which Lite represents by several tensors.
+SEQUENCE_DATA = {
     "test_optional_get_element_optional_tensor",
     "test_optional_has_element_empty_optional_input",
     "test_optional_has_element_optional_input",
     "test_optional_has_element_tensor_input",
     "test_split_to_sequence_nokeepdims",
 }
-#: What it computes otherwise than the data say, also from the data's own model.
-DIFFERS = {
-    "test_cast*FLOAT_to_BFLOAT16*": "rounds, and the data cut off",
+#: Cases whose results differ from the data, also with the original model.
+DIFFERENT = {
+    "test_cast*FLOAT_to_BFLOAT16*": "rounds; the data are truncated",
     "test_qlinearmatmul_*_int8_*": "QLinearMatMul of int8 saturates",
     "test_training_dropout*": "random numbers",
-    "test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True": "counts what ceil_mode added",
-    "test_maxunpool_export_with_output_shape": "places elements by the shape without output_shape",
-    "test_resize_downsample_scales_*_align_corners": "lengths of resized axes are not rounded down before",
+    "test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True": "counts what ceil_mode adds",
+    "test_maxunpool_export_with_output_shape": "computes offsets from the shape without output_shape",
+    "test_resize_downsample_scales_*_align_corners": "does not round down the lengths of resized axes",
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_was_read_is_written(case: str, tmp_path: Path) -> None:
+def test_written_models_compute_the_same(case: str, tmp_path: Path) -> None:
     name = case.rpartition("/")[2]
     try:
         graph = lite_onnx.read(DATA / case / "model.onnx")
     except UnsupportedOperatorError as error:
-        pytest.skip(f"it is not read: {error.problems[0].reason}")
+        pytest.skip(f"the model cannot be read: {error.problems[0].reason}")
     file = tmp_path / "written.onnx"
     lite_onnx.write(graph, file)
     again = lite_onnx.read(file)
-    assert again.op_counts().keys() <= {*graph.op_counts(), "Identity"}  # some follow from types that are now known
+    # Some nodes are gone, because the written file declares more types than the original.
+    assert again.op_counts().keys() <= {*graph.op_counts(), "Identity"}
     assert [v.name for v in (*again.inputs, *again.outputs)] == [v.name for v in (*graph.inputs, *graph.outputs)]
-    if name in OTHER_DATA:
-        pytest.skip("its data are sequences and optionals")
+    if name in SEQUENCE_DATA:
+        pytest.skip("the data are sequences and optionals")
     if any(v.dtype in (DType.INT4, DType.UINT4) for v in (*graph.inputs, *graph.outputs)):
-        pytest.skip("tensors of 4 bits, two in a byte, cannot be handed to ONNX Runtime")
-    if reason := _matching(LACKS, name):
+        pytest.skip("tensors of 4-bit elements cannot be passed to ONNX Runtime")
+    if reason := _matching(MISSING_KERNELS, name):
         with pytest.raises(Exception, match=r"NOT_IMPLEMENTED|layout"):
-            _answers(file, DATA / case, graph)
+            _results(file, DATA / case, graph)
         pytest.skip(f"ONNX Runtime has no {reason}")
-    pairs = _answers(file, DATA / case, graph)
-    if reason := _matching(DIFFERS, name):
+    pairs = _results(file, DATA / case, graph)
+    if reason := _matching(DIFFERENT, name):
         pytest.skip(f"ONNX Runtime: {reason}")
     for found, expected in pairs:
         assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
@@ -88,8 +91,8 @@ def test_what_was_read_is_written(case: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(*pair, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("pattern", [*LACKS, *DIFFERS])
-def test_every_line_matches_a_case(pattern: str) -> None:
+@pytest.mark.parametrize("pattern", [*MISSING_KERNELS, *DIFFERENT])
+def test_every_pattern_matches_a_case(pattern: str) -> None:
     assert fnmatch.filter([case.rpartition("/")[2] for case in CASES], pattern)
 
 
@@ -97,8 +100,8 @@ def _matching(lines: dict[str, str], name: str) -> str | None:
     return next((reason for pattern, reason in lines.items() if fnmatch.fnmatch(name, pattern)), None)
 
 
-def _answers(model: Path, folder: Path, graph: Graph) -> list[tuple[Array, Array]]:
-    """For every output of every set of data what ONNX Runtime gives and what the data say."""
+def _results(model: Path, folder: Path, graph: Graph) -> list[tuple[Array, Array]]:
+    """Return ONNX Runtime's result and the expected one for every output of every data set."""
     session = open_written(model)
     pairs: list[tuple[Array, Array]] = []
     for data in sorted(folder.glob("test_data_set_*")):
@@ -113,4 +116,4 @@ def _array(file: Path, value: Value) -> Array:
     tensor = onnx.TensorProto()
     tensor.ParseFromString(file.read_bytes())
     array = read_tensor(tensor)
-    return array.view(value.dtype.numpy) if value.dtype is DType.BFLOAT16 else array  # the data have it as uint16
+    return array.view(value.dtype.numpy) if value.dtype is DType.BFLOAT16 else array  # stored as uint16

@@ -1,4 +1,4 @@
-"""Models of one node, written for an operator set of the past."""
+"""Models of one node of an old operator set."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ Array = np.ndarray[Any, Any]
 
 
 def model_of(op: str, version: int, inputs: Sequence[Array | None], outputs: int, attributes: dict[str, Any]) -> Any:
-    """A model of one node; its inputs are the model's, its outputs have no types."""
+    """Build a model of one node, whose outputs have no types."""
     names = ["" if a is None else f"input_{i}" for i, a in enumerate(inputs)]
-    given = named(inputs)
     values = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-        for name, a in given.items()
+        for name, a in named(inputs).items()
     ]
     results = [f"output_{i}" for i in range(outputs)]
     node = helper.make_node(op, names, results, **attributes)
@@ -31,7 +30,7 @@ def model_of(op: str, version: int, inputs: Sequence[Array | None], outputs: int
 
 
 def with_constants(model: Any, inputs: dict[str, Array]) -> Any:
-    """The model with these inputs as initializers."""
+    """Turn some inputs of a model into initializers."""
     kept = [value for value in model.graph.input if value.name not in inputs]
     del model.graph.input[:]
     model.graph.input.extend(kept)
@@ -43,7 +42,7 @@ class OldModels:
     """Runs nodes of old versions.
 
     Args:
-        folder: where the models are written.
+        folder: the folder that models are written to.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -58,13 +57,13 @@ class OldModels:
         constants: Sequence[int] = (),
         **attributes: Any,
     ) -> list[Array]:
-        """The outputs of a node by Lite; ``constants``: positions of inputs that are initializers."""
-        given = named(inputs)
-        fixed = {name: given[name] for name in (f"input_{i}" for i in constants)}
-        return self.run(with_constants(model_of(op, version, inputs, outputs, attributes), fixed), given)
+        """Run a node with Lite; ``constants``: positions of inputs that are initializers."""
+        arrays = named(inputs)
+        fixed = {name: arrays[name] for name in (f"input_{i}" for i in constants)}
+        return self.run(with_constants(model_of(op, version, inputs, outputs, attributes), fixed), arrays)
 
     def run(self, model: Any, inputs: Mapping[str, Array]) -> list[Array]:
-        """The outputs of a model by Lite."""
+        """Run a model with Lite."""
         self.path.write_bytes(model.SerializeToString())
         session = lite.load(str(self.path), backend="host")
         return list(session.run({name: a for name, a in inputs.items() if name in session.inputs}).values())
@@ -72,18 +71,18 @@ class OldModels:
     def onnxruntime(
         self, op: str, version: int, inputs: Sequence[Array | None], outputs: int = 1, **attributes: Any
     ) -> list[Array]:
-        """The outputs of a node by ONNX Runtime."""
+        """Run a node with ONNX Runtime."""
         return run_by_onnxruntime(model_of(op, version, inputs, outputs, attributes), named(inputs))
 
 
 def named(inputs: Sequence[Array | None]) -> dict[str, Array]:
-    """Inputs by the names that they have here; those that are left out have none."""
+    """Return the inputs by name, without omitted ones."""
     return {f"input_{i}": a for i, a in enumerate(inputs) if a is not None}
 
 
 def run_by_onnxruntime(model: Any, inputs: Mapping[str, Array]) -> list[Array]:
-    """The outputs of a model by ONNX Runtime, without its optimizations."""
-    runtime: Any = pytest.importorskip("onnxruntime", reason="ONNX Runtime is what old versions are compared with")
+    """Run a model with ONNX Runtime, without optimizations."""
+    runtime: Any = pytest.importorskip("onnxruntime", reason="old versions are compared with ONNX Runtime")
     options = runtime.SessionOptions()
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -94,6 +93,6 @@ def run_by_onnxruntime(model: Any, inputs: Mapping[str, Array]) -> list[Array]:
 
 
 def numbers(*shape: int, seed: int = 0) -> Array:
-    """Small numbers of both signs, all different."""
+    """Return small distinct numbers of both signs."""
     order = np.random.default_rng(seed).permutation(int(np.prod(shape)))
     return ((order - order.size / 2 + 0.25) / 4).astype(np.float32).reshape(shape)

@@ -1,4 +1,4 @@
-"""Graphs written as ONNX, run by ONNX Runtime."""
+"""Written ONNX models, run with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Array = np.ndarray[Any, Any]
 
 
 def open_written(model: Path | bytes) -> Any:
-    """ONNX Runtime's session for a model, without its own rewriting of the graph: what was written is what runs."""
-    onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is what written models are run by")
+    """Open a model with ONNX Runtime, without graph optimizations: the written nodes are the ones that run."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="written models are run with ONNX Runtime")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
@@ -31,7 +31,7 @@ def open_written(model: Path | bytes) -> Any:
 
 
 def run_written(session: Any, inputs: Sequence[Array]) -> list[Array]:
-    """The outputs, of any element type with a byte or more: NumPy's way in and out knows fewer."""
+    """Run a session on arrays of any element type of at least one byte; its NumPy interface supports fewer types."""
     binding = session.io_binding()
     for declared, array in zip(session.get_inputs(), inputs):
         number = onnx_number(array.dtype)

@@ -1,4 +1,4 @@
-"""ONNX Runtime as a backend: what it is asked, what it answers, and that its results are those of the references."""
+"""ONNX Runtime as a backend: supported nodes, refusals, and results compared with the references."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import plugins_with
-from lite_onnxruntime.backend import OnnxRuntimeBackend, _refused
+from lite_onnxruntime.backend import OnnxRuntimeBackend, _refusal_by_onnxruntime
 from lite_onnxruntime.onnx_models import _onnx_format, onnx_model
 from lite_onnxruntime.single_node import single_node
 
@@ -25,7 +25,7 @@ def classifier() -> Graph:
     b = GraphBuilder("classifier")
     weights = np.linspace(-1, 1, 4 * 3 * 3 * 3, dtype=np.float32).reshape(4, 3, 3, 3)
     x = b.add("Conv", [b.input("x", "float32", ["n", 3, 8, 8]), b.constant(weights)], {"pads": (1, 1, 1, 1)})
-    x = b.add("Swish", [x], domain="lite")  # which ONNX has not
+    x = b.add("Swish", [x], domain="lite")  # not an operator of ONNX
     b.output(b.add("Softmax", [x], {"axis": 1}), "y")
     return b.build()
 
@@ -41,14 +41,14 @@ def answer(node: Node) -> Yes | No:
 
 
 def nodes(op: str, *shapes: tuple[int, ...], dtype: str = "float32", **attributes: object) -> list[Node]:
-    """Nodes of one operator on inputs of some shapes."""
+    """Return nodes of one operator on inputs of the given shapes."""
     b = GraphBuilder("nodes")
     for number, shape in enumerate(shapes):
         b.output(b.add(op, [b.input(f"x{number}", dtype, shape)], attributes), f"y{number}")  # type: ignore[arg-type]
     return b.build().nodes
 
 
-def test_results_are_those_of_the_references() -> None:
+def test_results_equal_the_references() -> None:
     graph = classifier()
     session = load(graph, threads=1)
     for batch in (1, 3):
@@ -57,7 +57,7 @@ def test_results_are_those_of_the_references() -> None:
         np.testing.assert_allclose(session.run(x=x)["y"], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_several_threads_may_run_one_session() -> None:
+def test_several_threads_run_one_session() -> None:
     graph = classifier()
     session = load(graph, threads=1)
     arrays = [np.full((1, 3, 8, 8), number, np.float32) for number in range(8)]
@@ -68,7 +68,7 @@ def test_several_threads_may_run_one_session() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "int8", "uint64", "bool"])
-def test_types_that_numpy_has_and_has_not(dtype: str) -> None:
+def test_types_with_and_without_numpy_support(dtype: str) -> None:
     b = GraphBuilder("types")
     x = b.input("x", dtype, ["n", 3])
     b.output(b.add("Transpose", [b.add("Cast", [x], {"to": DType.FLOAT32})]), "floats")
@@ -80,44 +80,43 @@ def test_types_that_numpy_has_and_has_not(dtype: str) -> None:
     np.testing.assert_array_equal(found["same"], array)
 
 
-def test_sizes_that_data_decide() -> None:
+def test_output_shape_that_depends_on_data() -> None:
     b = GraphBuilder("nonzero")
-    b.output(b.add("NonZero", [b.input("x", "float32", [2, 3])]), "places")
+    b.output(b.add("NonZero", [b.input("x", "float32", [2, 3])]), "indices")
     session = load(b.build(), fallback="never")
     for count in (0, 2, 6):
         x = np.zeros(6, np.float32)
         x[:count] = 1
-        found = session.run(x=x.reshape(2, 3))["places"]
+        found = session.run(x=x.reshape(2, 3))["indices"]
         np.testing.assert_array_equal(found, np.stack(np.nonzero(x.reshape(2, 3))))
 
 
-def test_a_no_says_what_onnx_runtime_says() -> None:
+def test_refusal_contains_the_message_of_onnx_runtime() -> None:
     (node,) = nodes("BitwiseNot", (3,), dtype="int8")
     assert isinstance(answer(node), Yes)
     (node,) = nodes("Sin", (3,), dtype="bfloat16")
     reply = answer(node)
     assert isinstance(reply, No)
-    assert reply.reason.startswith("ONNX Runtime: ")
     assert "Sin" in reply.reason
 
 
-def test_operators_of_other_domains_are_not_for_it() -> None:
+def test_operators_of_other_domains_are_refused() -> None:
     reply = answer(classifier().nodes[1])
     assert isinstance(reply, No)
     assert "lite.Swish" in reply.reason
 
 
-def test_it_is_asked_once_for_nodes_that_differ_in_sizes_and_names() -> None:
+def test_answer_is_cached_for_nodes_that_differ_in_sizes_and_names() -> None:
     first, second, other = nodes("Relu", (2, 3), (4, 5), (6,))
     contents = [onnx_model(single_node(node)) for node in (first, second, other)]
     assert contents[0] == contents[1] != contents[2]
-    _refused.cache_clear()
+    _refusal_by_onnxruntime.cache_clear()
     for node in (first, second, other):
         assert isinstance(answer(node), Yes)
-    assert _refused.cache_info().misses == 2
+    assert _refusal_by_onnxruntime.cache_info().misses == 2
 
 
-def test_asking_changes_no_node() -> None:
+def test_supports_does_not_change_the_node() -> None:
     b = GraphBuilder("branches")
     x = b.input("x", "float32", [3])
     bodies = {}
@@ -135,16 +134,16 @@ def test_asking_changes_no_node() -> None:
     np.testing.assert_array_equal(session.run(x=x_values, flag=True)["y"], -x_values)
 
 
-def test_an_error_while_it_runs_names_the_backend() -> None:
+def test_error_in_a_run_names_the_backend() -> None:
     b = GraphBuilder("gather")
     x, index = b.input("x", "float32", [3]), b.input("index", "int64", [1])
     b.output(b.add("Gather", [x, index]), "y")
     session = load(b.build(), fallback="never")
-    with pytest.raises(lite.ExecutionError, match="backend 'onnxruntime'"):
+    with pytest.raises(lite.ExecutionError, match="onnxruntime"):
         session.run(x=np.zeros(3, np.float32), index=np.array([7]))
 
 
-def test_it_comes_after_the_backends_of_lites_own_and_before_host() -> None:
+def test_score_is_below_other_backends_and_above_host() -> None:
     devices = BACKEND.probe()
     assert not isinstance(devices, Unavailable)
     (device,) = devices
@@ -153,22 +152,22 @@ def test_it_comes_after_the_backends_of_lites_own_and_before_host() -> None:
     assert any("providers" in line for line in BACKEND.report())
 
 
-def test_without_the_package_it_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_without_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     missing = BACKEND.probe()
     assert isinstance(missing, Unavailable)
     assert missing.remedy == "pip install onnxruntime"
 
 
-def test_without_the_package_that_writes_onnx_it_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lite_onnx" else found(name))
+def test_unavailable_without_lite_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lite_onnx" else original(name))
     missing = BACKEND.probe()
     assert isinstance(missing, Unavailable)
     assert missing.remedy == "pip install lite-onnx"
 
 
-def test_without_a_plugin_that_writes_onnx_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusal_without_a_plugin_that_writes_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lite_onnxruntime.onnx_models.default_plugins", plugins_with)
     _onnx_format.cache_clear()
     (node,) = nodes("Relu", (3,))
@@ -181,8 +180,8 @@ def test_without_a_plugin_that_writes_onnx_the_answer_says_so(monkeypatch: pytes
 def test_options_reach_the_session() -> None:
     devices = BACKEND.probe()
     assert not isinstance(devices, Unavailable)
-    made = BACKEND.compile(Partition("part", _without_swish()), devices[0], Options(threads=3))
-    assert made._session.get_session_options().intra_op_num_threads == 3  # type: ignore[attr-defined]
+    executable = BACKEND.compile(Partition("part", _without_swish()), devices[0], Options(threads=3))
+    assert executable._session.get_session_options().intra_op_num_threads == 3  # type: ignore[attr-defined]
 
 
 def _without_swish() -> Graph:

@@ -1,4 +1,4 @@
-"""The page about foreign runtimes shows the code as it is."""
+"""The code blocks of the page on foreign runtimes are in the source code."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_what_is_shown_is_there(block: str) -> None:
+def test_code_block_is_in_the_source(block: str) -> None:
     assert any(block in source for source in SOURCES)
 
 
-def test_there_is_something_to_see() -> None:
-    assert len(BLOCKS) >= 5
+def test_page_has_code_blocks() -> None:
+    assert BLOCKS

@@ -1,4 +1,4 @@
-"""One operator on the first device against its reference: operators that move elements give the very same bits."""
+"""Bit-exact comparison of single operators with the reference on the first device, for operators that move elements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def drawn(shape: Sequence[int], dtype: str = "float32", seed: int = 0) -> Array:
-    """Any bits of an element type, among them those of NaN."""
+    """Return random bits as an element type, which may be NaN."""
     bits = np.random.default_rng(seed).integers(0, 256, (*shape, np.dtype(dtype).itemsize), np.uint8)
     array: Array = bits.view(dtype)[..., 0]
     return array
@@ -30,7 +30,7 @@ def drawn(shape: Sequence[int], dtype: str = "float32", seed: int = 0) -> Array:
 def single_node(
     op: str, arrays: Sequence[Array], attributes: dict[str, Any] | None = None, *, constants: int = 0, outputs: int = 1
 ) -> Graph:
-    """A graph of one node; the last ``constants`` of its inputs are constants."""
+    """Return a graph of one node; the last ``constants`` of its inputs are constants."""
     builder = GraphBuilder(op)
     first_constant = len(arrays) - constants
     values = [builder.input(f"x{i}", str(a.dtype), a.shape) for i, a in enumerate(arrays[:first_constant])]
@@ -50,7 +50,7 @@ def agree(
     outputs: int = 1,
     tolerance: float | None = None,
 ) -> None:
-    """Fail unless results have the bits of the reference's, or differ by at most ``tolerance``."""
+    """Assert that results have the same bits as the reference's, or differ by at most ``tolerance``."""
     graph = single_node(op, arrays, attributes, constants=constants, outputs=outputs)
     inputs = list(arrays[: len(graph.inputs)])
     for actual, expected in zip(run(graph, inputs), evaluate_graph(graph, inputs)):
@@ -62,7 +62,7 @@ def agree(
 
 
 def lowered(graph: Graph) -> list[str]:
-    """What profiles call the steps of a graph."""
+    """Return the labels in profiles of the steps of a graph."""
     backend, device = first_device()
     runtime = runtime_of(backend._device(device), device.label)
     return [step.label for step in lower_graph(graph, Options(), runtime).steps]

@@ -1,4 +1,4 @@
-"""One operator on the first device, in the form that processors take or the one that GPUs do, against the reference."""
+"""Comparison of single operators with the reference, as compiled for a processor or for a GPU, on the first device."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = ["KINDS", "agree", "labels_of", "normal", "run_for", "runtime_of_kind"
 
 Array = np.ndarray[Any, Any]
 
-#: Kernels are chosen by the kind of device; every device can run both.
+#: The kinds of device that kernels are chosen for; every device can run the kernels of both.
 KINDS = pytest.mark.parametrize("kind", ["CPU", "GPU"])
 
 
 def normal(*shape: int, seed: int = 0) -> Array:
-    """Standard normal numbers, float32."""
+    """Return standard normal numbers as float32."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 def single_node(
     op: str, arrays: Sequence[Array], attributes: dict[str, Any], *, constants: int = 0, outputs: int = 1
 ) -> Graph:
-    """A graph of one node; so many of the last inputs are constants."""
+    """Return a graph of one node; the last ``constants`` of its inputs are constants."""
     builder = GraphBuilder(op)
     first_constant = len(arrays) - constants
     values = [
@@ -57,13 +57,13 @@ def agree(
     outputs: int = 1,
     tolerance: float = 0.0,
 ) -> None:
-    """Fail unless results differ from the reference in float64 by at most ``tolerance`` of the largest number."""
+    """Assert that results differ from the reference in float64 by at most ``tolerance`` of the largest number."""
     graph = single_node(op, arrays, attributes or {}, constants=constants, outputs=outputs)
     wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
-    truth = single_node(op, wide, attributes or {}, constants=constants, outputs=outputs)
+    wide_graph = single_node(op, wide, attributes or {}, constants=constants, outputs=outputs)
     inputs = list(arrays[: len(graph.inputs)])
     actual = run_for(kind, graph, inputs)
-    for number, expected in enumerate(evaluate_graph(truth, wide[: len(graph.inputs)])):
+    for number, expected in enumerate(evaluate_graph(wide_graph, wide[: len(graph.inputs)])):
         finite = np.abs(expected[np.isfinite(expected)], dtype=np.float64)
         assert actual[number].shape == expected.shape
         np.testing.assert_allclose(
@@ -76,23 +76,23 @@ def agree(
 
 
 def run_for(kind: str, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
-    """The results of a graph, as compiled for a kind of device."""
+    """Return the results of a graph that is compiled for a kind of device."""
     return run_executable(compile_graph(graph, Options(), runtime_of_kind(kind)), graph, list(inputs))
 
 
 def labels_of(kind: str, graph: Graph) -> list[str]:
-    """What profiles call the kernels that a graph becomes for a kind of device."""
+    """Return the labels in profiles of the kernels of a graph, for a kind of device."""
     return [step.label for step in lower_graph(graph, Options(), runtime_of_kind(kind)).steps]
 
 
 def steps_of(kind: str, graph: Graph) -> list[str]:
-    """The kernels that a graph becomes for a kind of device."""
+    """Return the names of the kernels of a graph, for a kind of device."""
     return [step.kernel.name for step in lower_graph(graph, Options(), runtime_of_kind(kind)).steps]
 
 
 @cache
 def runtime_of_kind(kind: str) -> DeviceRuntime:
-    """The first device's, told that it is of a kind."""
+    """Return the runtime of the first device with its kind replaced."""
     runtime = copy.copy(first_runtime())
     runtime.found = replace(runtime.found, kind=kind)
     return runtime

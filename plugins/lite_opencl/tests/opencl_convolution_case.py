@@ -1,4 +1,4 @@
-"""One Conv or ConvTranspose with what follows it, and how far the kernels are from its reference in float64."""
+"""Test cases of Conv and ConvTranspose with a tail, and their difference from the reference in float64."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class ConvolutionCase:
     """A convolution of ``channels`` into ``outputs``.
 
     Attributes:
-        tail: "" or what follows it: "relu", "residual" (adds an input, then Relu), "scale" (by channel).
-        weights: "constant", or "input" for weights that the run is given.
-        attributes: of the node, besides the kernel's shape and ``group``.
+        tail: the nodes after it: "", "relu", "residual" (adds an input, then Relu) or "scale" (by channel).
+        weights: "constant", or "input" for weights that are an input of the graph.
+        attributes: attributes of the node, except the kernel's shape and ``group``.
     """
 
     channels: int
@@ -43,12 +43,12 @@ class ConvolutionCase:
     op: str = "Conv"
 
     def graph(self, dtype: str) -> Graph:
-        """On constants that are the same for every element type."""
+        """Return the graph; constants are the same numbers for every element type."""
         random = np.random.default_rng(1)
         b = GraphBuilder("convolution")
         x = b.input("x", dtype, (self.batch, self.channels, *self.size))
-        ends = (self.outputs, self.channels) if self.op == "Conv" else (self.channels, self.outputs)
-        shape = (ends[0], ends[1] // self.groups, *self.kernel)
+        first, second = (self.outputs, self.channels) if self.op == "Conv" else (self.channels, self.outputs)
+        shape = (first, second // self.groups, *self.kernel)
         scale = 1 / np.sqrt(max(1, self.channels // self.groups * int(np.prod(self.kernel))))
         elements = (random.standard_normal(shape) * scale).astype("float32").astype(DType(dtype).numpy)
         bias = random.standard_normal(self.outputs).astype("float32").astype(DType(dtype).numpy)
@@ -74,7 +74,7 @@ class ConvolutionCase:
 
 
 def difference(case: ConvolutionCase, dtype: str = "float32") -> float:
-    """The largest difference from the reference, as a part of its range."""
+    """Return the largest difference from the reference, as a fraction of its largest number."""
     given = [array.astype(DType(dtype).numpy) for array in case.inputs()]
     (exact,) = evaluate_graph(_wide(case, dtype), [array.astype("float64") for array in given])
     (found,) = run(case.graph(dtype), given)
@@ -83,14 +83,14 @@ def difference(case: ConvolutionCase, dtype: str = "float32") -> float:
 
 
 def labels(case: ConvolutionCase, **options: Any) -> list[str]:
-    """What a case is lowered to; nothing is compiled."""
+    """Return the labels of the steps that a case is lowered to, without compiling it."""
     backend, device = first_device()
     runtime = runtime_of(backend._device(device), device.label)
     return [step.label for step in lower_graph(case.graph("float32"), Options(**options), runtime).steps]
 
 
 def _wide(case: ConvolutionCase, dtype: str) -> Graph:
-    """The graph in float64, its constants rounded to ``dtype``."""
+    """Return the graph in float64 with constants rounded to ``dtype``."""
     graph, wide = case.graph(dtype), case.graph("float64")
     for narrow, value in zip(graph.constants, list(wide.constants)):
         wide.constants[value] = graph.constants[narrow].astype("float64")

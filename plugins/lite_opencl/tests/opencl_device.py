@@ -1,4 +1,4 @@
-"""The first OpenCL device, for tests; a test that needs one is skipped where there is none."""
+"""The first OpenCL device, for tests; tests are skipped if there is no device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["first_device", "first_runtime", "run", "run_executable"]
 
 
 def first_device() -> tuple[OpenClBackend, Device]:
-    """The backend and its best device; skips the test where there is none."""
+    """Return the backend and its best device; skip the test if there is none."""
     backend = OpenClBackend()
     devices = backend.probe()
     if isinstance(devices, Unavailable):
@@ -23,7 +23,7 @@ def first_device() -> tuple[OpenClBackend, Device]:
 
 
 def first_runtime() -> DeviceRuntime:
-    """What the process has for the best device."""
+    """Return the runtime of the best device."""
     backend, device = first_device()
     return runtime_of(backend._device(device), device.label)
 
@@ -35,16 +35,16 @@ def run(graph: Graph, inputs: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def run_executable(executable: Executable, graph: Graph, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    """Run a partition once; results whose shapes depend on data are allocated by it."""
+    """Run a partition once; it allocates the results whose shapes depend on data."""
     memory = first_runtime().memory
 
-    def filled(array: np.ndarray) -> Buffer:
+    def buffer_of(array: np.ndarray) -> Buffer:
         buffer = Buffer(graph.inputs[0].type.of_array(array), memory)
         buffer.store(array)
         return buffer
 
     outputs = [Buffer(v.type, memory, memory.allocate(v.type) if v.type.is_static else None) for v in graph.outputs]
     size = executable.scratch_bytes
-    scratch = filled(np.empty(size, np.uint8)) if size else None
-    executable.run([filled(a) for a in inputs], outputs, scratch)
+    scratch = buffer_of(np.empty(size, np.uint8)) if size else None
+    executable.run([buffer_of(a) for a in inputs], outputs, scratch)
     return [memory.download(b.data) for b in outputs]

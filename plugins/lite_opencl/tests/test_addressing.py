@@ -1,4 +1,4 @@
-"""Where an element lies: the C expression, evaluated, against NumPy's strides."""
+"""Index expressions in C, evaluated and compared with strides."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
 
 
 def evaluated(tensor: Tensor, split: int, row: int, column: int) -> int:
-    """The index expression, in Python."""
+    """Evaluate the index expression in Python."""
     addressing, arguments = address(tensor, split)
     names = dict(zip(addressing.arguments("x"), map(int, arguments)), row=row, column=column)
     return int(eval(re.sub("/", "//", addressing.index("x")), {}, names))
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from([0, 1, 3, 12, -2])), min_size=1, max_size=5), st.data())
-def test_every_element_is_where_its_strides_say(dims: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_index_expression_matches_strides(dims: list[tuple[int, int]], data: st.DataObject) -> None:
     shape, strides = tuple(n for n, _ in dims), tuple(s for _, s in dims)
     split = data.draw(st.integers(0, len(dims)))
     tensor = strided(shape, strides)
@@ -42,9 +42,9 @@ def test_every_element_is_where_its_strides_say(dims: list[tuple[int, int]], dat
         ((2, 3, 4), (12, 4, 1), "s", "1"),  # dense: two numbers, one stride
         ((2, 3, 4), (0, 0, 0), "", ""),  # a scalar: nothing to compute
         ((1, 3, 4), (0, 1, 0), "1", ""),  # one number for each channel
-        ((2, 3, 4), (0, 1, 0), "10", ""),  # and for each image the same
+        ((2, 3, 4), (0, 1, 0), "10", ""),  # the same for each image
     ],
 )
-def test_no_more_arithmetic_than_needed(shape, strides, rows: str, columns: str) -> None:
+def test_patterns_are_minimal(shape, strides, rows: str, columns: str) -> None:
     addressing, _ = address(strided(shape, strides), 2)
     assert addressing == Addressing(rows, columns)

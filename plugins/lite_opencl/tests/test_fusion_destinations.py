@@ -1,4 +1,4 @@
-"""Concat without copies, outputs that are views, and copies that are made once."""
+"""Copy elision for Concat and for outputs that are views, and copies that are shared by readers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from opencl_agreement import KINDS, labels_of, normal, run_for
+from tiers import in_part
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Value
@@ -16,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def conv(builder: GraphBuilder, x: Value, outputs: int, taps: int = 1) -> Value:
-    """A convolution that keeps the size of images."""
+    """Add a convolution that keeps the size of images."""
     weights = builder.constant(normal(outputs, int(x.shape[1]), taps, taps, seed=outputs) / 4)
     return builder.add("Conv", [x, weights], {"pads": (taps // 2,) * 4})
 
@@ -26,15 +27,15 @@ def concat(builder: GraphBuilder, *values: Value, axis: int = 1) -> Value:
 
 
 def check(graph: Graph, kind: str = "CPU") -> int:
-    """Fail unless results are right; the number of copies."""
+    """Assert that results are right, and return the number of copies."""
     inputs = [normal(*v.shape, seed=i) for i, v in enumerate(graph.inputs)]
     for actual, expected in zip(run_for(kind, graph, inputs), evaluate_graph(graph, inputs)):
         np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * max(1, np.abs(expected).max(initial=0)))
     return sum(label == "copy" for label in labels_of(kind, graph))
 
 
-@KINDS
-def test_convolutions_write_into_what_is_joined(kind: str) -> None:
+@pytest.mark.parametrize("kind", in_part("opencl", ["CPU", "GPU"], ["CPU"]))
+def test_convolutions_write_directly_to_concat_result(kind: str) -> None:
     builder = GraphBuilder("fire")
     x = builder.add("Relu", [conv(builder, builder.input("x", "float32", (1, 3, 9, 8)), 4)])
     parts = [builder.add("Relu", [conv(builder, x, n, taps)]) for n, taps in ((5, 1), (6, 3), (7, 1))]
@@ -42,14 +43,16 @@ def test_convolutions_write_into_what_is_joined(kind: str) -> None:
     assert check(builder.build(), kind) == 0
 
 
-def test_a_result_that_is_the_partitions_is_joined_there() -> None:
+@pytest.mark.full("opencl")
+def test_concat_writes_directly_to_partition_output() -> None:
     builder = GraphBuilder("output")
     x = builder.input("x", "float32", (1, 3, 9, 8))
     builder.output(concat(builder, conv(builder, x, 4), builder.add("Exp", [x])), "y")
     assert check(builder.build()) == 0
 
 
-def test_parts_may_be_joined_ones() -> None:
+@pytest.mark.full("opencl")
+def test_nested_concats_need_no_copies() -> None:
     builder = GraphBuilder("dense net")
     joined = conv(builder, builder.input("x", "float32", (1, 3, 9, 8)), 4)
     for growth in (3, 5, 2):
@@ -58,8 +61,9 @@ def test_parts_may_be_joined_ones() -> None:
     assert check(builder.build()) == 0
 
 
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize(("axis", "copies"), [(0, 0), (1, 1), (2, 1), (-1, 2)])
-def test_kernels_that_take_strides_write_where_others_cannot(axis: int, copies: int) -> None:
+def test_only_kernels_with_strides_write_to_strided_parts(axis: int, copies: int) -> None:
     builder = GraphBuilder("strided")
     x = builder.input("x", "float32", (2, 3, 4, 4))
     unary, pooled = builder.add("Tanh", [x]), builder.add("MaxPool", [x], {"kernel_shape": (1, 1)})
@@ -68,7 +72,8 @@ def test_kernels_that_take_strides_write_where_others_cannot(axis: int, copies: 
     assert check(builder.build()) == copies
 
 
-def test_parts_with_other_readers_are_joined_where_these_need_no_copy() -> None:
+@pytest.mark.full("opencl")
+def test_concat_inputs_with_other_readers_are_elided_only_if_dense() -> None:
     for batch, copies in ((1, 0), (2, 2)):
         builder = GraphBuilder("readers")
         x = builder.add("Tanh", [builder.input("x", "float32", (batch, 3, 9, 8))])
@@ -78,19 +83,21 @@ def test_parts_with_other_readers_are_joined_where_these_need_no_copy() -> None:
         assert check(builder.build()) == copies
 
 
-def test_what_has_a_place_already_is_copied() -> None:
-    builder = GraphBuilder("several places")
+@pytest.mark.full("opencl")
+def test_concat_inputs_that_have_a_destination_are_copied() -> None:
+    builder = GraphBuilder("several destinations")
     x = builder.input("x", "float32", (1, 3, 9, 8))
     y, z = builder.add("Tanh", [x]), builder.add("Exp", [x])
     builder.output(z, "z")
     builder.output(builder.add("Neg", [concat(builder, y, x, y, z)]), "joined")
     builder.output(builder.add("Abs", [concat(builder, y, builder.add("Cos", [x]), axis=2)]), "again")
-    # The input, the output, the second of the same, and that which is in the other one.
+    # Copied are the input, the output, the repeated part, and the part that belongs to the other Concat.
     assert check(builder.build()) == 4
 
 
+@pytest.mark.full("opencl")
 @KINDS
-def test_places_are_reserved_through_views(kind: str) -> None:
+def test_destinations_are_reserved_through_views(kind: str) -> None:
     builder = GraphBuilder("heads")
     x = builder.input("x", "float32", (1, 3, 4, 4))
     parts = []
@@ -100,12 +107,13 @@ def test_places_are_reserved_through_views(kind: str) -> None:
     builder.output(concat(builder, *parts), "y")
     y = builder.add("Tanh", [builder.input("z", "float32", (4, 6))])
     builder.output(builder.add("Unsqueeze", [builder.add("Transpose", [y]), builder.constant(np.array([0]))]), "z0")
-    # Convolutions write dense planes only; what is element-wise writes transposed.
+    # Convolutions only write dense planes; the element-wise kernel writes to the transposed view.
     assert check(builder.build(), kind) == 2
 
 
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize(("batch", "copies"), [(1, 1), (2, 2)])
-def test_channels_are_joined_in_the_order_in_which_they_are_shuffled(batch: int, copies: int) -> None:
+def test_concat_writes_in_shuffled_channel_order(batch: int, copies: int) -> None:
     builder = GraphBuilder("shuffle net")
     x = builder.add("Relu", [builder.input("x", "float32", (batch, 6, 4, 5))])
     for _ in range(2):
@@ -115,11 +123,11 @@ def test_channels_are_joined_in_the_order_in_which_they_are_shuffled(batch: int,
         turned = builder.add("Transpose", [split], {"perm": (0, 2, 1, 3, 4)})
         x = builder.add("Reshape", [turned, builder.constant(np.array([batch, 6, 4, 5]))])
     builder.output(x, "y")
-    # Each time what passes by is copied, and what a convolution of several images makes.
+    # Each unit copies the half that bypasses the convolution and, for several images, the convolution's result.
     assert check(builder.build()) == 2 * copies
 
 
-def test_a_joined_value_that_is_known_needs_no_place() -> None:
+def test_concat_of_known_values_needs_no_destination() -> None:
     builder = GraphBuilder("shapes")
     x = builder.input("x", "float32", (2, 3, 4))
     shape = builder.add("Shape", [x], {"start": 0, "end": 1})
@@ -130,7 +138,8 @@ def test_a_joined_value_that_is_known_needs_no_place() -> None:
     assert check(graph) == 0
 
 
-def test_a_copy_is_made_once_for_all_readers() -> None:
+@pytest.mark.full("opencl")
+def test_dense_copy_is_shared_by_all_readers() -> None:
     builder = GraphBuilder("readers")
     x = builder.add("Transpose", [builder.input("x", "float32", (1, 9, 8, 3))], {"perm": (0, 3, 1, 2)})
     for number, op in enumerate(("MaxPool", "AveragePool", "LpPool")):
@@ -138,9 +147,10 @@ def test_a_copy_is_made_once_for_all_readers() -> None:
     assert check(builder.build()) == 1
 
 
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize("seed", range(12))
-def test_random_graphs_of_joined_parts(seed: int) -> None:
-    """Each value is read any number of times, as a part, in a view, by a kernel, or as an output."""
+def test_random_graphs_with_concats(seed: int) -> None:
+    """Values are read any number of times: as a part of a Concat, in a view, by a kernel, or as an output."""
     random = np.random.default_rng(seed)
     builder, batch = GraphBuilder("random"), int(random.integers(1, 3))
     values = [builder.input(f"x{i}", "float32", (batch, 4, 4, 4)) for i in range(2)]

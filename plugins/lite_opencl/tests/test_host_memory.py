@@ -1,4 +1,4 @@
-"""Main memory and the device: arrays that are shared where it works there, and pinned memory where it does not."""
+"""Transfers between main memory and the device: shared arrays, or pinned memory if the device has its own memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 def shared_memory() -> SharedMemory:
     memory = first_runtime().memory
     if not isinstance(memory, SharedMemory):
-        pytest.skip("the device has a memory of its own")
+        pytest.skip("the device has its own memory")
     return memory
 
 
@@ -41,10 +41,10 @@ def session(graph: Any, backend: OpenClBackend | None = None) -> lite.Session:
     return lite.load(graph, device.label, fallback="never", plugins=plugins_with(backend or given))
 
 
-def displaced(array: Array, beyond: int) -> Array:
-    """A copy that begins so many bytes after a multiple of 4096."""
-    block = np.empty(array.nbytes + 4096 + beyond, np.uint8)
-    start = -block.ctypes.data % 4096 + beyond
+def displaced(array: Array, offset: int) -> Array:
+    """Return a copy that begins ``offset`` bytes after a multiple of 4096."""
+    block = np.empty(array.nbytes + 4096 + offset, np.uint8)
+    start = -block.ctypes.data % 4096 + offset
     copy: Array = block[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
@@ -53,7 +53,7 @@ def displaced(array: Array, beyond: int) -> Array:
 # **** a device that works in main memory ****
 
 
-def test_a_wrapped_array_is_the_storage() -> None:
+def test_wrapped_array_shares_memory_with_device() -> None:
     memory, array = shared_memory(), displaced(np.arange(1000, dtype=np.int32), 0)
     storage = memory.wrap(array)
     np.testing.assert_array_equal(memory.download(storage), array)
@@ -62,29 +62,24 @@ def test_a_wrapped_array_is_the_storage() -> None:
     assert array.tolist() == list(range(999, -1, -1))
 
 
-@pytest.mark.parametrize("beyond", [0, 4, 8, 16, 64])
-def test_inputs_and_outputs_that_begin_anywhere(beyond: int) -> None:
+@pytest.mark.parametrize("offset", [0, 4, 8, 16, 64])
+def test_unaligned_inputs_and_outputs(offset: int) -> None:
     memory, graph = shared_memory(), network()
-    one, x = session(graph), displaced(pictures(1)[0], beyond)
-    y, profile = displaced(np.zeros((1, 10), np.float32), beyond), lite.RunProfile()
+    one, x = session(graph), displaced(pictures(1)[0], offset)
+    y, profile = displaced(np.zeros((1, 10), np.float32), offset), lite.RunProfile()
     assert one.run({"x": x}, out={"y": y}, profile=profile)["y"] is y
     check([y], graph, [x])
     copied = [c.bytes for c in profile.copies]
-    assert copied == [x.nbytes if beyond % memory.wrap_alignment else 0, 0]
+    assert copied == [x.nbytes if offset % memory.wrap_alignment else 0, 0]
 
 
-def test_the_plan_says_that_nothing_is_copied() -> None:
-    shared_memory()
-    assert str(session(network()).plan({"x": (1, 8, 14, 14)}).describe()).count(", zero copy") == 2
-
-
-def test_a_gpu_takes_whole_pages() -> None:
+def test_gpu_wraps_page_aligned_arrays() -> None:
     shared_memory()
     found = replace(first_runtime().found, kind="GPU")
     assert DeviceRuntime(found, "opencl-gpu").memory.wrap_alignment == 4096  # type: ignore[attr-defined]
 
 
-def test_the_device_lets_go_of_the_callers_arrays() -> None:
+def test_device_releases_caller_arrays() -> None:
     shared_memory()
     one = session(network())
     x, y = (displaced(a, 0) for a in (pictures(1)[0], np.zeros((1, 10), np.float32)))
@@ -95,7 +90,7 @@ def test_the_device_lets_go_of_the_callers_arrays() -> None:
     assert [owner() for owner in owners] == [None, None]
 
 
-def test_outputs_do_not_change_with_later_runs() -> None:
+def test_outputs_are_not_overwritten_by_later_runs() -> None:
     graph, inputs = network(), pictures(6)
     one = session(graph)
     results = [one.run({"x": x})["y"] for x in inputs]
@@ -118,7 +113,7 @@ def test_one_array_for_two_inputs() -> None:
     np.testing.assert_allclose(session(b.build()).run({"p": x, "q": x})["y"], x * x)
 
 
-def test_a_run_that_fails_is_over_before_the_caller_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_run_finishes_its_kernels_before_raising(monkeypatch: pytest.MonkeyPatch) -> None:
     one, x = session(network()), pictures(1)[0].repeat(2048, axis=0)
     one.run({"x": x})
     enqueue, events = cl.enqueue_nd_range_kernel, []
@@ -135,7 +130,7 @@ def test_a_run_that_fails_is_over_before_the_caller_hears_of_it(monkeypatch: pyt
     assert [e.command_execution_status for e in events] == 4 * [cl.command_execution_status.COMPLETE]
 
 
-def test_runs_that_overlap_have_queues_of_their_own_and_those_that_fail_give_none_back() -> None:
+def test_overlapping_runs_use_separate_queues_and_failed_ones_are_dropped() -> None:
     queues = QueuePool(first_runtime().context, "device")
     with queues.take() as first, queues.take() as second:
         assert first is not second
@@ -146,24 +141,24 @@ def test_runs_that_overlap_have_queues_of_their_own_and_those_that_fail_give_non
         assert third not in (fourth, fifth)
 
 
-# **** a device with a memory of its own: PoCL as if it were one ****
+# **** a device with its own memory, simulated on any device ****
 
 
-class Apart(OpenClBackend):
-    """The backend, whose first device does not say that it works in main memory."""
+class SeparateMemoryBackend(OpenClBackend):
+    """The backend, but its first device does not report that it works in main memory."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.runtime = DeviceRuntime(replace(first_runtime().found, unified_memory=False), "opencl-apart")
+        self.runtime = DeviceRuntime(replace(first_runtime().found, unified_memory=False), "opencl-separate")
 
     def _runtime(self, device: Device) -> DeviceRuntime:
         return self.runtime
 
 
 @pytest.mark.parametrize("size", [1, 3, 4095, 4096, 4097, 3 * 4096, 5 * 4096 + 7])
-def test_transfers_of_all_sizes_in_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transfers_of_all_sizes_are_exact(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pinned, "_BLOCK_BYTES", 4096)
-    memory = Apart().runtime.memory
+    memory = SeparateMemoryBackend().runtime.memory
     assert type(memory) is DeviceMemory
     guarded = np.full(size + 256, 7, np.uint8)
     storage = memory.uploaded(guarded)
@@ -175,23 +170,23 @@ def test_transfers_of_all_sizes_in_pieces(size: int, monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(memory.download(storage), guarded)
 
 
-def test_runs_and_copies_of_many_threads() -> None:
-    backend, graph, inputs = Apart(), network(), pictures(48)
+def test_concurrent_runs_with_pinned_transfers() -> None:
+    backend, graph, inputs = SeparateMemoryBackend(), network(), pictures(48)
     one = session(graph, backend)
     with ThreadPoolExecutor(16) as pool:
         check(list(pool.map(lambda x: one.run({"x": x})["y"], inputs)), graph, inputs)
     profile = lite.RunProfile()
     one.run({"x": inputs[0]}, profile=profile)
     assert [c.bytes for c in profile.copies] == [inputs[0].nbytes, 40]
-    assert "zero copy" not in one.plan({"x": inputs[0].shape}).describe()
-    assert 0 < len(backend.runtime.memory._pinned._free) <= pinned._MOST_KEPT
+
+    assert 0 < len(backend.runtime.memory._pinned._free) <= pinned._MAX_FREE_BLOCKS
 
 
-def test_blocks_of_a_transfer_that_failed_are_not_used_again() -> None:
-    memory = Apart().runtime.memory
+def test_pinned_blocks_of_failed_transfers_are_dropped() -> None:
+    memory = SeparateMemoryBackend().runtime.memory
     storage = memory.uploaded(np.zeros(100, np.uint8))
-    kept = len(memory._pinned._free)
+    free = len(memory._pinned._free)
     with pytest.raises(lite.LiteError):
         memory.upload(np.zeros(200, np.uint8), storage)
-    assert len(memory._pinned._free) == kept - 1
+    assert len(memory._pinned._free) == free - 1
     np.testing.assert_array_equal(memory.download(storage), np.zeros(100, np.uint8))

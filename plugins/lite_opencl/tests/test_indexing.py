@@ -1,4 +1,4 @@
-"""Operators that read and write elements at indices."""
+"""Operators that load and store elements at indices."""
 
 from __future__ import annotations
 
@@ -25,35 +25,12 @@ Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(1)
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "int64"])
-@pytest.mark.parametrize(
-    ("op", "sizes", "attributes"),
-    [
-        ("Gather", (6, (3, 2)), {"axis": 1}),
-        ("Gather", (7, (4,)), {"axis": 2}),
-        ("Gather", (5, ()), {"axis": 0}),
-        ("Gather", (5, (0, 3)), {"axis": 0}),
-        ("GatherElements", (6, (5, 9, 7)), {"axis": 1}),
-        ("GatherElements", (7, (5, 4, 40)), {"axis": -1}),
-        ("GatherND", (5, (4, 2)), {}),
-        ("GatherND", (6, (5, 3, 1)), {"batch_dims": 1}),
-    ],
-)
-def test_gathers(
-    op: str, sizes: tuple[int, tuple[int, ...]], attributes: dict[str, Any], dtype: str, index: str
-) -> None:
-    size, shape = sizes
-    indices = np.asarray(RANDOM.integers(-size, size, shape), "int64" if op == "GatherND" else index)
-    for constants in (0, 1):
-        agree(op, [drawn((5, 6, 7), dtype), indices], attributes, constants=constants)
-
-
+@pytest.mark.full("opencl")
 def test_long_rows_are_gathered() -> None:
     agree("Gather", [drawn((9, 300)), np.array([3, 3, -9, 8])], {"axis": 0})
 
 
-def test_a_gather_at_evenly_spaced_constants_is_a_view() -> None:
+def test_gather_at_evenly_spaced_constants_is_a_view() -> None:
     builder = GraphBuilder("views")
     x = builder.input("x", "float32", (2, 8, 3))
     even = builder.add("Gather", [x, builder.constant(np.array([6, 4, 2]))], {"axis": 1})
@@ -61,10 +38,12 @@ def test_a_gather_at_evenly_spaced_constants_is_a_view() -> None:
     assert lowered(builder.build()) == ["elementwise"]
 
 
-@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
-@pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "float32"])
-def test_scatters_update_in_order(reduction: str, dtype: str) -> None:
-    """Several updates of one element, with and without constant indices."""
+@pytest.mark.full("opencl")
+@pytest.mark.parametrize(
+    ("reduction", "dtype"), [("none", "int8"), ("none", "float32"), ("add", "float16"), ("max", "int64")]
+)
+def test_scatter_updates_are_applied_in_order(reduction: str, dtype: str) -> None:
+    """Several updates have the same destination, with and without constant indices."""
 
     def numbers(*shape: int) -> Array:
         return RANDOM.integers(-9, 9, shape).astype(dtype)
@@ -80,33 +59,19 @@ def test_scatters_update_in_order(reduction: str, dtype: str) -> None:
         agree("ScatterElements", [numbers(6, 7, 5), lines, numbers(*shape)], {"reduction": reduction, "axis": axis})
 
 
-def test_scatters_of_nothing() -> None:
-    agree("ScatterND", [drawn((3, 4)), np.zeros((0, 1), np.int64), drawn((0, 4))])
-    agree("ScatterElements", [drawn((3, 4)), np.zeros((0, 4), np.int64), drawn((0, 4))])
-
-
 @pytest.mark.parametrize("op", ["Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"])
 @pytest.mark.parametrize("index", [5, -6])
-def test_a_known_index_out_of_range_is_an_error(op: str, index: int) -> None:
+def test_known_index_out_of_range_is_an_error(op: str, index: int) -> None:
     arrays = [drawn((5, 5)), np.array([[index]])]
     if op.startswith("Scatter"):
         arrays.append(drawn((1, 1) if op == "ScatterElements" else (1, 5)))
-    with pytest.raises(ExecutionError, match=rf"index {index} is out of range, it must be from -5 to 4"):
+    with pytest.raises(ExecutionError, match=rf" {index} .* -5 .*4"):
         lowered(single_node(op, arrays, constants=len(arrays) - 1))
 
 
-@pytest.mark.parametrize("axes", [(0, 1), (1, 0)])
-@pytest.mark.parametrize("rest", [(), (3,), (40,)])
-def test_reverse_sequence(axes: tuple[int, int], rest: tuple[int, ...]) -> None:
-    time, batch = axes
-    shape = (5, 4) if time == 0 else (4, 5)
-    lengths = np.array([0, 5, 1, 3])
-    agree("ReverseSequence", [drawn((*shape, *rest)), lengths], {"time_axis": time, "batch_axis": batch})
+# **** indices in data that are out of range ****
 
-
-# **** indices out of range that are data ****
-
-#: Each operator with data, valid indices, further inputs, attributes, and the smallest and the largest valid index.
+#: Operators with data, valid indices, further inputs, attributes, and the smallest and the largest valid index.
 OUT_OF_RANGE: list[tuple[str, list[Array], dict[str, Any], int, int]] = [
     ("Gather", [drawn((4, 5)), np.zeros((2, 3), np.int64)], {"axis": 1}, -5, 4),
     ("Gather", [drawn((4, 5)), np.zeros((2, 3), np.int32)], {"axis": 0}, -4, 3),
@@ -128,14 +93,15 @@ OUT_OF_RANGE: list[tuple[str, list[Array], dict[str, Any], int, int]] = [
 
 
 def with_last(indices: Array, number: int) -> Array:
-    """A copy whose last index is another."""
+    """Return a copy whose last index is replaced."""
     changed = indices.copy()
     changed.reshape(-1)[-1] = number
     return changed
 
 
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize(("op", "arrays", "attributes", "lowest", "highest"), OUT_OF_RANGE)
-def test_an_index_out_of_range_is_an_error(
+def test_index_out_of_range_in_data_is_an_error(
     op: str, arrays: list[Array], attributes: dict[str, Any], lowest: int, highest: int
 ) -> None:
     graph = single_node(op, arrays, attributes)
@@ -147,22 +113,16 @@ def test_an_index_out_of_range_is_an_error(
         inputs = [arrays[0], with_last(arrays[1], index), *arrays[2:]]
         with pytest.raises(LiteError):
             evaluate_graph(graph, inputs)
-        expected = rf"{op}.* {index} is out of range, it must be from {lowest} to {highest}$"
+        expected = rf"{op}.* {index} .* {lowest} .*{highest}$"
         with pytest.raises(ExecutionError, match=expected):
             run(graph, inputs)
 
 
-def test_one_hot_takes_any_index() -> None:
-    arrays = [np.array([-5, -4, -1, 0, 3, 4, 2**40]), np.array(4), np.array([0.0, 1.0])]
-    builder = GraphBuilder("one_hot")
-    values = [builder.input("indices", "int64", (7,)), *map(builder.constant, arrays[1:])]
-    builder.output(builder.add("OneHot", values), "y")
-    graph = builder.build()
-    np.testing.assert_array_equal(run(graph, arrays[:1])[0], evaluate_graph(graph, arrays[:1])[0])
-
-
 def two_gathers() -> Graph:
-    """Rows at computed indices, which zeros leave out of range (drivers are rehearsed on zeros), then columns."""
+    """Return a graph that gathers rows at computed indices, then columns.
+
+    With inputs of zero, as in the warm-up after compiling, the computed indices are out of range.
+    """
     builder = GraphBuilder("two gathers")
     x, rows = builder.input("x", "float32", (7, 4)), builder.input("rows", "int64", (2, 3))
     columns = builder.input("columns", "int64", (2,))
@@ -174,7 +134,7 @@ def two_gathers() -> Graph:
 
 
 def chosen_columns() -> Graph:
-    """How many columns are read, the data decides; where they lie, too."""
+    """Return a graph that gathers columns whose number and indices depend on data."""
     builder = GraphBuilder("chosen columns")
     x, rows = builder.input("x", "float32", (7, 4)), builder.input("rows", "int64", (2, 3))
     columns = builder.input("columns", "int64", (2,))
@@ -190,7 +150,7 @@ Execute = Callable[[list[Array]], Array]
 
 
 def check_faults(graph: Graph, execute: Execute, seed: int = 0) -> None:
-    """Errors name the first node that met a wrong index, and the next run knows nothing of them."""
+    """Assert that errors name the first node with a wrong index, and do not affect the next run."""
     random = np.random.default_rng(seed)
     for _ in range(3):
         x = random.random((7, 4)).astype(np.float32)
@@ -199,10 +159,10 @@ def check_faults(graph: Graph, execute: Execute, seed: int = 0) -> None:
         np.testing.assert_allclose(execute([x, rows, columns]), right, rtol=1e-5)
         row, column = random.integers(60, 10**9), random.integers(4, 10**9)
         wrong_rows, wrong_columns = with_last(rows, row), with_last(columns, column)
-        with pytest.raises(ExecutionError, match=rf"'columns'.* index {column} is out of range"):
+        with pytest.raises(ExecutionError, match=rf"'columns'.* {column} "):
             execute([x, rows, wrong_columns])
         for after in (columns, wrong_columns):
-            with pytest.raises(ExecutionError, match=rf"'\{{rows\}}'.* index {row - 50} is out of range"):
+            with pytest.raises(ExecutionError, match=rf"'\{{rows\}}'.* {row - 50} "):
                 execute([x, wrong_rows, after])
 
 
@@ -212,14 +172,15 @@ def compiled(graph: Graph) -> Executable:
 
 
 @pytest.mark.parametrize("make", [two_gathers, chosen_columns])
-def test_the_first_index_out_of_range_is_named(make: Callable[[], Graph]) -> None:
+def test_error_names_the_first_node_with_index_out_of_range(make: Callable[[], Graph]) -> None:
     graph = make()
     executable = compiled(graph)
     assert isinstance(executable, StagedExecutable) == (make is chosen_columns)
     check_faults(graph, lambda inputs: run_executable(executable, graph, inputs)[0])
 
 
-def test_a_restored_partition_finds_indices_out_of_range() -> None:
+@pytest.mark.full("opencl")
+def test_restored_partition_checks_indices() -> None:
     graph = two_gathers()
     pieces = [memoryview(piece) for piece in compiled(graph).save()]
     backend, device = first_device()
@@ -229,20 +190,22 @@ def test_a_restored_partition_finds_indices_out_of_range() -> None:
 
 
 def in_threads(graph: Graph, execute: Execute) -> None:
-    """An error is of the thread whose index was wrong."""
+    """Assert that an error is raised in the thread whose index was wrong."""
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda seed: check_faults(graph, execute, seed), range(32)))
 
 
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize("make", [two_gathers, chosen_columns])
-def test_threads_on_one_executable(make: Callable[[], Graph]) -> None:
+def test_index_errors_of_threads_on_one_executable(make: Callable[[], Graph]) -> None:
     graph = make()
     executable = compiled(graph)
     in_threads(graph, lambda inputs: run_executable(executable, graph, inputs)[0])
 
 
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize("is_profiled", [False, True])
-def test_threads_on_one_session(is_profiled: bool) -> None:
+def test_index_errors_of_threads_on_one_session(is_profiled: bool) -> None:
     graph = two_gathers()
     session = lite.load(graph, first_device()[1].label, fallback="never")
 
@@ -253,7 +216,7 @@ def test_threads_on_one_session(is_profiled: bool) -> None:
     in_threads(graph, execute)
 
 
-def test_only_programs_with_such_indices_have_a_record() -> None:
+def test_only_programs_with_indices_as_data_have_a_fault_record() -> None:
     arrays = [drawn((4, 5)), np.array([0, 3, 1])]
     for constants in (0, 1):
         executable = compiled(single_node("Gather", arrays, constants=constants))

@@ -1,4 +1,4 @@
-"""Normalisations: by given statistics, by those of the input, by a norm; as for both kinds of devices."""
+"""Normalisations by the input's statistics and by a norm, with the kernels of GPUs, and fusion of the tail."""
 
 from __future__ import annotations
 
@@ -15,76 +15,73 @@ from lite_core.ops.evaluate import evaluate_graph
 TOLERANCE = 32 * 2.0**-23
 
 
-@KINDS
+def check_layer_normalization(kind: str, shape: tuple[int, ...], axis: int) -> None:
+    x, scale, bias = normal(*shape) + 3, normal(*shape[axis:], seed=1), normal(*shape[axis:], seed=2)
+    agree(kind, "LayerNormalization", [x, scale, bias], {"axis": axis}, constants=2, tolerance=TOLERANCE)
+
+
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize(
     ("shape", "axis"), [((5, 7), 1), ((3, 384), -1), ((2, 3, 4, 5), 2), ((2, 3, 4), 0), ((3, 1), 1), ((70, 3), 1)]
 )
-def test_layer_normalization(kind: str, shape: tuple[int, ...], axis: int) -> None:
-    x, scale, bias = normal(*shape) + 3, normal(*shape[axis:], seed=1), normal(*shape[axis:], seed=2)
-    agree(kind, "LayerNormalization", [x, scale, bias], {"axis": axis}, constants=2, tolerance=TOLERANCE)
-    agree(kind, "LayerNormalization", [x, scale], {"axis": axis, "epsilon": 0.5}, tolerance=TOLERANCE)
+def test_layer_normalization_on_gpus(shape: tuple[int, ...], axis: int) -> None:
+    check_layer_normalization("GPU", shape, axis)
 
 
-@KINDS
-def test_layer_normalization_gives_its_statistics(kind: str) -> None:
+@pytest.mark.full("opencl")
+def test_many_short_rows_on_processors() -> None:
+    check_layer_normalization("CPU", (70, 3), 1)
+
+
+@pytest.mark.full("opencl")
+def test_layer_normalization_statistics_on_gpus() -> None:
     arrays = [normal(2, 3, 40) + 1, normal(40, seed=1), normal(40, seed=2)]
-    agree(kind, "LayerNormalization", arrays, constants=2, outputs=3, tolerance=TOLERANCE)
+    agree("GPU", "LayerNormalization", arrays, constants=2, outputs=3, tolerance=TOLERANCE)
 
 
-@KINDS
-def test_scales_that_repeat(kind: str) -> None:
+@pytest.mark.full("opencl")
+def test_broadcast_scales() -> None:
     arrays = [normal(2, 3, 4, 5, 6), normal(3, 1, 5, 1, seed=1), normal(4, 1, 6, seed=2)]
-    agree(kind, "LayerNormalization", arrays, {"axis": 1}, tolerance=TOLERANCE)
+    agree("CPU", "LayerNormalization", arrays, {"axis": 1}, tolerance=TOLERANCE)
 
 
-@KINDS
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize(
     ("op", "attributes"), [("InstanceNormalization", {}), ("GroupNormalization", {"num_groups": 4})]
 )
 @pytest.mark.parametrize("spatial", [(5, 7), (33,), (2, 3, 4)])
-def test_by_channels(kind: str, op: str, attributes: dict[str, Any], spatial: tuple[int, ...]) -> None:
+def test_instance_and_group_normalization_on_gpus(
+    op: str, attributes: dict[str, Any], spatial: tuple[int, ...]
+) -> None:
     arrays = [normal(2, 36, *spatial) + 2, normal(36, seed=1), normal(36, seed=2)]
-    agree(kind, op, arrays, attributes, constants=2, tolerance=TOLERANCE)
+    agree("GPU", op, arrays, attributes, constants=2, tolerance=TOLERANCE)
 
 
-@KINDS
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize("axes", [(0, 2, 3), (1,), (-1, 0), (0, 1, 2, 3)])
-def test_mean_variance_normalization(kind: str, axes: tuple[int, ...]) -> None:
-    agree(kind, "MeanVarianceNormalization", [normal(3, 19, 4, 5)], {"axes": axes}, tolerance=TOLERANCE)
+def test_mean_variance_normalization_on_gpus(axes: tuple[int, ...]) -> None:
+    agree("GPU", "MeanVarianceNormalization", [normal(3, 19, 4, 5)], {"axes": axes}, tolerance=TOLERANCE)
 
 
+@pytest.mark.full("opencl")
 @KINDS
-def test_axes_that_are_no_neighbours_are_copied_together(kind: str) -> None:
+def test_axes_that_are_not_neighbours_are_folded_by_copies(kind: str) -> None:
     x = normal(3, 2, 4, 3, 5, 2)
     graph = single_node("MeanVarianceNormalization", [x], {"axes": (0, 2, 4)})
     assert steps_of(kind, graph) == ["elementwise", "normalize_rows", "elementwise"]
     agree(kind, "MeanVarianceNormalization", [x], {"axes": (0, 2, 4)}, tolerance=TOLERANCE)
 
 
+@pytest.mark.full("opencl")
 @KINDS
 @pytest.mark.parametrize("p", [1, 2])
-def test_norm(kind: str, p: int) -> None:
+def test_row_of_zeros_stays_zero(kind: str, p: int) -> None:
     x = normal(2, 19, 4, 5)
-    x[1, :, 2, 3] = 0  # stays zero
+    x[1, :, 2, 3] = 0
     agree(kind, "LpNormalization", [x], {"axis": 1, "p": p}, tolerance=TOLERANCE)
 
 
-@KINDS
-@pytest.mark.parametrize("beta", [0.75, 0.6])
-@pytest.mark.parametrize("size", [1, 4, 5, 40])
-def test_response_normalization(kind: str, size: int, beta: float) -> None:
-    agree(kind, "LRN", [normal(2, 19, 4, 5)], {"size": size, "alpha": 2.0, "beta": beta}, tolerance=TOLERANCE)
-
-
-@KINDS
-@pytest.mark.parametrize("constants", [0, 2, 4])
-@pytest.mark.parametrize("shape", [(2, 19, 4, 5), (3, 19)])
-def test_batch_normalization(kind: str, constants: int, shape: tuple[int, ...]) -> None:
-    arrays = [normal(*shape), *(normal(19, seed=i) for i in (1, 2, 3)), np.abs(normal(19, seed=4))]
-    agree(kind, "BatchNormalization", arrays, constants=constants, tolerance=TOLERANCE)
-
-
-def test_batch_normalization_takes_what_follows() -> None:
+def test_element_wise_tail_is_fused_into_batch_normalization() -> None:
     builder = GraphBuilder("pre-activation")
     x = builder.input("x", "float32", (1, 6, 3, 3))
     vectors = [builder.constant(np.abs(normal(6, seed=i))) for i in range(4)]

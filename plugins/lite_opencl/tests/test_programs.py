@@ -1,4 +1,4 @@
-"""Compiled programs are kept, and damaged ones built again."""
+"""The cache of compiled programs, and rebuilding of damaged ones."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def library(folder: Path) -> ProgramLibrary:
     return ProgramLibrary(runtime.context, runtime.found, folder)
 
 
-def filled(folder: Path) -> Path:
-    """The entry of one program in an empty folder."""
+def cached_program(folder: Path) -> Path:
+    """Fill an empty folder with one program, and return its entry."""
     programs = library(folder)
-    programs.keep(programs.load([COPY]).unfinished)
+    programs.store(programs.load([COPY]).unfinished)
     (entry,) = folder.iterdir()
     return entry
 
@@ -48,16 +48,16 @@ def counts(programs: ProgramLibrary) -> tuple[int, int, int]:
     return statistics.hits, statistics.misses, statistics.rebuilt
 
 
-def test_a_second_process_builds_nothing(tmp_path: Path) -> None:
+def test_cached_programs_are_not_rebuilt(tmp_path: Path) -> None:
     first, second = library(tmp_path), library(tmp_path)
     unfinished = first.load([COPY]).unfinished
     assert unfinished == [first.key(COPY)]
-    first.keep(unfinished)
+    first.store(unfinished)
     assert (second.load([COPY, COPY]).found, second.load([COPY]).in_memory) == (1, 1)
     assert (counts(first), counts(second)) == ((0, 1, 0), (1, 0, 0))
 
 
-def test_a_program_that_has_not_run_is_not_kept(tmp_path: Path) -> None:
+def test_program_is_not_cached_before_it_has_run(tmp_path: Path) -> None:
     first = library(tmp_path)
     first.load([COPY])
     assert list(tmp_path.iterdir()) == []
@@ -65,41 +65,42 @@ def test_a_program_that_has_not_run_is_not_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda entry: entry[:-9], lambda entry: b"", lambda entry: b"x" * 99])
-def test_a_damaged_entry_is_built_again(
+def test_damaged_entry_is_rebuilt(
     tmp_path: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
-    entry = filled(tmp_path)
+    entry = cached_program(tmp_path)
     whole = entry.read_bytes()
     entry.write_bytes(damage(whole))
     programs = library(tmp_path)
     with caplog.at_level(logging.WARNING, "lite.opencl.cache"):
-        programs.keep(programs.load([COPY]).unfinished)
+        programs.store(programs.load([COPY]).unfinished)
     assert counts(programs) == (0, 1, 1)
-    assert "is damaged" in caplog.text
+    assert entry.name in caplog.text
     assert entry.read_bytes()[:8] == whole[:8]
 
 
-def test_a_binary_that_the_driver_refuses_is_built_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    filled(tmp_path)
+def test_binary_refused_by_driver_is_rebuilt(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cached_program(tmp_path)
     programs = library(tmp_path)
     programs.cache.write(programs.key(COPY), b"made by another driver")
     with caplog.at_level(logging.WARNING, "lite.opencl.cache"):
         programs.load([COPY])
     assert counts(programs) == (0, 1, 1)
-    assert "the driver refuses its binary with CL_" in caplog.text
+    assert "CL_" in caplog.text  # the status of the driver
 
 
-def test_a_folder_that_cannot_be_used_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unusable_folder_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("no folder")
     programs = library(tmp_path / "file" / "opencl")
     other = COPY._replace(local=(32, 1, 1))
     with caplog.at_level(logging.WARNING, "lite.opencl.cache"):
-        programs.keep(programs.load([COPY, other]).unfinished)
+        programs.store(programs.load([COPY, other]).unfinished)
     assert counts(programs) == (0, 2, 0)
-    assert caplog.text.count("cannot be used") == 1
+    (record,) = caplog.records
+    assert str(tmp_path / "file") in record.getMessage()
 
 
-def test_threads_that_need_one_program_build_it_once(tmp_path: Path) -> None:
+def test_concurrent_loads_build_each_program_once(tmp_path: Path) -> None:
     programs = library(tmp_path)
     others = [COPY._replace(local=(size, 1, 1)) for size in (16, 32)]
     with ThreadPoolExecutor(8) as pool:
@@ -107,23 +108,23 @@ def test_threads_that_need_one_program_build_it_once(tmp_path: Path) -> None:
     assert counts(programs) == (0, 3, 0)
 
 
-def test_what_a_compiler_says_of_sound_programs_is_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_output_of_successful_builds_is_not_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build = cl.Program.build
 
-    def talkative(*arguments: Any, **more: Any) -> cl.Program:
+    def build_with_output(*arguments: Any, **more: Any) -> cl.Program:
         cl.compiler_output("Kernel was vectorized. Done.")
         return build(*arguments, **more)
 
-    monkeypatch.setattr(cl.Program, "build", talkative)
+    monkeypatch.setattr(cl.Program, "build", build_with_output)
     several = [COPY, *(COPY._replace(local=(size, 1, 1)) for size in (16, 32))]
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         programs = library(tmp_path)
-        programs.keep(programs.load(several).unfinished)
+        programs.store(programs.load(several).unfinished)
         assert library(tmp_path).load(several).found == 3
-    assert [str(w.message) for w in said] == []
+    assert [str(w.message) for w in caught] == []
 
 
-def test_numbers_that_are_equal_but_written_differently_are_different_programs(tmp_path: Path) -> None:
+def test_equal_numbers_with_different_text_have_different_keys(tmp_path: Path) -> None:
     programs = library(tmp_path)
     written = [COPY._replace(defines=(*COPY.defines, ("NUMBER", number))) for number in ("0.0f", "-0.0f")]
     same = [COPY._replace(defines=(*COPY.defines, ("NUMBER", number))) for number in (1, True)]
@@ -132,7 +133,7 @@ def test_numbers_that_are_equal_but_written_differently_are_different_programs(t
     assert len({programs.key(source) for source in same}) == 2
 
 
-def test_other_settings_of_the_compiler_make_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_settings_are_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = library(tmp_path).key(COPY)
     monkeypatch.setenv("POCL_WORK_GROUP_METHOD", "loops")
     assert library(tmp_path).key(COPY) != usual
@@ -140,7 +141,7 @@ def test_other_settings_of_the_compiler_make_other_programs(tmp_path: Path, monk
     assert library(tmp_path).key(COPY) == usual
 
 
-def test_a_build_failure_has_the_status_and_the_log(tmp_path: Path) -> None:
+def test_build_failure_has_status_and_log(tmp_path: Path) -> None:
     with pytest.raises(OpenClError, match="CL_BUILD_PROGRAM_FAILURE") as caught:
         library(tmp_path).load([BROKEN])
     assert caught.value.status == "BUILD_PROGRAM_FAILURE"

@@ -1,4 +1,4 @@
-"""One session, many threads; sessions that compile at once; two devices at once."""
+"""Concurrency: one session in many threads, sessions that compile at the same time, two devices at the same time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ THREADS = 16
 
 
 def network(seed: int = 0, layers: int = 6) -> Graph:
-    """Convolutions with residual connections, a pooled head and a softmax."""
+    """Return a graph of convolutions with residual connections, followed by a dense layer and Sigmoid."""
     random = np.random.default_rng(seed)
 
     def weights(*shape: int) -> Array:
@@ -45,7 +45,7 @@ def network(seed: int = 0, layers: int = 6) -> Graph:
 
 
 def pictures(count: int) -> list[Array]:
-    """Inputs of three sizes, so that threads use different plans."""
+    """Return inputs of three sizes, so that threads use different plans."""
     random = np.random.default_rng(1)
     return [random.standard_normal((1 + i % 3, 8, 14, 14)).astype(np.float32) for i in range(count)]
 
@@ -54,16 +54,16 @@ def session(graph: Graph) -> lite.Session:
     return lite.load(graph, first_device()[1].label, fallback="never")
 
 
-def at_once(run: Callable[[Array], Array], inputs: list[Array]) -> list[Array]:
-    """Results of threads that start together, each with every 16th input."""
+def run_concurrently(run: Callable[[Array], Array], inputs: list[Array]) -> list[Array]:
+    """Return the results of threads that start together, each with every 16th input."""
     start = threading.Barrier(THREADS)
 
-    def some(first: int) -> list[Array]:
+    def run_share(first: int) -> list[Array]:
         start.wait()
         return [run(x) for x in inputs[first::THREADS]]
 
     with ThreadPoolExecutor(THREADS) as pool:
-        parts = list(pool.map(some, range(THREADS)))
+        parts = list(pool.map(run_share, range(THREADS)))
     return [parts[i % THREADS][i // THREADS] for i in range(len(inputs))]
 
 
@@ -72,13 +72,13 @@ def check(results: list[Array], graph: Graph, inputs: list[Array]) -> None:
         np.testing.assert_allclose(result, evaluate_graph(graph, [x])[0], rtol=1e-4, atol=1e-5)
 
 
-def test_sixteen_threads_on_one_session() -> None:
+def test_concurrent_runs_on_one_session() -> None:
     graph, inputs = network(), pictures(4 * THREADS)
     one = session(graph)
-    check(at_once(lambda x: one.run({"x": x})["y"], inputs), graph, inputs)
+    check(run_concurrently(lambda x: one.run({"x": x})["y"], inputs), graph, inputs)
 
 
-def test_profiled_runs_beside_each_other() -> None:
+def test_concurrent_profiled_runs() -> None:
     graph, inputs = network(), pictures(2 * THREADS)
     one = session(graph)
 
@@ -89,28 +89,28 @@ def test_profiled_runs_beside_each_other() -> None:
         assert all(kernel.seconds >= 0 for kernel in profile.kernels)
         return result
 
-    check(at_once(profiled, inputs), graph, inputs)
+    check(run_concurrently(profiled, inputs), graph, inputs)
 
 
-def test_threads_that_load_the_same_model_at_once() -> None:
+def test_concurrent_loading_of_one_model() -> None:
     graph, inputs = network(2), pictures(THREADS)
-    check(at_once(lambda x: session(graph).run({"x": x})["y"], inputs), graph, inputs)
+    check(run_concurrently(lambda x: session(graph).run({"x": x})["y"], inputs), graph, inputs)
 
 
-def test_two_sessions_do_not_disturb_each_other() -> None:
+def test_concurrent_runs_on_two_sessions() -> None:
     graphs = [network(3), network(4, layers=3)]
     sessions = [session(graph) for graph in graphs]
     inputs = pictures(2 * THREADS)
     turns = {id(x): i % 2 for i, x in enumerate(inputs)}
-    results = at_once(lambda x: sessions[turns[id(x)]].run({"x": x})["y"], inputs)
+    results = run_concurrently(lambda x: sessions[turns[id(x)]].run({"x": x})["y"], inputs)
     for turn in (0, 1):
         check(results[turn::2], graphs[turn], inputs[turn::2])
 
 
-def test_two_devices_at_once_and_copies_between_them() -> None:
-    """PoCL shows the processor as two devices where it is told to."""
+def test_concurrent_runs_on_two_devices_with_copies() -> None:
+    """PoCL presents the processor as two devices by an environment variable."""
     if "Portable Computing Language" not in first_device()[1].details["platform"]:
-        pytest.skip("only PoCL can be told to show two devices")
+        pytest.skip("only PoCL can present two devices")
     script = Path(__file__).with_name("two_devices.py")
     environment = {**os.environ, "POCL_DEVICES": "pthread basic"}
     environment.pop("LITE_OPENCL_DEVICE", None)

@@ -1,4 +1,4 @@
-"""Tuning: what is measured is kept, every candidate is right, and nothing that goes wrong fails a run."""
+"""Tuning: measurements are stored, all candidates agree, and failures of candidates do not fail a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from lite_tools.cli.run import command as run_command
 SAME = {"pads": (1, 1, 1, 1)}
 CHOICE = Choice("fast", 1e-6, "usual", 2e-6)
 
-#: What has candidates, large enough for all of them; small enough for the reference.
+#: Graphs with candidates, large enough for all of them and small enough for the reference.
 GRAPHS: dict[str, Callable[[], Graph]] = {
     "dense": lambda: Case(6, 20, (13, 19), (3, 3), SAME, batch=2).graph("float32"),
     "winograd": lambda: Case(48, 40, (17, 34), (3, 3), SAME, tail="residual").graph("float32"),
@@ -52,7 +52,7 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TuningTable:
-    """The device's, in a folder of its own."""
+    """Replace the device's table by an empty one in a separate folder."""
     table = TuningTable(first_runtime().found, tmp_path)
     monkeypatch.setattr(first_runtime(), "tuning", table)
     return table
@@ -60,7 +60,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TuningTable:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two candidates of each kind, the first and the last: building all of them takes long."""
+    """Limit the candidates of each kind to the first and the last, since building all of them takes long."""
     for module, name in (
         (convolution, "winograd_algorithms"),
         (convolution_gemm, "gemm_tiles"),
@@ -87,22 +87,22 @@ def agree(graph: Graph, runtime: DeviceRuntime, options: Options) -> None:
 
 
 class Forced(Chooser):
-    """Takes one algorithm, and of all else the candidate with a number, or the last; remembers what there was."""
+    """Choose a given algorithm, and otherwise the candidate with a given number, or the last one; record them."""
 
     def __init__(self, number: int, algorithm: Algorithm | None = None) -> None:
         super().__init__()
         self._number = number
         self._algorithm = algorithm
-        self.offered: set[str] = set()
-        self.taken: set[str] = set()
+        self.candidates: set[str] = set()
+        self.chosen: set[str] = set()
 
     def choose(self, problem: str, candidates: Sequence[Any], steps: object) -> Any:
         if self._algorithm in candidates:
             return self._algorithm
-        taken = candidates[min(self._number, len(candidates) - 1)]
-        self.offered |= {f"{problem} {candidate}" for candidate in candidates}
-        self.taken.add(f"{problem} {taken}")
-        return taken
+        chosen = candidates[min(self._number, len(candidates) - 1)]
+        self.candidates |= {f"{problem} {candidate}" for candidate in candidates}
+        self.chosen.add(f"{problem} {chosen}")
+        return chosen
 
 
 def force(monkeypatch: pytest.MonkeyPatch, number: int, algorithm: Algorithm | None = None) -> Forced:
@@ -111,6 +111,7 @@ def force(monkeypatch: pytest.MonkeyPatch, number: int, algorithm: Algorithm | N
     return forced
 
 
+@pytest.mark.full("opencl")
 @pytest.mark.parametrize(
     ("kind", "name", "algorithm"),
     [
@@ -124,15 +125,18 @@ def force(monkeypatch: pytest.MonkeyPatch, number: int, algorithm: Algorithm | N
         *((kind, "few rows", None) for kind in ("CPU", "GPU")),
     ],
 )
-def test_every_candidate_is_right(
+def test_every_candidate_agrees_with_the_reference(
     kind: str, name: str, algorithm: Algorithm | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph, runtime = GRAPHS[name](), runtime_of_kind(kind)
-    offered, taken, number = {"at first"}, {"at first"}, 0
-    while offered != taken or not number:
+    chosen: set[str] = set()
+    number = 0
+    while True:
         forced = force(monkeypatch, number, algorithm)
         agree(graph, runtime, Options())
-        offered, taken, number = forced.offered, taken - {"at first"} | forced.taken, number + 1
+        chosen, number = chosen | forced.chosen, number + 1
+        if chosen == forced.candidates:
+            break
     assert number > 1 or algorithm == Algorithm("product")
 
 
@@ -152,7 +156,7 @@ def test_candidates_fit_and_differ(outputs: int, positions: int, gpu: bool, monk
 @pytest.mark.parametrize(
     ("cores", "outputs", "positions", "blocks"), [(2, 64, 12544, 8), (64, 64, 49, 1), (2, 16, 784, 3)]
 )
-def test_work_groups_of_processors_share_inputs_where_enough_of_them_are_left(
+def test_processor_work_groups_compute_several_blocks_if_enough_groups_are_left(
     cores: int, outputs: int, positions: int, blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FoundDevice, "is_gpu", False)
@@ -160,11 +164,11 @@ def test_work_groups_of_processors_share_inputs_where_enough_of_them_are_left(
     assert gemm_tiles(found, DType.FLOAT32, outputs, positions)[0].local == (1, blocks, 1)
 
 
-def test_exact_sessions_are_offered_no_winograd(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_sessions_have_no_winograd_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     forced = force(monkeypatch, 0)
     lower_graph(GRAPHS["winograd"](), Options(exact=True), first_runtime())
-    assert forced.offered
-    assert not any("winograd" in name for name in forced.offered)
+    assert forced.candidates
+    assert not any("winograd" in name for name in forced.candidates)
 
 
 # **** choosing ****
@@ -178,34 +182,35 @@ def timed(seconds: dict[str, float]) -> Callable[[Sequence[str], Sequence[str]],
     return lambda steps, others: (seconds[steps[0]], seconds[others[0]])
 
 
-def test_the_fastest_is_chosen_and_known_from_then_on(table: TuningTable, tmp_path: Path) -> None:
+def test_fastest_candidate_is_chosen_and_remembered(table: TuningTable, tmp_path: Path) -> None:
     chooser = Chooser(table, timed({"usual": 2.0, "slow": 3.0, "fast": 1.0}))
     assert choose(chooser) == "fast"
-    assert chooser.describe() == ["tiles: 1 tuned now"]
     later = Chooser(TuningTable(first_runtime().found, tmp_path))
+    assert not later.describe()
     assert choose(later) == "fast"
-    assert later.describe() == ["tiles: 1 tuned before"]
     assert later.used == {"problem": Choice("fast", 1.0, "usual", 2.0)}
+    assert later.describe()
+    assert later.describe() != chooser.describe()
 
 
-def test_the_usual_one_stays_where_little_is_gained(table: TuningTable) -> None:
+def test_small_gains_keep_the_usual_candidate(table: TuningTable) -> None:
     assert choose(Chooser(table, timed({"usual": 2.0, "slow": 3.0, "fast": 1.99}))) == "usual"
 
 
-def test_what_cannot_run_is_not_chosen(table: TuningTable) -> None:
+def test_candidate_that_cannot_run_is_not_chosen(table: TuningTable) -> None:
     assert choose(Chooser(table, timed({"usual": 2.0, "slow": 3.0, "fast": math.inf}))) == "usual"
 
 
-def test_the_usual_one_gives_way_where_it_cannot_run(table: TuningTable) -> None:
+def test_usual_candidate_that_cannot_run_is_replaced(table: TuningTable) -> None:
     assert choose(Chooser(table, timed({"usual": math.inf, "slow": 3.0, "fast": 1.0}))) == "fast"
 
 
-def test_nothing_is_measured_where_nobody_asks(table: TuningTable) -> None:
+def test_nothing_is_measured_without_tuning(table: TuningTable) -> None:
     assert choose(Chooser(table)) == "usual"
     assert choose(Chooser()) == "usual"
 
 
-def test_a_choice_that_is_no_candidate_any_more_is_measured_again(table: TuningTable) -> None:
+def test_choice_that_is_no_longer_a_candidate_is_measured_again(table: TuningTable) -> None:
     table.add("problem", CHOICE._replace(name="gone"))
     assert choose(Chooser(table)) == "usual"
     assert choose(Chooser(table, timed({"usual": 2.0, "slow": 1.0, "fast": 3.0}))) == "slow"
@@ -214,32 +219,41 @@ def test_a_choice_that_is_no_candidate_any_more_is_measured_again(table: TuningT
 # **** measuring ****
 
 
-def test_a_tuned_session_is_right_and_says_what_it_did(table: TuningTable, tmp_path: Path, few: None) -> None:
+@pytest.mark.full("opencl")
+def test_tuned_session_agrees_and_stores_its_choices(table: TuningTable, tmp_path: Path, few: None) -> None:
     graph = GRAPHS["winograd"]()
     agree(graph, first_runtime(), Options(tune=True))
-    kept = json.loads(next(tmp_path.glob("tuning-*.json")).read_text())["choices"]
-    assert {problem.partition(" ")[0] for problem in kept} >= {"convolution", "winograd_product", "winograd_input"}
+    stored = stored_choices(tmp_path)
+    assert {problem.partition(" ")[0] for problem in stored} >= {"convolution", "winograd_product", "winograd_input"}
     executable = compile_graph(graph, Options(), first_runtime())
-    assert executable.compiled.choices.items() <= {p: Choice(**c) for p, c in kept.items()}.items()
-    assert executable.notes[-1] == f"tiles: {len(executable.compiled.choices)} tuned before"
+    assert executable.compiled.choices
+    assert executable.compiled.choices.items() <= stored.items()
 
 
-def test_a_candidate_that_fails_is_left_out(
+def stored_choices(folder: Path) -> dict[str, Choice]:
+    """Return the choices in the only table of a folder."""
+    (file,) = folder.glob("tuning-*.json")
+    return {problem: Choice(**item) for problem, item in json.loads(file.read_text())["choices"].items()}
+
+
+@pytest.mark.full("opencl")
+def test_failing_candidate_has_infinite_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """One that cannot be built, and one that cannot be launched."""
+    """The candidates are one that cannot be built, and one that cannot be launched."""
     (good,) = lower_graph(GRAPHS["product"](), Options(), first_runtime()).steps
     unbuildable = replace(good, kernel=good.kernel._replace(defines=()))
     unlaunchable = replace(good, global_size=(7, 7, 7), kernel=good.kernel._replace(local=(2, 1, 1)))
-    with caplog.at_level(logging.INFO, "lite.opencl.tuning"):
-        for bad in (unbuildable, unlaunchable):
+    for bad in (unbuildable, unlaunchable):
+        with caplog.at_level(logging.INFO, "lite.opencl.tuning"):
             seconds, infinite = Stopwatch(first_runtime())([good], [bad])
-            assert 0 < seconds < math.inf
-            assert infinite == math.inf
-    assert "is left out" in caplog.text
+        assert 0 < seconds < math.inf
+        assert infinite == math.inf
+        assert caplog.records
+        caplog.clear()
 
 
-def test_threads_that_meet_a_problem_measure_it_once(table: TuningTable) -> None:
+def test_concurrent_threads_measure_a_problem_once(table: TuningTable) -> None:
     measured: list[str] = []
 
     def compare(steps: Sequence[str], others: Sequence[str]) -> tuple[float, float]:
@@ -259,8 +273,9 @@ def test_threads_that_meet_a_problem_measure_it_once(table: TuningTable) -> None
 # **** the model file ****
 
 
-def test_a_model_file_brings_its_choices(table: TuningTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two candidates everywhere the second is chosen, and chosen again for another partition after restoring."""
+@pytest.mark.full("opencl")
+def test_restored_partition_offers_its_choices(table: TuningTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second of two candidates is chosen everywhere, and chosen again for another partition after restoring."""
     backend, device = first_device()
     runtime, graph = first_runtime(), GRAPHS["dense"]()
     monkeypatch.setattr(choosing.Chooser, "_tournament", second_of_two)
@@ -281,44 +296,54 @@ def second_of_two(self: Chooser, compare: object, by_name: dict[str, Any], steps
     return Choice(second, 1.0, usual, 2.0)
 
 
-def test_a_tuning_session_does_not_take_what_was_saved_without_tuning(table: TuningTable) -> None:
+@pytest.mark.full("opencl")
+def test_tuning_session_rejects_untuned_saved_state(table: TuningTable) -> None:
     backend, device = first_device()
     part = Partition("plain", GRAPHS["product"]())
     pieces = [memoryview(p) for p in backend.compile(part, device, Options()).save()]
-    stale = backend.restore(pieces, part, device, Options(tune=True))
-    assert isinstance(stale, Stale)
-    assert "without measuring" in stale.reason
+    assert isinstance(backend.restore(pieces, part, device, Options(tune=True)), Stale)
     assert not isinstance(backend.restore(pieces, part, device, Options()), Stale)
 
 
-def test_a_session_tunes_where_it_is_asked_to(table: TuningTable, few: None) -> None:
+def test_session_tunes_on_request(table: TuningTable, few: None, tmp_path: Path) -> None:
     graph = GRAPHS["product"]()
     x = {v.name: normal(*v.shape) for v in graph.inputs}
-    session = lite.load(graph, "opencl", tune=True)
-    session.run(x, profile=True)
-    assert session.last_profile is not None
-    assert "tiles: 1 tuned now" in str(session.last_profile)
+    lite.load(graph, "opencl").run(x)
+    assert not list(tmp_path.iterdir())
+    lite.load(graph, "opencl", tune=True).run(x)
+    assert stored_choices(tmp_path)
 
 
-def test_the_commands_tune(table: TuningTable, few: None, tmp_path: Path) -> None:
-    """A file that `lite convert --tune` made serves a session that tunes: nothing is measured again."""
+@pytest.mark.full("opencl")
+def test_tuned_model_file_is_not_measured_again(
+    table: TuningTable, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file made by `lite convert --tune` serves a session that tunes on a machine with an empty table."""
     plain, tuned = tmp_path / "plain.lite", tmp_path / "tuned.lite"
-    first_device()
-    commands = CliRunner()
+    runtime, measured = first_runtime(), []
+    tournament = Chooser._tournament
+
+    def recorded_tournament(self: Chooser, *arguments: Any) -> Choice:
+        measured.append(self)
+        return tournament(self, *arguments)
+
+    def has_measured(command: Any, *words: str) -> bool:
+        monkeypatch.setattr(runtime, "tuning", TuningTable(runtime.found, None))
+        measured.clear()
+        result = CliRunner().invoke(command, words)
+        assert result.exit_code == 0, result.output
+        return bool(measured)
+
+    monkeypatch.setattr(Chooser, "_tournament", recorded_tournament)
     lite.convert(GRAPHS["product"](), plain, "opencl")
-    for arguments in (
-        [convert_command, str(plain), "-o", str(tuned), "--targets", "opencl", "--tune"],
-        [run_command, str(tuned), "--backend", "opencl", "--tune"],
-    ):
-        command, *words = arguments
-        shown = commands.invoke(command, words)
-        assert shown.exit_code == 0, shown.output
-        assert "anew" not in shown.output
-    assert "1 choices" in table.describe()
-    assert "without measuring" in commands.invoke(run_command, [str(plain), "-b", "opencl", "--tune"]).output
+    assert not measured
+    assert has_measured(convert_command, str(plain), "-o", str(tuned), "--targets", "opencl", "--tune")
+    assert not has_measured(run_command, str(tuned), "--backend", "opencl", "--tune")
+    assert has_measured(run_command, str(plain), "--backend", "opencl", "--tune")
 
 
-def test_programs_that_were_only_measured_are_not_kept(
+@pytest.mark.full("opencl")
+def test_programs_of_rejected_candidates_are_not_cached(
     table: TuningTable, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime = first_runtime()

@@ -1,4 +1,4 @@
-"""The table of what was tuned: kept in a file, shared by processes, begun anew where it is of no use."""
+"""The table of tuning choices: stored in a file, shared by processes, ignored if damaged or stale."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lite_opencl.tuning.table import Choice, TuningTable
 CHOICE = Choice("fast", 1e-6, "usual", 2e-6)
 
 
-def test_what_other_processes_write_is_kept(tmp_path: Path) -> None:
+def test_choices_of_other_processes_are_merged(tmp_path: Path) -> None:
     found = first_runtime().found
     one, other = TuningTable(found, tmp_path), TuningTable(found, tmp_path)
     one.add("a", CHOICE)
@@ -23,7 +23,6 @@ def test_what_other_processes_write_is_kept(tmp_path: Path) -> None:
     one.add("c", CHOICE)
     again = TuningTable(found, tmp_path)
     assert all(again.find(problem, ["fast"]) == CHOICE for problem in "abc")
-    assert "3 choices" in again.describe()
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ def test_what_other_processes_write_is_kept(tmp_path: Path) -> None:
         lambda text: text.replace('"device": "', '"device": "other'),
     ],
 )
-def test_a_damaged_or_stale_table_is_begun_anew(
+def test_damaged_or_stale_table_is_ignored(
     tmp_path: Path, spoil: Callable[[str], str], caplog: pytest.LogCaptureFixture
 ) -> None:
     found = first_runtime().found
@@ -56,22 +55,22 @@ def test_a_damaged_or_stale_table_is_begun_anew(
     assert again.find("a", ["fast"]) is None
 
 
-def test_without_a_cache_folder_choices_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_choices_stay_in_memory_without_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_CACHE_DIR", "off")
+    assert cache_folder() is None
     table = TuningTable(first_runtime().found, cache_folder())
     table.add("a", CHOICE)
     assert table.find("a", ["fast"]) == CHOICE
-    assert "memory only" in table.describe()
 
 
-def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
+def test_unwritable_folder_does_not_fail(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     table = TuningTable(first_runtime().found, tmp_path / "file")
     table.add("a", CHOICE)
     assert table.find("a", ["fast"]) == CHOICE
 
 
-def test_what_was_measured_here_is_preferred_to_what_a_file_offers() -> None:
+def test_own_measurements_are_preferred_to_those_of_a_file() -> None:
     table = TuningTable(first_runtime().found, None)
     table.offer({"a": CHOICE, "b": CHOICE})
     table.add("a", CHOICE._replace(name="slow"))

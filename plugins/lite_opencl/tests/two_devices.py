@@ -1,6 +1,6 @@
-"""Sessions on two devices, and one on both, used by several threads; prints what was found as JSON.
+"""Run sessions on two devices, and one on both, from several threads; print the findings as JSON.
 
-For a process of its own: how many devices PoCL shows is decided when it is loaded.
+This is a script for a separate process, since PoCL reads the number of its devices when it is loaded.
 """
 
 from __future__ import annotations

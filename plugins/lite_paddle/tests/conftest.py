@@ -1,4 +1,4 @@
-"""Helpers beside the tests can be imported; models exported by Paddle are shared by a module's tests."""
+"""Makes helpers beside the tests importable, and shares models exported by Paddle within a test module."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from paddle_cases import exported, paddle_is_installed
+from paddle_cases import export_cases, paddle_is_installed
 
 
 @pytest.fixture(scope="module")
 def paddle_models(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Kind of file -> the directory with every case of the module; skips where Paddle is not installed."""
+    """Return a function from a kind of file to the folder with all cases of the module; skip without Paddle."""
     if not paddle_is_installed():
         pytest.skip("PaddlePaddle is not installed; it exports the models and computes what is expected")
     directories: dict[str, Path] = {}
 
     def directory(kind: str) -> Path:
         if kind not in directories:
-            directories[kind] = exported(request.path, tmp_path_factory.mktemp("paddle"), kind)
+            directories[kind] = export_cases(request.path, tmp_path_factory.mktemp("paddle"), kind)
         return directories[kind]
 
     return directory

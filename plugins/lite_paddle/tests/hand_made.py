@@ -1,4 +1,4 @@
-"""Models of one operator, made by hand: for operators and ages that no installed Paddle can export."""
+"""Models of one operator, made by hand: for operators and versions that no installed Paddle can export."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def program_of(
     version: int = 2_006_002,
     shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[SourceProgram, list[Array]]:
-    """A program of one operator, and the arrays to feed it with.
+    """Return a program of one operator, and the arrays to feed it with.
 
     Args:
         op_type: legacy type.
         inputs: slot to array, or to a list of arrays.
-        attrs: what the file says; the rest gets its default as in a real file.
+        attrs: attributes in the file; the others get their defaults as in a real file.
         outputs: slots, or slot to number of values; all are outputs of the program.
         parameters: slots whose arrays are parameters, not inputs.
-        version: of the Paddle that wrote the model.
+        version: version of the Paddle that wrote the model.
         shapes: slot to the shape that the file declares, -1 for open sizes; the arrays' own otherwise.
     """
     counts = outputs if isinstance(outputs, Mapping) else dict.fromkeys(outputs, 1)
@@ -72,8 +72,8 @@ def run(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None, **o
     graph = lower(program)
     results = evaluate_graph(graph, feeds)
     for value, array in zip(graph.outputs, results):
-        assert value.type.accepts(array.shape), f"{value} was inferred, {array.shape} came out"
-        assert value.dtype == array.dtype.name, f"{value} was inferred, {array.dtype} came out"
+        assert value.type.accepts(array.shape), f"{value} was inferred, but the result has the shape {array.shape}"
+        assert value.dtype == array.dtype.name, f"{value} was inferred, but the result is {array.dtype}"
     return results
 
 
@@ -82,13 +82,13 @@ def graph_of(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None
     return lower(program_of(op_type, inputs, attrs, **options)[0])
 
 
-def only(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None, **options: Any) -> Array:
-    """As :func:`run`, for an operator with one output."""
+def run_single(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None, **options: Any) -> Array:
+    """Lower and run a model of one operator with one output; arguments as for :func:`program_of`."""
     (result,) = run(op_type, inputs, attrs, **options)
     return result
 
 
-def same(actual: Any, expected: Any) -> None:
-    """Equal numbers and equal element types."""
+def assert_same(actual: Any, expected: Any) -> None:
+    """Assert equal numbers and equal element types."""
     np.testing.assert_array_equal(actual, expected)
     assert actual.dtype == np.asarray(expected).dtype

@@ -1,4 +1,4 @@
-"""Writes ProgramDesc messages by hand: for files that no installed Paddle can export."""
+"""Writer of hand-made ProgramDesc messages: for files that no installed Paddle can export."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ FLOAT32, BOOL, INT64 = 5, 0, 3
 
 
 class Writer:
-    """A small ProgramDesc writer: variables and operators by name."""
+    """A small writer of ProgramDesc: variables and operators by name."""
 
     def __init__(self, version: int = 2_003_002, feed_fetch: bool = True) -> None:
-        """Starts with block 0 and the variables feed and fetch."""
+        """Start with block 0 and the variables feed and fetch."""
         self.program: Any = message_class("ProgramDesc")()
         self.program.version.version = version
         self.block(parent=-1)

@@ -1,16 +1,16 @@
-"""Comparing lowered models with Paddle: cases are exported by Paddle in a process of its own, once per module.
+"""Comparison of lowered models with Paddle, which exports all cases of a module in a separate process, once.
 
 A test module lists :class:`Case` objects in ``CASES``::
 
-    @each(CASES)
-    def test_as_paddle(case: Case, kind: str, paddle_models) -> None:
+    @parametrize_cases(CASES)
+    def test_matches_paddle(case: Case, kind: str, paddle_models) -> None:
         check(case, paddle_models(kind), kind)
 
 Paddle runs every case in dynamic mode, exports it, and writes inputs and results beside the model;
-:func:`check` reads the model with lite_paddle, runs it by the operators' references, and compares. Paddle is
+:func:`check` reads the model with lite_paddle, runs it with the operators' references, and compares. Paddle is
 never imported by the tests themselves.
 
-Run by hand: ``python paddle_cases.py test_lowering_pooling.py pir models [name ...]``.
+To run it by hand: ``python paddle_cases.py test_lowering_pooling.py pir models [name ...]``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 
 KINDS = ("pir", "legacy")
 
-# What Paddle 3.3 says of functions that it has moved to C++, which know only PIR.
+# Error message of Paddle 3.3 for functions that moved to C++ and support only PIR.
 _NO_LEGACY_FORM = "must be Value, but got Variable"
 
 
@@ -44,10 +44,10 @@ class Case:
         name: unique in its module, and a file name.
         build: receives the paddle module, returns a function of tensors or a Layer.
         inputs: arrays.
-        shapes: input shapes to export with, None for sizes that stay open; those of the arrays when left out.
+        shapes: input shapes to export with, None for open sizes; by default those of the arrays.
         rtol: relative tolerance.
         atol: absolute tolerance.
-        kinds: the file kinds that Paddle can export it as.
+        kinds: the kinds of file that Paddle can export it to.
     """
 
     name: str
@@ -59,19 +59,19 @@ class Case:
     kinds: tuple[str, ...] = KINDS
 
 
-def both(name: str, build: Callable[[Any], Any], *inputs: Any, **options: Any) -> list[Case]:
-    """A case with fixed shapes and one whose sizes are all open."""
+def fixed_and_open(name: str, build: Callable[[Any], Any], *inputs: Any, **options: Any) -> list[Case]:
+    """Return a case with fixed shapes and one whose sizes are all open."""
     open_shapes = [[None] * a.ndim for a in inputs]
     return [Case(name, build, inputs, **options), Case(f"{name}_open", build, inputs, shapes=open_shapes, **options)]
 
 
-def of(method: str, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
-    """A case's function: ``paddle.method(x, *arguments, **options)``."""
+def tensor_method(method: str, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
+    """Return a case's function: ``paddle.method(x, *arguments, **options)``."""
     return lambda p: lambda x: getattr(p, method)(x, *arguments, **options)
 
 
-def each(cases: Sequence[Case]) -> Any:
-    """Parametrises a test with ``case`` and ``kind``."""
+def parametrize_cases(cases: Sequence[Case]) -> Any:
+    """Parametrize a test with ``case`` and ``kind``."""
     found = [pytest.param(case, kind, id=f"{case.name}-{kind}") for case in cases for kind in case.kinds]
     return pytest.mark.parametrize(("case", "kind"), found)
 
@@ -80,8 +80,8 @@ def paddle_is_installed() -> bool:
     return importlib.util.find_spec("paddle") is not None
 
 
-def exported(module: str | Path, directory: Path, kind: str) -> Path:
-    """Export all cases of a test module as one kind of file, in a process of its own; returns the directory."""
+def export_cases(module: str | Path, directory: Path, kind: str) -> Path:
+    """Export all cases of a test module as one kind of file, in a separate process; return the directory."""
     target = Path(directory) / kind
     target.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "FLAGS_enable_pir_api": "1" if kind == "pir" else "0", "GLOG_minloglevel": "2"}
@@ -93,7 +93,7 @@ def exported(module: str | Path, directory: Path, kind: str) -> Path:
 
 
 def check(case: Case, directory: Path, kind: str) -> None:
-    """Compare one exported case with what Paddle computed."""
+    """Compare one exported case with Paddle's results."""
     from lite_core.ops.evaluate import evaluate_graph
     from lite_paddle.lowering import lower
     from lite_paddle.reader import read
@@ -115,11 +115,11 @@ def check(case: Case, directory: Path, kind: str) -> None:
     for value, actual, wanted in zip(graph.outputs, got, expected):
         assert actual.dtype == wanted.dtype, f"{value.name}: {actual.dtype}, Paddle has {wanted.dtype}\n{graph}"
         assert actual.shape == wanted.shape, f"{value.name}: {actual.shape}, Paddle has {wanted.shape}\n{graph}"
-        assert value.type.accepts(actual.shape), f"{value} was inferred, {actual.shape} came out\n{graph}"
+        assert value.type.accepts(actual.shape), f"{value} was inferred, but the shape is {actual.shape}\n{graph}"
         np.testing.assert_allclose(actual, wanted, rtol=case.rtol, atol=case.atol, err_msg=str(graph))
 
 
-# Paddle counts the parameters of forward, takes no variable number of them, and reads its source.
+# Paddle counts the parameters of forward, does not support ``*args`` there, and reads its source.
 
 
 def _forward0(self: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Activation functions, softmax and dropout against Paddle, and what older files mean."""
+"""Activation functions, softmax and dropout against Paddle, and the behaviour of older files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import run
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -79,12 +79,12 @@ CASES = [
 ]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 
-def test_parameters_that_newer_kernels_ignore_count_in_old_files() -> None:
+def test_old_files_use_parameters_that_newer_kernels_ignore() -> None:
     x = np.linspace(-8, 8, 33, dtype=np.float32)
     for version, threshold in ((1_008_005, 4.0), (2_006_002, 6.0)):
         (y,) = run("relu6", {"X": x}, {"threshold": 4.0}, version=version)
@@ -106,7 +106,7 @@ def test_defaults_of_old_files() -> None:
     )
 
 
-def test_prelu_of_every_element() -> None:
+def test_prelu_with_a_slope_per_element() -> None:
     slopes = RNG.uniform(0, 1, (1, *X.shape[1:])).astype(np.float32)
     (y,) = run("prelu", {"X": X, "Alpha": slopes}, {"mode": "element"}, parameters=["Alpha"])
     np.testing.assert_allclose(y, np.where(X > 0, X, slopes * X))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 from lite_core.errors import UnsupportedOperatorError
 from lite_core.ops.evaluate import evaluate_graph
@@ -20,7 +20,7 @@ from lite_paddle.source import SourceBlock, SourceOp, SourceProgram, SourceType,
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((2, 3)).astype(np.float32)
 THREE = np.array(3, np.int64)
-PIR = ("pir",)  # Paddle 3 can no longer export these the old way
+PIR = ("pir",)  # Paddle 3 can no longer export these as legacy files
 
 
 def _cond(p: Any) -> Any:
@@ -120,7 +120,7 @@ def _appending(join: str, axis: int, first: bool) -> Callable[[Any], Any]:
     return build
 
 
-# Paddle turns Python's own loops and lists into operators, for functions of modules only.
+# Paddle turns Python's own loops and lists into operators only in functions of modules.
 
 
 def loop_appends(x: Any, n: Any) -> Any:
@@ -154,7 +154,7 @@ def loop_breaks(x: Any, n: Any) -> Any:
     return y
 
 
-def loop_fills(x: Any, n: Any) -> Any:
+def loop_sets_columns(x: Any, n: Any) -> Any:
     y = x * 1.0
     for i in range(n):
         y[:, i] = y[:, i] * 2.0
@@ -165,7 +165,7 @@ CASES = [
     Case("loop_appends", lambda p: loop_appends, [X, THREE], kinds=PIR),
     Case("loop_appends_behind", lambda p: loop_appends_behind, [X, THREE], kinds=PIR),
     Case("loop_breaks", lambda p: loop_breaks, [X, THREE], kinds=PIR),
-    Case("loop_fills", lambda p: loop_fills, [X, THREE], kinds=PIR),
+    Case("loop_fills", lambda p: loop_sets_columns, [X, THREE], kinds=PIR),
     Case("cond", _cond, [X], kinds=PIR),
     Case("cond_negative", _cond, [-np.abs(X)], shapes=[(None, 3)], kinds=PIR),
     Case("cond_outer", _cond_outer, [X], kinds=PIR),
@@ -182,8 +182,8 @@ CASES = [
 ]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 
@@ -191,7 +191,7 @@ def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) 
 
 
 class Model:
-    """A program that is written operator by operator."""
+    """A program built operator by operator."""
 
     def __init__(self) -> None:
         self.program = SourceProgram("legacy", 2_006_002, [], [], {}, {}, SourceBlock(), Path("hand_made"))
@@ -222,7 +222,7 @@ def number(block: SourceBlock, value: int, dtype: str = "int64") -> SourceValue:
 
 
 def loop_with_array(model: Model, body_of: Callable[..., list[SourceValue]], first: int = 1) -> list[SourceValue]:
-    """While i < 4: the body gets i and the array, and gives the new ones; i starts at ``first``."""
+    """Build ``while i < 4`` with an array; ``body_of`` returns the new i and array; i starts at ``first``."""
     main = model.program.block
     x = model.input("x", X)
     array = add(main, "create_array", {})
@@ -239,8 +239,8 @@ def loop_with_array(model: Model, body_of: Callable[..., list[SourceValue]], fir
     return outs
 
 
-def test_reading_what_was_written_last() -> None:
-    """A recurrent network of Paddle 1: the state before is the array's last element."""
+def test_reading_the_last_element_in_a_loop() -> None:
+    """A recurrent network of Paddle 1 reads its previous state from the array's last element."""
 
     def body_of(body: SourceBlock, x: SourceValue, i: SourceValue, array: SourceValue) -> list[SourceValue]:
         one_less = add(body, "increment", {"X": [i]}, {"step": -1.0})
@@ -276,7 +276,7 @@ def test_appending_at_the_length() -> None:
     np.testing.assert_allclose(model.run(joined)[0], np.concatenate([X, X, 2 * X, 3 * X], axis=1), rtol=1e-6)
 
 
-def test_writing_elsewhere_in_a_loop_is_refused() -> None:
+def test_writing_to_a_fixed_index_in_a_loop_is_refused() -> None:
     def body_of(body: SourceBlock, x: SourceValue, i: SourceValue, array: SourceValue) -> list[SourceValue]:
         written = add(body, "write_to_array", {"Array": [array], "X": [x], "I": [number(body, 0)]})
         return [add(body, "increment", {"X": [i]}), written]
@@ -304,12 +304,12 @@ def test_unchanged_values_are_not_carried() -> None:
 
 def test_slices_and_dynamic_reads_of_arrays() -> None:
     model = Model()
-    main, x, place = model.program.block, model.input("x", X), model.input("place", np.array([1], np.int64))
+    main, x, index = model.program.block, model.input("x", X), model.input("place", np.array([1], np.int64))
     array = add(main, "create_array", {})
     for i in range(3):
         scaled = add(main, "scale", {"X": [x]}, {"scale": float(i)})
         array = add(main, "write_to_array", {"Array": [array], "X": [scaled], "I": [number(main, i)]})
-    read = add(main, "read_from_array", {"X": [array], "I": [place]})
+    read = add(main, "read_from_array", {"X": [array], "I": [index]})
     attrs = {"axes": [0], "starts": [-1], "ends": [2**31 - 1], "decrease_axis": [0]}
     last = add(main, "slice", {"Input": [array]}, attrs)
     part = add(main, "slice", {"Input": [array]}, {"axes": [0], "starts": [1], "ends": [3]})
@@ -321,10 +321,10 @@ def test_slices_and_dynamic_reads_of_arrays() -> None:
 
 
 @pytest.mark.parametrize("empty", [False, True])
-def test_conditions_that_ask_for_elements(empty: bool) -> None:
-    """Paddle 1: without is_scalar_condition the question is whether the tensor has elements."""
+def test_non_scalar_condition_asks_for_elements(empty: bool) -> None:
+    """A condition without is_scalar_condition asks in Paddle 1 if the tensor has elements."""
     model = Model()
-    main, x, asked = (
+    main, x, condition_tensor = (
         model.program.block,
         model.input("x", X),
         model.input("asked", np.zeros((0 if empty else 2, 1), bool)),
@@ -334,12 +334,12 @@ def test_conditions_that_ask_for_elements(empty: bool) -> None:
     out = SourceValue("out")
     blocks = [then, SourceBlock(results=[x])]
     attrs = {"is_scalar_condition": False}
-    main.ops.append(SourceOp("if", {"Cond": [asked]}, {"Out": [out]}, attrs, blocks))
+    main.ops.append(SourceOp("if", {"Cond": [condition_tensor]}, {"Out": [out]}, attrs, blocks))
     model.program.inputs[1][1].type = SourceType("bool", (-1, 1))
     np.testing.assert_array_equal(model.run(out)[0], X if empty else 2 * X)
 
 
-def test_known_conditions_need_no_branch() -> None:
+def test_known_condition_needs_no_branch() -> None:
     model = Model()
     main, x = model.program.block, model.input("x", X)
     condition = add(main, "fill_constant", {}, {"shape": [1], "dtype": "bool", "value": 0})
@@ -362,7 +362,7 @@ def test_select_input() -> None:
 
 
 def test_a_placeholder_of_another_element_type() -> None:
-    """Paddle 2.6 carries a float for what only the body defines."""
+    """Paddle 2.6 carries a float placeholder for a variable that only the body defines."""
     model = Model()
     main, limit = model.program.block, model.input("limit", np.array([3], np.int64))
     start, placeholder = number(main, 0), add(main, "fill_constant", {}, {"shape": [1], "value": 1e27})
@@ -376,7 +376,7 @@ def test_a_placeholder_of_another_element_type() -> None:
     main.ops.append(SourceOp("while", inputs, {"Out": outs}, {}, [body]))
     np.testing.assert_array_equal(model.run(*outs), [[3], [6]])
     assert model.run(outs[1])[0].dtype == np.int64
-    # Where the body does read it, the two types are a contradiction.
+    # If the body reads it, the two types are a contradiction.
     body.ops[1].inputs["X"] = [body.arguments[1]]
     body.ops.append(SourceOp("cast", {"X": [own]}, {"Out": [cast := SourceValue("cast")]}, {"out_dtype": "int64"}))
     body.results[2] = cast
@@ -396,7 +396,7 @@ def test_decoder_with_a_break(folder: str) -> None:
             if tokens.sum() > 20:
                 break
             i += 1
-        assert limit < 9 or i < 9  # the last one is left by the break
+        assert limit < 9 or i < 9  # the last loop ends by the break
         feeds = {"scores": scores, "limit": np.array([limit])}
         found = evaluate_graph(graph, [feeds[v.name] for v in graph.inputs])
         np.testing.assert_array_equal(found[0], tokens)

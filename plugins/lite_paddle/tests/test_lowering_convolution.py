@@ -1,4 +1,4 @@
-"""Convolutions against Paddle: paddings, layouts, transposed ones with chosen sizes, deformable ones."""
+"""Convolutions against Paddle: paddings, layouts, transposed ones with given sizes, deformable ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import graph_of, run
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -95,8 +95,8 @@ CASES = [
 ]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 
@@ -107,7 +107,7 @@ def test_defaults_of_a_file_of_paddle_1() -> None:
     np.testing.assert_allclose(y[0, 0], expected, rtol=1e-5)
 
 
-def test_what_the_cpu_optimiser_fused_in() -> None:
+def test_fused_activation_bias_and_residual() -> None:
     x, w, bias, residual = array(1, 2, 4, 4), array(3, 2, 1, 1), array(3), array(1, 3, 4, 4)
     (y,) = run(
         "conv2d",
@@ -140,7 +140,7 @@ def test_a_convolution_of_open_size_is_one_node() -> None:
     assert [n.op for n in graph.nodes] == ["Conv"]
 
 
-def test_a_size_that_does_not_fit_is_refused() -> None:
+def test_impossible_output_size_is_refused() -> None:
     with pytest.raises(UnsupportedOperatorError, match="output_size 30 must be at least 17 and less than"):
         run(
             "conv2d_transpose",

@@ -1,4 +1,4 @@
-"""Damaged programs that the reader cannot recognise as such: only a LiteError may come out of lowering."""
+"""Damaged programs that the reader cannot recognise as such: lowering raises nothing but a LiteError."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import graph_of, only, program_of
+from hand_made import graph_of, program_of, run_single
 
 from lite_core.errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from lite_core.ir import DType
@@ -39,7 +39,7 @@ OPERATORS: list[tuple[str, dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("op_type", "inputs", "names"), OPERATORS, ids=[op for op, *_ in OPERATORS])
-def test_only_lite_errors_come_out(op_type: str, inputs: dict[str, Any], names: list[str]) -> None:
+def test_damaged_attributes_raise_only_lite_errors(op_type: str, inputs: dict[str, Any], names: list[str]) -> None:
     refused = 0
     for name in names:
         for value in DAMAGE:
@@ -50,7 +50,7 @@ def test_only_lite_errors_come_out(op_type: str, inputs: dict[str, Any], names: 
     assert refused
 
 
-def test_what_a_lowering_trips_over_is_an_operator_problem(caplog: pytest.LogCaptureFixture) -> None:
+def test_exception_in_a_lowering_becomes_an_operator_problem(caplog: pytest.LogCaptureFixture) -> None:
     program, _ = program_of("softmax", {"X": X})
     program.block.ops[0].attrs["axis"] = "zz"
     caplog.set_level(logging.DEBUG, "lite.paddle")
@@ -68,14 +68,14 @@ def test_what_a_lowering_trips_over_is_an_operator_problem(caplog: pytest.LogCap
         ("conv2d", {"data_format": 3}, "conv2d has data_format 3"),
     ],
 )
-def test_attributes_of_another_kind(op_type: str, attrs: dict[str, Any], message: str) -> None:
+def test_attributes_of_a_wrong_type(op_type: str, attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelFormatError, match=message):
         complete_attributes(op_type, attrs)
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("parameters", [(), ("X",)])
-def test_element_types_that_lite_does_not_have(dtype: Any, parameters: tuple[str, ...]) -> None:
+def test_unsupported_element_types(dtype: Any, parameters: tuple[str, ...]) -> None:
     what, name = "parameter" if parameters else "input", np.dtype(dtype).name
     with pytest.raises(
         ModelFormatError, match=f"the {what} 'X_0' has the element type {name}; Lite has bool, int8.*Exp"
@@ -89,7 +89,7 @@ def test_a_huge_depth_is_not_allocated() -> None:
     assert graph.outputs[0].type.dtype is DType.FLOAT32
     with pytest.raises(UnsupportedOperatorError, match="depth is -1"):
         graph_of("one_hot_v2", {"X": np.array([1, 2])})
-    found = only("one_hot_v2", {"X": np.array([1, 70000])}, {"depth": 70001})
+    found = run_single("one_hot_v2", {"X": np.array([1, 70000])}, {"depth": 70001})
     assert found.sum() == found[0, 1] + found[1, 70000] == 2
 
 

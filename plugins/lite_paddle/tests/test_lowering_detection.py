@@ -1,4 +1,4 @@
-"""Detection operators against Paddle and, for those of old files, by hand."""
+"""Detection operators against Paddle and, for old files, against results computed by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import graph_of, run
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -18,7 +18,7 @@ HEAD = RNG.standard_normal((2, 2 * 8, 4, 5)).astype(np.float32)
 SIZES = np.array([[120, 160], [64, 80]], np.int32)
 IMAGE = RNG.standard_normal((2, 3, 32, 40)).astype(np.float32)
 FEATURE = RNG.standard_normal((2, 8, 8, 10)).astype(np.float32)
-PIR = ("pir",)  # Paddle 3 can no longer export these the old way
+PIR = ("pir",)  # Paddle 3 can no longer export these as legacy files
 
 
 def _boxes(count: int, size: float = 40.0) -> Any:
@@ -32,7 +32,7 @@ CANDIDATES = np.stack([_boxes(20), _boxes(20)])
 
 
 def _ops(name: str, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
-    """A function of paddle.vision.ops with two or three tensors before its other arguments."""
+    """Return a case's function: one of paddle.vision.ops with two tensors before its other arguments."""
 
     def build(p: Any) -> Any:
         function = getattr(p.vision.ops, name)
@@ -134,15 +134,15 @@ CASES = [
 ]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 
-# **** old files, by hand ****
+# **** old files, made by hand ****
 
 
-def test_nothing_found_by_version_1() -> None:
+def test_empty_detections_of_paddle_1() -> None:
     attrs = {**NMS, "score_threshold": 2.0}
     inputs = {"BBoxes": CANDIDATES[:1], "Scores": SCORES[:1]}
     (out,) = run("multiclass_nms", inputs, attrs, version=1_008_005)
@@ -152,7 +152,7 @@ def test_nothing_found_by_version_1() -> None:
     assert index.shape == (0, 1)
 
 
-def test_something_found_by_version_1() -> None:
+def test_detections_of_paddle_1() -> None:
     inputs = {"BBoxes": CANDIDATES[:1], "Scores": SCORES[:1]}
     (old,) = run("multiclass_nms", inputs, NMS, version=1_008_005)
     new, _, count = run("multiclass_nms3", inputs, NMS, outputs=("Out", "Index", "NmsRoisNum"))
@@ -183,7 +183,7 @@ def test_priors() -> None:
     np.testing.assert_allclose(anchors[0, 0, 0], [-8, -8, 23, 23])
 
 
-def test_proposals_of_version_1() -> None:
+def test_proposals_of_paddle_1() -> None:
     scores = RNG.uniform(0, 1, (1, 2, 3, 4)).astype(np.float32)
     deltas = RNG.standard_normal((1, 8, 3, 4)).astype(np.float32)
     anchors = ANCHORS.reshape(3, 4, 2, 4)
@@ -207,7 +207,7 @@ def test_collect_without_counts_is_one_image() -> None:
     np.testing.assert_array_equal(found, ROIS[best])
 
 
-def test_regions_of_several_images_need_their_numbers() -> None:
+def test_regions_of_several_images_need_counts() -> None:
     with pytest.raises(UnsupportedOperatorError, match="sequence offsets"):
         graph_of("roi_align", {"X": FEATURE, "ROIs": ROIS})
     (one,) = run("roi_align", {"X": FEATURE[:1], "ROIs": ROIS}, {"pooled_height": 2, "pooled_width": 2})
@@ -215,7 +215,7 @@ def test_regions_of_several_images_need_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("op_type", ["roi_align", "roi_pool", "psroi_pool"])
-def test_an_open_batch_without_numbers_must_be_one_image(op_type: str) -> None:
+def test_open_batch_without_counts_must_be_one_image(op_type: str) -> None:
     attrs = {"pooled_height": 2, "pooled_width": 2, "output_channels": 2}
     options: dict[str, Any] = {"shapes": {"X": (-1, 8, 8, 10)}}
     (open_batch,) = run(op_type, {"X": FEATURE[:1], "ROIs": ROIS}, attrs, **options)

@@ -1,4 +1,4 @@
-"""Element-wise operators against Paddle, the broadcasting rule with ``axis``, and what older files mean."""
+"""Element-wise operators against Paddle, broadcasting with ``axis``, and the behaviour of older files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import run
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -115,13 +115,13 @@ CASES = [
 ]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 
 @pytest.mark.parametrize(
-    ("shape", "axis", "placed"),
+    ("shape", "axis", "aligned_shape"),
     [
         ((3, 4), 1, (1, 3, 4, 1)),
         ((4,), 2, (1, 1, 4, 1)),
@@ -133,13 +133,13 @@ def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) 
         ((2, 3, 4, 5), 0, (2, 3, 4, 5)),
     ],
 )
-def test_axis_places_the_smaller_tensor(shape: tuple[int, ...], axis: int, placed: tuple[int, ...]) -> None:
+def test_axis_aligns_the_smaller_tensor(shape: tuple[int, ...], axis: int, aligned_shape: tuple[int, ...]) -> None:
     x = RNG.standard_normal((2, 3, 4, 5)).astype(np.float32)
     y = RNG.standard_normal(shape).astype(np.float32)
     (out,) = run("elementwise_sub", {"X": x, "Y": y}, {"axis": axis})
-    np.testing.assert_array_equal(out, x - y.reshape(placed))
+    np.testing.assert_array_equal(out, x - y.reshape(aligned_shape))
     (out,) = run("elementwise_sub", {"X": y, "Y": x}, {"axis": axis})
-    np.testing.assert_array_equal(out, y.reshape(placed) - x)
+    np.testing.assert_array_equal(out, y.reshape(aligned_shape) - x)
 
 
 def test_axis_drops_trailing_ones_of_a_tensor_of_equal_rank() -> None:
@@ -153,7 +153,7 @@ def test_axis_beyond_the_larger_tensor_is_refused() -> None:
         run("elementwise_add", {"X": X[None], "Y": Y}, {"axis": 3})
 
 
-def test_halves_are_rounded_by_age() -> None:
+def test_rounding_of_halves_by_version() -> None:
     x = np.array([-2.5, -0.5, 0.5, 1.5, 2.5, 0.4], np.float32)
     np.testing.assert_array_equal(run("round", {"X": x}, version=2_006_002)[0], [-3, -1, 1, 2, 3, 0])
     np.testing.assert_array_equal(run("round", {"X": x}, version=3_000_000)[0], [-2, -0.0, 0, 2, 2, 0])
@@ -171,12 +171,12 @@ def test_whole_tensor_tests_of_paddle_1() -> None:
         assert bool(found[0]) is expected
 
 
-def test_full_comparison_has_a_dimension_in_old_files() -> None:
+def test_full_comparison_has_rank_1_in_old_files() -> None:
     assert run("equal_all", {"X": X, "Y": X}, version=2_004_000)[0].shape == (1,)
     assert run("equal_all", {"X": X, "Y": X}, version=2_005_000)[0].shape == ()
 
 
-def test_bounds_beyond_the_element_type_are_no_bounds() -> None:
+def test_bounds_outside_the_element_type_are_dropped() -> None:
     largest = 3.4028234663852886e38
     for x in (X, INTEGERS, INTEGERS.astype(np.int32)):
         (y,) = run("clip", {"X": x}, {"min": -largest, "max": 2.0})
@@ -189,7 +189,7 @@ def test_scale_of_integers_stays_exact() -> None:
     assert y.tolist() == [2**53 + 2]
 
 
-def test_factor_tensor_wins_over_the_attribute() -> None:
+def test_factor_tensor_takes_precedence_over_the_attribute() -> None:
     (y,) = run("pow", {"X": X, "FactorTensor": np.array([2.0], np.float32)}, {"factor": 5.0})
     np.testing.assert_allclose(y, X**2, rtol=1e-6)
 

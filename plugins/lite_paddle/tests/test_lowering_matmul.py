@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import graph_of, run
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -47,12 +47,12 @@ CASES = [
 ]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 
-def close(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
+def assert_close(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
     assert actual.shape == expected.shape
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
@@ -60,12 +60,12 @@ def close(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
 def test_matmul_of_paddle_1() -> None:
     a, b, v, w = array(2, 3, 4), array(4, 5), array(4), array(6)
     rows = array(2, 5, 4)
-    close(run("matmul", {"X": a, "Y": b}, {"alpha": 0.5})[0], a @ b * 0.5)
-    close(run("matmul", {"X": a, "Y": rows}, {"transpose_Y": True})[0], a @ rows.swapaxes(1, 2))
-    close(run("matmul", {"X": v, "Y": b})[0], v @ b)
-    close(run("matmul", {"X": v, "Y": w}, {"transpose_X": True, "transpose_Y": True})[0], np.outer(v, w))
-    close(run("matmul", {"X": v, "Y": v}, version=1_008_000)[0], np.array([v @ v]))
-    close(run("matmul", {"X": v, "Y": v}, version=2_006_000)[0], np.array(v @ v))
+    assert_close(run("matmul", {"X": a, "Y": b}, {"alpha": 0.5})[0], a @ b * 0.5)
+    assert_close(run("matmul", {"X": a, "Y": rows}, {"transpose_Y": True})[0], a @ rows.swapaxes(1, 2))
+    assert_close(run("matmul", {"X": v, "Y": b})[0], v @ b)
+    assert_close(run("matmul", {"X": v, "Y": w}, {"transpose_X": True, "transpose_Y": True})[0], np.outer(v, w))
+    assert_close(run("matmul", {"X": v, "Y": v}, version=1_008_000)[0], np.array([v @ v]))
+    assert_close(run("matmul", {"X": v, "Y": v}, version=2_006_000)[0], np.array(v @ v))
     with pytest.raises(UnsupportedOperatorError, match="head_number"):
         run("matmul", {"X": a, "Y": b}, {"head_number": 2})
 
@@ -78,7 +78,7 @@ def test_mul_flattens_both(x_axes: int, y_axes: int, shape: tuple[int, ...] | No
     y = array(columns, 6) if y_axes == 1 else array(4, columns // 4, 6)
     attrs = {"x_num_col_dims": x_axes, "y_num_col_dims": y_axes}
     (out,) = run("mul", {"X": x, "Y": y}, attrs, parameters=["Y"], shapes={"X": shape or x.shape})
-    close(out, (x.reshape(-1, columns) @ y.reshape(columns, 6)).reshape(*x.shape[:x_axes], 6))
+    assert_close(out, (x.reshape(-1, columns) @ y.reshape(columns, 6)).reshape(*x.shape[:x_axes], 6))
 
 
 def test_mul_on_the_last_axis_is_one_node() -> None:
@@ -89,23 +89,23 @@ def test_mul_on_the_last_axis_is_one_node() -> None:
 def test_fc_of_optimised_models() -> None:
     x, w, bias = array(3, 2, 4), array(8, 5), array(1, 5)
     (y,) = run("fc", {"Input": x, "W": w, "Bias": bias}, {"activation_type": "relu"})
-    close(y, np.maximum(x.reshape(3, 8) @ w + bias, 0))
+    assert_close(y, np.maximum(x.reshape(3, 8) @ w + bias, 0))
     padded = np.full((12, 9), np.nan, np.float32)
     padded[:8, :5] = w
     (y,) = run("fc", {"Input": x, "W": padded}, {"padding_weights": True}, parameters=["W"])
-    close(y, x.reshape(3, 8) @ w)
+    assert_close(y, x.reshape(3, 8) @ w)
 
 
 def test_dot_kept_its_axis_before_2_5() -> None:
     a, b = array(3, 4), array(3, 4)
-    close(run("dot", {"X": a, "Y": b}, version=2_004_000)[0], (a * b).sum(-1, keepdims=True))
-    close(run("dot", {"X": a, "Y": b}, version=2_005_000)[0], (a * b).sum(-1))
+    assert_close(run("dot", {"X": a, "Y": b}, version=2_004_000)[0], (a * b).sum(-1, keepdims=True))
+    assert_close(run("dot", {"X": a, "Y": b}, version=2_005_000)[0], (a * b).sum(-1))
 
 
 def test_products_with_fused_bias() -> None:
     x, w, bias = array(3, 4), array(5, 4), array(5)
     inputs = {"X": x, "Y": w, "Bias": bias}
     (y,) = run("fused_gemm_epilogue", inputs, {"trans_y": True, "activation": "relu"})
-    close(y, np.maximum(x @ w.T + bias, 0))
+    assert_close(y, np.maximum(x @ w.T + bias, 0))
     (y,) = run("linear_v2", {"input": x, "weight": w, "bias": bias}, {"transpose_weight": True}, outputs=["out"])
-    close(y, x @ w.T + bias)
+    assert_close(y, x @ w.T + bias)

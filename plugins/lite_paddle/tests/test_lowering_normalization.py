@@ -1,4 +1,4 @@
-"""Normalisations against Paddle and against formulas."""
+"""Normalization operators against Paddle and against formulas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import graph_of, run
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -26,16 +26,16 @@ LAST = X.transpose(0, 2, 3, 1).copy()
 
 
 def trained(build: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The layer with parameters and statistics that are not just ones and zeros."""
+    """Give a layer parameters and statistics other than ones and zeros."""
 
-    def with_numbers(p: Any) -> Any:
+    def build_trained(p: Any) -> Any:
         layer = build(p)
         rng = np.random.default_rng(1)
         for tensor in [*layer.parameters(), *layer.buffers()]:
             tensor.set_value(rng.uniform(0.5, 2, tensor.shape).astype(np.float32))
         return layer
 
-    return with_numbers
+    return build_trained
 
 
 CASES = [
@@ -63,8 +63,8 @@ CASES = [
 ]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 
@@ -77,7 +77,7 @@ def test_batch_norm_with_a_fused_activation() -> None:
     np.testing.assert_allclose(y, np.maximum((X - m) / np.sqrt(v + 1e-5) * s + b, 0), rtol=1e-4, atol=1e-5)
 
 
-def test_norm_also_gives_the_denominator() -> None:
+def test_norm_also_returns_the_denominator() -> None:
     out, norm = run("norm", {"X": X}, {"axis": 1}, outputs=["Out", "Norm"])
     expected = np.sqrt((X * X).sum(1, keepdims=True) + 1e-10)
     np.testing.assert_allclose(norm, expected, rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Pools against Paddle: paddings, ceil_mode, adaptive bins of uneven size, indices."""
+"""Pooling against Paddle: paddings, ceil_mode, adaptive bins of uneven size, indices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import graph_of, run
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 RNG = np.random.default_rng(0)
 
@@ -28,7 +28,7 @@ def pool(kind: str, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
     return lambda p: lambda x: getattr(p.nn.functional, kind)(x, *arguments, **options)
 
 
-def _both(name: str, *arguments: Any, **options: Any) -> list[Case]:
+def _max_and_avg(name: str, *arguments: Any, **options: Any) -> list[Case]:
     return [
         Case(f"{kind}_{name}{suffix}", pool(f"{kind}_pool2d", *arguments, **options), [X], shapes=shapes)
         for kind in ("max", "avg")
@@ -46,14 +46,14 @@ def _adaptive(*sizes: Any) -> list[Case]:
 
 
 CASES = [
-    *_both("plain", 2),
-    *_both("strided", 3, 2, 1),
-    *_both("ceil", 3, 2, 0, ceil_mode=True),
-    *_both("ceil_padded", 3, 2, 1, ceil_mode=True),
-    *_both("four_pads", 3, 2, [1, 0, 0, 1]),
-    *_both("same", 3, 2, "SAME"),
-    *_both("same_ceil", 3, 2, "SAME", ceil_mode=True),
-    *_both("valid", 3, 2, "VALID"),
+    *_max_and_avg("plain", 2),
+    *_max_and_avg("strided", 3, 2, 1),
+    *_max_and_avg("ceil", 3, 2, 0, ceil_mode=True),
+    *_max_and_avg("ceil_padded", 3, 2, 1, ceil_mode=True),
+    *_max_and_avg("four_pads", 3, 2, [1, 0, 0, 1]),
+    *_max_and_avg("same", 3, 2, "SAME"),
+    *_max_and_avg("same_ceil", 3, 2, "SAME", ceil_mode=True),
+    *_max_and_avg("valid", 3, 2, "VALID"),
     Case("max_window_in_padding", pool("max_pool2d", 2, 2, [0, 1, 0, 1], ceil_mode=True), [X]),
     Case("max_window_in_padding_open", pool("max_pool2d", 2, 2, [0, 1, 0, 1], ceil_mode=True), [X], shapes=OPEN),
     Case("avg_inclusive", pool("avg_pool2d", 3, 2, 1, exclusive=False), [X]),
@@ -103,8 +103,8 @@ def _unpool_natural(p: Any) -> Any:
 CASES += [Case("unpool", _unpool, [X]), Case("unpool_natural", _unpool_natural, [X[:, :, :10]])]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 

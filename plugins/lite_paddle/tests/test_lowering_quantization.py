@@ -1,4 +1,4 @@
-"""Quantisation operators against their formulas, and the int8 tensors that backends can compute with."""
+"""Quantization operators against their formulas, and the int8 tensors that backends can compute with."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def half_away(x: Array) -> Array:
 def test_quantize_linear(known: bool, bits: int, round_type: int) -> None:
     n = 2 ** (bits - 1) - 1
     rounded = half_away if round_type else np.round
-    for scale, axis, shaped in ((ONE, -1, ONE[0]), (CHANNELS, 1, CHANNELS[:, None, None])):
+    for scale, axis, broadcast_scale in ((ONE, -1, ONE[0]), (CHANNELS, 1, CHANNELS[:, None, None])):
         inputs = {"X": X, "Scale": scale, "ZeroPoint": ZERO}
         attrs = {"quant_axis": axis, "bit_length": bits, "round_type": round_type}
         (y,) = run("quantize_linear", inputs, attrs, outputs=["Y"], parameters=["Scale"] if known else [])
-        expected = np.clip(rounded(X * n / shaped), -n - 1, n)
+        expected = np.clip(rounded(X * n / broadcast_scale), -n - 1, n)
         assert y.dtype == np.float32
-        # A number in the middle of two may fall to either side: the scale is divided by 127 first.
+        # Numbers half way between two integers may round to either: the scale is divided by 127 first.
         assert np.abs(y - expected).max() <= 1
         assert np.mean(y != expected) < 0.02
 
@@ -48,14 +48,14 @@ def test_quantize_linear(known: bool, bits: int, round_type: int) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 def test_dequantize_linear(known: bool, dtype: type) -> None:
     x = RNG.integers(-128, 128, (3, 4, 5)).astype(dtype)
-    for scale, axis, shaped in ((ONE, -1, ONE[0]), (CHANNELS, 0, CHANNELS[:, None, None])):
+    for scale, axis, broadcast_scale in ((ONE, -1, ONE[0]), (CHANNELS, 0, CHANNELS[:, None, None])):
         inputs = {"X": x, "Scale": scale, "ZeroPoint": ZERO}
         options = {"outputs": ["Y"], "parameters": ["X", "Scale"] if known else []}
         (y,) = run("dequantize_linear", inputs, {"quant_axis": axis}, **options)
-        np.testing.assert_allclose(y, x.astype(np.float32) * shaped / 127, rtol=1e-6)
+        np.testing.assert_allclose(y, x.astype(np.float32) * broadcast_scale / 127, rtol=1e-6)
 
 
-def test_weights_of_whole_numbers_become_bytes() -> None:
+def test_integral_weights_become_int8() -> None:
     inputs = {"X": np.arange(-6, 6, dtype=np.float32).reshape(3, 4), "Scale": CHANNELS, "ZeroPoint": ZERO}
     options = {"outputs": ["Y"], "parameters": ["X", "Scale", "ZeroPoint"]}
     graph = graph_of("dequantize_linear", inputs, {"quant_axis": 0}, **options)
@@ -65,7 +65,7 @@ def test_weights_of_whole_numbers_become_bytes() -> None:
     assert node.inputs[0].dtype == "int8"
 
 
-def test_a_pair_keeps_the_bytes_between() -> None:
+def test_quantize_dequantize_pair_keeps_int8_between() -> None:
     x, q, y = (SourceValue(n, SourceType("float32", X.shape)) for n in "xqy")
     scale = SourceValue("scale", SourceType("float32", (1,)))
     program = SourceProgram(
@@ -89,36 +89,36 @@ def test_a_zero_point_is_refused() -> None:
         run("quantize_linear", inputs, outputs=["Y"], parameters=["ZeroPoint"])
 
 
-def fake(x: Array, s: Any) -> Array:
+def fake_quantized(x: Array, s: Any) -> Array:
     result: Array = half_away(np.clip(x, -s, s) * 127 / s)
     return result
 
 
-def test_simulated_quantisation_by_a_stored_scale() -> None:
+def test_fake_quantization_with_a_stored_scale() -> None:
     inputs = {"X": X, "InScale": ONE}
     for name in ("fake_quantize_moving_average_abs_max", "fake_quantize_range_abs_max"):
         out, scale = run(name, inputs, outputs=["Out", "OutScale"])
-        np.testing.assert_allclose(out, fake(X, np.float32(1.5)), atol=1e-4)
+        np.testing.assert_allclose(out, fake_quantized(X, np.float32(1.5)), atol=1e-4)
         np.testing.assert_array_equal(scale, ONE)
     (out,) = run("fake_quantize_dequantize_moving_average_abs_max", inputs)
-    np.testing.assert_allclose(out, fake(X, np.float32(1.5)) * 1.5 / 127, rtol=1e-5)
+    np.testing.assert_allclose(out, fake_quantized(X, np.float32(1.5)) * 1.5 / 127, rtol=1e-5)
 
 
-def test_simulated_quantisation_by_the_largest() -> None:
+def test_fake_quantization_with_the_maximum() -> None:
     largest = np.abs(X).max()
     out, scale = run("fake_quantize_abs_max", {"X": X}, outputs=["Out", "OutScale"])
     np.testing.assert_allclose(scale, [largest])
-    np.testing.assert_allclose(out, fake(X, largest), atol=1e-4)
+    np.testing.assert_allclose(out, fake_quantized(X, largest), atol=1e-4)
     (out,) = run("fake_quantize_dequantize_abs_max", {"X": X})
-    np.testing.assert_allclose(out, fake(X, largest) * largest / 127, rtol=1e-5)
+    np.testing.assert_allclose(out, fake_quantized(X, largest) * largest / 127, rtol=1e-5)
     per_channel = np.abs(X).max((0, 2, 3), keepdims=True)
     attrs = {"quant_axis": 1}
     out, scale = run("fake_channel_wise_quantize_abs_max", {"X": X}, attrs, outputs=["Out", "OutScale"])
     np.testing.assert_allclose(scale, per_channel.ravel())
-    np.testing.assert_allclose(out, fake(X, per_channel), atol=1e-4)
+    np.testing.assert_allclose(out, fake_quantized(X, per_channel), atol=1e-4)
 
 
-def test_dequantisation_of_old_files() -> None:
+def test_dequantization_of_old_files() -> None:
     (y,) = run("fake_dequantize_max_abs", {"X": X, "Scale": ONE}, {"max_range": 127.0})
     np.testing.assert_allclose(y, X * 1.5 / 127, rtol=1e-5)
     name = "fake_channel_wise_dequantize_max_abs"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import run
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -34,13 +34,13 @@ def network(kind: str, **options: Any) -> Callable[[Any], Any]:
             out, state = layer(x, None, lengths)
             return (out, *state) if isinstance(state, tuple) else (out, state)
 
-        return _holding(p, layer, function)
+        return layer_of(p, layer, function)
 
     return build
 
 
-def _holding(p: Any, layer: Any, function: Callable[..., Any]) -> Any:
-    """A layer of which the parameters of another are known, computing a function."""
+def layer_of(p: Any, layer: Any, function: Callable[..., Any]) -> Any:
+    """Return a layer that owns another layer, for its parameters, and computes a function."""
 
     class Holder(p.nn.Layer):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -93,8 +93,8 @@ CASES += [
 ]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 
@@ -175,7 +175,7 @@ def test_cudnn_lstm_with_packed_weights_is_rnn() -> None:
         np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
 
 
-def test_what_sequences_behind_each_other_cannot_be() -> None:
+def test_several_sequences_are_refused() -> None:
     h = 3
     inputs = {"Input": array(5, 3 * h), "Weight": array(h, 3 * h), "H0": array(2, h)}
     with pytest.raises(UnsupportedOperatorError, match="initial state is for 2 sequences"):

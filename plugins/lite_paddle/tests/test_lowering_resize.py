@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import graph_of, run
-from paddle_cases import Case, check, each
+from paddle_cases import Case, check, parametrize_cases
 
 from lite_core.errors import UnsupportedOperatorError
 
@@ -36,12 +36,12 @@ def _modes() -> list[Case]:
     for mode in ("nearest", "bilinear", "bicubic"):
         for corners in (False, True):
             if mode == "nearest" and corners:
-                continue  # Paddle refuses it
-            for number, how in enumerate(
+                continue  # refused by Paddle
+            for number, size_options in enumerate(
                 ({"size": [9, 4]}, {"scale_factor": 2.0}, {"scale_factor": [1.7, 0.6]}, {"size": [1, 1]})
             ):
                 for suffix, shapes in (("", None), ("_open", OPEN)):
-                    options = {"mode": mode, "align_corners": corners, **how}
+                    options = {"mode": mode, "align_corners": corners, **size_options}
                     name = f"{mode}{'_corners' if corners else ''}_{number}{suffix}"
                     cases.append(Case(name, to(**options), [X], shapes=shapes, rtol=1e-3, atol=1e-4))
     return cases
@@ -55,7 +55,7 @@ def to_tensor_size(mode: str) -> Callable[[Any], Any]:
 
 
 def to_computed_size(p: Any) -> Any:
-    """The size of another tensor, as feature pyramids do."""
+    """Resize to the size of another tensor, as feature pyramids do."""
     return lambda x, y: p.nn.functional.interpolate(x, size=p.shape(y)[2:4], mode="nearest")
 
 
@@ -119,20 +119,20 @@ CASES = [
 ]
 
 
-@each(CASES)
-def test_as_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
+@parametrize_cases(CASES)
+def test_matches_paddle(case: Case, kind: str, paddle_models: Callable[[str], Path]) -> None:
     check(case, paddle_models(kind), kind)
 
 
-def interpolated(x: np.ndarray[Any, Any], size: int, place: Callable[[int], float]) -> np.ndarray[Any, Any]:
-    """Linear interpolation of a vector at ``place(i)``, with the last element repeated."""
-    places = [place(i) for i in range(size)]
-    lower = [int(s) for s in places]
+def interpolated(x: np.ndarray[Any, Any], size: int, coordinate: Callable[[int], float]) -> np.ndarray[Any, Any]:
+    """Interpolate a vector linearly at ``coordinate(i)``, with the last element repeated."""
+    coordinates = [coordinate(i) for i in range(size)]
+    lower = [int(s) for s in coordinates]
     upper = [min(k + 1, len(x) - 1) for k in lower]
-    return np.array([x[a] * (1 - s + a) + x[b] * (s - a) for s, a, b in zip(places, lower, upper)])
+    return np.array([x[a] * (1 - s + a) + x[b] * (s - a) for s, a, b in zip(coordinates, lower, upper)])
 
 
-def test_first_generation_takes_the_ratio_of_the_sizes() -> None:
+def test_first_generation_uses_the_ratio_of_the_sizes() -> None:
     """Scale 1.7 of 5 elements gives 8: the ratio is 5 / 8 in the first generation, 1 / 1.7 in the second."""
     x = array(1, 1, 5, 1)
     attrs = {"scale": 1.7, "align_corners": False, "align_mode": 1}
@@ -152,7 +152,7 @@ def test_defaults_of_paddle_1_align_the_corners() -> None:
     np.testing.assert_array_equal(y[0, 0, :, 0], x.ravel()[[int(i * 0.5 + 0.5) for i in range(9)]])
 
 
-def test_scale_beats_the_size_attributes_and_tensors_beat_the_scale() -> None:
+def test_precedence_of_size_and_scale() -> None:
     attrs = {"out_h": 3, "out_w": 3, "scale": [2.0], "align_corners": True}
     assert run("bilinear_interp_v2", {"X": X}, attrs)[0].shape == (2, 3, 10, 14)
     assert run("bilinear_interp_v2", {"X": X, "OutSize": SIZE}, attrs, parameters=["OutSize"])[0].shape == (2, 3, 8, 3)
@@ -170,13 +170,13 @@ def test_a_scale_tensor() -> None:
     np.testing.assert_array_equal(y, expected)
 
 
-def test_size_and_scale_that_contradict_each_other() -> None:
+def test_contradicting_size_and_scale_are_refused() -> None:
     attrs = {"scale": [2.0], "align_corners": False}
     with pytest.raises(UnsupportedOperatorError, match="both a scale and a size"):
         run("bilinear_interp_v2", {"X": X, "OutSize": SIZE}, attrs, parameters=["OutSize"])
 
 
-def test_neither_size_nor_scale() -> None:
+def test_missing_size_and_scale_are_refused() -> None:
     with pytest.raises(UnsupportedOperatorError, match="neither a scale nor sizes"):
         run("bilinear_interp_v2", {"X": X}, {"align_corners": False})
 
@@ -195,17 +195,17 @@ def test_shuffle_channel_of_paddle_1() -> None:
 
 
 def test_space_to_depth_has_darknets_order() -> None:
-    """Element by element as the kernel of Paddle 1.x: the index arithmetic of Darknet's reorg layer."""
+    """Compute element by element like the kernel of Paddle 1.x, with the index arithmetic of Darknet's reorg layer."""
     n, c, h, w, b = 2, 8, 4, 6, 2
     x = np.arange(n * c * h * w, dtype=np.float32).reshape(n, c, h, w)
     flat = np.zeros(x.size, np.float32)
     small = c // (b * b)
-    for at, value in enumerate(x.ravel()):
-        sample, rest = divmod(at, c * h * w)
+    for index, value in enumerate(x.ravel()):
+        sample, rest = divmod(index, c * h * w)
         channel, rest = divmod(rest, h * w)
         row, column = divmod(rest, w)
         offset, target = divmod(channel, small)
-        place = (row * b + offset // b) * w * b + column * b + offset % b
-        flat[(sample * small + target) * h * b * w * b + place] = value
+        coordinate = (row * b + offset // b) * w * b + column * b + offset % b
+        flat[(sample * small + target) * h * b * w * b + coordinate] = value
     (y,) = run("space_to_depth", {"X": x}, {"blocksize": b}, version=1_006_000)
     np.testing.assert_array_equal(y, flat.reshape(n, c * b * b, h // b, w // b))

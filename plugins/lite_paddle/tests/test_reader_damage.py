@@ -1,4 +1,4 @@
-"""Whatever happens to a file, the only thing that comes out is a ModelFormatError or a program."""
+"""Damaged files: the reader returns a program or raises ModelFormatError, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ IDS = ["-".join(path.parts[-3:]) for path in FILES]
 
 @pytest.fixture
 def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[bytes], SourceProgram | None]:
-    """A function that replaces one file of a model and reads the model."""
+    """Return a function that replaces one file of a model and reads the model."""
     original: Path = request.param
     for file in original.parent.glob("model*"):
         shutil.copy(file, tmp_path)
     program = next(path for path in tmp_path.iterdir() if path.suffix in (".json", ".pdmodel"))
 
     def read_with(data: bytes) -> SourceProgram | None:
-        # A new file each time: a mapping of the old one may still be alive.
+        # A new file each time: a mapping of the old one may still exist.
         (tmp_path / original.name).unlink()
         (tmp_path / original.name).write_bytes(data)
         sniff(program)
@@ -51,34 +51,34 @@ def test_truncated(damaged: Callable[[bytes], SourceProgram | None], request: py
 @pytest.mark.parametrize("damaged", FILES, ids=IDS, indirect=True)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    place=st.floats(0, 1, exclude_max=True),
+    position=st.floats(0, 1, exclude_max=True),
     replacement=st.binary(min_size=1, max_size=6),
     cut=st.integers(0, 4),
 )
 def test_bytes_changed(
     damaged: Callable[[bytes], SourceProgram | None],
     request: pytest.FixtureRequest,
-    place: float,
+    position: float,
     replacement: bytes,
     cut: int,
 ) -> None:
     data = request.node.callspec.params["damaged"].read_bytes()
-    start = int(place * len(data))
+    start = int(position * len(data))
     damaged(data[:start] + replacement + data[start + cut :])
 
 
 @pytest.mark.parametrize("damaged", [f for f in FILES if f.suffix == ".json"], indirect=True)
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    place=st.integers(0, 400),
+    position=st.integers(0, 400),
     value=st.sampled_from(["0", "-1", "null", "[]", "{}", '"x"', "true", "1e999", "99999999999999999999", '{"%":0}']),
 )
 def test_json_values_replaced(
-    damaged: Callable[[bytes], SourceProgram | None], request: pytest.FixtureRequest, place: int, value: str
+    damaged: Callable[[bytes], SourceProgram | None], request: pytest.FixtureRequest, position: int, value: str
 ) -> None:
     text = request.node.callspec.params["damaged"].read_text()
     starts = [index for index, character in enumerate(text) if character == ":"]
-    start = starts[place % len(starts)] + 1
+    start = starts[position % len(starts)] + 1
     # The value after the colon: up to its matching end.
     end, depth = start, 0
     while depth or text[end] not in ",}]":

@@ -1,4 +1,4 @@
-"""Which paths are Paddle models, and what the error says about those that are not."""
+"""Recognition of Paddle models by path and content, and the errors for other files."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ def test_an_empty_path_is_not_the_current_directory(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("path", [5, None, b"model.json"])
-def test_what_is_no_path(path: Any) -> None:
+def test_values_other_than_paths_are_type_errors(path: Any) -> None:
     assert sniff(path) is None
     with pytest.raises(TypeError, match=f"path is of type {type(path).__name__}, expected a str or pathlib.Path"):
         read(path)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among its files")
-def test_what_is_no_regular_file(tmp_path: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_named_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     assert sniff(tmp_path / "pipe.json") is None
     with pytest.raises(ModelFormatError, match=r"pipe\.json is no regular file"):
@@ -132,5 +132,5 @@ def test_sniffing_reads_little(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     with path.open("wb") as file:
         file.write(PIR.read_bytes()[:200])
-        file.truncate(2**40)  # sparse: reading it all would never end
+        file.truncate(2**40)  # sparse: reading all of it would take too long
     assert sniff(path) == "pir"

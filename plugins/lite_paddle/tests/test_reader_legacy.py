@@ -1,4 +1,4 @@
-"""ProgramDesc details, on programs written here message by message."""
+"""Details of ProgramDesc, on programs written here message by message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ops_of(program: SourceProgram, op_type: str) -> list[SourceOp]:
 
 
 def one_op(path: Path, op_type: str, attrs: dict[str, Any]) -> dict[str, Any]:
-    """The attributes that an operator has after reading."""
+    """Return the attributes of an operator after reading."""
     writer = Writer()
     writer.feed("x", 0)
     writer.op(op_type, {"X": ["x"]}, {"Out": ["y"]}, attrs)
@@ -82,7 +82,7 @@ def test_statistics_of_a_shared_batch_norm_do_not_change(tmp_path: Path) -> None
     assert all(not {"MeanOut", "VarianceOut"} & op.outputs.keys() for op in program.block.ops)
 
 
-def test_the_final_scale_goes_but_its_name_stays(tmp_path: Path) -> None:
+def test_final_scale_is_removed_and_the_output_keeps_its_name(tmp_path: Path) -> None:
     writer = Writer()
     writer.feed("x", 0)
     writer.op("relu", {"X": ["x"]}, {"Out": ["y"]})
@@ -153,7 +153,7 @@ def test_packed_lists_are_accepted(tmp_path: Path) -> None:
 
 
 def conditional(writer: Writer, condition: str, target: str, op_type: str, declare: bool = True) -> None:
-    """A conditional_block that writes ``target`` = op(x)."""
+    """Write a conditional_block that sets ``target`` = op(x)."""
     body = writer.block()
     writer.op(op_type, {"X": ["x"]}, {"Out": [target]}, block=body)
     if declare:
@@ -180,7 +180,7 @@ def test_both_branches_write_one_variable(tmp_path: Path) -> None:
     assert (then.ops[0].type, otherwise.ops[0].type) == ("relu", "tanh")
 
 
-def test_one_branch_that_overwrites(tmp_path: Path) -> None:
+def test_branch_that_overwrites_an_outer_value(tmp_path: Path) -> None:
     writer = Writer()
     writer.feed("x", 0)
     writer.feed("c", 1)
@@ -221,7 +221,7 @@ def test_select_input_of_outer_values(tmp_path: Path) -> None:
 
 
 def conditional_on_a_negation(late: bool) -> Writer:
-    """``if not c: y = -x else: y = tanh(x)`` as Paddle 2.6 writes it, without the branch that only names a value."""
+    """Write ``if not c: y = -x else: y = tanh(x)`` like Paddle 2.6, without the branch that only names a value."""
     writer = Writer()
     writer.feed("x", 0)
     writer.feed("c", 1, dims=(1,))
@@ -247,7 +247,7 @@ def conditional_on_a_negation(late: bool) -> Writer:
 
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("condition", [False, True])
-def test_a_select_joins_the_conditional_of_the_negation(tmp_path: Path, late: bool, condition: bool) -> None:
+def test_select_input_joins_a_conditional_on_the_negation(tmp_path: Path, late: bool, condition: bool) -> None:
     program = conditional_on_a_negation(late).read(tmp_path)
     assert len(ops_of(program, "if")) == 1
     x = np.array([0.5, -1], np.float32)
@@ -297,7 +297,7 @@ def test_impossible_sub_blocks(tmp_path: Path, sub_block: int) -> None:
         writer.read(tmp_path)
 
 
-def test_reading_what_nobody_wrote(tmp_path: Path) -> None:
+def test_reading_an_unwritten_variable(tmp_path: Path) -> None:
     writer = Writer()
     writer.feed("x", 0)
     writer.op("relu", {"X": ["ghost"]}, {"Out": ["y"]})

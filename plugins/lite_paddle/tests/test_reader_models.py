@@ -1,4 +1,4 @@
-"""Real model files: what Paddle itself says about them must be what the reader finds."""
+"""Real model files: the reader finds the names and parameters that Paddle itself reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IDS = [f"{model.parent.name}-{model.name}" for model in MODELS]
 
 
 def check_ssa(program: SourceProgram) -> None:
-    """Every value is written once and read only where it is known."""
+    """Assert that every value is written once, and read only where it is defined."""
     written: set[SourceValue] = set()
 
     def define(values: list[SourceValue], known: set[SourceValue]) -> None:
@@ -58,7 +58,7 @@ def types_of(block: SourceBlock) -> list[str]:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=IDS)
-def test_what_paddle_says(model: Path) -> None:
+def test_names_and_parameters_match_paddle(model: Path) -> None:
     expected = json.loads((model / "expected.json").read_text())
     program = read(model)
     assert program.kind == sniff(model) == model.parent.name.split("_")[0]
@@ -109,7 +109,7 @@ def test_classifier_is_the_same_from_every_file_kind() -> None:
 
 @pytest.mark.parametrize("folder", ["legacy_2.6", "pir_3.3"])
 class TestStructures:
-    """The same networks from both file kinds."""
+    """The same networks, from both kinds of file."""
 
     def test_lists_and_computed_shapes(self, folder: str) -> None:
         program = read(FIXTURES / folder / "shapes")
@@ -148,12 +148,12 @@ class TestStructures:
         program = read(FIXTURES / folder / "arrays")
         array = find_op(program, "create_array").outputs["Out"][0]
         loop = find_op(program, "while")
-        place = loop.inputs["X"].index(array)
+        index = loop.inputs["X"].index(array)
         (body,) = loop.blocks
         write = find_op_in(body, "write_to_array")
-        assert write.inputs["Array"] == [body.arguments[place]]
-        assert body.results[1 + place] is write.outputs["Out"][0]
-        assert find_op(program, "tensor_array_to_tensor").inputs["X"] == [loop.outputs["Out"][place]]
+        assert write.inputs["Array"] == [body.arguments[index]]
+        assert body.results[1 + index] is write.outputs["Out"][0]
+        assert find_op(program, "tensor_array_to_tensor").inputs["X"] == [loop.outputs["Out"][index]]
 
     def test_vectors_of_the_recurrent_operator(self, folder: str) -> None:
         program = read(FIXTURES / folder / "recurrent")

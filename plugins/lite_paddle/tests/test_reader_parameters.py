@@ -1,4 +1,4 @@
-"""Parameter files: combined, separate, all element types, and what is wrong with bad ones."""
+"""Parameter files: combined, separate, all element types, and the errors for damaged ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NUMBERS |= {"int8": 21, "bfloat16": 22}
 
 
 def tensor_bytes(array: np.ndarray[Any, Any], lod: bytes = bytes(8)) -> bytes:
-    """One tensor as Paddle writes it; dims below 128 only."""
+    """Return one tensor in the format of Paddle; only for dimensions below 128."""
     description = bytes([8, NUMBERS[array.dtype.name]]) + b"".join(bytes([16, dim]) for dim in array.shape)
     header = bytes(4) + lod + bytes(4) + struct.pack("<i", len(description))
     return header + description + array.tobytes()
@@ -60,14 +60,14 @@ def test_every_element_type(tmp_path: Path, dtype: str, shape: tuple[int, ...]) 
     assert not loaded.flags.writeable
 
 
-def test_levels_of_detail_are_skipped(tmp_path: Path) -> None:
+def test_lod_levels_are_skipped(tmp_path: Path) -> None:
     array = np.float32([1, 2])
     lod = struct.pack("<QQ", 1, 16) + bytes(16)
     path = write(tmp_path / "p", tensor_bytes(array, lod), tensor_bytes(array))
     assert [record.shape for record in ParameterFile(path).read_all()] == [(2,), (2,)]
 
 
-def test_the_first_fitting_order_is_taken(tmp_path: Path) -> None:
+def test_first_fitting_order_is_used(tmp_path: Path) -> None:
     a, b = np.float32([1, 2]), np.float32([[3]])
     path = write(tmp_path / "p", tensor_bytes(b), tensor_bytes(a))
     loaded = load_combined(path, {"a": declare(a), "b": declare(b)}, [["a", "b"], ["a"], ["b", "a"]])
@@ -125,7 +125,7 @@ def test_damaged_files(tmp_path: Path, data: bytes, message: str) -> None:
 
 
 def copy_program(target: Path) -> Path:
-    """A copy of the fixture's program, without parameters, as Paddle 1.x names it."""
+    """Copy the fixture's program, without parameters, under the name that Paddle 1.x uses."""
     return Path(shutil.copy(FIXTURE / "model.pdmodel", target / "__model__"))
 
 

@@ -1,4 +1,4 @@
-"""Attributes of legacy operators whose values are tensors: Paddle 2.4 and later write them."""
+"""Attributes of legacy operators whose values are tensors, as written since Paddle 2.4."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IMAGE = np.random.default_rng(9).standard_normal((1, 2, 5, 6)).astype(np.float32
 def results(
     folder: Path, op_type: str, attrs: dict[str, Any], numbers: dict[str, float], *feeds: Any, **slots: Any
 ) -> list[Any]:
-    """What one operator gives whose attributes name the variables of ``numbers``, which are constants."""
+    """Run an operator whose attributes name the variables of ``numbers``, which are constants."""
     writer = Writer(version=2_006_002)
     inputs: dict[str, list[str]] = {}
     for column, (slot, array) in enumerate(zip(slots["inputs"], feeds)):
@@ -30,8 +30,8 @@ def results(
         inputs[slot] = [slot]
     for name, value in numbers.items():
         dtype = 5 if isinstance(value, float) else 3
-        filled = {"shape": [1], "dtype": dtype, "value": float(value)}
-        writer.op("fill_constant", {}, {"Out": [name]}, filled)
+        constant = {"shape": [1], "dtype": dtype, "value": float(value)}
+        writer.op("fill_constant", {}, {"Out": [name]}, constant)
     writer.op(op_type, inputs, {slots.get("output", "Out"): ["y"]}, attrs)
     writer.fetch("y", 0)
     return evaluate_graph(lower(writer.read(folder)), list(feeds))
@@ -59,7 +59,7 @@ def results(
         ("fill_any_like", {"value": "$a"}, {"a": 2.0}, np.full_like(X, 2)),
     ],
 )
-def test_the_tensor_counts(
+def test_tensor_takes_precedence_over_the_attribute(
     tmp_path: Path, op_type: str, attrs: dict[str, Any], numbers: dict[str, float], expected: Any
 ) -> None:
     (result,) = results(tmp_path, op_type, attrs, numbers, X, inputs=("X",))
@@ -92,17 +92,17 @@ def test_size_of_a_transposed_convolution(tmp_path: Path, size: Any) -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_what_no_lowering_can_read_is_an_operator_problem(tmp_path: Path) -> None:
+def test_unreadable_attribute_is_an_operator_problem(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedOperatorError, match=r"softmax \(1 node\(s\): y\): its attribute axis is a tensor"):
         results(tmp_path, "softmax", {"axis": "$a"}, {"a": 1}, X, inputs=("X",))
 
 
-def test_a_kernel_that_is_computed_is_an_operator_problem() -> None:
+def test_computed_kernel_size_is_an_operator_problem() -> None:
     with pytest.raises(UnsupportedOperatorError, match="ksize is computed when the model runs"):
         run("pool2d", {"X": IMAGE, "KernelSizeTensor": np.array([2, 2])}, {"pooling_type": "avg"})
 
 
-def test_slots() -> None:
+def test_run_time_slots() -> None:
     named = {"axis": ["a"], "op_device": ["b"], "strange": ["c"]}
     slots = run_time_slots("cumsum", named)
     assert slots == {"AxisTensor": ["a"], "@strange": ["c"]}

@@ -1,4 +1,4 @@
-"""Fixtures that several test files share."""
+"""Shared fixtures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["relu_model", "site"]
 
 @pytest.fixture
 def relu_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model file, made for no target: a Relu, and an Identity that the passes take away."""
+    """A model file without targets: a Relu, and an Identity that the passes remove."""
     b = GraphBuilder("relu")
     b.output(b.add("Identity", [b.add("Relu", [b.input("x", "float32", [2, 3])])]), "y")
     path = tmp_path_factory.mktemp("model") / "relu.lite"

@@ -1,4 +1,4 @@
-"""What lite_tools.commands gives to packages that add commands, and how the group takes commands from plugins."""
+"""The public names of lite_tools.commands, lazy commands, and commands of plugins in the group ``lite``."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def command(name, loud):
 # **** names ****
 
 
-def test_every_name_is_public_and_where_it_is_said_to_be() -> None:
-    assert sorted(commands.__all__) == sorted(commands._HOMES)
-    for name, home in commands._HOMES.items():
-        assert getattr(commands, name) is getattr(importlib.import_module(f"lite_tools.commands.{home}"), name)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+def test_public_names_are_in_their_modules() -> None:
+    assert sorted(commands.__all__) == sorted(commands._MODULES)
+    for name, module in commands._MODULES.items():
+        assert getattr(commands, name) is getattr(importlib.import_module(f"lite_tools.commands.{module}"), name)
+    with pytest.raises(AttributeError, match="nonsense"):
         _ = commands.nonsense
 
 
-def test_no_module_stands_in_the_place_of_a_name() -> None:
+def test_no_module_has_a_public_name() -> None:
     assert {m.name for m in pkgutil.iter_modules(commands.__path__)}.isdisjoint(commands.__all__)
 
 
-def test_listing_commands_imports_none_of_them() -> None:
+def test_listing_commands_does_not_import_them() -> None:
     code = (
         "import sys; from lite_tools.plugin import lite_commands; print([c.name for c in lite_commands()]); "
         "print([m for m in sys.modules if m.startswith(('lite_tools.cli', 'lite_tools.conversion', 'rich'))])"
@@ -67,13 +67,13 @@ def greet(site: Path) -> LazyCommand:
     return LazyCommand("greet", "Say hello", "greeting_command")
 
 
-def test_a_lazy_command_is_listed_without_its_module(greet: LazyCommand) -> None:
+def test_lazy_command_is_listed_without_importing_its_module(greet: LazyCommand) -> None:
     shown = CliRunner().invoke(click.Group("g", commands=[greet]), ["--help"])
     assert "greet  Say hello" in shown.output
     assert "greeting_command" not in sys.modules
 
 
-def test_a_lazy_command_does_what_the_real_one_does(greet: LazyCommand) -> None:
+def test_lazy_command_behaves_like_the_real_one(greet: LazyCommand) -> None:
     outer = click.Group("g", commands=[greet])
     for command, words in ((greet, []), (outer, ["greet"])):
         assert CliRunner().invoke(command, [*words, "you", "--loud"]).output == "hello YOU\n"
@@ -86,14 +86,14 @@ def test_a_lazy_command_does_what_the_real_one_does(greet: LazyCommand) -> None:
     assert greet.main(["you"], standalone_mode=False) == 4
 
 
-def test_a_lazy_command_has_the_parameters_of_the_real_one(greet: LazyCommand) -> None:
+def test_lazy_command_has_the_parameters_of_the_real_one(greet: LazyCommand) -> None:
     assert [parameter.name for parameter in greet.params] == ["name", "loud"]
     with click.Context(greet) as context:
         assert greet.to_info_dict(context)["params"][0]["name"] == "name"
 
 
 @pytest.mark.parametrize("name", plugin._COMMANDS)
-def test_each_command_is_called_as_it_is_listed(name: str) -> None:
+def test_commands_have_their_listed_names(name: str) -> None:
     with click.Context(group) as context:
         command = group.get_command(context, name)
     assert isinstance(command, LazyCommand)
@@ -115,18 +115,18 @@ def lite_commands():
 """
 
 
-def test_no_plugin_takes_a_name_of_lites_own_or_of_another(site: Path) -> None:
+def test_plugins_cannot_take_used_command_names(site: Path) -> None:
     install(site, "first", TAKES_RUN, distribution="a-first")
     install(site, "second", TAKES_RUN.replace("{name}", "first"), distribution="b-second")
     shown = lite(site, "first")
     assert shown.stdout == "first here\n"
-    assert "the command name 'run' is taken by 'tools' (lite-tools " in shown.stderr
-    assert "the command name 'first' is taken by 'first' (a-first 1.0)" in shown.stderr
+    assert "'run' is taken by 'tools' (lite-tools " in shown.stderr
+    assert "'first' is taken by 'first' (a-first 1.0)" in shown.stderr
     assert "Run MODEL" in lite(site, "run", "--help").stdout
 
 
-def test_lite_tools_that_does_not_fit_the_core_says_so(site: Path) -> None:
-    """It may be found, and be of another version than the core."""
+def test_incompatible_version_of_lite_tools_is_an_error(site: Path) -> None:
+    """lite-tools may be installed in a version that is incompatible with the core."""
     info = site / "lite_tools-9.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
@@ -163,8 +163,8 @@ def test_options_of_backends() -> None:
 
 
 @pytest.mark.parametrize("text", ["x86", "x86.mkl", "x86=never", ".mkl=never", "x86.=never"])
-def test_options_of_backends_that_cannot_be_read(text: str) -> None:
-    assert "it reads BACKEND.NAME=VALUE, such as x86.mkl=never, not" in parsed(text)
+def test_malformed_options_of_backends(text: str) -> None:
+    assert "BACKEND.NAME=VALUE" in parsed(text)
 
 
 TAKES_OPTIONS = """
@@ -193,7 +193,7 @@ def lite_backends():
 @pytest.mark.parametrize(
     "command", [["run"], ["bench", "--seconds", "0.01"], ["check"], ["inspect", "--memory"]], ids=lambda words: words[0]
 )
-def test_commands_that_run_a_model_take_options_of_backends(
+def test_commands_that_run_models_accept_options_of_backends(
     site: Path, tmp_path: Path, relu_model: Path, command: list[str]
 ) -> None:
     install(site, "toy", TAKES_OPTIONS)
@@ -208,22 +208,21 @@ def test_commands_that_run_a_model_take_options_of_backends(
 # **** doctor ****
 
 
-def test_doctor_shows_what_looks_wrong(site: Path) -> None:
+def test_doctor_shows_warnings(site: Path) -> None:
     install(site, "odd", TAKES_OPTIONS.replace("def check_options", "def check_option"))
     shown = lite(site, "doctor")
     assert shown.returncode == 0
     assert "plugin 'odd' (lite-odd 1.0)\n  backend 'odd' has 'check_option', which is never used" in shown.stdout
-    assert "nothing is wrong" not in shown.stdout
     (record,) = [p for p in json.loads(lite(site, "doctor", "--json").stdout)["plugins"] if p["name"] == "odd"]
-    assert (record["stage"], len(record["warnings"])) == ("ready", 1)
+    assert record["phase"] == "ready"
+    assert record["warnings"]
 
 
-def test_a_command_of_a_package_that_is_missing_says_which(
+def test_error_for_a_missing_command_names_its_package(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("lite_tools.cli.group.command_distribution", {"read-minds": "lite-telepathy"}.get)
     with pytest.raises(SystemExit, match="3"):
         main(["read-minds"])
     shown = capsys.readouterr().err
-    assert "the command 'read-minds' comes with lite-telepathy, which is not installed" in shown
     assert "next: pip install lite-telepathy" in shown

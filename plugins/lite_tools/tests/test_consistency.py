@@ -1,4 +1,4 @@
-"""The same answer every time: what the check finds, and that outputs are the caller's own."""
+"""The consistency check, and the independence of outputs from later runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def network() -> Graph:
 
 
 class Unsteady:
-    """A backend whose answers may depend on what ran before."""
+    """A backend whose results may depend on earlier runs."""
 
     name = "unsteady"
 
@@ -59,7 +59,7 @@ class Executable:
 
 
 class Reuses(Unsteady):
-    """A backend that answers with the same memory each time."""
+    """A backend that returns the same memory in each run."""
 
     def compile(self, part: Partition, device: Device, options: Options) -> ReusesMemory:
         return ReusesMemory()
@@ -69,32 +69,33 @@ class ReusesMemory:
     scratch_bytes = 0
 
     def __init__(self) -> None:
-        self._answer = np.empty((1, 3), np.float32)
+        self._result = np.empty((1, 3), np.float32)
 
     def run(self, inputs: list[Buffer], outputs: list[Buffer], scratch: Buffer | None) -> None:
-        np.maximum(inputs[0].data, 0, out=self._answer)
-        outputs[0].data = self._answer
+        np.maximum(inputs[0].data, 0, out=self._result)
+        outputs[0].data = self._result
 
 
 def session_on(backend: Any) -> Session:
     return load(network(), backend="unsteady", fallback="never", plugins=plugins_with(backend))
 
 
-def test_a_steady_backend_is_found_steady() -> None:
+def test_consistent_backend_passes() -> None:
     report = check_consistency(lambda: session_on(Unsteady(lambda: 0)), {"x": X}, runs=3)
     assert report.ok
     assert (report.runs, report.sessions, report.threads) == (21, 3, 4)
 
 
-def test_an_answer_that_drifts_is_found_with_its_place_and_size() -> None:
+def test_drifting_result_is_reported_with_run_and_size() -> None:
     numbers = itertools.count()
     report = check_consistency(lambda: session_on(Unsteady(lambda: next(numbers))), {"x": X}, runs=2)
     assert not report.ok
-    assert str(report.differences[0]) == "run 1 of session 1: output 'y' differs in 1 element(s), by 1 at most"
+    assert (report.differences[0].where, report.differences[0].output) == ("run 1 of session 1", "y")
+    assert report.differences[0].largest == 1
     assert {d.elements for d in report.differences} == {1}
 
 
-def test_the_smallest_difference_counts() -> None:
+def test_smallest_difference_counts() -> None:
     numbers = itertools.chain([0.0], itertools.repeat(-0.0))
     report = check_consistency(lambda: session_on(Unsteady(lambda: next(numbers))), {"x": X - 1}, runs=1)
     assert report.ok  # 0 + -0 is 0
@@ -102,16 +103,16 @@ def test_the_smallest_difference_counts() -> None:
     assert not check_consistency(lambda: session_on(Unsteady(lambda: next(tiny))), {"x": X}, runs=1).ok
 
 
-def test_a_nan_that_stays_is_no_difference() -> None:
+def test_equal_nan_is_not_a_difference() -> None:
     assert check_consistency(lambda: session_on(Unsteady(lambda: np.nan)), {"x": X}, runs=2).ok
 
 
-def test_memory_that_a_backend_uses_again_does_not_reach_the_caller() -> None:
+def test_memory_that_a_backend_reuses_is_not_returned_to_the_caller() -> None:
     assert check_consistency(lambda: session_on(Reuses(None)), {"x": X}, runs=2).ok
 
 
 @pytest.mark.parametrize("backend", [Unsteady(lambda: 0), Reuses(None)], ids=["own", "reused"])
-def test_outputs_outlive_later_runs_other_threads_and_the_session(backend: Any) -> None:
+def test_outputs_are_independent_of_later_runs_threads_and_the_session(backend: Any) -> None:
     session = session_on(backend)
     kept = session.run({"x": X})["y"]
     expected = kept.copy()
@@ -126,7 +127,7 @@ def test_outputs_outlive_later_runs_other_threads_and_the_session(backend: Any) 
     del session
     gc.collect()
     np.testing.assert_array_equal(kept, expected)
-    kept[...] = 7  # and they can be written, without anybody else noticing
+    kept[...] = 7  # writing to an output must not affect other sessions
     np.testing.assert_array_equal(session_on(backend).run({"x": X})["y"], expected)
 
 
@@ -134,7 +135,5 @@ def test_requiring_a_backend() -> None:
     session = session_on(Unsteady(lambda: 0))
     check_required(session, "unsteady", 0.0)
     check_required(session, "x86", 1.0)
-    with pytest.raises(
-        LiteError, match=r"1 of 1 nodes run elsewhere than on 'x86', 100.0% where 50.0% may:\n  1 x Relu"
-    ):
+    with pytest.raises(LiteError, match=r"1 of 1 nodes .*'x86'(.|\n)*Relu"):
         check_required(session, "x86", 0.5)

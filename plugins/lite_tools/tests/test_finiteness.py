@@ -1,4 +1,4 @@
-"""Where NaN and infinity come from: the node that the check names."""
+"""The search for the node that NaN and infinity come from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ host = partial(load, backend="host", optimize=False)
 
 
 def network() -> Graph:
-    """Its logarithm is not finite where x is not positive; what follows hides that again."""
+    """Build a graph with a logarithm that is not finite for x <= -1; the following nodes hide infinity again."""
     b = GraphBuilder("net")
     x = b.input("x", "float32", ["n"])
     shifted = b.add("Add", [x, b.constant(np.float32(1), "one")], name="shift")
@@ -34,7 +34,7 @@ def test_all_finite() -> None:
     assert graph.outputs == outputs
 
 
-def test_the_first_node_with_a_result_that_is_not_finite_is_named() -> None:
+def test_first_node_with_a_result_that_is_not_finite() -> None:
     report = check_finite(network(), host, {"x": np.array([5, -1, -3, 0], np.float32)})
     assert not report.ok
     assert report.first is not None
@@ -42,13 +42,11 @@ def test_the_first_node_with_a_result_that_is_not_finite_is_named() -> None:
     assert (report.first.nan, report.first.infinite, report.first.elements) == (1, 1, 4)
     (read,) = report.first.inputs
     assert (read.least, read.largest) == (-2, 6)
-    assert report.not_finite == 3  # -inf * 0 and NaN go on
-    text = str(report.first)
-    assert "node 'logarithm' (Log) on host: 1 NaN and 1 infinite of 4 elements" in text
-    assert "from -2 to 6" in text
+    assert report.not_finite == 3  # -inf * 0 and NaN propagate
+    assert "'logarithm'" in str(report.first)
 
 
-def test_what_the_caller_passes_is_found_where_the_first_node_makes_something_of_it() -> None:
+def test_infinite_input_is_reported_for_the_first_node() -> None:
     report = check_finite(network(), host, {"x": np.array([np.inf, np.nan], np.float32)})
     assert report.first is not None
     assert (report.first.node, report.first.nan, report.first.infinite) == ("shift", 1, 1)

@@ -1,4 +1,4 @@
-"""The package that ``lite new-backend`` writes: complete, right, clean, and never in place of something else."""
+"""The package that ``lite new-backend`` creates: complete, correct, clean, and never overwriting anything."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def plugin(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTyp
 # **** the command ****
 
 
-def test_what_is_written_and_what_comes_next(tmp_path: Path) -> None:
+def test_files_and_next_commands(tmp_path: Path) -> None:
     shown = new_backend("my_chip", folder=tmp_path)
     assert (shown.returncode, shown.stderr) == (0, "")
     folder = tmp_path / "lite-my-chip"
@@ -100,7 +100,7 @@ def test_nothing_is_overwritten(tmp_path: Path, existing: str) -> None:
         target.symlink_to(tmp_path / "nowhere")
     shown = new_backend("toy", folder=tmp_path)
     assert shown.returncode == 2
-    assert "'lite-toy' exists, and nothing is overwritten" in shown.stderr
+    assert "'lite-toy' exists" in shown.stderr
     assert [f.name for f in tmp_path.iterdir()] == ["lite-toy"]
     if existing == "folder":
         assert [f.read_text() for f in target.iterdir()] == ["mine"]
@@ -109,24 +109,24 @@ def test_nothing_is_overwritten(tmp_path: Path, existing: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("host", "lite-core has a backend of this name"),
-        ("null", "lite-core has a backend of this name"),
-        ("auto", "it stands for the best device"),
-        ("x86", "Lite has a package of its own of this name"),
-        ("conformance", "Lite has a package of its own of this name"),
-        ("My-Chip", "'My-Chip' cannot be a backend's name.*for example my_chip"),
-        ("lite_toy", "no lite_ in front, for example toy"),
-        ("lite-x86", "no lite_ in front$"),
-        ("9x", "lower-case letters first"),
-        ("a__b", "for example a_b"),
-        ("a_", "for example a"),
-        ("../up", "for example up"),
-        ("é", "cannot be a backend's name"),
-        ("", "'' cannot be a backend's name"),
-        ("toy\n", "cannot be a backend's name"),
+        ("host", "'host'"),
+        ("null", "'null'"),
+        ("auto", "'auto'"),
+        ("x86", "'x86'"),
+        ("conformance", "'conformance'"),
+        ("My-Chip", "'My-Chip'.*example my_chip$"),
+        ("lite_toy", "example toy$"),
+        ("lite-x86", "'lite-x86'"),
+        ("9x", "'9x'"),
+        ("a__b", "example a_b$"),
+        ("a_", "example a$"),
+        ("../up", "example up$"),
+        ("é", "'é'"),
+        ("", "''"),
+        ("toy\n", "'toy"),
     ],
 )
-def test_names_that_cannot_be(tmp_path: Path, name: str, message: str) -> None:
+def test_invalid_names(tmp_path: Path, name: str, message: str) -> None:
     shown = new_backend(name, folder=tmp_path)
     assert shown.returncode == 2
     assert re.search(message, shown.stderr, re.MULTILINE)
@@ -134,14 +134,14 @@ def test_names_that_cannot_be(tmp_path: Path, name: str, message: str) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert "does not exist" in new_backend("toy", "-o", "nowhere", folder=tmp_path).stderr
     shown = new_backend("n" * 300, folder=tmp_path)
     assert (shown.returncode, "Traceback" in shown.stderr) == (1, False)
-    assert "cannot be written: File name too long" in shown.stderr
+    assert "File name too long" in shown.stderr
 
 
-def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Path.write_text
 
     def full(path: Path, *arguments: Any, **named: Any) -> int:
@@ -150,7 +150,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
         return real(path, *arguments, **named)
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(click.ClickException, match="cannot be written: No space left on device"):
+    with pytest.raises(click.ClickException, match="No space left on device"):
         write_package("toy", tmp_path / "lite-toy")
     assert not list(tmp_path.iterdir())
 
@@ -164,7 +164,7 @@ def test_every_template_is_written() -> None:
     assert {f.replace("package", "lite_toy") for f in found} == set(render("toy"))
 
 
-def test_it_is_found_as_a_plugin_and_fits_this_core(package: Path) -> None:
+def test_package_is_a_plugin_for_this_version_of_the_core(package: Path) -> None:
     tomllib = pytest.importorskip("tomllib")  # Python 3.11
     project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
     assert project["name"] == "lite-my-chip"
@@ -172,18 +172,18 @@ def test_it_is_found_as_a_plugin_and_fits_this_core(package: Path) -> None:
     assert "license" not in project
     (core,) = [r for r in project["dependencies"] if r.startswith("lite-core")]
     assert requirement_problem([core]) == ""
-    assert requirement_problem([core], "99.0").endswith("this is lite-core 99.0")
+    assert "99.0" in requirement_problem([core], "99.0")
     assert project["optional-dependencies"]["test"] == [core.replace("lite-core", "lite-conformance[pytest]")]
     assert core.startswith(f"lite-core>={'.'.join(__version__.split('.')[:2])},")
     assert tomllib.loads((package / "src/lite_my_chip/conformance.toml").read_text()) == {}
 
 
-def test_the_versions_of_lite_it_asks_for() -> None:
+def test_compatible_versions() -> None:
     assert _compatible("0.1.0") == ">=0.1,<0.2"
     assert _compatible("1.12.3.dev4") == ">=1.12,<1.13"
 
 
-def test_the_examples_in_conformance_toml_can_be_uncommented(package: Path) -> None:
+def test_examples_in_conformance_toml_can_be_uncommented(package: Path) -> None:
     tomllib = pytest.importorskip("tomllib")
     text = (package / "src/lite_my_chip/conformance.toml").read_text()
     examples = "\n".join(line[2:] for line in text.splitlines() if re.match(r"# (\[\[|\w+ = )", line))
@@ -203,7 +203,7 @@ def test_the_examples_in_conformance_toml_can_be_uncommented(package: Path) -> N
         ("my_chip", ["mypy", "--strict", "--exclude=tests"]),
     ],
 )
-def test_its_code_is_clean(tmp_path: Path, name: str, check: list[str]) -> None:
+def test_generated_code_passes_linters_and_type_checker(tmp_path: Path, name: str, check: list[str]) -> None:
     beside_python = str(Path(sys.executable).parent)
     tool = shutil.which(check[0], path=os.pathsep.join([beside_python, os.environ.get("PATH", "")]))
     if tool is None:
@@ -216,7 +216,7 @@ def test_its_code_is_clean(tmp_path: Path, name: str, check: list[str]) -> None:
     assert shown.returncode == 0, shown.stdout + shown.stderr
 
 
-# **** its kernels ****
+# **** generated kernels ****
 
 
 def session_of(plugin: ModuleType, op: str, *shapes: tuple[int, ...]) -> Session:
@@ -228,18 +228,19 @@ def session_of(plugin: ModuleType, op: str, *shapes: tuple[int, ...]) -> Session
     return session
 
 
-def with_strange_numbers(shape: tuple[int, ...], seed: int) -> Array:
-    """Random numbers with NaN, infinity and both zeros among them."""
+def with_special_values(shape: tuple[int, ...], seed: int) -> Array:
+    """Return random numbers, some of which are NaN, infinity or a zero of either sign."""
     random = np.random.default_rng(seed)
     array = random.standard_normal(shape).astype(np.float32)
-    strange = random.random(shape) < 0.2
-    array[strange] = random.choice(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0], np.float32), int(strange.sum()))
+    is_special = random.random(shape) < 0.2
+    specials = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0], np.float32)
+    array[is_special] = random.choice(specials, int(is_special.sum()))
     return array
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (7,), (3, 0, 2), (2, 3, 4, 5)])
-def test_relu_is_that_of_the_reference(plugin: ModuleType, shape: tuple[int, ...]) -> None:
-    x = np.asarray(with_strange_numbers(shape, seed=len(shape)))
+def test_relu_equals_the_reference(plugin: ModuleType, shape: tuple[int, ...]) -> None:
+    x = np.asarray(with_special_values(shape, seed=len(shape)))
     definition = ops.find("Relu")
     assert definition is not None
     np.testing.assert_array_equal(session_of(plugin, "Relu", shape).run(x0=x)["y"], definition.reference(x))
@@ -265,7 +266,7 @@ MATRICES = [
 
 
 @pytest.mark.parametrize(("a", "b"), MATRICES)
-def test_matmul_is_that_of_the_reference(plugin: ModuleType, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_matmul_equals_the_reference(plugin: ModuleType, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     random = np.random.default_rng(len(a) + 10 * len(b))
     x0, x1 = random.standard_normal(a).astype(np.float32), random.standard_normal(b).astype(np.float32)
     definition = ops.find("MatMul")
@@ -283,7 +284,7 @@ def test_matmul_is_that_of_the_reference(plugin: ModuleType, a: tuple[int, ...],
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_other_element_types_are_left_to_others(plugin: ModuleType) -> None:
+def test_other_element_types_run_on_host(plugin: ModuleType) -> None:
     b = GraphBuilder()
     b.output(b.add("Relu", [b.input("x", DType.FLOAT64, [2])]), "y")
     session = load(b.build(), backend="my_chip", plugins=plugins_with(plugin.backend))
@@ -291,14 +292,14 @@ def test_other_element_types_are_left_to_others(plugin: ModuleType) -> None:
     assert session.run(x=np.array([-1.0, 2.0]))["y"].tolist() == [0, 2]
 
 
-def test_it_loads_as_an_installed_plugin(package: Path, site: Path) -> None:
+def test_installed_package_is_loaded(package: Path, site: Path) -> None:
     shutil.copytree(package / "src/lite_my_chip", site / "lite_my_chip")
     info = site / "lite_my_chip-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lite-my-chip\nVersion: 0.1.0\n")
     (info / "entry_points.txt").write_text("[lite.plugins]\nmy_chip = lite_my_chip.plugin\n")
     (record,) = plugins_of(site).records()
-    assert (record.error, record.stage) == ("", "ready")
+    assert (record.error, record.phase) == ("", "ready")
     rows = json.loads(lite(site, "backends", "--json").stdout)["backends"]
     (row,) = [r for r in rows if r["backend"] == "my_chip"]
     assert (row["state"], row["score"]) == ("ready", "1")

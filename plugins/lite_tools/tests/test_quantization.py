@@ -1,8 +1,7 @@
-"""Weights in fewer bits: what is stored, what is left alone, what it costs."""
+"""Quantization of weights: stored elements, constants that do not change, and accuracy."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from lite_tools.quantization import QuantizationResult, compare_outputs, quantiz
 
 Array = np.ndarray[Any, Any]
 SCHEMES = ("int8", "float16")
-#: The largest difference of a weight as a share of the largest element of its channel.
+#: The largest rounding error of a weight, as a share of the largest element of its channel.
 STEP = {"int8": 0.5 / 127, "float16": 2.0**-11}
 
 random = np.random.default_rng(11)
@@ -31,9 +30,10 @@ def weights(b: GraphBuilder, *shape: int, dtype: str = "float32", name: str = "w
 
 
 def quantized(graph: Graph, scheme: str) -> QuantizationResult:
-    """A result that is a valid graph, whose original is as it was, and whose outputs are near those of the original.
+    """Quantize a graph, and check the result.
 
-    Every value of it has the type that inference gives it, so that nobody needs to infer again.
+    The new graph is valid, its types are those of inference, its outputs are close to those of the original, and the
+    original is not changed.
     """
     text = str(graph)
     result = quantize_weights(graph, scheme)
@@ -49,12 +49,12 @@ def quantized(graph: Graph, scheme: str) -> QuantizationResult:
     return result
 
 
-def op_of(result: QuantizationResult, scheme: str) -> int:
+def widening_nodes(result: QuantizationResult, scheme: str) -> int:
     return result.graph.op_counts().get({"int8": "DequantizeLinear", "float16": "Cast"}[scheme], 0)
 
 
 def layer(op: str) -> tuple[Graph, int]:
-    """A graph of one layer, and the axis of its weights' output channels."""
+    """Return a graph of one layer, and the axis of its weights' output channels."""
     b = GraphBuilder(op)
     image, matrix = (lambda: b.input("x", "float32", [2, 8, 9, 9])), (lambda: b.input("x", "float32", [3, 40]))
     axis = 0
@@ -120,11 +120,11 @@ def test_recurrent_layers(scheme: str, op: str, gates: int) -> None:
     b.output(b.add(op, [x, w, r], {"hidden_size": hidden, "direction": "bidirectional"}), "y")
     result = quantized(b.build(), scheme)
     assert [r.name for r in result.weights] == ["w", "r"]
-    assert op_of(result, scheme) == 2
+    assert widening_nodes(result, scheme) == 2
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_rows_of_a_table_are_widened_after_they_are_gathered(scheme: str) -> None:
+def test_rows_of_a_table_are_widened_after_the_gather(scheme: str) -> None:
     b = GraphBuilder("embedding")
     indices = b.input("i", "int64", [2, 3])
     b.output(b.add("Gather", [weights(b, 100, 16), indices]), "y")
@@ -139,18 +139,18 @@ def test_rows_of_a_table_are_widened_after_they_are_gathered(scheme: str) -> Non
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_shared_weight_is_stored_once(scheme: str) -> None:
+def test_shared_weight_is_stored_once(scheme: str) -> None:
     b = GraphBuilder("tied")
     table = weights(b, 60, 30)
     x = b.add("Gather", [table, b.input("i", "int64", [4])])
     b.output(b.add("MatMul", [b.add("MatMul", [x, weights(b, 30, 60, name="w2")]), table]), "y")
     result = quantized(b.build(), scheme)
-    assert op_of(result, scheme) == 2
+    assert widening_nodes(result, scheme) == 2
     assert {r.name: r.op for r in result.weights} == {"w": "Gather, MatMul", "w2": "MatMul"}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_bodies_of_if_have_weights_too(scheme: str) -> None:
+def test_weights_in_bodies_of_if(scheme: str) -> None:
     b = GraphBuilder("branches")
     x, condition, outer = b.input("x", "float32", [2, 40]), b.input("c", "bool", []), weights(b, 40, 40, name="outer")
     branches = {}
@@ -163,11 +163,11 @@ def test_bodies_of_if_have_weights_too(scheme: str) -> None:
     result = quantized(b.build(), scheme)
     assert [r.name for r in result.weights] == ["outer", "w_then_branch", "w_else_branch"]
     assert [n.op for n in result.graph.nodes][-1] == "If"
-    assert op_of(result, scheme) == 3
+    assert widening_nodes(result, scheme) == 3
     assert not any(a.dtype == np.float32 and a.size >= 1024 for g in result.graph.walk() for a in g.constants.values())
 
 
-def test_int8_keeps_what_is_not_a_weight() -> None:
+def test_int8_does_not_change_constants_that_are_not_weights() -> None:
     b = GraphBuilder("others")
     x = b.input("x", "float32", [40, 40])
     mask, both, small = (
@@ -180,12 +180,13 @@ def test_int8_keeps_what_is_not_a_weight() -> None:
     b.output(weights(b, 40, 40, name="result"))
     result = quantized(b.build(), "int8")
     (record,) = result.weights
-    assert (record.name, record.kept) == ("both", "Add uses it too, and not as a weight")
+    assert record.name == "both"
+    assert "Add" in record.kept
     assert result.bytes_after == result.bytes_before
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_weights_that_do_not_fit_stay_and_say_why(scheme: str) -> None:
+def test_unsuitable_weights_are_kept_with_a_reason(scheme: str) -> None:
     b = GraphBuilder("extremes")
     x = b.input("x", "float32", [2, 64])
     huge, tiny, nan = (random.standard_normal((64, 64)).astype(np.float32) for _ in range(3))
@@ -198,23 +199,22 @@ def test_weights_that_do_not_fit_stay_and_say_why(scheme: str) -> None:
     kept = {r.name: r.kept for r in quantize_weights(graph, scheme).weights if r.kept}
     if scheme == "float16":
         assert list(kept) == ["huge", "tiny"]
-        assert "elements up to 1e+06 are beyond float16, which ends at 65504" in kept["huge"]
-        assert re.search(r"float16 would change it by \d", kept["tiny"])
+        assert "1e+06" in kept["huge"]
     else:
-        assert kept == {"nan": "some elements are not finite"}
+        assert list(kept) == ["nan"]
 
 
-def test_a_weight_that_int8_has_no_steps_for_stays() -> None:
+def test_weight_with_an_outlier_is_kept_by_int8() -> None:
     b = GraphBuilder("outlier")
     array = np.full((20000, 1), 0.45, np.float32)  # less than half a step, and together most of the power
     array[0] = 127
     b.output(b.add("MatMul", [b.input("x", "float32", [2, 20000]), b.constant(array, "w")]), "y")
     (record,) = quantize_weights(b.build(), "int8").weights
-    assert re.match(r"int8 would change it by \d+\.\d%: a few elements are far larger", record.kept)
+    assert record.kept
     assert record.bytes_after == record.bytes_before
 
 
-def test_a_channel_of_zeros_has_the_scale_1() -> None:
+def test_scale_of_a_channel_of_zeros_is_1() -> None:
     b = GraphBuilder("zeros")
     array = random.standard_normal((16, 8, 3, 3)).astype(np.float32)
     array[3] = 0
@@ -232,7 +232,7 @@ def test_other_floats(dtype: str) -> None:
     graph = b.build()
     int8, float16 = quantized(graph, "int8"), quantized(graph, "float16")
     if dtype == "float64":
-        assert int8.weights[0].kept == "DequantizeLinear gives no float64"
+        assert "float64" in int8.weights[0].kept
         assert float16.bytes_after * 4 == float16.bytes_before
     else:
         assert int8.bytes_after == 1600 + 40 * 2
@@ -242,7 +242,7 @@ def test_other_floats(dtype: str) -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("first", SCHEMES)
-def test_a_quantized_graph_stays(first: str, scheme: str) -> None:
+def test_quantized_graph_does_not_change(first: str, scheme: str) -> None:
     once = quantized(layer("MatMul")[0], first).graph
     twice = quantize_weights(once, scheme)
     assert str(twice.graph) == str(once)
@@ -250,16 +250,16 @@ def test_a_quantized_graph_stays(first: str, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_passes_do_not_undo_it(scheme: str) -> None:
+def test_passes_keep_quantized_weights(scheme: str) -> None:
     graph, _ = layer("Conv")
     result = quantized(optimize(graph)[0], scheme)
     again, _ = optimize_checked(result.graph)
     assert sum(a.nbytes for a in again.constants.values()) == result.bytes_after
-    assert op_of(result, scheme) == 1
+    assert widening_nodes(result, scheme) == 1
 
 
-def test_an_unknown_scheme_is_an_error_that_lists_them() -> None:
-    with pytest.raises(InputError, match=r"no quantization scheme 'int4'; there are: float16, int8"):
+def test_error_for_an_unknown_scheme_lists_the_schemes() -> None:
+    with pytest.raises(InputError, match=r"'int4'.* float16, int8"):
         quantize_weights(layer("Conv")[0], "int4")
 
 
@@ -273,7 +273,7 @@ def scores(scale: float) -> Graph:
     return b.build()
 
 
-def test_accuracy_of_one_element_that_is_wrong() -> None:
+def test_accuracy_with_one_wrong_element() -> None:
     data = [{"x": np.array([[0, 1, 2, 4], [4, 0, 0, 0]], np.float32)}]
     (accuracy,) = compare_outputs(scores(1), scores(0.25), data)
     assert accuracy.name == "y"
@@ -282,7 +282,7 @@ def test_accuracy_of_one_element_that_is_wrong() -> None:
     assert accuracy.top1_agreement == 0.5
 
 
-def test_equal_outputs_have_infinite_ratio() -> None:
+def test_equal_outputs_have_an_infinite_signal_to_noise_ratio() -> None:
     (accuracy,) = compare_outputs(scores(1), scores(1), samples=3)
     assert (accuracy.max_difference, accuracy.snr_db, accuracy.top1_agreement) == (0, np.inf, 1)
 
@@ -298,5 +298,5 @@ def test_outputs_that_are_not_finite_or_of_another_shape() -> None:
 def test_only_graphs_with_the_same_outputs_are_compared() -> None:
     b = GraphBuilder("other")
     b.output(b.add("Relu", [b.input("x", "float32", [1, 4])]), "z")
-    with pytest.raises(InputError, match="these have y and z"):
+    with pytest.raises(InputError, match="y and z"):
         compare_outputs(scores(1), b.build())

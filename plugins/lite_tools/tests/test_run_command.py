@@ -1,4 +1,4 @@
-"""``lite run``: what it shows of a profile."""
+"""``lite run``: output of profiles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def measured() -> Session:
     return load(network(), backend="measuring", fallback="never", plugins=plugins_with(Measuring()))
 
 
-def test_a_profile_is_shown(measured: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_is_shown(measured: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lite_tools.cli.run.load", lambda *_, **__: measured)
     plain = CliRunner().invoke(command, ["model", "--shape", "2x3"])
     shown = CliRunner().invoke(command, ["model", "--shape", "2x3", "--profile"])
@@ -26,5 +26,5 @@ def test_a_profile_is_shown(measured: Session, monkeypatch: pytest.MonkeyPatch) 
     assert "exp_relu" not in plain.output
     assert "exp_relu" in shown.output
     assert "Exp+Relu" in shown.output
-    told = CliRunner().invoke(command, ["model", "--shape", "2x3", "--json"])
-    assert json.loads(told.output)["kernels"][0]["peak_share"] == 0.25
+    as_json = CliRunner().invoke(command, ["model", "--shape", "2x3", "--json"])
+    assert json.loads(as_json.output)["kernels"][0]["peak_share"] == 0.25

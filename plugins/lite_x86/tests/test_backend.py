@@ -1,4 +1,4 @@
-"""The backend ``x86`` as Lite sees it: found, probed, reported."""
+"""Tests of the backend ``x86``: discovery, probe and report."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import subprocess
 import sys
 
 import cpuinfo
+import numpy as np
 import pytest
 
+from lite_core import load
 from lite_core.backend import Unavailable
+from lite_core.builder import GraphBuilder
 from lite_core.errors import BackendUnavailableError
 from lite_core.plugins import available_backends, default_plugins
 from lite_x86 import detect
@@ -18,25 +21,25 @@ from lite_x86.backend import X86Backend
 x86 = pytest.mark.skipif(not detect.is_x86_64(), reason="not an x86-64 processor")
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Let the processor be another one."""
+def replace_processor(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Make the backend detect the processor that ``text`` describes."""
     processor = detect.Processor(*detect.parse_cpuinfo(text), {})
     monkeypatch.setattr(detect, "is_x86_64", lambda: True)
     monkeypatch.setattr(detect, "this_processor", lambda: processor)
-    monkeypatch.setattr(detect, "this_machine", lambda: detect.machine_of(processor))
+    monkeypatch.setattr(detect, "this_machine", lambda: detect.machine_for(processor))
 
 
 def test_the_plugin_is_installed() -> None:
     assert isinstance(available_backends()["x86"], X86Backend)
     (record,) = [r for r in default_plugins().records() if r.name == "x86"]
-    assert (record.distribution, record.stage) == ("lite-x86", "ready")
+    assert (record.distribution, record.phase) == ("lite-x86", "ready")
 
 
 def test_probe(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, cpuinfo.ZEN_4)
+    replace_processor(monkeypatch, cpuinfo.ZEN_4)
     (device,) = X86Backend().probe()
     assert (device.label, device.name, device.score) == ("x86", "AMD EPYC 9654 96-Core Processor", 10.0)
-    assert device.flops == 0  # nobody said how fast its clock is
+    assert device.flops == 0  # the clock is unknown
     assert device.bandwidth > 0
     assert device.details["level"] == "x86-64-v4+vnni+bf16"
     assert "avx512vnni" in device.details["features"].split(", ")
@@ -45,7 +48,7 @@ def test_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     assert X86Backend().machine().dot_product
 
 
-def test_another_processor_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_architecture_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     backend = X86Backend()
     assert backend.probe() == Unavailable(
@@ -57,8 +60,8 @@ def test_another_processor_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None
         backend.machine()
 
 
-def test_a_processor_that_is_too_old_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, cpuinfo.CORE_2)
+def test_processor_below_v2_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_processor(monkeypatch, cpuinfo.CORE_2)
     answer = X86Backend().probe()
     assert isinstance(answer, Unavailable)
     assert answer.reason == "the processor lacks popcnt, sse4.1, sse4.2 of x86-64-v2"
@@ -72,7 +75,7 @@ def test_report() -> None:
 
 
 @x86
-def test_a_probe_neither_searches_mkl_nor_imports_the_compiler() -> None:
+def test_probe_neither_searches_mkl_nor_imports_the_compiler() -> None:
     code = """
 import sys
 from lite_core.plugins import available_backends
@@ -82,3 +85,16 @@ print("llvmlite" in sys.modules, mkl._search_once.cache_info().misses)
 """
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.split() == ["False", "0"]
+
+
+@x86
+def test_output_over_an_input_is_written_after_its_last_use() -> None:
+    b = GraphBuilder("two readers")
+    x = b.input("x", "float32", [4])
+    b.output(b.add("Abs", [x]), "y")
+    b.output(b.add("Neg", [x]), "z")
+    session = load(b.build(), backend="x86", fallback="never")
+    array = np.array([-1, -2, 3, 4], np.float32)
+    outputs = session.run({"x": array}, out={"y": array})
+    assert array.tolist() == [1, 2, 3, 4]
+    assert outputs["z"].tolist() == [1, 2, -3, -4]

@@ -1,4 +1,4 @@
-"""Which machine a processor is, from what Linux says about it."""
+"""Tests of the detection of processors and machines from Linux's files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4
 from lite_x86 import detect
-from lite_x86.detect import Processor, cache_bytes, clock_hertz, lacking, machine_of, parse_cpuinfo
+from lite_x86.detect import Processor, cache_bytes, clock_hertz, machine_for, missing_features, parse_cpuinfo
 
 
 def processor(text: str, cache_bytes: dict[int, int] | None = None) -> Processor:
@@ -31,14 +31,14 @@ def processor(text: str, cache_bytes: dict[int, int] | None = None) -> Processor
     ],
 )
 def test_machine(text: str, name: str, vector_bytes: int, dot_product: bool) -> None:
-    machine = machine_of(processor(text))
+    machine = machine_for(processor(text))
     assert (machine.name, machine.vector_bytes, machine.dot_product) == (name, vector_bytes, dot_product)
 
 
-def test_extensions_are_features_for_llvm() -> None:
-    assert machine_of(processor(cpuinfo.ALDER_LAKE)).features == ("+avxvnni",)
-    assert machine_of(processor(cpuinfo.ZEN_4)).features == (*X86_64_V4.features, "+avx512vnni", "+avx512bf16")
-    assert machine_of(processor(cpuinfo.ZEN_3)) == X86_64_V3
+def test_extensions_are_passed_to_llvm_as_features() -> None:
+    assert machine_for(processor(cpuinfo.ALDER_LAKE)).features == ("+avxvnni",)
+    assert machine_for(processor(cpuinfo.ZEN_4)).features == (*X86_64_V4.features, "+avx512vnni", "+avx512bf16")
+    assert machine_for(processor(cpuinfo.ZEN_3)) == X86_64_V3
 
 
 def test_model() -> None:
@@ -46,51 +46,51 @@ def test_model() -> None:
 
 
 @pytest.mark.parametrize("text", ["", cpuinfo.CORTEX_A72])
-def test_what_is_no_x86_processor_has_no_features(text: str) -> None:
+def test_other_architectures_have_no_features(text: str) -> None:
     assert parse_cpuinfo(text) == ("unknown", frozenset())
 
 
-def test_a_processor_below_the_first_level() -> None:
+def test_processor_below_v2_is_an_error() -> None:
     old = processor(cpuinfo.CORE_2)
-    assert lacking("v2", old.features) == ["popcnt", "sse4.1", "sse4.2"]
+    assert missing_features("v2", old.features) == ["popcnt", "sse4.1", "sse4.2"]
     with pytest.raises(ValueError, match=r"E6600 .* lacks popcnt, sse4.1, sse4.2 of x86-64-v2"):
-        machine_of(old)
+        machine_for(old)
 
 
 @pytest.mark.parametrize(
     ("forced", "name"),
     [("v2", "x86-64-v2"), ("v3", "x86-64-v3"), ("v4", "x86-64-v4+vnni+bf16"), ("", "x86-64-v4+vnni+bf16")],
 )
-def test_a_lower_level_is_forced(forced: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert machine_of(processor(cpuinfo.ZEN_4), forced).name == name
+def test_lower_level_can_be_forced(forced: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert machine_for(processor(cpuinfo.ZEN_4), forced).name == name
     assert not caplog.records
 
 
-def test_a_higher_level_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    assert machine_of(processor(cpuinfo.ZEN_3), "v4") == X86_64_V3
+def test_unsupported_level_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    assert machine_for(processor(cpuinfo.ZEN_3), "v4") == X86_64_V3
     (line,) = caplog.messages
     assert line.startswith("LITE_X86_LEVEL=v4 is refused, AMD EPYC 7763 64-Core Processor lacks avx512bw, avx512cd, ")
     assert line.endswith("; v3 is used")
 
 
-def test_a_level_that_does_not_exist_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    assert machine_of(processor(cpuinfo.NEHALEM), "avx9") == X86_64_V2
+def test_unknown_level_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    assert machine_for(processor(cpuinfo.NEHALEM), "avx9") == X86_64_V2
     assert caplog.messages == ["LITE_X86_LEVEL=avx9 is none of v2, v3, v4; v2 is used"]
 
 
-def test_caches_of_the_processor_reach_the_machine() -> None:
-    machine = machine_of(processor(cpuinfo.ZEN_3, {1: 48 << 10, 2: 2 << 20, 3: 32 << 20}))
+def test_machine_has_the_cache_sizes_of_the_processor() -> None:
+    machine = machine_for(processor(cpuinfo.ZEN_3, {1: 48 << 10, 2: 2 << 20, 3: 32 << 20}))
     assert (machine.l1_bytes, machine.l2_bytes) == (48 << 10, 2 << 20)
 
 
 def test_cache_sizes_of_linux(tmp_path: Path) -> None:
     listed = [("Data", "1", "48K"), ("Instruction", "1", "32K"), ("Unified", "2", "2M"), ("Unified", "3", "32768K")]
-    for number, facts in enumerate(listed):
+    for number, properties in enumerate(listed):
         folder = tmp_path / f"index{number}"
         folder.mkdir()
-        for name, value in zip(("type", "level", "size"), facts):
+        for name, value in zip(("type", "level", "size"), properties):
             (folder / name).write_text(f"{value}\n")
-    (tmp_path / "index9").mkdir()  # what a container may hide
+    (tmp_path / "index9").mkdir()  # containers may hide the files of a cache
     sizes = cache_bytes(tmp_path)
     assert sizes == {1: 48 << 10, 2: 2 << 20, 3: 32 << 20}
     assert Processor("", frozenset(), sizes).caches == "L1 48 KiB, L2 2048 KiB, L3 32768 KiB"
@@ -101,29 +101,29 @@ def test_unknown_cache_sizes(tmp_path: Path) -> None:
     assert Processor("", frozenset(), {}).caches == "unknown"
 
 
-def test_the_clock_is_the_highest_that_linux_tells(tmp_path: Path) -> None:
+def test_clock_is_the_highest_that_linux_reports(tmp_path: Path) -> None:
     highest = tmp_path / "cpuinfo_max_freq"
-    present = cpuinfo.SKYLAKE_X.replace("flags\t", "cpu MHz\t\t: 3100.5\nflags\t")
-    assert clock_hertz(present, highest) == 3100.5e6
-    assert clock_hertz(present.replace("3100.5", "1200.0"), highest) == 2.5e9  # idle: the nominal one of its name
+    current = cpuinfo.SKYLAKE_X.replace("flags\t", "cpu MHz\t\t: 3100.5\nflags\t")
+    assert clock_hertz(current, highest) == 3100.5e6
+    assert clock_hertz(current.replace("3100.5", "1200.0"), highest) == 2.5e9  # idle: the nominal clock in the name
     assert clock_hertz(cpuinfo.SKYLAKE_X, highest) == 2.5e9
     assert clock_hertz(cpuinfo.ZEN_3, highest) == 0
     highest.write_text("3800000\n")
-    assert clock_hertz(present, highest) == 3.8e9
+    assert clock_hertz(current, highest) == 3.8e9
 
 
-def test_cores_are_those_this_process_may_use() -> None:
+def test_usable_cores() -> None:
     assert 1 <= detect.usable_cores() <= (os.cpu_count() or 1)
 
 
 @pytest.mark.skipif(not detect.is_x86_64(), reason="not an x86-64 processor")
-def test_the_files_of_linux_and_llvm_agree() -> None:
+def test_linux_and_llvm_report_the_same_features() -> None:
     _, features = detect._ask_llvm()
     assert features & detect.KNOWN_FEATURES == detect.this_processor().features & detect.KNOWN_FEATURES
 
 
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists() or not detect.is_x86_64(), reason="not Linux on x86-64")
-def test_linux_is_asked_without_the_compiler() -> None:
+def test_detection_on_linux_does_not_import_the_compiler() -> None:
     code = "import sys; from lite_x86 import detect; print(detect.this_machine().name, 'llvmlite' in sys.modules)"
     environment = {**os.environ, "LITE_X86_LEVEL": "v2"}
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)

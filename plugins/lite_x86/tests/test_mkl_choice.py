@@ -1,4 +1,4 @@
-"""Whether MKL is used: asked for, measured, remembered, refused; and that it computes what it should."""
+"""Tests of the choice between MKL and Lite's own kernels: settings, measurement, stored times, and computed results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = x86
 
 
 def found(*, sequential: bool = True) -> mkl.Search:
-    """A search that found an MKL, which no test calls."""
+    """Return a search that found an MKL, which tests must not call."""
     return mkl.Search("2026.2 at mkl_rt", mkl.Mkl(Path("mkl_rt"), "2026.2", sequential, 0x1000, 0x2000))
 
 
@@ -39,7 +39,7 @@ def library(tmp_path: Path) -> KernelLibrary:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[Times]:
-    """Times to be measured, taken from the end."""
+    """A list of times that replace measurements, used from the end."""
     times: list[Times] = []
     monkeypatch.setattr(mkl_choice, "_measure", lambda sgemm, library: times.pop())
     return times
@@ -48,14 +48,14 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Times]:
 # **** the choice ****
 
 
-def test_no_mkl_is_no_choice(library: KernelLibrary, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_mkl_own_kernels_are_chosen(library: KernelLibrary, caplog: pytest.LogCaptureFixture) -> None:
     assert choose(AUTO, mkl.Search("not found"), library) == Choice(None, "")
     assert not caplog.records
     choose(ALWAYS, mkl.Search("not found"), library)
     assert [r.message for r in caplog.records] == ["LITE_MKL=always has no effect, MKL: not found"]
 
 
-def test_a_faster_mkl_is_used(library: KernelLibrary, measured: list[Times]) -> None:
+def test_faster_mkl_is_used(library: KernelLibrary, measured: list[Times]) -> None:
     measured.append(FASTER)
     choice = choose(AUTO, found(), library)
     assert choice.sgemm is not None
@@ -64,7 +64,7 @@ def test_a_faster_mkl_is_used(library: KernelLibrary, measured: list[Times]) -> 
     assert choice.reason == f"MKL 2026.2 computes large matrix products: {times}"
 
 
-def test_a_slower_mkl_is_not_used(
+def test_slower_mkl_is_not_used(
     library: KernelLibrary, measured: list[Times], caplog: pytest.LogCaptureFixture
 ) -> None:
     measured.append(SLOWER)
@@ -75,7 +75,7 @@ def test_a_slower_mkl_is_not_used(
 
 
 @pytest.mark.parametrize(("mkl_ms", "faster"), [(94.9, True), (95.1, False), (100, False)])
-def test_a_small_gain_is_none(mkl_ms: float, faster: bool) -> None:
+def test_small_gain_does_not_count(mkl_ms: float, faster: bool) -> None:
     assert Times(mkl_ms, 100).mkl_is_faster is faster
 
 
@@ -86,22 +86,22 @@ def test_always_is_not_measured(library: KernelLibrary, measured: list[Times]) -
 
 
 @pytest.mark.parametrize("setting", [AUTO, ALWAYS])
-def test_an_mkl_with_threads_is_refused(library: KernelLibrary, setting: MklSetting) -> None:
+def test_mkl_with_threads_is_rejected(library: KernelLibrary, setting: MklSetting) -> None:
     reason = "MKL 2026.2 found, not used: other code in this process uses it with threads"
     assert choose(setting, found(sequential=False), library) == Choice(None, reason)
 
 
-# **** the measurement is kept ****
+# **** stored times ****
 
 
-def test_it_is_measured_once_on_a_machine(library: KernelLibrary, measured: list[Times]) -> None:
+def test_times_are_measured_once_on_a_machine(library: KernelLibrary, measured: list[Times]) -> None:
     measured += [SLOWER, FASTER]
     first = choose(AUTO, found(), library)
     assert choose(AUTO, found(), library) == first
     assert measured == [SLOWER]
 
 
-def test_a_damaged_file_is_measured_again(
+def test_damaged_file_is_replaced_by_a_new_measurement(
     library: KernelLibrary, measured: list[Times], caplog: pytest.LogCaptureFixture
 ) -> None:
     measured += [SLOWER, FASTER]
@@ -114,7 +114,7 @@ def test_a_damaged_file_is_measured_again(
     assert json.loads(file.read_text())["mkl_seconds"] == SLOWER.mkl
 
 
-def test_a_folder_that_cannot_be_written_is_a_warning(
+def test_unwritable_folder_is_a_warning(
     tmp_path: Path, measured: list[Times], caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
@@ -125,7 +125,7 @@ def test_a_folder_that_cannot_be_written_is_a_warning(
     assert f"{tmp_path / 'file'} cannot be used" in caplog.text
 
 
-def test_without_a_folder_it_is_measured_in_every_process(measured: list[Times]) -> None:
+def test_without_a_folder_every_choice_measures(measured: list[Times]) -> None:
     measured += [SLOWER, FASTER]
     library = KernelLibrary(detect.this_machine(), KernelCache(None))
     assert [choose(AUTO, found(), library).sgemm is None for _ in range(2)] == [False, True]
@@ -135,7 +135,7 @@ def test_without_a_folder_it_is_measured_in_every_process(measured: list[Times])
 
 
 def products(shape: tuple[int, ...], width: int) -> tuple[lite.Graph, dict[str, np.ndarray[Any, Any]]]:
-    """A graph that multiplies, adds a bias and clips at 0, and what to run it on."""
+    """Return a graph with a product, a bias and a Relu, and its input and expected output."""
     random = np.random.default_rng(0)
     x, w, bias = (random.standard_normal(s).astype(np.float32) for s in (shape, (shape[-1], width), (width,)))
     b = lite.GraphBuilder("products")
@@ -144,7 +144,7 @@ def products(shape: tuple[int, ...], width: int) -> tuple[lite.Graph, dict[str, 
     return b.build(), {"x": x, "expected": np.maximum(x.astype(np.float64) @ w + bias, 0)}
 
 
-def test_mkl_is_not_looked_for_without_a_large_product(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mkl_is_not_searched_without_a_large_product(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> mkl.Search:
         raise AssertionError("MKL was searched")
 
@@ -155,8 +155,8 @@ def test_mkl_is_not_looked_for_without_a_large_product(monkeypatch: pytest.Monke
 
 
 @pytest.fixture
-def real(monkeypatch: pytest.MonkeyPatch) -> mkl.Mkl:
-    """The MKL of this machine, always used."""
+def installed(monkeypatch: pytest.MonkeyPatch) -> mkl.Mkl:
+    """The MKL installed on this machine, with ``LITE_MKL=always``; skips the test if there is none."""
     search = mkl.search()
     if search.mkl is None or not search.mkl.sequential:
         pytest.skip(f"no MKL to use here: {search.outcome}")
@@ -166,7 +166,7 @@ def real(monkeypatch: pytest.MonkeyPatch) -> mkl.Mkl:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("shape", "width"), [((300, 280), 270), ((4, 128, 256), 300), ((2, 3, 64, 512), 256)])
-def test_the_real_mkl_computes_products(real: mkl.Mkl, shape: tuple[int, ...], width: int, threads: int) -> None:
+def test_installed_mkl_computes_products(installed: mkl.Mkl, shape: tuple[int, ...], width: int, threads: int) -> None:
     graph, arrays = products(shape, width)
     plugins = plugins_with(X86Backend())
     session = lite.load(graph, backend="x86", plugins=plugins, threads=threads, fallback="never")
@@ -176,12 +176,12 @@ def test_the_real_mkl_computes_products(real: mkl.Mkl, shape: tuple[int, ...], w
     assert [kernel.kernel for kernel in profile.kernels] == ["MKL sgemm", "elementwise"]
 
 
-def test_the_real_mkl_is_reported(real: mkl.Mkl) -> None:
-    assert X86Backend().report()[-1] == f"MKL {real.version} computes large matrix products: LITE_MKL=always"
+def test_installed_mkl_is_reported(installed: mkl.Mkl) -> None:
+    assert X86Backend().report()[-1] == f"MKL {installed.version} computes large matrix products: LITE_MKL=always"
 
 
-def test_the_real_mkl_is_measured(real: mkl.Mkl, library: KernelLibrary) -> None:
+def test_installed_mkl_is_measured(installed: mkl.Mkl, library: KernelLibrary) -> None:
     choice = choose(AUTO, mkl.search(), library)
     times = "512 x 512 x 512 took "
     verdict = "found, not used" if choice.sgemm is None else "computes large matrix products"
-    assert choice.reason.startswith(f"MKL {real.version} {verdict}: {times}")
+    assert choice.reason.startswith(f"MKL {installed.version} {verdict}: {times}")

@@ -1,4 +1,4 @@
-"""The option ``mkl`` and ``LITE_MKL``: whose matrix product a session's programs call, compiled and restored."""
+"""Tests of the option ``mkl`` and of ``LITE_MKL``, for compiled and for restored programs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DEVICE = Device("x86")
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 
 
-# **** what it takes ****
+# **** accepted values ****
 
 
 @pytest.mark.parametrize("options", [{}, {"mkl": AUTO}, {"mkl": ALWAYS}, {"mkl": NEVER}])
-def test_what_there_is(options: dict[str, str]) -> None:
+def test_valid_options_are_accepted(options: dict[str, str]) -> None:
     X86Backend().check_options(options)
 
 
@@ -43,12 +43,12 @@ def test_what_there_is(options: dict[str, str]) -> None:
         ({"mkl": False}, "option 'mkl' of backend 'x86' must be one of 'auto', 'always', 'never'; it is False"),
     ],
 )
-def test_what_there_is_not(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_errors(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         X86Backend().check_options(options)
 
 
-def test_the_backend_has_these_parts_of_the_contract() -> None:
+def test_backend_implements_the_optional_protocols() -> None:
     assert isinstance(X86Backend(), TakesOptions)
     assert isinstance(X86Backend(), ReportsFindings)
 
@@ -65,18 +65,18 @@ def test_the_backend_has_these_parts_of_the_contract() -> None:
         ({"mkl": AUTO}, {"LITE_MKL": "off"}, MklSetting(AUTO)),
     ],
 )
-def test_the_option_is_stronger_than_the_environment(
+def test_option_overrides_the_environment(
     own: dict[str, str], environment: dict[str, str], setting: MklSetting
 ) -> None:
     assert mkl_setting(own, environment) == setting
 
 
-# **** what it does: MKL is a function of NumPy ****
+# **** effects, with a NumPy function instead of MKL ****
 
 
 @pytest.fixture
 def sgemm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> NumpySgemm:
-    """What is found for MKL; the measurement calls it slower."""
+    """A NumPy function that the search finds instead of MKL, and that measures slower."""
     if not detect.is_x86_64():
         pytest.skip("not an x86-64 processor")
     function = NumpySgemm()
@@ -98,7 +98,7 @@ def options(setting: str | None) -> Options:
 
 
 class Product:
-    """A partition with one large product, and the backend that compiles and restores it."""
+    """A partition with one large product, and a backend that compiles and restores it."""
 
     def __init__(self, sgemm: NumpySgemm) -> None:
         g = Sketch()
@@ -113,7 +113,7 @@ class Product:
         return executable
 
     def restored(self, saved_with: str | None, setting: str | None) -> CpuExecutable | Stale:
-        """As core does: what says that it fits other things is not even offered to the backend."""
+        """Save and restore as the core does, which rejects programs of another compatibility by itself."""
         saved, here = (self.backend.compatibility(DEVICE, options(each)) for each in (saved_with, setting))
         pieces = [aligned(piece) for piece in self.compiled(saved_with).save()]
         restored = self.backend.restore(pieces, self.part, DEVICE, options(setting))
@@ -144,12 +144,12 @@ def test_each_session_has_its_own_setting(product: Product) -> None:
 
 
 @pytest.mark.usefixtures("mkl_is_faster")
-def test_a_faster_mkl_is_called_unless_it_never_is(product: Product) -> None:
+def test_faster_mkl_is_called_unless_never(product: Product) -> None:
     settings = (None, AUTO, ALWAYS, NEVER)
     assert [product.calls_mkl(product.compiled(setting)) for setting in settings] == [True, True, True, False]
 
 
-def test_load_gives_the_option_to_the_backend(product: Product, sgemm: NumpySgemm) -> None:
+def test_load_passes_the_option_to_the_backend(product: Product, sgemm: NumpySgemm) -> None:
     graph, inputs, plugins = product.example.graph, product.example.inputs, plugins_with(product.backend)
 
     def session(setting: str) -> lite.Session:
@@ -165,14 +165,14 @@ def test_load_gives_the_option_to_the_backend(product: Product, sgemm: NumpySgem
         session("sometimes")
 
 
-def test_the_environment_decides_where_no_option_is_given(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_applies_without_an_option(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_MKL", "always")
     assert [product.calls_mkl(product.compiled(setting)) for setting in (None, AUTO, NEVER)] == [True, False, False]
     monkeypatch.setenv("LITE_MKL", "off")
     assert [product.calls_mkl(product.compiled(setting)) for setting in (None, ALWAYS)] == [False, True]
 
 
-def test_mkl_is_not_looked_for_where_it_is_never_used(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mkl_is_not_searched_with_never(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> mkl.Search:
         raise AssertionError("MKL was searched")
 
@@ -185,20 +185,20 @@ def test_mkl_is_not_looked_for_where_it_is_never_used(product: Product, monkeypa
 
 
 @pytest.mark.parametrize("setting", [None, AUTO, ALWAYS, NEVER])
-def test_a_saved_program_is_used_with_the_same_setting(product: Product, setting: str | None) -> None:
+def test_saved_program_is_used_with_the_same_setting(product: Product, setting: str | None) -> None:
     restored = product.restored(setting, setting)
     assert isinstance(restored, CpuExecutable)
     assert product.calls_mkl(restored) == (setting == ALWAYS)
 
 
 @pytest.mark.parametrize(("saved_with", "setting"), [(ALWAYS, NEVER), (ALWAYS, AUTO), (NEVER, ALWAYS), (AUTO, ALWAYS)])
-def test_a_saved_program_is_not_used_with_another_setting(product: Product, saved_with: str, setting: str) -> None:
+def test_saved_program_is_stale_with_an_incompatible_setting(product: Product, saved_with: str, setting: str) -> None:
     assert isinstance(product.restored(saved_with, setting), Stale)
 
 
 @pytest.mark.usefixtures("mkl_is_faster")
 @pytest.mark.parametrize("forbid", [lambda env: NEVER, lambda env: env("LITE_MKL", "off")], ids=["option", "variable"])
-def test_a_saved_program_that_calls_mkl_is_not_used_where_it_is_never_called(
+def test_saved_program_that_calls_mkl_is_not_used_with_never(
     product: Product, forbid: Callable[[Any], str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces = [aligned(piece) for piece in product.compiled(None).save()]
@@ -208,13 +208,13 @@ def test_a_saved_program_that_calls_mkl_is_not_used_where_it_is_never_called(
     assert "another library's matrix product" in stale.reason
 
 
-def test_own_kernels_that_were_saved_are_used_where_mkl_is_not_called(product: Product) -> None:
+def test_saved_own_kernels_are_used_where_mkl_is_not_required(product: Product) -> None:
     for saved_with, setting in ((AUTO, NEVER), (NEVER, AUTO), (None, NEVER), (NEVER, None)):
         restored = product.restored(saved_with, setting)
         assert isinstance(restored, CpuExecutable)
         assert not product.calls_mkl(restored)
 
 
-def test_always_asks_for_nothing_where_there_is_no_mkl(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_always_has_no_effect_without_mkl(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mkl, "search", lambda: mkl.Search("not found"))
     assert isinstance(product.restored(AUTO, ALWAYS), CpuExecutable)

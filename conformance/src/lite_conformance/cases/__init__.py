@@ -1,1 +1,1 @@
-"""What is asked of a backend: the cases of every level, and what they are made of."""
+"""The cases of every level, and the tensors, graphs and networks that they consist of."""

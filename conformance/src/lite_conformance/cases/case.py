@@ -1,4 +1,4 @@
-"""A case of the suite, and what it is given when it runs."""
+"""A case of the suite, the settings of a run, and the context in which a case runs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["Case", "Context", "Settings"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run of the suite is asked to do; the same in every process that takes part.
+    """The settings of a run of the suite, the same in all of its processes.
 
     Attributes:
         backend: see :func:`lite_conformance.drive.find_backend.find_backend`.
-        seed: of all random numbers.
-        examples: how many examples hypothesis draws for an operator and element type.
+        seed: seed of all random numbers.
+        examples: number of examples that hypothesis draws for an operator and element type.
         models: model files to run in level 4.
-        node_data: folder or wheel with the ONNX project's node data; None takes that of the installed onnx.
-        expectations: file to take instead of the backend's own ``conformance.toml``.
+        node_data: folder or wheel with the ONNX project's node data; None for the data of the installed onnx.
+        expectations: file to use instead of the backend's own ``conformance.toml``.
 
     Raises:
         InputError: the seed is negative, or there are no examples.
@@ -45,12 +45,12 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a case may use.
+    """The context in which a case runs.
 
     Attributes:
         subject: the backend under test.
-        settings: of the run.
-        allowance: what the backend's package says about the tolerance of this case.
+        settings: settings of the run.
+        allowance: the tolerance that the backend's package sets for this case.
     """
 
     subject: Subject
@@ -60,16 +60,16 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing to find out about a backend.
+    """One check of a backend.
 
     Attributes:
-        name: unique, for example ``Conv[f32,n1c3h8w8,o4,k3s2p1]``.
+        name: unique name, for example ``Conv[f32,n1c3h8w8,o4,k3s2p1]``.
         level: 0 to 5.
         suite: the part of the suite that it belongs to.
-        run: does it; returns when all is well, raises Failure, Refused or Skipped when not.
-        op: the operator it is about, with its domain.
-        dtype: the element type it is about.
-        patience: how many times the usual time limit it may take.
+        run: performs the check: returns an outcome on success, otherwise raises Failure, Refused or Skipped.
+        op: the operator under test, with its domain.
+        dtype: the element type under test.
+        timeout_factor: multiple of the usual time limit that the case may take.
     """
 
     name: str
@@ -78,4 +78,4 @@ class Case:
     run: Callable[[Context], Outcome]
     op: str = ""
     dtype: str = ""
-    patience: int = 1
+    timeout_factor: int = 1

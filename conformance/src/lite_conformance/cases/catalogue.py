@@ -1,4 +1,4 @@
-"""Every case of the suite, in the order of the levels."""
+"""All cases of the suite, in the order of the levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["all_cases"]
 
 
 def all_cases(settings: Settings) -> Iterator[Case]:
-    """Every case there is under these settings; names are unique."""
+    """Yield all cases for these settings; their names are unique."""
     yield from probe.cases()
     yield from contract.cases()
     yield from _op_cases()

@@ -1,4 +1,4 @@
-"""Level 1: buffers, life cycle, answers and options, on whatever operators the backend has."""
+"""Level 1: buffers, life cycle, answers of ``supports`` and options, tested with operators the backend supports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["cases"]
 
 
 def cases() -> Iterator[Case]:
-    """The cases of level 1."""
+    """Yield the cases of level 1."""
     checks = (
         _answers,
         _answers_for_unknown_shapes,
@@ -55,7 +55,7 @@ def cases() -> Iterator[Case]:
 
 
 def _answers(context: Context) -> Outcome:
-    """Every operator in every element type gets a Yes, or a No with a reason; asked again, the same."""
+    """Require a Yes, or a No with a reason, for every operator and element type, and the same when asked again."""
     subject = context.subject
     for table in all_tables():
         seen: set[DType] = set()
@@ -64,17 +64,17 @@ def _answers(context: Context) -> Outcome:
                 continue
             seen.add(dtype)
             node = case.build(dtype, 0)[0].nodes[0]
-            before = _written_down(node)
+            before = _snapshot(node)
             first, again = subject.refusals([node]), subject.refusals([node])
             if first != again:
                 raise Failure(f"supports() answered {first or 'Yes'} for {name}, and asked again {again or 'Yes'}")
-            if _written_down(node) != before:
+            if _snapshot(node) != before:
                 raise Failure(f"supports() changed the node of {name}")
     return Outcome(examples=0)
 
 
 def _answers_for_unknown_shapes(context: Context) -> Outcome:
-    """Sizes that are symbols, and ranks that nobody knows, are answered as well."""
+    """Require answers for symbolic sizes and for unknown ranks."""
     for table in all_tables():
         for _, dtype, case in table.cases():
             graph = case.build(dtype, 0)[0]
@@ -92,7 +92,7 @@ def _symbolic(type: TensorType) -> TensorType:
     )
 
 
-def _written_down(node: Node) -> str:
+def _snapshot(node: Node) -> str:
     values = [str(v) + str(v.type) for v in (*node.inputs, *node.outputs) if v is not None]
     return f"{node.qualified_op} {values} {sorted((k, str(a)) for k, a in node.attributes.items())}"
 
@@ -101,7 +101,7 @@ def _written_down(node: Node) -> str:
 
 
 def _memory(context: Context) -> Outcome:
-    """What is uploaded comes back, in every element type, empty and scalar too; a download is the caller's own."""
+    """Require that uploads round-trip in every element type, empty and scalar too, and that downloads are copies."""
     memory = context.subject.memory
     if not isinstance(memory.space, str) or not memory.space:
         raise Failure(f"Memory.space must name the memory, is {memory.space!r}")
@@ -118,11 +118,11 @@ def _memory(context: Context) -> Outcome:
                     f"{dtype}{list(shape)} came back from the memory as {first.dtype}{list(first.shape)}: {first}"
                 )
             if not first.flags.writeable:
-                raise Failure("what download() gave cannot be written; the caller owns it")
+                raise Failure("download() returned a read-only array; the caller must own a writable one")
             if first.size:
                 first.fill(0)
                 if not same_bits(download(memory, storage), array):
-                    raise Failure(f"writing to what download() gave changed the storage of {dtype}{list(shape)}")
+                    raise Failure(f"writing to the result of download() changed the storage of {dtype}{list(shape)}")
     with backend_call("the memory"):
         one, other = (memory.allocate(TensorType(DType.FLOAT32, (4,))) for _ in range(2))
         memory.upload(np.ones(4, np.float32), one)
@@ -133,16 +133,16 @@ def _memory(context: Context) -> Outcome:
 
 
 def _memory_view(context: Context) -> Outcome:
-    """Storage within larger storage: the optional Memory.view(storage, offset, type)."""
+    """Check storage within larger storage: the optional Memory.view(storage, offset, type)."""
     memory = context.subject.memory
     if not isinstance(memory, ViewsMemory):
         raise Refused(f"the memory {memory.space!r} has no view(); it is optional, and guard zones need it")
     storage = GuardedStorage(memory, TensorType(DType.FLOAT32, (2, 3)))
-    storage.fill(np.arange(6, dtype=np.float32).reshape(2, 3))
+    storage.store(np.arange(6, dtype=np.float32).reshape(2, 3))
     if storage.breach():
         raise Failure(f"uploading into a view wrote outside it: {storage.breach()}")
     if not same_bits(storage.read(), np.arange(6, dtype=np.float32).reshape(2, 3)):
-        raise Failure("what was uploaded into a view did not come back from it")
+        raise Failure("downloading a view did not give the array that was uploaded into it")
     return Outcome(examples=0)
 
 
@@ -150,119 +150,119 @@ def _memory_view(context: Context) -> Outcome:
 
 
 def _graph_unchanged(context: Context) -> Outcome:
-    """compile() and run() leave the graph they were given as it is."""
-    for found in supported_cases(context.subject):
-        graph, inputs = found.build(0)
+    """Require that compile() and run() do not change the graph."""
+    for case in supported_cases(context.subject):
+        graph, inputs = case.build(0)
         infer_graph(graph)
-        before = [str(graph), *map(_written_down, graph.nodes)]
+        before = [str(graph), *map(_snapshot, graph.nodes)]
         context.subject.require(graph)
         with backend_call("compile()"):
             executable = context.subject.backend.compile(Partition("kept", graph), context.subject.device, Options())
         Compiled(context.subject, graph, executable).run(inputs)
-        if [str(graph), *map(_written_down, graph.nodes)] != before:
-            raise Failure(f"compile() or run() changed the graph of {found.name}")
+        if [str(graph), *map(_snapshot, graph.nodes)] != before:
+            raise Failure(f"compile() or run() changed the graph of {case.name}")
     return Outcome(examples=len(supported_cases(context.subject)))
 
 
 def _runs(context: Context) -> Outcome:
-    """A compiled partition runs many times, each time on what it is given then."""
-    for found in supported_cases(context.subject):
-        graph, one = found.build(0)
-        other = found.build(1)[1]
+    """Require that a compiled partition runs many times, each time on the inputs of that run."""
+    for case in supported_cases(context.subject):
+        graph, one = case.build(0)
+        other = case.build(1)[1]
         compiled = context.subject.compile(graph)
         first = compiled.run(one)
         compiled.run(other)
-        require_same(first, compiled.run(one), f"{found.name}: the same inputs, given again after others,")
+        require_same(first, compiled.run(one), f"{case.name}: the same inputs, given again after others,")
         if _same(first, compiled.run(other)) and not _same(one, other) and _depends_on_inputs(graph):
-            raise Failure(f"{found.name} gave the same outputs for different inputs")
+            raise Failure(f"{case.name} gave the same outputs for different inputs")
     return Outcome(examples=4 * len(supported_cases(context.subject)))
 
 
 def _depends_on_inputs(graph: Graph) -> bool:
-    """Float results of different random floats differ; results that are shapes or comparisons may not."""
+    """Return True if different inputs must give different outputs: float to float; shapes and comparisons may agree."""
     return all(v.dtype.is_floating for v in (*graph.inputs, *graph.outputs)) and graph.nodes[0].op != "ConstantOfShape"
 
 
 def _outputs_stay(context: Context) -> Outcome:
-    """What one run has put into its outputs does not change when another runs."""
-    for found in supported_cases(context.subject):
-        graph, one = found.build(0)
+    """Require that the outputs of one run do not change during another."""
+    for case in supported_cases(context.subject):
+        graph, one = case.build(0)
         compiled = context.subject.compile(graph)
         run = Run(compiled, one)
         run.start()
         before = run.finish()
-        compiled.run(found.build(1)[1])
-        require_same(before, run.read(), f"{found.name}: outputs of the first run, looked at after a second one,")
+        compiled.run(case.build(1)[1])
+        require_same(before, run.read(), f"{case.name}: outputs of the first run, read after a second one,")
     return Outcome(examples=2 * len(supported_cases(context.subject)))
 
 
 def _storage_reused(context: Context) -> Outcome:
-    """Running again into the same storage, which holds the last result, gives the same."""
-    found = supported_case(context.subject)
-    graph, inputs = found.build(0)
+    """Require the same result of a second run into the same storage, which holds the first result."""
+    case = supported_case(context.subject)
+    graph, inputs = case.build(0)
     run = Run(context.subject.compile(graph), inputs)
     run.start()
     first = run.finish()
     run.start()
-    require_same(first, run.finish(), f"{found.name}: a second run into the same storage")
+    require_same(first, run.finish(), f"{case.name}: a second run into the same storage")
     return Outcome(examples=2)
 
 
 def _outlives_the_graph(context: Context) -> Outcome:
-    """An executable runs after the caller has dropped the partition, and after another executable has died."""
-    found = supported_case(context.subject)
-    graph, inputs = found.build(0)
+    """Require that an executable runs after the caller has dropped the partition and another executable."""
+    case = supported_case(context.subject)
+    graph, inputs = case.build(0)
     compiled = context.subject.compile(graph)
-    other = context.subject.compile(found.build(0)[0])
+    other = context.subject.compile(case.build(0)[0])
     expected = other.run(inputs)
     del other, graph
     gc.collect()
-    require_same(expected, compiled.run(inputs), f"{found.name}: after another executable was dropped, a run")
+    require_same(expected, compiled.run(inputs), f"{case.name}: after another executable was dropped, a run")
     return Outcome(examples=2)
 
 
 def _two_of_one_graph(context: Context) -> Outcome:
-    """Two executables of one partition do not share anything that shows."""
-    found = supported_case(context.subject)
-    graph, one = found.build(0)
-    other = found.build(1)[1]
+    """Require that two executables of one partition do not affect each other's results."""
+    case = supported_case(context.subject)
+    graph, one = case.build(0)
+    other = case.build(1)[1]
     first, second = context.subject.compile(graph), context.subject.compile(graph)
     kept = Run(first, one)
     kept.start()
     before = kept.finish()
     expected = second.run(other)
-    require_same(before, kept.read(), f"{found.name}: outputs of one executable, after another ran,")
-    require_same(expected, first.run(other), f"{found.name}: two executables of one partition")
+    require_same(before, kept.read(), f"{case.name}: outputs of one executable, after another ran,")
+    require_same(expected, first.run(other), f"{case.name}: two executables of one partition")
     return Outcome(examples=3)
 
 
 def _read_only_inputs(context: Context) -> Outcome:
-    """Inputs of the model arrive as arrays that cannot be written."""
-    found = supported_case(context.subject)
-    graph, inputs = found.build(0)
+    """Require that a session runs on read-only input arrays."""
+    case = supported_case(context.subject)
+    graph, inputs = case.build(0)
     label = context.subject.device.label
     given = {v.name: read_only(a) for v, a in zip(graph.inputs, inputs)}
-    with backend_call(f"a session on {label!r}, given arrays that cannot be written,"):
+    with backend_call(f"a session on {label!r}, given read-only arrays,"):
         load(graph, label, fallback="never", optimize=False, plugins=context.subject.plugins).run(given)
     return Outcome()
 
 
 def _member_names(context: Context) -> Outcome:
-    """No member of an executable looks like a misspelt optional one, which Lite would never use."""
-    for found in supported_cases(context.subject):
-        executable = context.subject.compile(found.build(0)[0]).executable
-        require_well_spelt(executable, "executable", f"the executable of {found.name}")
+    """Require that no member of an executable looks like a misspelt optional member, which Lite would never use."""
+    for case in supported_cases(context.subject):
+        executable = context.subject.compile(case.build(0)[0]).executable
+        require_well_spelt(executable, "executable", f"the executable of {case.name}")
     return Outcome(examples=0)
 
 
 def _options(context: Context) -> Outcome:
-    """Every option that a session may give is taken; of the backend's own, only those that it knows."""
-    found = supported_case(context.subject)
-    graph, inputs = found.build(0)
+    """Require that every option of a session is accepted, and that unknown backend options are rejected."""
+    case = supported_case(context.subject)
+    graph, inputs = case.build(0)
     expected = context.subject.compile(graph).run(inputs)
     many = (Options(threads=2), Options(threads=64), Options(exact=True))
     for options in many:
-        _require_close(expected, context.subject.compile(graph, options).run(inputs), f"{found.name} with {options}")
+        _require_close(expected, context.subject.compile(graph, options).run(inputs), f"{case.name} with {options}")
     for precision in ("float16", "bfloat16"):
         context.subject.compile(graph, Options(precision=precision)).run(inputs)
     if isinstance(context.subject.backend, TakesOptions):
@@ -273,21 +273,21 @@ def _options(context: Context) -> Outcome:
 def _check_own_options(backend: TakesOptions) -> None:
     with backend_call("check_options() of no options"):
         backend.check_options({})
-    with backend_call("check_options() of an option that nobody knows, which must raise InputError,"):
+    with backend_call("check_options() of an unknown option, which must raise InputError,"):
         try:
-            backend.check_options({"nobody_knows_this": 1})
+            backend.check_options({"no_such_option": 1})
         except InputError:
             return
-    raise Failure("check_options() took an option that nobody knows (nobody_knows_this); it must raise InputError")
+    raise Failure("check_options() accepted an unknown option (no_such_option); it must raise InputError")
 
 
 # **** a session ****
 
 
 def _session(context: Context) -> Outcome:
-    """A session that is allowed this device only runs on it, and gives outputs that are the caller's own."""
-    found = supported_case(context.subject)
-    graph, inputs = found.build(0)
+    """Require that a session restricted to this device runs on it, and that the caller owns its outputs."""
+    case = supported_case(context.subject)
+    graph, inputs = case.build(0)
     label = context.subject.device.label
     with backend_call(f"a session on {label!r}"):
         session = load(graph, label, fallback="never", optimize=False, plugins=context.subject.plugins)
@@ -297,7 +297,7 @@ def _session(context: Context) -> Outcome:
         again = session.run(given)
     for name, array in first.items():
         if not array.flags.writeable:
-            raise Failure(f"output {name!r} of a session cannot be written by the caller")
+            raise Failure(f"output {name!r} of a session is read-only; the caller must own it")
         again[name].fill(0)
         if not same_bits(array, kept[name]):
             raise Failure(f"output {name!r} of a session changed when a later one was written")
@@ -309,7 +309,7 @@ def _same(one: Sequence[Array], other: Sequence[Array]) -> bool:
 
 
 def _require_close(one: Sequence[Array], other: Sequence[Array], what: str) -> None:
-    """Threads may split sums in other ways: equal up to rounding."""
+    """Raise a Failure unless the results are equal up to rounding: threads may split sums differently."""
     for first, second in zip(one, other):
         if not np.allclose(first.astype(np.float64), second.astype(np.float64), 1e-3, 1e-3, equal_nan=True):
             raise Failure(f"{what} gave another result: {first_difference(first, second)}")

@@ -1,4 +1,4 @@
-"""Operator cases: a table of hand-made ones for each operator, and drawn ones.
+"""Operator cases: for each operator a table of hand-written ones, and ones that hypothesis draws.
 
 One line is one case::
 
@@ -8,10 +8,10 @@ One line is one case::
     @conv.drawn
     def _(draw, dtype):
         channels = draw(integers(1, 4))
-        return conv.given(t(1, channels, draw(sizes), draw(sizes)), const(2, channels, 3, 3))
+        return conv.case(t(1, channels, draw(sizes), draw(sizes)), const(2, channels, 3, 3))
 
-Each case runs in every element type the operator has, as ``Conv[f32,n1c3h8w8,o4,k3s2p1]``; the drawn ones as
-``Conv[f32,drawn]``, a number of examples that hypothesis chooses and, where one fails, makes smaller.
+Each case runs in every element type of the operator, as ``Conv[f32,n1c3h8w8,o4,k3s2p1]``. ``Conv[f32,drawn]`` runs
+a number of examples that hypothesis draws; where one fails, hypothesis shrinks it.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from lite_core.ops import OpDef
 
 __all__ = ["Body", "Draw", "Drawer", "OpCase", "OpTable", "held_in_float32", "table", "table_of", "tables"]
 
-#: Hypothesis' ``draw``: takes a strategy, gives a value.
+#: Hypothesis' ``draw``: takes a strategy and returns a value.
 Draw = Callable[[Any], Any]
 Drawer = Callable[[Draw, DType], "OpCase"]
-#: Fills a graph with its builder, the case's element type, and the values that it may capture.
+#: Builds a graph from its builder, the case's element type, and the values that it may capture.
 BodyMaker = Callable[[GraphBuilder, DType, Sequence[Value]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A graph as an attribute: a branch of If, the body of Loop or Scan.
+    """A graph as an attribute: a branch of If, or the body of Loop or Scan.
 
     Attributes:
-        make: gives it its inputs, nodes and outputs.
+        make: adds the inputs, nodes and outputs of the graph.
     """
 
     make: BodyMaker
@@ -52,18 +52,18 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class OpCase:
-    """One operator on given inputs with given attributes.
+    """One operator with its inputs and attributes.
 
     Attributes:
         op: the operator.
         domain: its domain.
-        label: what is special about the case.
-        inputs: None for one left out.
-        attributes: those that differ from their defaults; a :class:`Tensor` is made into an array, a
-            :class:`Body` into a graph, a function is called with the case's element type.
-        outputs: how many outputs the node has.
-        numerics: how near the result must be.
-        captured: values of the enclosing graph that the node does not take itself, for its bodies.
+        label: describes what the case tests.
+        inputs: its inputs; None for an omitted one.
+        attributes: the attributes that differ from their defaults; a :class:`Tensor` becomes an array, a
+            :class:`Body` a graph, and a function is called with the case's element type.
+        outputs: number of outputs of the node.
+        numerics: the required accuracy.
+        captured: values of the enclosing graph that only the bodies of the node use.
     """
 
     op: str
@@ -76,7 +76,7 @@ class OpCase:
     captured: tuple[Tensor, ...] = ()
 
     def build(self, dtype: DType, seed: int) -> tuple[Graph, list[Array]]:
-        """A graph of this one node, and arrays for its inputs; the same ones for the same seed."""
+        """Return a graph of this one node, and arrays for its inputs; the same for the same seed."""
         random = np.random.default_rng([seed, zlib.crc32(self.describe(dtype).encode())])
         builder = GraphBuilder("case")
         arrays: list[Array] = []
@@ -107,11 +107,11 @@ class OpCase:
         return builder.build(), arrays
 
     def describe(self, dtype: DType) -> str:
-        """The case in words: ``Add(float32[2, 3], float32[3])``."""
-        given = [_described(tensor, dtype) for tensor in self.inputs]
-        given += [f"captured {_described(tensor, dtype)}" for tensor in self.captured]
-        given += [f"{k}={_shown(v)}" for k, v in self.attributes.items()]
-        return f"{self.op}({', '.join(given)})"
+        """Return the case as text: ``Add(float32[2, 3], float32[3])``."""
+        parts = [_described(tensor, dtype) for tensor in self.inputs]
+        parts += [f"captured {_described(tensor, dtype)}" for tensor in self.captured]
+        parts += [f"{k}={_shown(v)}" for k, v in self.attributes.items()]
+        return f"{self.op}({', '.join(parts)})"
 
 
 class OpTable:
@@ -119,10 +119,10 @@ class OpTable:
 
     Args:
         op: the operator.
-        numerics: how near results must be in floating types; others are always exact.
+        numerics: the required accuracy in floating types; results in other types must be exact.
         domain: the operator's domain.
-        dtypes: the element types that the cases are run in; those of the operator's main type variable
-            when omitted: the one that an input shares with the first output, or else the first input's.
+        dtypes: the element types to run the cases in; when omitted, those of the operator's main type variable:
+            the one that an input shares with the first output, or else the first input's.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class OpTable:
         self._drawer: Drawer | None = None
         self._drawn_dtypes: tuple[DType, ...] = ()
 
-    def given(
+    def case(
         self,
         *inputs: Tensor | None,
         outputs: int = 1,
@@ -146,7 +146,7 @@ class OpTable:
         captured: tuple[Tensor, ...] = (),
         **attributes: Any,
     ) -> OpCase:
-        """A case that is not in the table: what a drawer returns."""
+        """Return a case without adding it to the table, as drawers do."""
         definition = self.definition
         return OpCase(definition.name, definition.domain, label, inputs, attributes, outputs, self.numerics, captured)
 
@@ -163,27 +163,27 @@ class OpTable:
         """Add a case.
 
         Args:
-            label: names the case among those of the operator.
-            inputs: None for one left out.
-            outputs: how many outputs the node has.
-            dtypes: fewer element types than the table's, for a case that means nothing in the others.
-            numerics: another kind than the table's.
+            label: name of the case, unique for the operator.
+            inputs: inputs of the node; None for an omitted one.
+            outputs: number of outputs of the node.
+            dtypes: a subset of the table's element types, for a case that makes no sense in the others.
+            numerics: required accuracy, if not the table's.
             captured: values of the enclosing graph for the bodies among the attributes.
-            attributes: of the node.
+            attributes: attributes of the node.
         """
         if any(case.label == label for case, _ in self._cases) or label == "drawn":
             raise ValueError(f"{self.definition.qualified_name} already has a case {label!r}")
-        case = self.given(*inputs, outputs=outputs, label=label, captured=captured, **attributes)
+        case = self.case(*inputs, outputs=outputs, label=label, captured=captured, **attributes)
         case = replace(case, numerics=numerics or self.numerics)
         chosen = self.dtypes if dtypes is None else tuple(DType.of(d) for d in dtypes)
         self._cases.append((case, tuple(d for d in chosen if d in self.dtypes)))
 
     def drawn(self, drawer: Drawer) -> Drawer:
-        """Add the drawn cases; decorates the function that draws one."""
+        """Register the function that draws a case; a decorator."""
         return self.drawn_for(None)(drawer)
 
     def drawn_for(self, dtypes: Iterable[DType | str] | None) -> Callable[[Drawer], Drawer]:
-        """As :meth:`drawn`, for these element types only."""
+        """Return a decorator like :meth:`drawn`, for these element types only."""
 
         def add(drawer: Drawer) -> Drawer:
             self._drawer = drawer
@@ -193,14 +193,14 @@ class OpTable:
         return add
 
     def cases(self) -> Iterator[tuple[str, DType, OpCase]]:
-        """Name, element type and case of every hand-made case."""
+        """Yield the name, element type and case of every hand-written case."""
         for dtype in self.dtypes:
             for case, dtypes in self._cases:
                 if dtype in dtypes:
                     yield self._name(dtype, case.label), dtype, case
 
     def drawers(self) -> Iterator[tuple[str, DType, Drawer]]:
-        """Name, element type and drawer of the drawn cases."""
+        """Yield the name, element type and drawer of the drawn cases."""
         if self._drawer is not None:
             for dtype in self._drawn_dtypes:
                 yield self._name(dtype, "drawn"), dtype, self._drawer
@@ -215,7 +215,7 @@ _tables: dict[tuple[str, str], OpTable] = {}
 def table(
     op: str, numerics: Numerics = EXACT, *, domain: str = "", dtypes: Iterable[DType | str] | None = None
 ) -> OpTable:
-    """A new table, known to the suite. See :class:`OpTable`."""
+    """Create a table and register it with the suite. See :class:`OpTable`."""
     if (domain, op) in _tables:
         raise ValueError(f"operator {domain or 'ai.onnx'}.{op} already has a table")
     _tables[domain, op] = OpTable(op, numerics, domain=domain, dtypes=dtypes)
@@ -223,19 +223,22 @@ def table(
 
 
 def table_of(op: str, domain: str = "") -> OpTable:
-    """The table of an operator, for adding to it; its family must have been imported."""
+    """Return the table of an operator, to add cases to it; its module must have been imported."""
     return _tables[domain, op]
 
 
 def tables() -> Sequence[OpTable]:
-    """The tables so far, in the order of the opset; :mod:`lite_conformance.cases.operators` has them all."""
+    """Return the tables registered so far, in the order of the opset.
+
+    :mod:`lite_conformance.cases.operators` registers all of them.
+    """
     return [_tables[key] for key in sorted(_tables)]
 
 
 def main_dtypes(definition: OpDef) -> tuple[DType, ...]:
-    """The element types that an operator's cases are named after: those of its working type.
+    """Return the element types that an operator's cases run in: those of its working type.
 
-    Types of 8-bit floats and 4-bit integers are left to ONNX's own data: backends convert them, or leave it to host.
+    8-bit floats and 4-bit integers are tested by ONNX's own data: backends convert them or leave them to host.
     """
     working = definition.working_type
     found = definition.types[working] if working in definition.types else (DType.of(working),)
@@ -249,10 +252,10 @@ def _attribute(attribute: Any, dtype: DType, random: np.random.Generator) -> Any
 
 
 def held_in_float32(op: str, domain: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a node's attributes, defaults too, that float32 does not hold, as what it holds instead.
+    """Return the attributes of a node, defaults too, that float32 cannot represent, rounded to float32.
 
-    ONNX's attributes are float32. In float64 the difference would show, and a backend that keeps them in either
-    type is right.
+    ONNX's attributes are float32. A float64 case would show the difference, and backends may keep attributes in
+    either type.
     """
     definition = ops.find(op, domain)
     rounded: dict[str, Any] = {}
@@ -269,8 +272,9 @@ def _described(tensor: Tensor | None, dtype: DType) -> str:
     if tensor is None:
         return "-"
     constant = "constant " if tensor.constant else ""
-    fill = getattr(tensor.fill, "__name__", "fill")
-    kind = "" if fill in ("normal", "fill") else f" {fill}"
+    # NOTE: the description seeds the case's random numbers: renaming a named initializer changes its data.
+    name = getattr(tensor.initializer, "__name__", "initialize")
+    kind = "" if name in ("normal", "initialize") else f" {name}"
     return f"{constant}{tensor.dtype or dtype}{list(tensor.shape)}{kind}"
 
 

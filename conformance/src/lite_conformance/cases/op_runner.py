@@ -1,4 +1,4 @@
-"""Running operator cases: a hand-made one, or examples that hypothesis draws."""
+"""Runs operator cases: a hand-written one, or examples that hypothesis draws."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lite_core.ir import DType
 
 __all__ = ["CaseBuildError", "run_drawn", "run_op_case"]
 
-# A backend that answers No to so many examples in a row is not asked about the others.
-_ENOUGH_REFUSALS = 4
+# After this many refusals without an accepted example, the remaining examples are not run.
+_MAX_REFUSALS = 4
 
 
 class CaseBuildError(LiteError):
-    """A case of the suite is itself wrong: its node does not fit the operator."""
+    """A case of the suite is invalid: its node does not fit the operator."""
 
 
 def run_op_case(subject: Subject, case: OpCase, dtype: DType, allowance: Allowance, number: int) -> Outcome:
@@ -30,24 +30,24 @@ def run_op_case(subject: Subject, case: OpCase, dtype: DType, allowance: Allowan
 
     Raises:
         Failure, Refused: see :class:`Subject`.
-        CaseBuildError: the case is wrong.
+        CaseBuildError: the case is invalid.
     """
     try:
         graph, inputs = case.build(dtype, number)
     except Exception as error:
         raise CaseBuildError(f"{case.describe(dtype)}: {error}") from error
     actual = subject.compile(graph).run(inputs)
-    # Integers and booleans are exact whatever the operator's kind.
+    # Integers and booleans are compared exactly for every kind of operator.
     return check_outcome(graph, inputs, actual, case.numerics, allowance)
 
 
 def run_drawn(
     subject: Subject, drawer: Drawer, dtype: DType, allowance: Allowance, number: int, examples: int
 ) -> Outcome:
-    """Run examples that a drawer draws; a failing one is made as small as hypothesis can.
+    """Run examples that a drawer draws; hypothesis shrinks a failing one.
 
     Raises:
-        Failure: of the smallest failing example, which the reason describes.
+        Failure: the failure of the smallest failing example, which the reason describes.
         Refused: the backend refused every example.
     """
     outcomes: list[Outcome] = []
@@ -68,7 +68,7 @@ def run_drawn(
     @given(st.data())
     def every_example_is_right(data: Any) -> None:
         case = drawer(data.draw, dtype)
-        if len(refusals) >= _ENOUGH_REFUSALS and not outcomes:
+        if len(refusals) >= _MAX_REFUSALS and not outcomes:
             return
         if subject.on_example is not None:
             subject.on_example(case.describe(dtype))

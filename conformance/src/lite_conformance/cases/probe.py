@@ -1,4 +1,4 @@
-"""Level 0: the backend is found, says what it is, and knows its devices."""
+"""Level 0: the backend is found, has a valid name and members, and lists its devices."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CHECKED = Outcome(examples=0)
 
 
 def cases() -> Iterator[Case]:
-    """The cases of level 0."""
+    """Yield the cases of level 0."""
     checks = (_registration, _member_names, _devices, _repeatable, _unknown_operator)
     for check in checks:
         yield Case(f"probe[{check.__name__.strip('_').replace('_', '-')}]", 0, "probe", check)
 
 
 def _registration(context: Context) -> Outcome:
-    """The backend has a name that a command line can take, and what the contract asks for."""
+    """Require a name that is usable on a command line, and the methods of the contract."""
     backend = context.subject.backend
     if (
         not isinstance(backend.name, str)
@@ -41,7 +41,7 @@ def _registration(context: Context) -> Outcome:
         raise Failure("restore is optional, but must be a method where it is there")
     failed = [r for r in context.subject.plugins.records() if r.failed and backend.name in _names(r)]
     if failed:
-        raise Failure(f"its plugin {failed[0].label} failed at {failed[0].stage}: {failed[0].error}")
+        raise Failure(f"its plugin {failed[0].label} failed at {failed[0].phase}: {failed[0].error}")
     return _CHECKED
 
 
@@ -50,7 +50,7 @@ def _names(record: PluginRecord) -> set[str]:
 
 
 def _member_names(context: Context) -> Outcome:
-    """No member of the backend or of its memory looks like a misspelt optional one, which Lite would never use."""
+    """Require that no member of the backend or its memory looks like a misspelt optional member."""
     subject = context.subject
     require_well_spelt(subject.backend, "backend", "the backend")
     require_well_spelt(subject.memory, "memory", f"the memory {subject.memory.space!r}")
@@ -58,7 +58,7 @@ def _member_names(context: Context) -> Outcome:
 
 
 def require_well_spelt(thing: object, kind: Kind, what: str) -> None:
-    """Raise a Failure where a member looks like a misspelt optional member of the contract; ``what`` begins it."""
+    """Raise a Failure if a member looks like a misspelt optional member of the contract; ``what`` starts its reason."""
     found = misspelt_members(thing, kind)
     if found:
         pairs = ", and ".join(
@@ -70,7 +70,7 @@ def require_well_spelt(thing: object, kind: Kind, what: str) -> None:
 
 
 def _devices(context: Context) -> Outcome:
-    """Each device says what it is; no two have one number."""
+    """Require a valid description of each device, and distinct device numbers."""
     backend = context.subject.backend
     with backend_call("probe()"):
         devices = backend.probe()
@@ -86,7 +86,7 @@ def _devices(context: Context) -> Outcome:
         if not isinstance(device.index, int) or device.index < 0:
             raise Failure(f"a device's index must be a number of at least 0, is {device.index!r}")
         if not isinstance(device.name, str) or not device.name:
-            raise Failure(f"device {device.label!r} has no name that a person would call it, but {device.name!r}")
+            raise Failure(f"device {device.label!r} must have a readable name, has {device.name!r}")
         if not all(isinstance(text, str) for pair in dict(device.details).items() for text in pair):
             raise Failure(f"the details of device {device.label!r} must be texts by name, are {device.details!r}")
         if not isinstance(device.score, (int, float)) or not math.isfinite(device.score):
@@ -98,21 +98,21 @@ def _devices(context: Context) -> Outcome:
 
 
 def _repeatable(context: Context) -> Outcome:
-    """Asked again, probe() gives the same devices."""
+    """Require that a second probe() returns the same devices."""
     backend = context.subject.backend
     with backend_call("probe()"):
         first, again = backend.probe(), backend.probe()
         changed = isinstance(first, Unavailable) or isinstance(again, Unavailable) or list(first) != list(again)
     if changed:
-        raise Failure(f"probe() gave {first!r}, and asked again {again!r}")
+        raise Failure(f"probe() gave {first!r}, and {again!r} when called again")
     return _CHECKED
 
 
 def _unknown_operator(context: Context) -> Outcome:
-    """A node that nobody knows is answered No, not by an exception."""
+    """Require a No, not an exception, for a node of an unknown operator."""
     for shape in ((2, 3), None):
         type = TensorType(DType.FLOAT32, shape)
-        node = Node("NobodyKnowsThis", [Value("x", type)], [Value("y", type)], domain="nobody", name="unknown")
+        node = Node("NoSuchOperator", [Value("x", type)], [Value("y", type)], domain="unknown", name="unknown")
         if not context.subject.refusals([node]):
-            raise Failure("supports() answered Yes for an operator that does not exist (nobody.NobodyKnowsThis)")
+            raise Failure("supports() answered Yes for an operator that does not exist (unknown.NoSuchOperator)")
     return _CHECKED

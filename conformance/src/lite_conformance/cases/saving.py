@@ -1,4 +1,4 @@
-"""Of level 1: what executables save, and what restore() makes of it."""
+"""The cases of level 1 about saving executables and restoring them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from lite_conformance.cases.case import Context
 from lite_conformance.cases.probe import require_well_spelt
-from lite_conformance.cases.supported import bulk, supported_cases
+from lite_conformance.cases.supported import large_tensor_graph, supported_cases
 from lite_conformance.cases.tensors import Array
 from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.subject import Compiled, require_same
@@ -20,17 +20,17 @@ __all__ = ["damaged_save", "save_and_restore"]
 
 Pieces = Sequence[memoryview]
 
-_MOST_TRIED = 6  # pieces that are left out, cut short and exchanged
+_MAX_DAMAGED_PIECES = 6  # pieces to omit, truncate and exchange, each in turn
 
 
 def save_and_restore(context: Context) -> Outcome:
-    """What an executable saves is pieces, and restore() makes one of them that gives the same."""
+    """Require that save() returns pieces, and that restore() makes an executable of them with the same results."""
     graphs = _graphs(context)
     for name, graph, inputs in graphs:
         compiled = context.subject.compile(graph)
         restored = _restore(context, compiled, _saved(context, compiled))
         if isinstance(restored, Stale):
-            raise Failure(f"what save() gave a moment ago is stale for restore(): {restored.reason}")
+            raise Failure(f"restore() answered Stale to pieces that save() just returned: {restored.reason}")
         if type(restored) is not type(compiled.executable):
             require_well_spelt(restored, "executable", f"the restored executable of {name}")
         again = Compiled(context.subject, compiled.graph, restored)
@@ -39,7 +39,7 @@ def save_and_restore(context: Context) -> Outcome:
 
 
 def damaged_save(context: Context) -> Outcome:
-    """restore() answers Stale to pieces that are not those it saved for the graph, or computes what is right."""
+    """Require that restore() answers Stale to pieces of another graph or damaged ones, or gives correct results."""
     examples = 0
     (_, other, _), *graphs = _graphs(context)
     foreign = _saved(context, context.subject.compile(other))
@@ -56,37 +56,37 @@ def damaged_save(context: Context) -> Outcome:
 
 
 def _graphs(context: Context) -> list[tuple[str, Graph, list[Array]]]:
-    """Graphs with inputs: of different operators, and one that has two weights of one size."""
-    found = [(supported_case.name, *supported_case.build(0)) for supported_case in supported_cases(context.subject)]
-    return [*found, ("two layers", *bulk(context.subject, 0, layers=2))]
+    """Return graphs with inputs: of different operators, and one with two weights of the same size."""
+    cases = [(case.name, *case.build(0)) for case in supported_cases(context.subject)]
+    return [*cases, ("two layers", *large_tensor_graph(context.subject, 0, layers=2))]
 
 
 def _damaged(pieces: Pieces, foreign: Pieces) -> Iterator[tuple[str, Pieces]]:
-    """Other pieces than were saved, and in words what is wrong with them."""
+    """Yield damaged versions of the saved pieces, each with a description of the damage."""
     nonsense = _stored(b"not what save() gave" * 20)
     yield "that are none", []
     yield "of another graph", foreign
     yield "of nonsense", [nonsense] * len(pieces)
     yield "and one more", [*pieces, nonsense]
     yield "in reverse order", pieces[::-1]
-    for i, piece in enumerate(pieces[:_MOST_TRIED]):
+    for i, piece in enumerate(pieces[:_MAX_DAMAGED_PIECES]):
         before, after = pieces[:i], pieces[i + 1 :]
         yield f"without number {i}", [*before, *after]
         yield f"of which number {i} is cut short", [*before, piece[: len(piece) // 2], *after]
         yield f"of which number {i} is empty", [*before, piece[:0], *after]
         yield f"of which number {i} is another graph's", [*before, foreign[min(i, len(foreign) - 1)], *after]
-        yield f"of which number {i} has changed places with the next", [*before, *after[:1], piece, *after[1:]]
+        yield f"of which number {i} is exchanged with the next", [*before, *after[:1], piece, *after[1:]]
 
 
 def _saved(context: Context, compiled: Compiled) -> Pieces:
-    """What an executable saves, as a model file gives it back."""
+    """Return the pieces that an executable saves, as a model file returns them."""
     if not isinstance(compiled.executable, SavesState):
         raise Refused("saving is optional: the executable has no save()")
     if not isinstance(context.subject.backend, RestoresState):
         raise Failure("the executable has save(), but the backend no restore()")
     with backend_call("save()"):
         saved = compiled.executable.save()
-    # One bytes object is a sequence, too, of numbers.
+    # A bytes object is a sequence of ints, so the elements are checked as well.
     if not isinstance(saved, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in saved):
         raise Failure(f"save() must give a sequence of bytes and memoryviews, gave {type(saved).__name__}")
     if not saved:
@@ -95,7 +95,7 @@ def _saved(context: Context, compiled: Compiled) -> Pieces:
 
 
 def _stored(piece: bytes | memoryview) -> memoryview:
-    """A read-only copy that begins at a multiple of 64."""
+    """Return a read-only copy that starts at a multiple of 64 bytes."""
     content = bytearray(piece)
     memory = np.empty(len(content) + 64, np.uint8)
     stored = memory[-memory.ctypes.data % 64 :][: len(content)]
@@ -106,7 +106,7 @@ def _stored(piece: bytes | memoryview) -> memoryview:
 
 def _restore(context: Context, compiled: Compiled, pieces: Pieces) -> Executable | Stale:
     backend = context.subject.backend
-    assert isinstance(backend, RestoresState)  # _saved() has seen to it
+    assert isinstance(backend, RestoresState)  # checked by _saved()
     with backend_call("restore(), which must answer Stale(reason),"):
         part = Partition("restored", compiled.graph)
         answer = backend.restore(pieces, part, context.subject.device, Options())

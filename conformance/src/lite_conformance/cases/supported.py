@@ -1,4 +1,4 @@
-"""Small graphs that a backend can run, whatever it is: what contract and stress cases work with."""
+"""Small graphs that the backend under test supports, for contract and stress cases."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from lite_conformance.judge.outcome import Refused
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph
 
-__all__ = ["SupportedCase", "bulk", "supported_case", "supported_cases"]
+__all__ = ["SupportedCase", "large_tensor_graph", "supported_case", "supported_cases"]
 
-# Looked for first: most backends have some of them.
+# Searched first: most backends support some of them.
 _COMMON = ("Relu", "Add", "Mul", "MatMul", "Conv", "Softmax", "Identity", "Sigmoid")
-_MOST = 4
+_MAX_CASES = 4
 
 _found: WeakKeyDictionary[Subject, list[SupportedCase]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
 class SupportedCase:
-    """An operator case that the backend under test takes."""
+    """An operator case that the backend under test accepts."""
 
     name: str
     case: OpCase
     dtype: DType
 
     def build(self, seed: int) -> tuple[Graph, list[Array]]:
-        """Its graph, and inputs that differ with the seed."""
+        """Return the graph, and inputs that depend on the seed."""
         return self.case.build(self.dtype, seed)
 
 
 def supported_cases(subject: Subject) -> list[SupportedCase]:
-    """A few cases of different operators, with run-time inputs and non-empty outputs.
+    """Return a few supported cases of different operators, with run-time inputs and non-empty outputs.
 
     Raises:
-        Refused: the backend takes none.
+        Refused: the backend supports none.
     """
     if subject not in _found:
-        # Building the thousands of cases of operators that a backend lacks takes long: all of them only when needed.
+        # Building thousands of cases of unsupported operators is slow: the thorough search runs only if needed.
         _found[subject] = list(_search(subject, thorough=False)) or list(_search(subject, thorough=True))
     if not _found[subject]:
         raise Refused("the backend answered No to every operator of the opset")
@@ -53,19 +53,20 @@ def supported_cases(subject: Subject) -> list[SupportedCase]:
 
 
 def supported_case(subject: Subject) -> SupportedCase:
-    """The first of :func:`supported_cases`."""
+    """Return the first of :func:`supported_cases`."""
     return supported_cases(subject)[0]
 
 
-def bulk(subject: Subject, seed: int, layers: int = 1) -> tuple[Graph, list[Array]]:
-    """A graph on tensors large enough for a leak of one to show, with weights of its own for each seed and layer.
+def large_tensor_graph(subject: Subject, seed: int, layers: int = 1) -> tuple[Graph, list[Array]]:
+    """Return a graph and inputs whose tensors are large enough to detect a leak of one.
 
-    The first of a few operators that take any shape and the backend takes in float32; a supported_case otherwise.
+    Each seed and layer has different weights. The operator is the first of a few shape-independent ones that the
+    backend supports in float32; if it supports none, the graph is that of :func:`supported_case`.
     """
     random = np.random.default_rng(seed)
     array, *weights = (random.standard_normal((256, 256)).astype(np.float32) for _ in range(1 + layers))
     for op in ("MatMul", "Add", "Mul", "Relu", "Identity", "Sigmoid", "Softmax", "Neg"):
-        builder = GraphBuilder("bulk")
+        builder = GraphBuilder("large_tensor_graph")
         x = builder.input("x", "float32", array.shape)
         for constant in weights:
             x = builder.add(op, [x, builder.constant(constant)] if op in ("MatMul", "Add", "Mul") else [x])
@@ -77,12 +78,17 @@ def bulk(subject: Subject, seed: int, layers: int = 1) -> tuple[Graph, list[Arra
 
 
 def _search(subject: Subject, thorough: bool) -> Iterator[SupportedCase]:
-    """Operators that the backend takes; unless thorough, it is asked about one case of each in each element type."""
+    """Yield cases of different operators that the backend supports.
+
+    Args:
+        subject: the backend.
+        thorough: try every case of an operator, not only one in each element type.
+    """
     tables = {table.definition.qualified_name: table for table in all_tables()}
     order = [*(name for name in _COMMON if name in tables), *(name for name in tables if name not in _COMMON)]
     count = 0
     for name in order:
-        # float32 first: it is what a new backend begins with.
+        # float32 first, which new backends support first.
         asked: set[DType] = set()
         for case_name, dtype, case in sorted(tables[name].cases(), key=lambda c: c[1] is not DType.FLOAT32):
             if dtype in asked and not thorough:
@@ -96,5 +102,5 @@ def _search(subject: Subject, thorough: bool) -> Iterator[SupportedCase]:
                 yield SupportedCase(case_name, case, dtype)
                 count += 1
                 break
-        if count == _MOST:
+        if count == _MAX_CASES:
             return

@@ -1,4 +1,4 @@
-"""What goes into a case: tensors described by shape, element type and the kind of numbers in them."""
+"""The tensors of cases, described by shape, element type and initializer."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-#: Makes the elements of a tensor.
+#: Generates the elements of a tensor of a shape and element type.
 Initializer = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
 
 _SHORT = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u"}
 
 
 def short_name(dtype: DType | str) -> str:
-    """``f32`` for ``float32``, ``bf16``, ``i64``, ``u8``, ``bool``."""
+    """Return the short name of an element type: ``f32``, ``bf16``, ``i64``, ``u8``, ``bool``."""
     name = str(dtype)
     letters = name.rstrip("0123456789")
     return _SHORT.get(letters, letters) + name[len(letters) :]
 
 
-# **** kinds of numbers ****
+# **** initializers ****
 
 
 def normal(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Standard normal; small integers, negative ones too where the type has them; random booleans."""
+    """Return standard normal numbers; small integers, with negative ones in signed types; random booleans."""
     if dtype.is_floating:
         return as_type(random.standard_normal(shape), dtype)
     if dtype is DType.BOOL:
@@ -60,39 +60,39 @@ def normal(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) ->
 
 
 def uniform(low: float, high: float) -> Initializer:
-    """Evenly spread from ``low`` to ``high`` (integers: without ``high``)."""
+    """Return an initializer of uniform numbers from ``low`` to ``high`` (integers: without ``high``)."""
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-        """Evenly spread numbers."""
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+        """Return uniform numbers."""
         if dtype.is_floating:
             return as_type(random.uniform(low, high, shape), dtype)
         return as_type(random.integers(int(low), int(high), shape), dtype)
 
-    return fill
+    return initialize
 
 
 def integers(low: int, high: int) -> Initializer:
-    """Whole numbers from ``low`` to ``high - 1``, in whatever element type: indices, sizes, ties."""
+    """Return an initializer of integers from ``low`` to ``high - 1``, in any element type: indices, sizes, ties."""
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         return as_type(random.integers(low, high, shape), dtype)
 
-    return fill
+    return initialize
 
 
-#: Numbers away from zero on the positive side: for roots, logarithms and divisors.
+#: Positive numbers away from zero, for roots, logarithms and divisors.
 positive: Initializer = uniform(0.5, 4)
 
 
 def distinct(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """No two elements are equal (as far as the element type has room): sorting and arg-maxima have one answer."""
+    """Return distinct elements (as far as the element type has that many): sorting and ArgMax have one answer."""
     count = int(np.prod(shape))
     numbers = random.permutation(count).reshape(shape)
     return as_type((numbers - count // 2) / 4 if dtype.is_floating else numbers, dtype)
 
 
 def big(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Large magnitudes whose products still fit the element type."""
+    """Return large magnitudes whose products still fit the element type."""
     if dtype.is_floating:
         exponent = {DType.FLOAT16: 1.3, DType.FLOAT64: 140.0}.get(dtype, 17.0)
         return as_type(np.clip(random.standard_normal(shape), -3, 3) * 10.0**exponent, dtype)
@@ -103,7 +103,7 @@ def big(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Ar
 
 
 def tiny(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Small magnitudes whose products are still normal numbers (integers: -1, 0 and 1)."""
+    """Return small magnitudes whose products are still normal numbers (integers: -1, 0 and 1)."""
     if dtype.is_floating:
         exponent = {DType.FLOAT16: -1.5, DType.FLOAT64: -140.0}.get(dtype, -17.0)
         numbers = random.uniform(0.5, 2, shape) * random.choice([-1.0, 1.0], shape)
@@ -114,7 +114,7 @@ def tiny(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> A
 
 
 def special(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Standard normal with NaN, infinities, both zeros and the extremes strewn in; extremes of integers."""
+    """Return standard normal numbers mixed with NaN, infinities, both zeros and extremes; integers with extremes."""
     array = normal(random, shape, dtype)
     if dtype is DType.BOOL:
         return array
@@ -125,19 +125,19 @@ def special(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -
         info = np.iinfo(dtype.numpy)
         chosen = [info.min, info.max, 0, 1]
     flat = array.reshape(-1)
-    places = random.permutation(flat.size)[: max(1, flat.size // 2)] if flat.size else np.zeros(0, int)
-    for turn, place in enumerate(places):
-        flat[place] = np.asarray(chosen[turn % len(chosen)]).astype(array.dtype)
+    positions = random.permutation(flat.size)[: max(1, flat.size // 2)] if flat.size else np.zeros(0, int)
+    for number, position in enumerate(positions):
+        flat[position] = np.asarray(chosen[number % len(chosen)]).astype(array.dtype)
     return flat.reshape(shape)
 
 
 def largest_finite(dtype: DType) -> float:
-    """The largest finite number of a floating type."""
+    """Return the largest finite number of a floating type."""
     return 3.3895313892515355e38 if dtype is DType.BFLOAT16 else float(np.finfo(dtype.numpy).max)
 
 
 def as_type(array: Any, dtype: DType) -> Array:
-    """Numbers in an element type; what does not fit becomes what the type makes of it."""
+    """Convert numbers to an element type; numbers out of range overflow without a warning."""
     with np.errstate(all="ignore"):
         return np.asarray(array).astype(dtype.numpy)
 
@@ -151,43 +151,43 @@ class Tensor:
 
     Attributes:
         shape: its shape.
-        fill: makes its elements.
+        initializer: generates its elements.
         dtype: its element type; None for that of the case.
-        constant: part of the graph rather than given at run time.
+        constant: True for a constant of the graph, False for a run-time input.
     """
 
     shape: tuple[int, ...]
-    fill: Initializer = normal
+    initializer: Initializer = normal
     dtype: str | None = None
     constant: bool = False
 
     def make(self, random: np.random.Generator, dtype: DType) -> Array:
-        """The elements, for a case of this element type."""
+        """Generate the elements for a case of this element type."""
         return np.ascontiguousarray(
-            self.fill(random, self.shape, DType.of(self.dtype) if self.dtype else dtype)
+            self.initializer(random, self.shape, DType.of(self.dtype) if self.dtype else dtype)
         ).reshape(self.shape)
 
 
-def t(*shape: int, fill: Initializer = normal, dtype: str | None = None) -> Tensor:
-    """A tensor given at run time, standard normal unless told otherwise."""
-    return Tensor(shape, fill, dtype)
+def t(*shape: int, init: Initializer = normal, dtype: str | None = None) -> Tensor:
+    """Return a run-time tensor, by default standard normal."""
+    return Tensor(shape, init, dtype)
 
 
-def const(*shape: int, fill: Initializer = normal, dtype: str | None = None) -> Tensor:
-    """A constant of the graph: weights."""
-    return Tensor(shape, fill, dtype, constant=True)
+def const(*shape: int, init: Initializer = normal, dtype: str | None = None) -> Tensor:
+    """Return a constant of the graph, such as weights, by default standard normal."""
+    return Tensor(shape, init, dtype, constant=True)
 
 
 def values(elements: Any, dtype: str | None = None, *, constant: bool = False) -> Tensor:
-    """A tensor with exactly these elements."""
+    """Return a tensor with exactly these elements."""
     array = np.asarray(elements)
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         return as_type(array, dtype)
 
-    return Tensor(array.shape, fill, dtype, constant)
+    return Tensor(array.shape, initialize, dtype, constant)
 
 
 def ints(*elements: int) -> Tensor:
-    """A constant int64 vector: axes, shapes, pads."""
+    """Return a constant int64 vector: axes, shapes, pads."""
     return values(np.array(elements, np.int64), "int64", constant=True)

@@ -1,1 +1,1 @@
-"""Driving the backend under test by its contract: finding it, and calling it with every buffer watched."""
+"""Finds the backend under test and calls it through the contract, checking every buffer."""

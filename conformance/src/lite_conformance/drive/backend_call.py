@@ -1,4 +1,4 @@
-"""Calling the backend under test, so that whatever it raises is its failure and not the suite's."""
+"""A context for calls of the backend under test that turns its exceptions into failures of the case."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["backend_call"]
 
 @contextmanager
 def backend_call(what: str) -> Iterator[None]:
-    """Around each call of the backend under test: what it raises is its failure, not the suite's.
+    """Turn exceptions of the backend under test into a Failure; used around each call of it.
 
-    Afterwards NumPy's error settings are what they were before, so that a backend's do not reach the suite's numbers.
+    NumPy's error settings are restored afterwards, so that those of a backend do not affect the suite.
 
     Args:
-        what: begins the sentence: ``"run()"``.
+        what: start of the failure's sentence: ``"run()"``.
 
     Raises:
-        Failure: the backend raised anything, ``SystemExit`` included; only an interrupt by the user passes.
+        Failure: the backend raised any exception, ``SystemExit`` included, but not ``KeyboardInterrupt``.
     """
     try:
         with np.errstate():
@@ -31,13 +31,13 @@ def backend_call(what: str) -> Iterator[None]:
     except (Failure, KeyboardInterrupt):
         raise
     except BaseException as error:
-        told = f"{what} raised {type(error).__name__}: {_text(error)}"
+        reason = f"{what} raised {type(error).__name__}: {_text(error)}"
         advice = "" if isinstance(error, LiteError) else "; backends raise LiteError with a sentence for the user"
-        raise Failure(told + advice) from error
+        raise Failure(reason + advice) from error
 
 
 def _text(error: BaseException) -> str:
     try:
         return str(error)
     except Exception as another:
-        return f"(its text cannot be had: {type(another).__name__})"
+        return f"(its str() raised {type(another).__name__})"

@@ -1,4 +1,4 @@
-"""Finding the backend under test: installed, or where a module or a file has it."""
+"""Finds the backend under test: an installed one, or an attribute of a module or file."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["find_backend", "require_backend"]
 
 
 def find_backend(spec: str) -> tuple[Backend, PluginManager, str]:
-    """The backend that a specification names, the plugins it lives among, and the module it comes from.
+    """Return the backend that a specification names, a plugin manager that contains it, and its module's name.
 
     Args:
         spec: an installed backend's name; or ``package.module:attribute`` or ``path/to/file.py:attribute``,
-            where the attribute is a backend or a function that makes one.
+            where the attribute is a backend or a function that returns one.
 
     Raises:
         BackendUnavailableError: no such backend is installed.
@@ -39,14 +39,14 @@ def find_backend(spec: str) -> tuple[Backend, PluginManager, str]:
     if thing is None:
         raise InputError(f"module {module_name!r} has no attribute {attribute!r}, which --backend {spec} names")
     if isinstance(thing, type) or (callable(thing) and not isinstance(thing, Backend)):
-        with _named_by_the_user(f"{spec}()"):
+        with _input_errors(f"{spec}()"):
             thing = thing()
     require_backend(thing, spec)
     return thing, plugins_with(thing), module.__name__
 
 
 def require_backend(thing: Any, what: str) -> None:
-    """Raise an InputError unless something has what the contract asks of a backend."""
+    """Raise an InputError unless an object has the members that the contract requires of a backend."""
     missing = missing_members(thing, "backend")
     if missing:
         raise InputError(f"{what} is not a backend: it lacks {', '.join(missing)}; see lite_core/backend.py")
@@ -73,31 +73,31 @@ def _import(name: str) -> Any:
     if not name.endswith(".py"):
         if "" not in sys.path:
             sys.path.insert(0, "")
-        with _named_by_the_user(f"module {name!r}"):
+        with _input_errors(f"module {name!r}"):
             return importlib.import_module(name)
     path = Path(name)
     if not path.is_file():
         raise InputError(f"there is no file {name!r}")
-    # A name of its own: a file may be called as a module that is needed, json.py.
+    # A fixed module name: the file's own name may shadow a module that is needed, such as json.
     found = importlib.util.spec_from_file_location("backend_under_test", path)
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     sys.modules[module.__name__] = module
-    with _named_by_the_user(f"file {name!r}"):
+    with _input_errors(f"file {name!r}"):
         found.loader.exec_module(module)
     return module
 
 
 @contextmanager
-def _named_by_the_user(what: str) -> Iterator[None]:
-    """Whatever is raised while it is imported becomes an InputError with the last lines of the traceback."""
+def _input_errors(what: str) -> Iterator[None]:
+    """Turn any exception of an import into an InputError with its file and line."""
     try:
         yield
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        *_, place = traceback.extract_tb(error.__traceback__)
+        *_, frame = traceback.extract_tb(error.__traceback__)
         raise InputError(
-            f"{what} cannot be used: {type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
+            f"{what} cannot be used: {type(error).__name__}: {error} ({frame.filename}, line {frame.lineno})"
         ) from error

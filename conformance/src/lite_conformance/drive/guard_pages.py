@@ -1,4 +1,4 @@
-"""Storage that ends where the memory of the process ends: reading or writing past it is a crash at once."""
+"""Storage with a guard page directly behind it: any access past its end crashes immediately."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ _NO_ACCESS = 0
 
 
 class PageGuardedStorage:
-    """A tensor in main memory whose last byte is followed by a page that nobody may touch.
+    """A tensor in main memory whose last byte is followed by an inaccessible page.
 
-    What guard zones cannot see, reads past the end included, ends the process with a segmentation fault. The
-    tensor starts at a multiple of its element size, as any NumPy array may.
+    Accesses past the end, including reads, which guard zones cannot detect, end the process with a segmentation
+    fault. The tensor starts at a multiple of its element size, as any NumPy array may.
 
     Args:
         memory: must be main memory.
         type: the tensor's static type.
 
     Raises:
-        Skipped: this system cannot protect pages.
+        Skipped: the memory is not main memory, or this system cannot protect pages.
     """
 
     def __init__(self, memory: Memory, type: TensorType) -> None:
         if memory.space != "host":
-            raise Skipped(f"only main memory can be fenced, the tensors live in {memory.space!r}")
+            raise Skipped(f"guard pages need main memory, the tensors are in {memory.space!r}")
         self.type = type
         shape = tuple(int(d) for d in evaluate_shape(type.shape or (), {}))
         count = int(np.prod(shape, dtype=np.int64))
         size = count * type.dtype.itemsize
-        room = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
-        block = mmap.mmap(-1, room + mmap.PAGESIZE)
+        guard_offset = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        block = mmap.mmap(-1, guard_offset + mmap.PAGESIZE)
         flat = np.frombuffer(block, np.uint8)
-        _protect(flat.ctypes.data + room, mmap.PAGESIZE)
-        self.data: Array = np.ndarray(shape, type.dtype.numpy, buffer=flat.data, offset=room - size)
+        _protect(flat.ctypes.data + guard_offset, mmap.PAGESIZE)
+        self.data: Array = np.ndarray(shape, type.dtype.numpy, buffer=flat.data, offset=guard_offset - size)
 
-    def fill(self, array: Array) -> None:
+    def store(self, array: Array) -> None:
         """Copy an array in."""
         np.copyto(self.data, array)
 
     def poison(self) -> None:
-        """Initializer with NaN, or, where the type has none, with all bits set."""
+        """Set all bits: NaN in floating types."""
         if self.data.size:
             self.data.reshape(-1).view(np.uint8)[...] = POISON
 
     def read(self) -> Array:
-        """A copy of the tensor."""
+        """Return a copy of the tensor."""
         copy: Array = self.data.copy()
         return copy
 
     def breach(self) -> str | None:
-        """None: whoever leaves the storage does not come back."""
+        """Return None: accesses outside the storage end the process."""
         return None
 
 

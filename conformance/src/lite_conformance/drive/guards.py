@@ -1,4 +1,4 @@
-"""Storage with guard zones on both sides, so that a write past the end is seen."""
+"""Storage with guard zones on both sides, which detect writes outside it."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from lite_core.memory import HostMemory
 
 __all__ = ["POISON", "GuardedStorage", "Storage", "download"]
 
-# Bytes on each side; a multiple of every alignment that kernels ask for.
+# Bytes on each side; a multiple of every alignment that kernels require.
 _ZONE = 1024
 _PATTERN = 0xA5
-#: Prefilled into outputs: as float of any width a NaN, as bool neither true nor false.
+#: Byte that outputs are prefilled with: NaN in every floating type, and neither true nor false as a bool.
 POISON = 0xFF
 
 
 def download(memory: Memory, data: Any) -> Array:
-    """A host copy of storage.
+    """Return a copy of storage on the host.
 
     Raises:
-        Failure: the memory raised, or gave something that is no array.
+        Failure: the memory raised, or returned something that is not an array.
     """
     with backend_call("Memory.download()"):
         array = memory.download(data)
     if not isinstance(array, np.ndarray):
-        raise Failure(f"Memory.download() must give a NumPy array, gave {type(array).__name__}")
+        raise Failure(f"Memory.download() must return a NumPy array, returned {type(array).__name__}")
     return array
 
 
 class Storage(Protocol):
-    """A tensor that a run reads or writes, and what it can tell afterwards."""
+    """The storage of a tensor that a run reads or writes, checkable afterwards."""
 
     type: TensorType
-    #: What ``Buffer.data`` is.
+    #: The value for ``Buffer.data``.
     data: Any
 
-    def fill(self, array: Array) -> None: ...
+    def store(self, array: Array) -> None: ...
     def poison(self) -> None: ...
     def read(self) -> Array: ...
     def breach(self) -> str | None: ...
 
 
 class GuardedStorage:
-    """Storage of one tensor in a memory space, between two guard zones where the memory can.
+    """Storage of one tensor, between two guard zones if the memory has the part ``ViewsMemory``.
 
     Args:
-        memory: where it lies.
+        memory: the memory space to allocate in.
         type: the tensor's static type.
     """
 
@@ -76,20 +76,20 @@ class GuardedStorage:
             with backend_call("Memory.allocate()"):
                 self.data = memory.allocate(type)
 
-    def fill(self, array: Array) -> None:
+    def store(self, array: Array) -> None:
         """Copy a host array in."""
         self._upload(np.ascontiguousarray(array).reshape(self.shape), self.data)
 
     def poison(self) -> None:
-        """Initializer with NaN, or, where the type has none, with all bits set."""
-        self.fill(np.full(self._bytes, POISON, np.uint8).view(self.type.dtype.numpy).reshape(self.shape))
+        """Set all bits: NaN in floating types."""
+        self.store(np.full(self._bytes, POISON, np.uint8).view(self.type.dtype.numpy).reshape(self.shape))
 
     def read(self) -> Array:
-        """A host copy of the tensor."""
+        """Return a copy of the tensor on the host."""
         return download(self.memory, self.data)
 
     def breach(self) -> str | None:
-        """Where the guard zones were written, or None."""
+        """Return where the guard zones were written, or None."""
         if self._block is None:
             return None
         block = download(self.memory, self._block)
@@ -107,8 +107,8 @@ class GuardedStorage:
 
 
 def _to_alignment(memory: Memory, block: Any) -> int:
-    """Bytes to the next multiple of 64 in main memory.
+    """Return the bytes to the next multiple of 64 in main memory, and 0 in other memories.
 
-    NOTE: a kernel may sum in another order where its data begins elsewhere, so equal bits need equal alignment.
+    NOTE: a kernel's order of summation may depend on the alignment of its data, so equal bits need equal alignment.
     """
     return -block.ctypes.data % 64 if isinstance(memory, HostMemory) else 0

@@ -1,4 +1,4 @@
-"""The backend under test, driven by its contract with every buffer watched."""
+"""The backend under test, driven through its contract with checks of every buffer."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from lite_core.schedule.devices import probe
 
 __all__ = ["Compiled", "Run", "Subject", "first_difference", "require_same", "same_bits"]
 
-# A case of the suite is small: more than this is a mistake, and would take the machine's memory.
-_MOST_SCRATCH = 2**32
+# The suite's cases are small: a larger size is an error of the backend, and could exhaust the machine's memory.
+_MAX_SCRATCH_BYTES = 2**32
 
 
 def _devices(backend: Backend) -> Sequence[Device]:
@@ -50,23 +50,23 @@ def _devices(backend: Backend) -> Sequence[Device]:
 
 
 class Subject:
-    """A device of a backend, driven directly by the contract: no session, no fallback, no passes.
+    """A device of a backend, driven directly through the contract: no session, no fallback, no passes.
 
     Args:
         backend: the backend.
         device: one of its devices.
-        plugins: the plugins it lives among, for cases that need a session.
-        module: the module it comes from; that of its class when omitted.
+        plugins: a plugin manager that contains the backend, for cases that need a session.
+        module: the module that defines the backend; that of its class when omitted.
 
     Raises:
-        Failure: memory() raised, or gave no memory.
+        Failure: memory() raised, or returned an object that is not a memory.
     """
 
     def __init__(
         self, backend: Backend, device: Device, plugins: PluginManager | None = None, module: str = ""
     ) -> None:
         self.backend = backend
-        #: Where the backend comes from; its ``conformance.toml`` lies beside it.
+        #: The backend's module; its ``conformance.toml`` is in the same folder.
         self.module = module or type(backend).__module__
         self.device = device
         builtin = available_backends(PluginManager(list)).get(backend.name)
@@ -76,19 +76,19 @@ class Subject:
         missing = missing_members(self.memory, "memory")
         if missing:
             raise Failure(f"memory() gave {type(self.memory).__name__}, which lacks {', '.join(missing)}")
-        #: Called before each run with what it takes to repeat it, for a case that may take the process down.
+        #: Called before each run with the data to repeat it, for a case that may crash the process.
         self.on_run: Callable[[Replay], object] | None = None
-        #: Called with each drawn example before it is run, for the reader of what a dying process leaves behind.
+        #: Called with each drawn example before it runs, so that the log of a crashed process names the example.
         self.on_example: Callable[[str], object] | None = None
 
     @staticmethod
     def open(spec: str) -> Subject:
-        """The device that a specification names; ``name:1`` is a backend's second device.
+        """Return the device that a specification names; ``name:1`` is a backend's second device.
 
         See :func:`lite_conformance.drive.find_backend.find_backend`.
 
         Raises:
-            BackendUnavailableError: there is no such backend or device; the message has its reason.
+            BackendUnavailableError: there is no such backend or device; the message has the reason.
             Failure: the backend raised where it must not.
         """
         backend, plugins, module = find_backend(spec)
@@ -103,19 +103,19 @@ class Subject:
 
     @staticmethod
     def first(backend: Backend) -> Subject:
-        """The first device of a backend that is there already.
+        """Return the first device of a backend object.
 
         Raises:
-            BackendUnavailableError: it has none.
+            BackendUnavailableError: the backend has no device.
             Failure: the backend raised where it must not.
         """
         return Subject(backend, _devices(backend)[0])
 
     def require(self, graph: Graph) -> None:
-        """Ask the backend about every node.
+        """Require that the backend supports every node.
 
         Raises:
-            Refused: it answers No to one; the reason is the first one's.
+            Refused: it answers No to a node; the reason is that of the first.
             Failure: it answers neither Yes nor No, or a No without a reason, or raises.
         """
         refusals = self.refusals(graph.nodes)
@@ -124,7 +124,7 @@ class Subject:
             raise Refused(refusals[0] + others)
 
     def refusals(self, nodes: Sequence[Node]) -> list[str]:
-        """The reasons of every No among nodes.
+        """Return the reasons of all refusals among nodes.
 
         Raises:
             Failure: an answer is neither Yes nor No, or a No without a reason, or an exception.
@@ -142,11 +142,11 @@ class Subject:
         return reasons
 
     def compile(self, graph: Graph, options: Options | None = None) -> Compiled:
-        """Compile a graph whose input shapes are known, as one partition.
+        """Compile a graph with static input shapes as one partition.
 
         Raises:
-            Refused: the backend cannot run a node.
-            Failure: it said it could, and fails to compile.
+            Refused: the backend does not support a node.
+            Failure: the backend supports every node, but fails to compile the graph.
         """
         graph = graph.copy()
         infer_graph(graph)
@@ -157,10 +157,10 @@ class Subject:
 
 
 class Compiled:
-    """A compiled graph. Every run has storage of its own: guarded, outputs poisoned, inputs compared after it.
+    """A compiled graph. Each run has separate storage with guard zones, poisoned outputs and compared inputs.
 
     Raises:
-        Failure: the executable is none.
+        Failure: the object that the backend returned is not an executable.
     """
 
     def __init__(self, subject: Subject, graph: Graph, executable: Executable) -> None:
@@ -173,15 +173,15 @@ class Compiled:
         self._constants = {v: a.copy() for v, a in graph.constants.items()}
 
     def constants(self) -> Iterator[tuple[str, Array, Array]]:
-        """Name, content at compile time and content now of every constant."""
+        """Yield the name, content at compile time and current content of every constant."""
         for value, array in self._constants.items():
             yield value.name, array, self.graph.constants[value]
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """The outputs of one run, as copies.
+        """Run once and return copies of the outputs.
 
         Raises:
-            Failure: the run raised, wrote where it must not, or left an output unfilled or of another type.
+            Failure: the run raised, wrote outside its outputs, or left an output unwritten or of another type.
         """
         run = Run(self, inputs)
         run.start()
@@ -189,12 +189,12 @@ class Compiled:
 
 
 class Run:
-    """One run's storage, given once and possibly run on several times.
+    """The storage of a run, which may run several times.
 
     Args:
-        compiled: what to run.
+        compiled: the compiled graph.
         inputs: an array for each input of its graph.
-        storage: where tensors of known shape lie.
+        storage: makes the storage of tensors of static shape.
     """
 
     def __init__(
@@ -206,23 +206,23 @@ class Run:
         self._compiled = compiled
         self._inputs = inputs
         memory = compiled.subject.memory
-        self._given = [storage(memory, TensorType.of_array(a)) for a in inputs]
-        for place, array in zip(self._given, inputs):
-            place.fill(array)
+        self._arguments = [storage(memory, TensorType.of_array(a)) for a in inputs]
+        for tensor, array in zip(self._arguments, inputs):
+            tensor.store(array)
         outputs = compiled.graph.outputs
         self._results = [storage(memory, v.type) if v.type.is_static else None for v in outputs]
         self._scratch = self._make_scratch()
         self._outputs: list[Buffer] = []
 
     def start(self) -> None:
-        """Poison the outputs and run. Raises Failure when the backend raises."""
+        """Poison the outputs and run; raise a Failure if the backend raises."""
         memory = self._compiled.subject.memory
         if self._compiled.subject.on_run is not None:
             self._compiled.subject.on_run(self._replay())
         for storage in (*self._results, self._scratch):
             if storage is not None:
                 storage.poison()
-        arguments = [Buffer(s.type, memory, s.data) for s in self._given]
+        arguments = [Buffer(s.type, memory, s.data) for s in self._arguments]
         pairs = zip(self._compiled.graph.outputs, self._results)
         self._outputs = [Buffer(v.type, memory, None if s is None else s.data) for v, s in pairs]
         scratch = None if self._scratch is None else Buffer(self._scratch.type, memory, self._scratch.data)
@@ -234,12 +234,12 @@ class Run:
             raise
 
     def finish(self) -> list[Array]:
-        """Check everything the run could have touched, and copy the outputs."""
+        """Check inputs, guard zones and constants for changes, and return copies of the outputs."""
         graph = self._compiled.graph
-        for value, storage, array in zip(graph.inputs, self._given, self._inputs):
+        for value, storage, array in zip(graph.inputs, self._arguments, self._inputs):
             _check_zones(f"input {value.name!r}", storage)
             if not same_bits(storage.read(), array):
-                raise Failure(f"run() changed its input {value.name!r}; inputs are not to be written")
+                raise Failure(f"run() changed its input {value.name!r}; inputs must not be written")
         _check_zones("scratch", self._scratch)
         for value, result in zip(graph.outputs, self._results):
             _check_zones(f"output {value.name!r}", result)
@@ -249,29 +249,29 @@ class Run:
         return self.read()
 
     def read(self) -> list[Array]:
-        """What the outputs hold now, as copies."""
+        """Return copies of the current outputs."""
         triples = zip(self._compiled.graph.outputs, self._outputs, self._results)
         return [self._read(v.name, v.type, buffer, storage) for v, buffer, storage in triples]
 
     def _replay(self) -> Replay:
         graph = self._compiled.graph
         pairs = [allowed(e, 1e-4, 1e-5) for e in expect(graph, self._inputs, SCALED)]
-        return Replay(graph, self._inputs, [truth for truth, _ in pairs], [room for _, room in pairs])
+        return Replay(graph, self._inputs, [truth for truth, _ in pairs], [limits for _, limits in pairs])
 
     def _make_scratch(self) -> GuardedStorage | None:
         with backend_call("scratch_bytes"):
             size = self._compiled.executable.scratch_bytes
-        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or not 0 <= size <= _MOST_SCRATCH:
-            raise Failure(f"scratch_bytes must be a number of bytes from 0 to {_MOST_SCRATCH}, is {size!r}")
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or not 0 <= size <= _MAX_SCRATCH_BYTES:
+            raise Failure(f"scratch_bytes must be a number of bytes from 0 to {_MAX_SCRATCH_BYTES}, is {size!r}")
         return GuardedStorage(self._compiled.subject.memory, TensorType(DType.UINT8, (int(size),))) if size else None
 
     def _read(self, name: str, type: TensorType, buffer: Buffer, storage: Storage | None) -> Array:
         if buffer.data is None:
             raise Failure(f"run() left output {name!r} without storage; call Buffer.allocate or Buffer.store")
         if storage is not None and buffer.data is not storage.data:
-            raise Failure(f"run() put other storage in the place of output {name!r} instead of filling it")
+            raise Failure(f"run() replaced the storage of output {name!r} instead of writing to it")
         if not buffer.holds_its_own:
-            raise Failure(f"run() put storage of its own into output {name!r}; call Buffer.allocate or Buffer.store")
+            raise Failure(f"run() set the storage of output {name!r} itself; call Buffer.allocate or Buffer.store")
         array = download(self._compiled.subject.memory, buffer.data)
         if array.dtype != type.dtype.numpy or not type.accepts(array.shape):
             raise Failure(f"output {name!r} is {array.dtype}{list(array.shape)}, expected {type}")
@@ -287,24 +287,24 @@ def _check_zones(what: str, storage: Storage | None) -> None:
 
 
 def same_bits(one: Array, other: Array) -> bool:
-    """Equal shapes and equal bits: NaN equals itself, zeros of different sign differ."""
+    """Return True for equal shapes and bits: NaN equals itself, zeros of different sign differ."""
     return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def require_same(one: Sequence[Array], other: Sequence[Array], what: str) -> None:
-    """Raise a Failure where two results are not the same bits; ``what`` begins its sentence."""
+    """Raise a Failure unless two results have the same bits; ``what`` is the start of its sentence."""
     for first, second in zip(one, other):
         if not same_bits(first, second):
             raise Failure(f"{what} gave another result: {first_difference(first, second)}")
 
 
 def first_difference(one: Array, other: Array) -> str:
-    """In words, where two arrays differ."""
+    """Return a description of where two arrays differ."""
     if one.shape != other.shape:
         return f"shape {list(one.shape)}, then {list(other.shape)}"
     different = np.flatnonzero((one != other).reshape(-1))
     if not different.size:
         return "zeros of different sign, or other NaN"
-    place = np.unravel_index(int(different[0]), one.shape)
-    where = [int(i) for i in place]
-    return f"{different.size} of {one.size} elements, first at {where}: {one[place]}, then {other[place]}"
+    index = np.unravel_index(int(different[0]), one.shape)
+    shown = [int(i) for i in index]
+    return f"{different.size} of {one.size} elements, first at {shown}: {one[index]}, then {other[index]}"

@@ -1,1 +1,1 @@
-"""Telling right from wrong: the truth, how far a result may be from it, and how a case ends."""
+"""Judges results: the expected values, the tolerances, the comparison, and the outcome of a case."""

@@ -1,4 +1,4 @@
-"""Comparing the outputs of a graph with the truth, within the tolerance in force."""
+"""Compares the outputs of a graph with the truth, within the tolerance in force."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Allowance", "check_arrays", "check_expected", "check_outcome"]
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the backend's package says about the tolerance of a case; None where it says nothing."""
+    """The tolerance that the backend's package sets for a case; None where it sets none."""
 
     rtol: float | None = None
     atol: float | None = None
@@ -24,7 +24,7 @@ class Allowance:
     source: str = "default"
 
     def tolerance(self, numerics: Numerics, dtype: DType) -> Tolerance:
-        """The tolerance in force."""
+        """Return the tolerance in force."""
         default = default_tolerance(numerics, dtype)
         rtol = default[0] if self.rtol is None else self.rtol
         atol = default[1] if self.atol is None else self.atol
@@ -39,17 +39,17 @@ def check_arrays(
     allowance: Allowance,
     dtype: DType | None = None,
 ) -> tuple[Tolerance | None, Measured]:
-    """Compare outputs with what they should be.
+    """Compare outputs with their expected values.
 
     Args:
-        actual: one array per output.
-        expected: what each should be.
+        actual: an array for each output.
+        expected: the expected value of each output.
         numerics: the kind of operator.
-        allowance: the backend's own.
-        dtype: the element type whose tolerance is reported; each output's own when omitted.
+        allowance: the tolerance that the backend's package sets.
+        dtype: the element type whose tolerance applies to floating outputs; each output's own when omitted.
 
     Returns:
-        The tolerance of the first floating output (None where there is none), and the worst of all.
+        The tolerance of the first floating output (None if there is none), and the worst measurements of all outputs.
     """
     parts = []
     reported: Tolerance | None = None
@@ -74,7 +74,7 @@ def check_outcome(
     """Compare the outputs of a graph with the truth.
 
     Raises:
-        Failure: an element is out of tolerance, or a shape is wrong; carries what it takes to repeat it.
+        Failure: an element is out of tolerance, or a shape is wrong; contains the replay.
     """
     return check_expected(graph, inputs, actual, expect(graph, inputs, numerics), numerics, allowance, dtype)
 
@@ -88,7 +88,7 @@ def check_expected(
     allowance: Allowance,
     dtype: DType | None = None,
 ) -> Outcome:
-    """As :func:`check_outcome`, where the truth is known already."""
+    """Compare outputs with a given truth, as :func:`check_outcome` does with the oracle's."""
     try:
         tolerance, measured = check_arrays(actual, expected, numerics, allowance, dtype)
         if measured.wrong:
@@ -112,7 +112,7 @@ def _replay(
     for want in expected:
         tolerance = _tolerance(want, numerics, allowance, dtype)
         pairs.append(allowed(want, tolerance.rtol, tolerance.atol))
-    return Replay(graph, inputs, [truth for truth, _ in pairs], [room for _, room in pairs])
+    return Replay(graph, inputs, [truth for truth, _ in pairs], [limits for _, limits in pairs])
 
 
 def _tolerance(want: Expected, numerics: Numerics, allowance: Allowance, dtype: DType | None) -> Tolerance:

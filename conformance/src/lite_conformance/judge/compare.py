@@ -1,4 +1,4 @@
-"""Comparing a result with the truth, in numbers."""
+"""Element-wise comparison of a result with the truth, and its error measures."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What an output should be.
+    """The expected value of an output.
 
     Attributes:
         name: the output's name.
         dtype: its element type.
         array: the truth: float64 for floating outputs, the output's own type otherwise.
-        magnitude: what ``atol`` is relative to: one number, or one for each element.
+        magnitude: ``atol`` is relative to it: one number, or one for each element.
     """
 
     name: str
@@ -36,18 +36,18 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How far the results were, the worst over all elements of all outputs of all examples.
+    """Error measures of results: the largest over all elements of all outputs of all examples.
 
     Attributes:
         max_abs: largest absolute error.
         max_rel: largest error relative to the expected element, where that is not 0.
         max_ulp: largest error in units in the last place of the output's element type.
         nmse: mean squared error over mean squared expected value.
-        worst: which output and element had the largest error: ``"y[0, 3, 1]: 1.25, expected 1.5"``.
+        worst: output and element with the largest error: ``"y[0, 3, 1]: 1.25, expected 1.5"``.
         required_rtol: the smallest ``rtol`` that passes, given the ``atol`` in force.
         required_atol: the smallest ``atol`` that passes, given the ``rtol`` in force.
-        wrong: how many elements are out of tolerance.
-        elements: how many were compared.
+        wrong: number of elements out of tolerance.
+        elements: number of elements compared.
     """
 
     max_abs: float = 0.0
@@ -62,20 +62,20 @@ class Measured:
 
 
 def allowed(expected: Expected, rtol: float, atol: float) -> tuple[Array, Array]:
-    """What an output should be, as its element type can hold it, and how far each element may be from it."""
+    """Return the truth in the range of the element type, and the largest error allowed for each element."""
     if not expected.dtype.is_floating:
         return expected.array, np.zeros(expected.array.shape)
     truth = _in_range(expected)
     size = np.where(np.isfinite(truth), np.abs(truth), 0.0)
-    room = np.maximum(atol * np.asarray(expected.magnitude, np.float64), rtol * size)
-    return truth, np.maximum(room, smallest_normal(expected.dtype))
+    limits = np.maximum(atol * np.asarray(expected.magnitude, np.float64), rtol * size)
+    return truth, np.maximum(limits, smallest_normal(expected.dtype))
 
 
 def compare(actual: Array, expected: Expected, rtol: float, atol: float) -> Measured:
     """Compare one output, which must have the expected shape and element type.
 
-    NaN must meet NaN and an infinity the same infinity; a truth beyond the range of the element type is an
-    infinity. Elements that are not floating are compared exactly.
+    NaN equals NaN, and an infinity the same infinity. A truth beyond the range of the element type counts as an
+    infinity. Elements of other than floating types are compared exactly.
     """
     if not expected.dtype.is_floating:
         return _compare_exact(actual, expected)
@@ -86,13 +86,13 @@ def compare(actual: Array, expected: Expected, rtol: float, atol: float) -> Meas
         same = (truth == found) | (np.isnan(truth) & np.isnan(found))
         error = np.where(same, 0.0, np.where(finite, np.abs(found - truth), np.inf))
         size = np.where(np.isfinite(truth), np.abs(truth), 0.0)
-        # Subnormal numbers may be flushed to zero, in results and on the way.
+        # Subnormal numbers may be flushed to zero, in results and in intermediate values.
         error = np.where(error <= smallest_normal(expected.dtype), 0.0, error)
         magnitude = np.broadcast_to(np.asarray(expected.magnitude, np.float64), truth.shape)
         wrong = error > np.maximum(atol * magnitude, rtol * size)
         relative = _ratio(error, size)
         absolute = _ratio(error, magnitude)
-        # A number m * 2**e with m from 0.5 to 1 has its last place at epsilon * 2**(e - 1).
+        # The unit in the last place of m * 2**e, with m in [0.5, 1), is epsilon * 2**(e - 1).
         exponent = np.frexp(np.maximum(size, smallest_normal(expected.dtype)))[1]
         last_place = np.ldexp(epsilon(expected.dtype), exponent - 1)
         return Measured(
@@ -109,7 +109,7 @@ def compare(actual: Array, expected: Expected, rtol: float, atol: float) -> Meas
 
 
 def merge(parts: Sequence[Measured]) -> Measured:
-    """The worst of several comparisons."""
+    """Return the worst of several comparisons, measure by measure."""
     if not parts:
         return Measured()
     worst = max(parts, key=lambda m: (m.wrong > 0, m.max_abs, bool(m.worst)))
@@ -127,7 +127,7 @@ def merge(parts: Sequence[Measured]) -> Measured:
 
 
 def _in_range(expected: Expected) -> Array:
-    """The truth in float64; an infinity where it is beyond the range of the element type."""
+    """Return the truth in float64; an infinity where it is beyond the range of the element type."""
     with np.errstate(all="ignore"):
         rounded = expected.array.astype(expected.dtype.numpy).astype(np.float64)
         return np.where(np.isfinite(rounded), expected.array.astype(np.float64), rounded)
@@ -137,7 +137,7 @@ def _compare_exact(actual: Array, expected: Expected) -> Measured:
     wrong = actual != expected.array
     count = int(wrong.sum())
     error = np.abs(actual.astype(np.float64) - expected.array.astype(np.float64))
-    error = np.where(wrong, np.maximum(error, 1.0), 0.0)  # int64 neighbours may be equal as float64
+    error = np.where(wrong, np.maximum(error, 1.0), 0.0)  # different int64 numbers may be equal in float64
     required = math.inf if count else 0.0
     return Measured(
         max_abs=_largest(error),
@@ -158,7 +158,7 @@ def _ratio(error: Array, size: Array) -> Array:
 
 
 def _required(error: Array, size: Array, ratio: Array, chosen: Array) -> float:
-    """The smallest factor whose product with each chosen size, as it is rounded, reaches the error."""
+    """Return the smallest factor whose rounded product with each chosen size is at least the error."""
     short = ratio * size < error
     return _largest(np.where(short, np.nextafter(ratio, np.inf), ratio)[chosen])
 
@@ -170,7 +170,7 @@ def _largest(array: Array) -> float:
 def _nmse(error: Array, size: Array) -> float:
     if not error.size or not error.any():
         return 0.0
-    scale = max(_largest(size), 1e-300)  # squares of big and tiny numbers stay in range
+    scale = max(_largest(size), 1e-300)  # keeps squares of large and tiny numbers in range
     power = float(np.mean((size / scale) ** 2))
     return float(np.mean((error / scale) ** 2)) / power if power else math.inf
 
@@ -178,9 +178,9 @@ def _nmse(error: Array, size: Array) -> float:
 def _worst(error: Array, actual: Array, expected: Expected) -> str:
     if not error.size or not error.any():
         return ""
-    place = np.unravel_index(int(np.argmax(error)), error.shape)
-    index = f"[{', '.join(str(int(i)) for i in place)}]" if place else ""
-    return f"{expected.name}{index}: {_shown(actual[place])}, expected {_shown(expected.array[place])}"
+    index = np.unravel_index(int(np.argmax(error)), error.shape)
+    shown = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
+    return f"{expected.name}{shown}: {_shown(actual[index])}, expected {_shown(expected.array[index])}"
 
 
 def _shown(element: Any) -> str:

@@ -1,4 +1,4 @@
-"""The truth: the references of lite_core, in float64 where that is it."""
+"""The oracle: expected outputs by the references of lite_core, in float64 where that is meaningful."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["expect", "in_float64"]
 
 
 def expect(graph: Graph, inputs: Sequence[Array], numerics: Numerics) -> list[Expected]:
-    """What the outputs of a graph should be, with the magnitudes that tolerances are relative to.
+    """Return the expected outputs of a graph, with the magnitudes that tolerances are relative to.
 
     Where an operator does not exist in float64 (it rounds to a smaller type by definition), the reference
     in the graph's own types is the truth.
@@ -48,10 +48,10 @@ def _evaluate(graph: Graph, inputs: Sequence[Array], numerics: Numerics) -> list
 
 
 def in_float64(graph: Graph) -> Graph:
-    """A copy whose floating tensors are float64, in sub-graphs too, but for inputs that are float32 by definition.
+    """Return a copy with float64 for all floating tensors, in sub-graphs too, except inputs of fixed type.
 
     Raises:
-        GraphError: an operator does not take float64.
+        GraphError: an operator does not support float64.
     """
     wide = graph.copy()
     _widen(wide)
@@ -76,7 +76,7 @@ def _widen(graph: Graph) -> None:
 
 
 def _of_fixed_type(graph: Graph) -> Iterator[Value]:
-    """What is given to an operator that takes one element type there, such as the scales of Resize."""
+    """Yield the operands for inputs that accept only one element type, such as the scales of Resize."""
     for node in graph.nodes:
         definition = ops.get(node)
         for index, value in enumerate(node.inputs):

@@ -1,4 +1,4 @@
-"""How a case ends: what it returns, and the exceptions that say more."""
+"""The outcome of a case that passed, and the exceptions of one that did not."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["Failure", "Outcome", "Refused", "Replay", "Skipped", "merged"]
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What it takes to repeat a run outside the suite.
+    """The data to repeat a run outside the suite.
 
     Attributes:
-        graph: what was run.
+        graph: the graph that ran.
         inputs: an array for each input.
-        expected: what each output should be; float64 for floating outputs.
-        allowed: how far each element of each output may be from that.
+        expected: the expected value of each output; float64 for floating outputs.
+        allowed: the largest error allowed for each element of each output.
     """
 
     graph: Graph
@@ -31,7 +31,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A case that passed."""
+    """The outcome of a case that passed."""
 
     tolerance: Tolerance | None = None
     measured: Measured | None = None
@@ -40,7 +40,7 @@ class Outcome:
 
 
 def merged(outcomes: Sequence[Outcome], note: str = "") -> Outcome:
-    """Several runs as one outcome: the tolerance of the first that has one, and the worst of all that was measured."""
+    """Combine the outcomes of several runs: the first tolerance, and the worst measurements of all."""
     tolerance = next((o.tolerance for o in outcomes if o.tolerance), None)
     return Outcome(tolerance, merge([o.measured for o in outcomes if o.measured]), len(outcomes), note)
 
@@ -50,10 +50,10 @@ class Failure(Exception):
 
     Args:
         reason: one sentence.
-        tolerance: what was allowed, where numbers were compared.
-        measured: what was found.
-        replay: what it takes to repeat it.
-        details: more lines for the reader.
+        tolerance: the tolerance in force, if numbers were compared.
+        measured: the error measures, if numbers were compared.
+        replay: the data to repeat the run.
+        details: further lines for the report.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class Failure(Exception):
 
 
 class Refused(Exception):
-    """The backend answered No; the reason is its own."""
+    """The backend answered No; the message is its reason."""
 
 
 class Skipped(Exception):
-    """Something that is not the backend's is missing."""
+    """The case cannot run here for a reason other than the backend: a device, file or package is missing."""

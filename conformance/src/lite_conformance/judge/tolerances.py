@@ -1,8 +1,8 @@
-"""How far a result may be from the truth, by kind of operator and element type.
+"""Tolerances of results, by kind of operator and element type.
 
-An element passes when ``|actual - expected| <= max(atol * magnitude, rtol * |expected|)``; note the maximum:
-this is stricter than NumPy's ``allclose``, which adds the two. Both are multiples of the element type's
-epsilon. The magnitude depends on the kind of operator:
+An element passes if ``|actual - expected| <= max(atol * magnitude, rtol * |expected|)``. The maximum is stricter
+than NumPy's ``allclose``, which adds the two terms. Both tolerances are multiples of the element type's epsilon.
+The magnitude depends on the kind of operator:
 
 ========== ============================= ==============================================================
 kind       examples                      magnitude
@@ -16,11 +16,11 @@ SUM        Conv, MatMul, ReduceSum       the same sum over the absolute values o
                                          ``|fl(x.y) - x.y| <= gamma_n |x|.|y|`` (Higham, Accuracy and
                                          Stability of Numerical Algorithms, section 3.1)
 SCALED     Softmax, LayerNormalization   the largest finite expected element of the output
-GRAPH      a few operators in a row      the same, with more room
-NETWORK    whole models                  the same, with more room still
+GRAPH      a few operators in a row      the same, with larger tolerances
+NETWORK    whole models                  the same, with even larger tolerances
 ========== ============================= ==============================================================
 
-Results below the smallest normal number count as zero: flushing subnormal numbers is allowed.
+Errors up to the smallest normal number count as zero: flushing subnormal numbers is allowed.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Numerics:
-    """A kind of operator, numerically.
+    """The numerical properties of a kind of operator.
 
     Attributes:
-        name: for the reader.
+        name: name for reports.
         wide: ``(rtol, atol)`` for float32 and float64, in epsilons.
-        half: the same for float16 and bfloat16, whose sums are expected to be made in float32.
-        magnitude: what ``atol`` is relative to: ``"none"``, ``"one"``, ``"terms"`` or ``"tensor"``.
+        half: the same for float16 and bfloat16, whose sums are expected to be accumulated in float32.
+        magnitude: ``atol`` is relative to it: ``"none"``, ``"one"``, ``"terms"`` or ``"tensor"``.
         truth: ``"float64"``: the reference in float64 is the truth. ``"native"``: the reference in the
-            case's own type is, because the operator rounds, compares or only moves.
+            case's own type is the truth, because the operator rounds, compares or only moves elements.
     """
 
     name: str
@@ -68,15 +68,15 @@ class Numerics:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a result may be from the truth: ``|error| <= max(atol * magnitude, rtol * |expected|)``.
+    """The largest error of a result: ``|error| <= max(atol * magnitude, rtol * |expected|)``.
 
     Attributes:
         rtol: relative to each expected element.
         atol: relative to the magnitude of the case, see above.
-        source: ``"default"``, or where the backend's package says otherwise.
-        loosened: whether the backend's package allows more than the default.
-        default: ``(rtol, atol)`` without the backend's own.
-        reason: why the backend needs more.
+        source: ``"default"``, or the file in which the backend's package sets another tolerance.
+        loosened: True if the backend's package allows more than the default.
+        default: ``(rtol, atol)`` without the package's settings.
+        reason: the package's reason for its setting.
     """
 
     rtol: float
@@ -106,16 +106,16 @@ _SMALLEST_NORMAL = {
 
 
 def epsilon(dtype: DType) -> float:
-    """The distance from 1 to the next larger number; 0 for types that are exact."""
+    """Return the distance from 1 to the next larger number; 0 for types that are exact."""
     return _EPSILON.get(dtype, 0.0)
 
 
 def smallest_normal(dtype: DType) -> float:
-    """Below it numbers are subnormal; 0 for types that are exact."""
+    """Return the smallest positive normal number; 0 for types that are exact."""
     return _SMALLEST_NORMAL.get(dtype, 0.0)
 
 
 def default_tolerance(numerics: Numerics, dtype: DType) -> tuple[float, float]:
-    """``(rtol, atol)`` of a kind of operator for an element type."""
+    """Return ``(rtol, atol)`` of a kind of operator for an element type."""
     factors = numerics.half if dtype.is_half else numerics.wide
     return factors[0] * epsilon(dtype), factors[1] * epsilon(dtype)

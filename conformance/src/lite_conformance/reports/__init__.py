@@ -1,1 +1,1 @@
-"""A run as people and other programs want it: records in JSON, a terminal summary, one HTML page, JUnit XML."""
+"""Reports of a run: JSON records, a terminal summary, one HTML page, JUnit XML."""

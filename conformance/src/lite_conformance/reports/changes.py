@@ -1,4 +1,4 @@
-"""What changed from one run to another: the same case, by name, in two reports."""
+"""Changes between two reports, case by case."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from lite_conformance.reports.record import Record, Report, Status
 
 __all__ = ["GROWTH", "Changes", "compare"]
 
-#: A required tolerance that grew by more than this is reported.
+#: Growth of the required tolerance from which a case is reported, as a factor.
 GROWTH = 2.0
 
 
 @dataclass(slots=True)
 class Changes:
-    """Pairs of places in ``before.records`` and ``after.records``.
+    """Changes, as pairs of indices into ``before.records`` and ``after.records``.
 
     Attributes:
-        regressed: passed before, and is bad now.
-        fixed: was bad, and passes now.
+        regressed: passed before, bad now.
+        fixed: bad before, passed now.
         moved: any other change of status.
-        added: places in ``after`` of cases that were not there.
-        gone: places in ``before`` of cases that are no longer there.
-        grown: needs more than :data:`GROWTH` times the tolerance, though it did not become bad.
+        added: indices in ``after`` of new cases.
+        gone: indices in ``before`` of cases that no longer exist.
+        grown: cases that require more than :data:`GROWTH` times the tolerance, and are not bad.
     """
 
     regressed: list[tuple[int, int]] = field(default_factory=list)
@@ -36,12 +36,12 @@ class Changes:
 
 
 def compare(before: Report, after: Report) -> Changes:
-    """What changed. A case is known by its suite and name; a run on several devices has it several times."""
+    """Compare two reports. Cases are matched by suite, name and occurrence: a run on several devices repeats names."""
     old = dict(_keyed(before))
     new = dict(_keyed(after))
     changes = Changes(
-        added=[place for key, place in new.items() if key not in old],
-        gone=[place for key, place in old.items() if key not in new],
+        added=[index for key, index in new.items() if key not in old],
+        gone=[index for key, index in old.items() if key not in new],
     )
     for key, i in old.items():
         if key not in new:
@@ -62,14 +62,14 @@ def compare(before: Report, after: Report) -> Changes:
 
 def _keyed(report: Report) -> Iterator[tuple[tuple[str, str, int], int]]:
     seen: dict[tuple[str, str], int] = {}
-    for place, record in enumerate(report.records):
+    for index, record in enumerate(report.records):
         name = (record.suite, record.case)
         seen[name] = seen.get(name, 0) + 1
-        yield (*name, seen[name]), place
+        yield (*name, seen[name]), index
 
 
 def _growth(a: Record, b: Record) -> float:
-    """How many times more tolerance is required, by the one of the two that grew more; 1 where nothing is known."""
+    """Return the larger growth factor of the required rtol and atol; 1 if nothing was measured."""
     if a.measured is None or b.measured is None:
         return 1.0
     pairs = (

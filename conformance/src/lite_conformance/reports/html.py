@@ -1,7 +1,7 @@
-"""One self-contained HTML page about a run, or about several side by side.
+"""A self-contained HTML page about one run, or about several side by side.
 
-The page is made of the hand-written files in ``page/``: everything is in the one file that results, nothing is
-loaded from anywhere. The records travel as JSON and the page's script draws them.
+The page consists of the files in ``page/``, inlined into one file that loads nothing. It embeds the records as
+JSON, which its script renders.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from lite_core.errors import InputError
 
 __all__ = ["render_html", "write_html"]
 
-#: The scripts of the page, in the order in which they define what the next ones use.
+#: The scripts of the page, in the order of their dependencies.
 _SCRIPTS = (
     "model.js",
     "dom.js",
@@ -55,42 +55,42 @@ def write_html(reports: Sequence[Report], file: str | os.PathLike[str], names: S
     """Write the page. Several reports are shown side by side, each compared with the first.
 
     Args:
-        reports: at least one.
-        file: where to.
-        names: what to call each report; by default its backend and what tells it from the others.
+        reports: the reports, at least one.
+        file: the file to write.
+        names: a name for each report; by default its backend and what distinguishes it from the others.
 
     Raises:
-        InputError: no report, or not as many names as reports.
+        InputError: there is no report, or the numbers of names and reports differ.
     """
     Path(file).write_text(render_html(reports, names), encoding="utf-8")
 
 
 def render_html(reports: Sequence[Report], names: Sequence[str] | None = None) -> str:
-    """The page as text. See :func:`write_html`."""
+    """Return the page as text. See :func:`write_html`."""
     if not reports:
         raise InputError("an HTML report needs at least one run, got none; pass the reports to show")
     if names is not None and len(names) != len(reports):
         raise InputError(f"expected a name for each of the {len(reports)} report(s), got {len(names)}: {list(names)}")
-    called = [printable(name) for name in names] if names is not None else report_names(reports)
-    title = " and ".join(called) if len(called) < 3 else f"{called[0]} and {len(called) - 1} more"
+    shown = [printable(name) for name in names] if names is not None else report_names(reports)
+    title = " and ".join(shown) if len(shown) < 3 else f"{shown[0]} and {len(shown) - 1} more"
     style = _page_file("style.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_page_file(name) for name in _SCRIPTS) + "})();\n"
     parts = {
         "title": html.escape(printable(f"{title} · conformance")),
         "policy": _policy(style, script),
         "style": style,
-        "data": embedded_json(_page_data(reports, called)),
+        "data": embedded_json(_page_data(reports, shown)),
         "script": script,
     }
-    # NOTE: one pass over our own text: a report that holds "{{script}}" is not looked at.
+    # NOTE: a single pass over the template: "{{script}}" in the text of a report is not replaced.
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _page_file("page.html"))
 
 
 def embedded_json(value: Any) -> str:
-    """JSON that can stand in a ``<script>`` element, whatever the texts in it.
+    """Return JSON that is safe inside a ``<script>`` element, for any texts.
 
-    Only ASCII is written, so that U+2028, U+2029 and lone surrogates do no harm; ``<`` is escaped, so that no
-    text can end the element or open a comment.
+    It is ASCII only, because of U+2028, U+2029 and lone surrogates, and ``<`` is escaped, so that no text can end
+    the element or open a comment.
     """
     text = json.dumps(_finite(value), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -124,7 +124,7 @@ def _report_data(report: Report, name: str, tolerances: dict[Tolerance, int]) ->
 
 
 def _record_data(record: Record, tolerances: dict[Tolerance, int]) -> dict[str, Any]:
-    """The record without what is empty or 0; its tolerance as a place in the list of tolerances."""
+    """Return the record without empty and zero fields, and its tolerance as an index into the list of tolerances."""
     fields: dict[str, Any] = {k: getattr(record, k) for k in Record.__slots__ if k not in ("tolerance", "measured")}
     slim = {k: printable(v) if isinstance(v, str) else v for k, v in fields.items() if v or k == "level"}
     slim["status"] = record.status.value
@@ -143,7 +143,7 @@ def _tolerance_data(tolerance: Tolerance) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """The value as strict JSON takes it: numbers that are not finite as text, what JSON does not know as text."""
+    """Return the value as strict JSON: numbers that are not finite, and objects of other types, become text."""
     if isinstance(value, dict):
         return {str(k): _finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -156,7 +156,7 @@ def _finite(value: Any) -> Any:
 
 
 def _policy(style: str, script: str) -> str:
-    """A content security policy under which the page may run its own script, and may load nothing."""
+    """Return a content security policy that allows the page's own style and script, and no loading."""
     return (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"

@@ -1,4 +1,4 @@
-"""The JUnit XML that CI systems show: one test suite per suite of the run, one test case per case."""
+"""JUnit XML for CI systems: one test suite per suite of the run, one test case per case."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from xml.etree import ElementTree
 
 from lite_conformance.reports.record import Record, Report, Status
-from lite_conformance.reports.summary import fact_lines, number, printable, why
+from lite_conformance.reports.summary import fact_lines, number, printable, reason_text
 
 __all__ = ["write_junit"]
 
@@ -20,8 +20,8 @@ def write_junit(report: Report, file: str | os.PathLike[str]) -> None:
     r"""Write the report as JUnit XML.
 
     ``failed`` and ``xpass`` become ``<failure>``; ``crashed``, ``hung`` and ``error`` become ``<error>``;
-    ``xfail``, ``unsupported`` and ``skipped`` become ``<skipped>``. Control characters, which XML cannot hold,
-    are written out (``\x1b``).
+    ``xfail``, ``unsupported`` and ``skipped`` become ``<skipped>``. Control characters, which XML does not allow,
+    are escaped (``\x1b``).
     """
     suites: dict[str, list[Record]] = {}
     for record in report.records:
@@ -29,7 +29,9 @@ def write_junit(report: Report, file: str | os.PathLike[str]) -> None:
     backend = str(report.header.get("backend") or "")
     root = ElementTree.Element("testsuites", {"name": printable(f"lite-conformance {backend}".strip())})
     totals = _totals(report.records, report.seconds)
-    root.attrib.update({key: totals[key] for key in totals if key != "skipped"})  # Jenkins' schema has none there
+    root.attrib.update(
+        {key: totals[key] for key in totals if key != "skipped"}
+    )  # Jenkins' schema does not allow it here
     for name, records in suites.items():
         suite = ElementTree.SubElement(root, "testsuite", {"name": printable(name)})
         suite.attrib.update(_totals(records, sum(r.seconds for r in records)))
@@ -46,27 +48,27 @@ def write_junit(report: Report, file: str | os.PathLike[str]) -> None:
 
 
 def _case(record: Record, backend: str) -> ElementTree.Element:
-    place = [record.backend or backend, record.suite, record.op]
+    qualifiers = [record.backend or backend, record.suite, record.op]
     case = ElementTree.Element(
         "testcase",
         {
-            "classname": printable(".".join(part for part in place if part)),
+            "classname": printable(".".join(part for part in qualifiers if part)),
             "name": printable(record.case),
             "time": _seconds(record.seconds),
         },
     )
     if record.status in _SKIPPED:
-        ElementTree.SubElement(case, "skipped", {"message": printable(f"{record.status}: {why(record)}")})
+        ElementTree.SubElement(case, "skipped", {"message": printable(f"{record.status}: {reason_text(record)}")})
     elif record.status.is_bad:
         tag = "failure" if record.status in _FAILURE else "error"
         message = record.reason or record.expectation or str(record.status)
         found = ElementTree.SubElement(case, tag, {"message": printable(message), "type": str(record.status)})
-        found.text = printable(_story(record))
+        found.text = printable(_failure_text(record))
     return case
 
 
-def _story(record: Record) -> str:
-    """Everything that is known of a bad case, the reason first."""
+def _failure_text(record: Record) -> str:
+    """Return the description of a bad case, the reason first."""
     lines = [record.reason or str(record.status)]
     if record.expectation:
         lines.append(f"expectation: {record.expectation}")
@@ -107,6 +109,6 @@ def _seconds(seconds: float) -> str:
 
 
 def _timestamp(report: Report) -> str:
-    """``2025-01-31T12:00:00``: the form without a time zone, which is all that JUnit's readers agree on."""
+    """Return the start as ``2025-01-31T12:00:00``, without a time zone, which not all readers of JUnit accept."""
     found = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", str(report.header.get("started") or ""))
     return found.group() if found else ""

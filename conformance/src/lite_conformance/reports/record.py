@@ -1,4 +1,4 @@
-"""What the suite says about one case, and about a whole run: the schema of the JSON report."""
+"""The record of a case and the report of a run: the schema of the JSON report."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from lite_core.errors import InputError
 
 __all__ = ["SCHEMA_VERSION", "Record", "Report", "Status", "read_report"]
 
-#: The version of the JSON report. It grows when a field is removed or changes its meaning.
+#: The version of the JSON report, incremented when a field is removed or changes its meaning.
 SCHEMA_VERSION = 1
 
 
 class Status(str, Enum):
-    """What became of a case. Compares equal to its name in lower case."""
+    """The status of a case. Compares equal to its name in lower case."""
 
     PASSED = "passed"
     FAILED = "failed"
-    #: Fails as the backend's package said it would.
+    #: Fails, as the backend's package declares.
     XFAIL = "xfail"
-    #: Passes although the backend's package says it fails: the line is to be removed.
+    #: Passes, although the backend's package declares a failure: the entry must be removed.
     XPASS = "xpass"
-    #: The backend answered No, or its package declares the case out of its reach.
+    #: The backend answered No, or its package declares the case unsupported.
     UNSUPPORTED = "unsupported"
-    #: Something that is not the backend's is missing: a device, a file, a package.
+    #: A device, file or package that is not part of the backend is missing.
     SKIPPED = "skipped"
     #: The process died.
     CRASHED = "crashed"
-    #: The case was not done in time.
+    #: The case exceeded its time limit.
     HUNG = "hung"
-    #: The suite itself, or what it was given, is wrong.
+    #: The suite or its input is wrong.
     ERROR = "error"
 
     def __str__(self) -> str:
@@ -47,39 +47,39 @@ class Status(str, Enum):
 
     @property
     def is_bad(self) -> bool:
-        """Whether a run with such a case is not a success."""
+        """True if a case with this status makes the run fail."""
         return self in (Status.FAILED, Status.XPASS, Status.CRASHED, Status.HUNG, Status.ERROR)
 
     @property
     def is_executed(self) -> bool:
-        """Whether the backend was asked to do something."""
+        """True if the backend executed something for a case with this status."""
         return self not in (Status.UNSUPPORTED, Status.SKIPPED)
 
 
 @dataclass(slots=True)
 class Record:
-    """What became of one case.
+    """The result of one case.
 
     Attributes:
-        case: its name: ``Conv[f32,n1c3h8w8,o4,k3s2p1]``.
+        case: the case's name: ``Conv[f32,n1c3h8w8,o4,k3s2p1]``.
         level: 0 to 5.
         suite: the part of the suite it belongs to: ``probe``, ``contract``, ``ops``, ``onnx``, ``graphs``,
             ``models``, ``stress`` or ``expectations``.
-        op: the operator with its domain, empty where there is none.
-        dtype: the element type it is about: ``float32``; empty where there is none.
+        op: the operator with its domain, or empty.
+        dtype: the element type under test, such as ``float32``, or empty.
         backend: the backend's name.
         device: the device's label and name.
-        status: what became of it.
-        reason: one line: why it is not a plain pass.
-        details: more lines: a traceback, what a dying process wrote.
+        status: the status.
+        reason: one line: why the status is not ``passed``.
+        details: further lines: a traceback, the log of a crashed process.
         expectation: the reason that the backend's package gives for ``unsupported`` or ``xfail``.
-        tolerance: what was allowed; None where nothing was compared.
-        measured: what was found; None where nothing was compared.
-        seed: of the random numbers.
-        seconds: how long it took.
-        examples: how many sets of inputs were tried.
-        weight: how often the operator occurs in real models: its share of their nodes.
-        repro: the command that repeats it.
+        tolerance: the tolerance in force; None if nothing was compared.
+        measured: the error measures; None if nothing was compared.
+        seed: seed of the random numbers.
+        seconds: duration.
+        examples: number of sets of inputs that ran.
+        weight: the operator's share of the nodes of real models.
+        repro: the command that repeats the case.
     """
 
     case: str
@@ -102,8 +102,10 @@ class Record:
     repro: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON takes it: fields that have their defaults are left out, but for the first three and the status;
-        infinite and NaN numbers become the strings ``"inf"`` and ``"nan"``.
+        """Return the record as JSON values.
+
+        Fields with default values are omitted, except the first three and the status. Infinite and NaN numbers
+        become the strings ``"inf"`` and ``"nan"``.
         """
         plain: dict[str, Any] = _json_numbers(asdict(self))
         always = ("case", "level", "suite", "status")
@@ -111,7 +113,7 @@ class Record:
 
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> Record:
-        """The record that :meth:`to_dict` gave. Fields that are not known are left out."""
+        """Return the record of which :meth:`to_dict` returned these values; unknown fields are ignored."""
         known = {k: v for k, v in given.items() if k in Record.__slots__}
         known["status"] = Status(known["status"])
         for key, kind in (("tolerance", Tolerance), ("measured", Measured)):
@@ -148,12 +150,12 @@ def _with_tuple(tolerance: Tolerance) -> Tolerance:
 
 @dataclass(slots=True)
 class Report:
-    """A whole run: where, with what, and every record.
+    """The report of a run.
 
     Attributes:
         header: ``backend``, ``device``, ``versions`` (distribution to version), ``plugin``, ``platform``,
             ``options`` and ``started`` (ISO 8601).
-        records: in the order of the suite.
+        records: the records, in the order of the suite.
         seconds: wall-clock time.
     """
 
@@ -162,23 +164,23 @@ class Report:
     seconds: float = 0.0
 
     def counts(self) -> dict[str, int]:
-        """Records by status, and ``executed``."""
+        """Return the number of records of each status, and of executed ones as ``executed``."""
         found = Counter(r.status for r in self.records)
         counts = {status.value: found[status] for status in Status}
         counts["executed"] = sum(r.status.is_executed for r in self.records)
         return counts
 
     def something_ran(self) -> bool:
-        """Whether the backend computed anything; for a run of level 0 alone, whether it was asked anything."""
+        """Return True if the backend computed anything, or, in a run of level 0 only, if a case was executed."""
         if any(record.level > 0 for record in self.records):
             return any(record.examples > 0 for record in self.records)
         return any(record.status.is_executed for record in self.records)
 
     def weighted_pass_rate(self) -> float | None:
-        """The share of real models' nodes whose operators pass all that was asked of them.
+        """Return the pass rate of the operators, weighted by their share of the nodes of real models.
 
-        An operator counts by the share of its executed or unsupported cases that passed. None when the report is
-        of chosen cases only, or has no operator case.
+        The pass rate of an operator is the share of its cases that passed. None if the report is of selected cases
+        only, or has no operator case.
         """
         if self.header.get("options", {}).get("cases"):
             return None
@@ -189,12 +191,12 @@ class Report:
         total = sum(rs[0].weight for rs in shares.values())
         if not total:
             return None
-        # What is lost is summed, so that nothing lost is exactly 1.
+        # The losses are summed, so that a run without losses has a rate of exactly 1.
         lost = sum(rs[0].weight * sum(r.status is not Status.PASSED for r in rs) / len(rs) for rs in shares.values())
         return 1 - lost / total
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is written to a JSON file."""
+        """Return the contents of the JSON file."""
         return {
             "schema_version": SCHEMA_VERSION,
             "header": self.header,
@@ -216,7 +218,7 @@ def read_report(file: str | os.PathLike[str]) -> Report:
     """Read a JSON report.
 
     Raises:
-        InputError: the file is not a report, or of a schema that this version does not know.
+        InputError: the file is not a report, or has an unknown schema version.
     """
     name = os.fspath(file)
     try:

@@ -1,4 +1,4 @@
-"""What every report says about a run: the verdict, groups by reason, numbers and names as text."""
+"""Parts that all reports share: the verdict, groups by reason, numbers and names as text."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = [
     "number",
     "percent",
     "printable",
+    "reason_text",
     "report_names",
     "seconds_text",
     "slowest",
     "tolerance_use",
     "verdict",
-    "why",
 ]
 
-#: What the levels are about.
+#: The names of the levels.
 LEVEL_NAMES = {0: "probe", 1: "contract", 2: "operators", 3: "graphs", 4: "models", 5: "stress"}
 
 #: Every status, the worst first.
@@ -43,28 +43,28 @@ SEVERITY = (
     Status.PASSED,
 )
 
-# C0 without tab and line feed, DEL, C1, surrogates, the two code points that no text may hold, and what breaks or
-# turns lines: U+2028, U+2029 and the marks for the direction of writing.
+# C0 without tab and line feed, DEL, C1, surrogates, the noncharacters U+FFFE and U+FFFF, the separators U+2028 and
+# U+2029, and the marks for the direction of writing.
 _NOT_PRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 
 
 def printable(text: str) -> str:
-    r"""The text with its control characters written out: ``\x1b`` for an escape.
+    r"""Return the text with control characters escaped, such as ``\x1b``.
 
     The result is safe for a terminal and legal in XML 1.0. Tabs and line feeds stay; CR LF becomes LF.
     """
-    return _NOT_PRINTABLE.sub(_written_out, text.replace("\r\n", "\n"))
+    return _NOT_PRINTABLE.sub(_escaped, text.replace("\r\n", "\n"))
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _escaped(found: re.Match[str]) -> str:
     code = ord(found.group())
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 def number(value: float) -> str:
-    """At most three significant digits: ``0``, ``1.25e-05``, ``0.031``, ``12``, ``inf``, ``nan``."""
+    """Format with at most three significant digits: ``0``, ``1.25e-05``, ``0.031``, ``12``, ``inf``, ``nan``."""
     if not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
     if value == 0:
@@ -78,7 +78,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """``97.3 %``; a dash where there is nothing to count. Never rounds up to ``100 %``."""
+    """Format as ``97.3 %``, or a dash for None. Never rounds up to ``100 %``."""
     if share is None or not math.isfinite(share):
         return "–"
     rounded = math.floor(share * 1000) / 10 if share < 1 else 100.0
@@ -86,7 +86,7 @@ def percent(share: float | None) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """``35 ms``, ``4.2 s``, ``95 s``, ``12 min 5 s``."""
+    """Format a duration: ``35 ms``, ``4.2 s``, ``95 s``, ``12 min 5 s``."""
     if not math.isfinite(seconds):
         return "–"
     if seconds < 0.9995:
@@ -103,9 +103,9 @@ def seconds_text(seconds: float) -> str:
 
 
 def verdict(report: Report, name: str = "") -> str:
-    """One line: ``host: 6,812 passed, 0 failed, 120 unsupported in 95 s``.
+    """Return one line: ``host: 6,812 passed, 0 failed, 120 unsupported in 95 s``.
 
-    Passed and failed are always named, the other statuses where there are such cases.
+    Passed and failed are always included, the other statuses only if there are such cases.
     """
     counts = report.counts()
     name = name or printable(str(report.header.get("backend") or "")) or "conformance"
@@ -118,41 +118,41 @@ def verdict(report: Report, name: str = "") -> str:
 
 
 def bad_records(report: Report) -> list[Record]:
-    """The cases that keep the run from being a success, the worst status first, then the heaviest operators."""
-    rank = {status: place for place, status in enumerate(SEVERITY)}
+    """Return the cases that make the run fail, the worst status first, then the operators of most weight."""
+    rank = {status: index for index, status in enumerate(SEVERITY)}
     return sorted((r for r in report.records if r.status.is_bad), key=lambda r: (rank[r.status], -r.weight))
 
 
-def why(record: Record) -> str:
-    """The reason that the record is grouped under: the package's own, else what was found."""
+def reason_text(record: Record) -> str:
+    """Return the reason by which records are grouped: that of the package, or else of the run."""
     return (record.expectation or record.reason or "no reason given").strip()
 
 
 def by_reason(records: Iterable[Record], status: Status) -> list[tuple[str, list[Record]]]:
-    """The records of one status, grouped by reason, the largest group first."""
+    """Return the records of one status, grouped by reason, the largest group first."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         if record.status is status:
-            groups.setdefault(why(record), []).append(record)
+            groups.setdefault(reason_text(record), []).append(record)
     return sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
 def loosened(report: Report) -> list[Record]:
-    """The cases that were allowed a larger error than the suite's default."""
+    """Return the cases whose tolerance is larger than the suite's default."""
     return [r for r in report.records if r.tolerance is not None and r.tolerance.loosened]
 
 
 def slowest(report: Report, count: int = 5) -> list[Record]:
-    """The cases that took the longest, the slowest first."""
+    """Return the slowest cases, the slowest first."""
     timed = (r for r in report.records if r.seconds > 0)
     return sorted(timed, key=lambda r: -r.seconds)[:count]
 
 
 def tolerance_use(record: Record) -> float | None:
-    """How much of its tolerance the case used: 1 is all of it, 3 is three times too much. None if none was compared.
+    """Return the used share of the tolerance: 1 is all of it, 3 three times too much; None if nothing was compared.
 
-    Of a failure it is by the tolerance that is the nearer one to passing, of a pass by the one that is used more. A
-    required tolerance that is not finite, or one above an allowed 0, makes it infinite.
+    For a failure it is the smaller share of rtol and atol, for a pass the larger one. A required tolerance that is
+    not finite, or that exceeds an allowed 0, gives infinity.
     """
     if record.measured is None or record.tolerance is None:
         return None
@@ -170,7 +170,7 @@ def _share(required: float, allowed: float) -> float:
 
 
 def fact_lines(header: dict[str, Any]) -> list[tuple[str, str]]:
-    """The header as pairs of a label and a text, the known keys first; empty values are left out."""
+    """Return the header as pairs of a label and a text, the known keys first, without empty values."""
     known = ("backend", "device", "plugin", "platform", "versions", "options", "started")
     keys = [*(k for k in known if k in header), *(k for k in header if k not in known)]
     pairs = [(str(key), printable(_as_text(header[key]))) for key in keys]
@@ -188,10 +188,10 @@ def _as_text(value: Any) -> str:
 
 
 def report_names(reports: Sequence[Report]) -> list[str]:
-    """A name for each report: its backend; where that is not enough, with what tells it apart.
+    """Return a distinct name for each report: its backend, with an addition if backends repeat.
 
-    The first of these that tells all of them apart is added: the versions that differ, the plugin, the device,
-    the time of the run, a number.
+    The addition is the first of these that distinguishes all reports: the versions that differ, the plugin, the
+    device, the time of the run, a number.
     """
     plain = [printable(str(r.header.get("backend") or "")) or "report" for r in reports]
     if len(set(plain)) == len(plain):
@@ -203,7 +203,7 @@ def report_names(reports: Sequence[Report]) -> list[str]:
         [_as_text(r.header.get("plugin")) for r in reports],
         [_as_text(r.header.get("device")) for r in reports],
         [_as_text(r.header.get("started")) for r in reports],
-        [f"({place})" for place in range(1, len(reports) + 1)],
+        [f"({number})" for number in range(1, len(reports) + 1)],
     ]
     named = [[f"{name} {printable(more)}".strip() for name, more in zip(plain, extra)] for extra in candidates]
     return next((names for names in named if len(set(names)) == len(names)), named[-1])

@@ -1,4 +1,4 @@
-"""What a run says on the terminal when it is done."""
+"""The summary of a run on the terminal."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lite_conformance.reports.summary import (
     number,
     percent,
     printable,
+    reason_text,
     seconds_text,
     slowest,
     tolerance_use,
     verdict,
-    why,
 )
 
 __all__ = ["print_summary"]
@@ -41,24 +41,24 @@ _STYLES = {
     Status.SKIPPED: "dim",
 }
 _COLUMNS = (Status.PASSED, *(status for status in reversed(SEVERITY[:-1])))
-_MOST_BAD = 40
-_MOST_GROUPS = 6
+_MAX_BAD_SHOWN = 40
+_MAX_GROUPS_SHOWN = 6
 
 
 def print_summary(report: Report, console: Console) -> None:
-    """Print the run: levels, every bad case, what is unsupported and why, what was slow or loosened, the verdict.
+    """Print levels, bad cases, unsupported cases with reasons, loosened tolerances, slow cases and the verdict.
 
-    Plain lines without colour or frames where the console is not a terminal. Texts of the report are printed as
-    they are, but control characters, which are written out.
+    If the console is not a terminal, the output has no colours and frames. Texts of the report are printed
+    literally, with control characters escaped.
     """
     if report.records:
         _print(console, _levels(report, console))
         _print(console)
     broken = bad_records(report)
-    for record in broken[:_MOST_BAD]:
+    for record in broken[:_MAX_BAD_SHOWN]:
         _bad_case(console, record)
-    if len(broken) > _MOST_BAD:
-        _print(console, f"... and {len(broken) - _MOST_BAD:,} more; the HTML and JSON reports have them all")
+    if len(broken) > _MAX_BAD_SHOWN:
+        _print(console, f"... and {len(broken) - _MAX_BAD_SHOWN:,} more; the HTML and JSON reports have them all")
     if broken:
         _print(console)
     _groups(console, "unsupported", by_reason(report.records, Status.UNSUPPORTED))
@@ -89,7 +89,7 @@ def _bad_case(console: Console, record: Record) -> None:
     line = Text()
     line.append(str(record.status).upper(), style=_STYLES[record.status])
     line.append(f" {_one_line(record.case)}", style="bold")
-    reason = record.reason or (why(record) if record.expectation else "")
+    reason = record.reason or (reason_text(record) if record.expectation else "")
     if reason:
         line.append(f": {_one_line(reason)}")
     _print(console, line)
@@ -100,12 +100,12 @@ def _bad_case(console: Console, record: Record) -> None:
 
 
 def _needs(record: Record) -> str:
-    """``worst y[0]: 1.25, expected 1.5; needs rtol 0.2 (used 1e-05) or atol 0.25 (used 1e-06)``."""
+    """Return ``worst y[0]: 1.25, expected 1.5; needs rtol 0.2 (used 1e-05) or atol 0.25 (used 1e-06)``."""
     measured, tolerance = record.measured, record.tolerance
     assert measured is not None
     assert tolerance is not None
-    told = not measured.worst or measured.worst in record.reason
-    worst = "" if told else f"worst {_one_line(measured.worst)}; "
+    is_in_reason = not measured.worst or measured.worst in record.reason
+    worst = "" if is_in_reason else f"worst {_one_line(measured.worst)}; "
     share = tolerance_use(record) or 0.0
     times = f", {number(share)} times too much" if 1 < share < float("inf") else ""
     pairs = (("rtol", measured.required_rtol, tolerance.rtol), ("atol", measured.required_atol, tolerance.atol))
@@ -118,10 +118,10 @@ def _groups(console: Console, title: str, groups: list[tuple[str, list[Record]]]
         return
     total = sum(len(records) for _, records in groups)
     _print(console, Text(f"{title}: {total:,}", style="bold"))
-    for reason, records in groups[:_MOST_GROUPS]:
+    for reason, records in groups[:_MAX_GROUPS_SHOWN]:
         _print(console, f"  {len(records):>6,}  {_one_line(reason)}{_operators(records)}")
-    if len(groups) > _MOST_GROUPS:
-        rest = groups[_MOST_GROUPS:]
+    if len(groups) > _MAX_GROUPS_SHOWN:
+        rest = groups[_MAX_GROUPS_SHOWN:]
         _print(console, f"  {sum(len(r) for _, r in rest):>6,}  for {len(rest):,} other reason(s)")
     _print(console)
 
@@ -172,9 +172,9 @@ def _one_line(text: str) -> str:
 
 
 def _print(console: Console, what: Table | Text | str = "") -> None:
-    """Print without markup, emoji and highlighting, and without breaking lines: a command is to be copied whole."""
+    """Print without markup, emoji, highlighting and line breaks, so that commands can be copied."""
     shown = Text(what) if isinstance(what, str) else what
     if isinstance(shown, Text):
-        # NOTE: a stream that is not UTF-8 (a log, an old Windows console) raises on what it cannot hold.
+        # NOTE: a stream that is not UTF-8 (a log, an old Windows console) raises on characters it cannot encode.
         shown.plain = shown.plain.encode(console.encoding, "backslashreplace").decode(console.encoding)
     console.print(shown, soft_wrap=isinstance(shown, Text))

@@ -1,1 +1,1 @@
-"""A run of the suite: which cases, in which processes, and what their failures are written down as."""
+"""Running the suite: selecting cases, worker processes, records, and scripts that repeat failures."""

@@ -1,4 +1,4 @@
-"""Running one case and writing down what became of it."""
+"""Runs one case and makes the record of its result."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def execute(case: Case, context: Context, on_failure: Callable[[Replay], object]
 
     Args:
         case: the case.
-        context: what it may use.
-        on_failure: given what it takes to repeat a failure, where numbers were compared.
+        context: its context.
+        on_failure: called with the replay of a failure, if there is one.
     """
     record = start_record(case, context.settings, context.subject)
     start = time.perf_counter()
@@ -40,14 +40,14 @@ def execute(case: Case, context: Context, on_failure: Callable[[Replay], object]
     except Failure as failure:
         _fail(record, failure)
         if failure.replay is not None and on_failure is not None:
-            _keep(record, failure.replay, on_failure)
+            _write_replay(record, failure.replay, on_failure)
     except Exception as error:
         record.status = Status.ERROR
         record.reason = f"the suite failed with {type(error).__name__}: {error}"
         record.details = traceback.format_exc()
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # SystemExit: the suite itself never raises one
+    except BaseException as error:  # SystemExit, which only a backend raises
         record.status = Status.FAILED
         record.reason = f"the backend raised {type(error).__name__}: {error}"
         record.details = traceback.format_exc()
@@ -58,7 +58,7 @@ def execute(case: Case, context: Context, on_failure: Callable[[Replay], object]
 
 
 def start_record(case: Case, settings: Settings, subject: Subject | None = None) -> Record:
-    """A record of a case that has not been run."""
+    """Return a record of a case that has not been run."""
     return Record(
         case=case.name,
         level=case.level,
@@ -74,7 +74,7 @@ def start_record(case: Case, settings: Settings, subject: Subject | None = None)
 
 
 def repro_command(case: str, settings: Settings) -> str:
-    """The command that runs one case again."""
+    """Return the command that runs one case again."""
     command = ["lite-conformance", "--backend", settings.backend, "--case", case, "--seed", str(settings.seed)]
     for model in settings.models:
         if case.startswith("model["):
@@ -88,13 +88,13 @@ def repro_command(case: str, settings: Settings) -> str:
     return shlex.join(command)
 
 
-def _keep(record: Record, replay: Replay, on_failure: Callable[[Replay], object]) -> None:
-    """Write a failure down; that this is not possible does not make another case of it."""
+def _write_replay(record: Record, replay: Replay, on_failure: Callable[[Replay], object]) -> None:
+    """Write the script of a failure; an error of writing is added to the details and does not change the status."""
     try:
         on_failure(replay)
     except Exception as error:
-        told = f"what repeats it could not be written: {type(error).__name__}: {error}"
-        record.details = "\n".join(filter(None, [record.details, told]))
+        note = f"the script that repeats it could not be written: {type(error).__name__}: {error}"
+        record.details = "\n".join(filter(None, [record.details, note]))
 
 
 def _pass(record: Record, outcome: Outcome) -> None:
@@ -115,7 +115,7 @@ def _fail(record: Record, failure: Failure) -> None:
 
 @cache
 def _weights() -> dict[str, float]:
-    """Operator to its share of the nodes of real models; see the file's own note."""
+    """Return each operator's share of the nodes of real models; the file has a note on its source."""
     weights: dict[str, float] = loads(files(__package__).joinpath("operator_weights.json").read_text(encoding="utf-8"))[
         "weights"
     ]

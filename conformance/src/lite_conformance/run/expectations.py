@@ -1,4 +1,4 @@
-"""What a backend's package says about itself: ``conformance.toml`` beside its plugin module.
+"""The expectations of a backend's package: ``conformance.toml`` in the folder of its plugin module.
 
 ::
 
@@ -10,13 +10,13 @@
     case = "Softmax[f16,*]"
     reason = "issue 12: the sum overflows"
 
-    [[tolerance]]                      # more room than the default, or less
+    [[tolerance]]                      # larger or smaller than the default
     case = "Exp[f32,*]"
     rtol = 1e-5
     reason = "the device's native_exp"
 
-``*`` and ``?`` are wildcards, brackets are plain. An entry that matches no case of the suite is an error, and
-so is a case that passes although an ``xfail`` matches it.
+``*`` and ``?`` are wildcards; brackets are literal. An entry that matches no case of the suite is an error, as is a
+case that passes although an ``xfail`` matches it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ else:
 __all__ = ["FILE_NAME", "Entry", "Expectations", "find_expectations", "matches", "read_expectations"]
 
 FILE_NAME = "conformance.toml"
-_MOST = 1e6
+_MAX_TOLERANCE = 1e6
 _KINDS: dict[str, tuple[str, ...]] = {
     "unsupported": ("case", "reason"),
     "xfail": ("case", "reason"),
@@ -55,8 +55,8 @@ class Entry:
 
     Attributes:
         kind: ``unsupported``, ``xfail`` or ``tolerance``.
-        case: the cases it is about, with wildcards.
-        reason: why.
+        case: pattern of the names of its cases, with wildcards.
+        reason: the reason for the entry.
         rtol: for ``tolerance``, see :class:`lite_conformance.judge.tolerances.Tolerance`.
         atol: the same.
     """
@@ -70,28 +70,28 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """All entries, and where they come from."""
+    """All entries of a file, and the name of the file."""
 
     entries: tuple[Entry, ...] = ()
     source: str = ""
 
     def find(self, kind: str, case: str) -> Entry | None:
-        """The first entry of a kind that matches a case."""
+        """Return the first entry of a kind that matches a case, or None."""
         return next((e for e in self.entries if e.kind == kind and matches(e.case, case)), None)
 
     def allowance(self, case: str) -> Allowance:
-        """The tolerance that the entries give a case."""
+        """Return the tolerance that the entries set for a case."""
         entry = self.find("tolerance", case)
         return Allowance() if entry is None else Allowance(entry.rtol, entry.atol, entry.reason, FILE_NAME)
 
     def unmatched(self, cases: Iterable[str]) -> list[Entry]:
-        """Entries that match none of these cases."""
+        """Return the entries that match none of these cases."""
         names = list(cases)
         return [e for e in self.entries if not any(matches(e.case, name) for name in names)]
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a name is what a pattern with ``*`` and ``?`` describes; case counts."""
+    """Return True if a name matches a pattern with ``*`` and ``?``; case-sensitive."""
     return _compiled(pattern).fullmatch(name) is not None
 
 
@@ -101,7 +101,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def find_expectations(module: str) -> Expectations:
-    """The ``conformance.toml`` of a module's package: beside the module, or above it in the package."""
+    """Read the ``conformance.toml`` in the folder of a module, or in the nearest folder above it in its package."""
     found = importlib.util.find_spec(module) if module not in sys.modules else sys.modules[module].__spec__
     origin = getattr(found, "origin", None) or getattr(sys.modules.get(module), "__file__", None)
     if not origin:
@@ -120,7 +120,7 @@ def read_expectations(file: Path) -> Expectations:
     """Read a file.
 
     Raises:
-        InputError: it cannot be read, or entries are wrong; all of them are listed.
+        InputError: the file cannot be read, or entries are wrong; the message lists all problems.
     """
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -158,5 +158,5 @@ def _problems(kind: str, item: Any) -> Iterable[str]:
         for key in given:
             number = item[key]
             # An infinite tolerance would let NaN pass for a number.
-            if not isinstance(number, (int, float)) or isinstance(number, bool) or not 0 <= number <= _MOST:
-                yield f"{key} must be a number from 0 to {_MOST:g}, is {number!r}"
+            if not isinstance(number, (int, float)) or isinstance(number, bool) or not 0 <= number <= _MAX_TOLERANCE:
+                yield f"{key} must be a number from 0 to {_MAX_TOLERANCE:g}, is {number!r}"

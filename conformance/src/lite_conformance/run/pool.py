@@ -1,4 +1,4 @@
-"""Worker processes: each runs one case at a time, and is replaced when a case takes it down."""
+"""A pool of worker processes: each runs one case at a time, and is replaced when a case crashes it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ __all__ = ["Pool", "Worker", "WorkerDiedError"]
 
 _START_SECONDS = 120.0
 _ABORT_SECONDS = 5.0
-# Characters of a dead process's last words in a record, and bytes that the example is looked for in.
-_TAIL = 12_000
-_LOOK_BACK = 2**20
+# Characters of a dead process's log in a record, and bytes of it that are searched for the last example.
+_LOG_CHARACTERS = 12_000
+_EXAMPLE_SEARCH_BYTES = 2**20
 
 
 class WorkerDiedError(LiteError):
@@ -37,8 +37,8 @@ class WorkerDiedError(LiteError):
 
     Args:
         message: one line.
-        status: CRASHED, HUNG, or FAILED where the backend raised.
-        details: what it wrote to standard error before.
+        status: CRASHED, HUNG, or FAILED if the backend raised.
+        details: the end of what it wrote to standard error.
     """
 
     def __init__(self, message: str, status: Status, details: str) -> None:
@@ -48,9 +48,9 @@ class WorkerDiedError(LiteError):
 
 
 class Worker:
-    """One process that runs cases, see :mod:`lite_conformance.run.worker`.
+    """A process that runs cases, see :mod:`lite_conformance.run.worker`.
 
-    It leads a process group of its own, which ends with it: a backend may start processes, too.
+    The process leads its own process group, which is killed with it, because a backend may start processes.
 
     Raises:
         BackendUnavailableError: the backend is not installed, or has no device here.
@@ -63,10 +63,10 @@ class Worker:
         self._answered = 0
         self._closing = threading.Lock()
         environment = dict(os.environ)
-        # Several workers share the processors; a case that is about threads makes its own.
+        # Several workers share the processors; cases that test threads start their own.
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             environment.setdefault(variable, "1")
-        # It would send the sessions of the suite to another device than the one under test.
+        # LITE_BACKEND would redirect the sessions of the suite to another device.
         environment.pop("LITE_BACKEND", None)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "lite_conformance.run.worker"],
@@ -94,9 +94,9 @@ class Worker:
             if "unavailable" in answer:
                 raise BackendUnavailableError(answer["unavailable"])
             raise InputError(answer["usage"])
-        #: Where the suite runs and with what.
+        #: The header of the report, see :func:`lite_conformance.run.worker.describe`.
         self.header: dict[str, Any] = answer["ready"]
-        #: What the backend's package says about itself.
+        #: The expectations of the backend's package.
         self.expectations = Expectations(
             tuple(Entry(**entry) for entry in answer["expectations"]), self.header["expectations"]
         )
@@ -106,24 +106,24 @@ class Worker:
 
         Args:
             case: the case.
-            timeout: seconds that it may take, times its patience.
+            timeout: time limit in seconds, multiplied by the case's factor.
             repro: folder for a script that repeats a failure.
-            again: the case took a process down before: write the script before each run.
+            again: True if the case crashed a process before: write the script before each run.
 
         Raises:
-            WorkerDiedError: the process died, or had to be ended.
+            WorkerDiedError: the process died, or was killed after the time limit.
         """
-        answer = self._ask({"run": case.name, "repro": repro, "again": again}, timeout * case.patience)
+        answer = self._ask({"run": case.name, "repro": repro, "again": again}, timeout * case.timeout_factor)
         return Record.from_dict(answer["record"])
 
     def close(self) -> None:
-        """End the process and those that it started; from any thread, more than once."""
+        """End the process and the processes that it started; callable from any thread, repeatedly."""
         with self._closing:
             self._kill()
             if self._process.stdin is not None:
-                with contextlib.suppress(OSError):  # what was left to write has no reader any more
+                with contextlib.suppress(OSError):  # flushing to a dead process fails
                     self._process.stdin.close()
-            # The other stream is the listener's: closing it while it is read would wait for its end.
+            # The listener closes stdout: closing it here would wait for the listener's read.
             self._errors.close()
 
     def _ask(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
@@ -133,29 +133,29 @@ class Worker:
             self._process.stdin.flush()
             answer = self._answers.get(timeout=min(timeout, threading.TIMEOUT_MAX))
         except queue.Empty:
-            # faulthandler answers SIGABRT with where every thread stands.
+            # On SIGABRT, faulthandler writes the stack of every thread.
             self._process.send_signal(getattr(signal, "SIGABRT", signal.SIGTERM))
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_ABORT_SECONDS)
             self._kill()
-            tail, example = self._tail()
-            raise WorkerDiedError(f"not done after {timeout:g} s{example}", Status.HUNG, tail) from None
-        except (OSError, ValueError):  # the process has closed its end, or close() this one
+            log, example = self._log_and_example()
+            raise WorkerDiedError(f"not done after {timeout:g} s{example}", Status.HUNG, log) from None
+        except (OSError, ValueError):  # the process has closed its end of the pipe, or close() this end
             answer = None
         if answer is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_ABORT_SECONDS)
             code = self._process.poll()
             self._kill()
-            tail, example = self._tail()
-            raise WorkerDiedError(_cause(code) + example, Status.CRASHED, tail)
+            log, example = self._log_and_example()
+            raise WorkerDiedError(_cause(code) + example, Status.CRASHED, log)
         self._answered = os.fstat(self._errors.fileno()).st_size
         parsed: dict[str, Any] = json.loads(answer)
         return parsed
 
     def _kill(self) -> None:
         if sys.platform != "win32":
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody of the group is left
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # the process group is empty
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
@@ -164,26 +164,26 @@ class Worker:
         assert self._process.stdout is not None
         with self._process.stdout as stream, contextlib.suppress(OSError, ValueError):
             for line in stream:
-                if line.startswith("{"):  # else printed before the worker could redirect it
+                if line.startswith("{"):  # other lines were printed before the worker redirected its output
                     self._answers.put(line)
         self._answers.put(None)
 
     def _await_end(self, listener: threading.Thread) -> None:
-        """A process that the backend started may hold the stream open after the worker has died."""
+        """Report the end of the process, even if a process that the backend started keeps the stream open."""
         self._process.wait()
         listener.join(1)
         self._answers.put(None)
 
-    def _tail(self) -> tuple[str, str]:
-        """The end of what the process wrote to standard error since its last answer, and at which example it was."""
+    def _log_and_example(self) -> tuple[str, str]:
+        """Return the end of the process's log since its last answer, and the example that was running."""
         if self._errors.closed:
             return "", ""
         size = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(self._answered, size - _LOOK_BACK))
+        self._errors.seek(max(self._answered, size - _EXAMPLE_SEARCH_BYTES))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         examples = [line.removeprefix(EXAMPLE_MARK) for line in lines if line.startswith(EXAMPLE_MARK)]
         rest = "\n".join(line for line in lines if not line.startswith(EXAMPLE_MARK))
-        return rest[-_TAIL:], f" at {examples[-1]}" if examples else ""
+        return rest[-_LOG_CHARACTERS:], f" at {examples[-1]}" if examples else ""
 
 
 def _cause(code: int | None) -> str:
@@ -199,13 +199,13 @@ def _cause(code: int | None) -> str:
 
 @dataclass(slots=True)
 class Pool:
-    """Several workers that share a list of cases.
+    """A pool of workers that share a list of cases.
 
     Attributes:
-        settings: of the run.
-        jobs: how many processes.
-        timeout: seconds that a case may take.
-        repro: folder for scripts that repeat failures; None writes none.
+        settings: settings of the run.
+        jobs: number of processes.
+        timeout: time limit of a case in seconds.
+        repro: folder for scripts that repeat failures; None to write none.
     """
 
     settings: Settings
@@ -216,14 +216,14 @@ class Pool:
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     def run(self, cases: Sequence[Case], first: Worker | None, on_record: Callable[[Case, Record], None]) -> None:
-        """Run cases; ``on_record`` is called in this thread as each one ends.
+        """Run cases, and call ``on_record`` in this thread when each one ends.
 
-        However this ends, by an interrupt too, no process is left.
+        All worker processes are ended when this returns or raises, also after an interrupt.
 
         Args:
-            cases: what to run.
-            first: a worker that is there already.
-            on_record: takes a case and its record.
+            cases: the cases to run.
+            first: a worker that has been started already, or None.
+            on_record: called with a case and its record.
         """
         waiting = deque(cases)
         done: queue.Queue[tuple[Case, Record] | BaseException | None] = queue.Queue()
@@ -272,15 +272,15 @@ class Pool:
             done.put(error)
         finally:
             if worker is not None:
-                self._end(worker)
+                self._end_worker(worker)
             done.put(None)
 
     def run_one(self, case: Case, worker: Worker | None) -> tuple[Worker | None, Record]:
-        """A record of the case, and the worker if it is still alive."""
+        """Run a case; return the worker, or None if it ended, and the record."""
         try:
-            worker = worker or self._begin()
+            worker = worker or self._start_worker()
             return worker, worker.run(case, self.timeout, self.repro)
-        except BackendUnavailableError as error:  # its device may be taken, or lost since the last crash
+        except BackendUnavailableError as error:  # the device may be in use, or lost since the last crash
             record = start_record(case, self.settings)
             record.status, record.reason = Status.SKIPPED, str(error)
             return None, record
@@ -290,31 +290,31 @@ class Pool:
             if worker is not None:
                 record.backend = worker.header["backend"]
                 record.device = f"{worker.header['device']}: {worker.header['device_name']}"
-                self._end(worker)
+                self._end_worker(worker)
             record.examples = 1
             if self.repro and worker is not None and not self._stopped.is_set():
-                self._write_down(case)
+                self._write_repro(case)
             return None, record
 
-    def _write_down(self, case: Case) -> None:
-        """Run a deadly case once more, for the script that repeats it."""
+    def _write_repro(self, case: Case) -> None:
+        """Run a case that crashed once more, to write the script that repeats it."""
         worker = None
         try:
-            worker = self._begin()
+            worker = self._start_worker()
             worker.run(case, self.timeout, self.repro, again=True)
         except (WorkerDiedError, BackendUnavailableError):
-            pass  # as expected; the script was written before
+            pass  # expected; the script is written before the crash
         finally:
             if worker is not None:
-                self._end(worker)
+                self._end_worker(worker)
 
-    def _begin(self) -> Worker:
+    def _start_worker(self) -> Worker:
         worker = Worker(self.settings)
         self._alive.add(worker)
-        if self._stopped.is_set():  # between the start and the line above
+        if self._stopped.is_set():  # stopped before the worker was registered
             worker.close()
         return worker
 
-    def _end(self, worker: Worker) -> None:
+    def _end_worker(self, worker: Worker) -> None:
         worker.close()
         self._alive.discard(worker)

@@ -1,4 +1,4 @@
-"""Writing a failure down as a script that needs only NumPy and lite_core."""
+"""Scripts that repeat failures; they need only NumPy and lite_core."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lite_core.ir import Attribute, DType, Graph, Node, Value
 
 __all__ = ["write_script"]
 
-_LONGEST = 120
-# What a script imports to run a backend that is not installed.
+_MAX_NAME_LENGTH = 120
+# Imports of a script for a backend that is not installed.
 _CONTRACT = ("from lite_core.backend import Backend", "from lite_core.plugins import plugins_with")
 
-_SCRIPT = '''"""{case} on {backend}: run it with `python {name}.py`; exit code 1 means that it is still wrong.
+_SCRIPT = '''"""{case} on {backend}: run with `python {name}.py`; exit code 1 means that the result is still wrong.
 
 The suite ran it as: {command}
 """
@@ -70,18 +70,18 @@ raise SystemExit(int(wrong))
 
 
 def write_script(folder: Path, case: str, settings: Settings, replay: Replay) -> Path:
-    """Write ``repro_*.py`` and the arrays beside it; returns the script's path.
+    """Write ``repro_*.py`` and an ``.npz`` file with its arrays, and return the path of the script.
 
     Args:
-        folder: where to; made when it does not exist.
+        folder: the folder to write to; created if it does not exist.
         case: the case's name.
-        settings: of the run.
-        replay: the graph, its inputs and what should come out.
+        settings: settings of the run.
+        replay: the graph, its inputs and expected outputs.
     """
     folder.mkdir(parents=True, exist_ok=True)
     name = "repro_" + re.sub(r"[^A-Za-z0-9]+", "_", case).strip("_")
-    if len(name) > _LONGEST:  # files have names of limited length
-        name = f"{name[:_LONGEST]}_{zlib.crc32(case.encode()):08x}"
+    if len(name) > _MAX_NAME_LENGTH:  # file systems limit the length of names
+        name = f"{name[:_MAX_NAME_LENGTH]}_{zlib.crc32(case.encode()):08x}"
     source = _Source()
     lines = list(source.build(replay.graph, "graph", "b", outer=None))
     arrays = dict(source.arrays)
@@ -111,7 +111,7 @@ def _in_docstring(text: str) -> str:
 
 
 def _backend(spec: str) -> tuple[str, str]:
-    """The arguments of ``load`` that choose the backend, and what they need imported."""
+    """Return the arguments of ``load`` that choose the backend, and the lines that import it."""
     module, colon, attribute = spec.rpartition(":")
     if not colon or attribute.isdecimal():
         return f"backend={spec!r}", ""
@@ -134,7 +134,7 @@ def _backend(spec: str) -> tuple[str, str]:
 
 
 class _Source:
-    """Writes graphs as calls of GraphBuilder."""
+    """Generates the source of graphs as calls of GraphBuilder."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
@@ -193,12 +193,12 @@ class _Source:
 
 
 def _dims(shape: Sequence[Any] | None) -> str:
-    """Symbols that are not plain names become unknown: the builder takes only names."""
+    """Return the dimensions as source; symbolic expressions become None, because GraphBuilder accepts only names."""
     if shape is None:
         return "None"
     return "[" + ", ".join(repr(d) if isinstance(d, int) or d.isidentifier() else "None" for d in shape) + "]"
 
 
 def _storable(array: Array) -> Array:
-    """NPZ files know no bfloat16: its bits as uint16."""
+    """Return the array, or the bits of bfloat16 as uint16, which NPZ files can store."""
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array

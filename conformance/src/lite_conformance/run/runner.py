@@ -1,4 +1,4 @@
-"""A whole run of the suite."""
+"""Runs the whole suite on a backend."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from lite_conformance.run.executor import execute, start_record
 from lite_conformance.run.expectations import Expectations
 from lite_conformance.run.pool import Pool, Worker, WorkerDiedError
 from lite_conformance.run.selection import apply_expectation, parse_level, select, unmatched_entries
-from lite_conformance.run.worker import describe, expectations_for, keeper
+from lite_conformance.run.worker import describe, expectations_for, failure_writer
 from lite_core.backend import Backend
 from lite_core.errors import InputError
 
 __all__ = ["check_backend", "run_suite"]
 
-#: Told the case that has ended, its record, and how many there are in all.
+#: Called with the record of a case that has ended, and the total number of cases.
 Progress = Callable[[Record, int], None]
 
 
@@ -51,17 +51,17 @@ def check_backend(
 
     Args:
         backend: an installed backend's name (``"opencl"``, ``"opencl:1"``), ``"module:attribute"``,
-            ``"file.py:attribute"``, or a backend itself. A backend itself is run in this process: a crash or
-            a case that hangs then takes the process with it.
+            ``"file.py:attribute"``, or a backend object. A backend object runs in this process, which a crash or
+            a hang of a case then affects.
         level: ``"L2"`` for levels 0 to 2, ``"L2-L3"`` for a range.
-        cases: only cases that match one of these patterns (``*`` and ``?``), of whatever level.
-        seed: of all random numbers.
-        examples: how many examples hypothesis draws for an operator and element type.
-        jobs: how many processes.
-        timeout: seconds that a case may take.
+        cases: run only cases that match one of these patterns (``*`` and ``?``), of any level.
+        seed: seed of all random numbers.
+        examples: number of examples that hypothesis draws for an operator and element type.
+        jobs: number of processes.
+        timeout: time limit of a case in seconds.
         models: model files to run in level 4.
         node_data: folder or wheel with the ONNX project's node data.
-        expectations: file to take instead of the backend's own ``conformance.toml``.
+        expectations: file to use instead of the backend's own ``conformance.toml``.
 
     Returns:
         One record for each case, in the order of the suite.
@@ -69,7 +69,7 @@ def check_backend(
     Raises:
         BackendUnavailableError: the backend is not installed, or has no device here.
         InputError: an argument is wrong.
-        PluginError: the name of a backend that is given itself is taken.
+        PluginError: the name of a backend object is the name of an installed backend.
     """
     if not isinstance(backend, str):
         require_backend(backend, repr(backend))
@@ -85,7 +85,7 @@ def check_backend(
     patterns = (cases,) if isinstance(cases, str) else tuple(cases)
     if isinstance(backend, str):
         return run_suite(settings, levels, patterns, jobs=jobs, timeout=timeout).records
-    return _run_here(lambda: Subject.first(backend), settings, levels, patterns).records
+    return _run_in_process(lambda: Subject.first(backend), settings, levels, patterns).records
 
 
 def run_suite(
@@ -102,14 +102,14 @@ def run_suite(
     """Run the suite on the backend that the settings name.
 
     Args:
-        settings: what to run on, and how.
-        levels: which levels.
-        patterns: only cases that match one of these, of whatever level.
-        jobs: how many worker processes.
-        timeout: seconds that a case may take.
+        settings: the backend and the settings of the run.
+        levels: the levels to run.
+        patterns: run only cases that match one of these, of any level.
+        jobs: number of worker processes.
+        timeout: time limit of a case in seconds.
         repro: folder for scripts that repeat failures.
-        isolate: run cases in worker processes; otherwise in this one, where a debugger can see them.
-        progress: called with each record as it comes, and how many there will be.
+        isolate: run cases in worker processes; otherwise in this process, for debuggers.
+        progress: called with each new record and the total number of cases.
 
     Raises:
         BackendUnavailableError: the backend is not installed, or has no device here.
@@ -122,20 +122,20 @@ def run_suite(
     if repro is not None:
         repro = os.path.abspath(repro)  # a backend may change the working folder
     if not isolate:
-        return _run_here(lambda: Subject.open(settings.backend), settings, levels, patterns, repro, progress)
+        return _run_in_process(lambda: Subject.open(settings.backend), settings, levels, patterns, repro, progress)
     start = time.perf_counter()
     every = list(all_cases(settings))
     chosen = select(every, levels, patterns)
     try:
         worker = Worker(settings)
     except WorkerDiedError as death:
-        return _dead_on_arrival(settings, death)
+        return _startup_failure(settings, death)
     run = _Collector(settings, worker.expectations, every, chosen, progress)
     Pool(settings, jobs, timeout, repro).run(run.to_run, worker, run.add)
     return run.report(worker.header, time.perf_counter() - start, cases=list(patterns), jobs=jobs, timeout=timeout)
 
 
-def _run_here(
+def _run_in_process(
     find: Callable[[], Subject],
     settings: Settings,
     levels: range,
@@ -144,26 +144,26 @@ def _run_here(
     progress: Progress | None = None,
 ) -> Report:
     start = time.perf_counter()
-    with _no_other_device():
+    with _without_forced_backend():
         try:
             subject = find()
         except Failure as failure:
             details = "".join(traceback.format_exception(failure))
-            return _dead_on_arrival(settings, WorkerDiedError(failure.reason, Status.FAILED, details))
+            return _startup_failure(settings, WorkerDiedError(failure.reason, Status.FAILED, details))
         expectations = expectations_for(settings, subject)
         every = list(all_cases(settings))
         chosen = select(every, levels, patterns)
         run = _Collector(settings, expectations, every, chosen, progress)
         for case in run.to_run:
             context = Context(subject, settings, expectations.allowance(case.name))
-            run.add(case, execute(case, context, keeper(case, settings, repro)))
+            run.add(case, execute(case, context, failure_writer(case, settings, repro)))
         header = describe(subject, expectations)
     return run.report(header, time.perf_counter() - start, cases=list(patterns), isolated=False)
 
 
 @contextmanager
-def _no_other_device() -> Iterator[None]:
-    """Without LITE_BACKEND, which would send the sessions of the suite to another device than the one under test."""
+def _without_forced_backend() -> Iterator[None]:
+    """Unset LITE_BACKEND, which would redirect the sessions of the suite to another device."""
     forced = os.environ.pop("LITE_BACKEND", None)
     try:
         yield
@@ -173,7 +173,7 @@ def _no_other_device() -> Iterator[None]:
 
 
 class _Collector:
-    """Gathers records in the order of the suite, and applies what the backend's package announced."""
+    """Collects records in the order of the suite, and applies the expectations of the backend's package."""
 
     def __init__(
         self,
@@ -198,13 +198,13 @@ class _Collector:
                 continue
             record = start_record(case, settings)
             record.status, record.reason, record.expectation = Status.UNSUPPORTED, entry.reason, entry.reason
-            self._put(record)
+            self._store(record)
 
     def add(self, case: Case, record: Record) -> None:
         apply_expectation(record, self._expectations)
-        self._put(record)
+        self._store(record)
 
-    def _put(self, record: Record) -> None:
+    def _store(self, record: Record) -> None:
         self._records[record.case] = record
         if self._progress is not None:
             self._progress(record, self._total)
@@ -223,12 +223,12 @@ class _Collector:
         )
 
 
-def _dead_on_arrival(settings: Settings, death: WorkerDiedError) -> Report:
-    """The report of a backend that takes the process down before a case can be run."""
+def _startup_failure(settings: Settings, death: WorkerDiedError) -> Report:
+    """Return the report of a backend that fails or crashes the process when it is opened."""
     record = Record("probe[open]", 0, "probe", backend=settings.backend, seed=settings.seed, examples=1)
     record.status = death.status
     record.reason = f"while the backend was opened: {death}"
     record.details = death.details
     record.repro = shlex.join(["lite-conformance", "--backend", settings.backend, "--level", "L0"])
-    where = f"{platform.system()} {platform.machine()}, Python {sys.version.split()[0]}"
-    return Report({"backend": settings.backend, "device": "", "platform": where}, [record], 0.0)
+    system = f"{platform.system()} {platform.machine()}, Python {sys.version.split()[0]}"
+    return Report({"backend": settings.backend, "device": "", "platform": system}, [record], 0.0)

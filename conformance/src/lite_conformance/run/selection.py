@@ -1,4 +1,4 @@
-"""Which cases a run is about: by level, by name, and by what the backend's package says."""
+"""Selects the cases of a run by level and name, and applies the expectations of the backend's package."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["apply_expectation", "parse_level", "select", "unmatched_entries"]
 
 
 def parse_level(text: str) -> range:
-    """``"L2"`` or ``"2"``: levels 0 to 2; ``"L5-L5"`` or ``"2-3"``: exactly those.
+    """Parse levels: ``"L2"`` or ``"2"`` for levels 0 to 2; ``"L5-L5"`` or ``"2-3"`` for exactly those.
 
     Raises:
-        InputError: it is neither.
+        InputError: the text has neither form.
     """
     found = re.fullmatch(r"[Ll]?([0-5])(?:\s*(?:-|\.\.)\s*[Ll]?([0-5]))?", text.strip())
     if found is None or (found[2] is not None and found[1] > found[2]):
@@ -27,7 +27,7 @@ def parse_level(text: str) -> range:
 
 
 def select(cases: Sequence[Case], levels: range, patterns: Sequence[str]) -> list[Case]:
-    """The cases of some levels; where patterns are given, those that match one, of whatever level.
+    """Return the cases of some levels, or, if patterns are given, those of any level that match one.
 
     Raises:
         InputError: a pattern matches no case.
@@ -37,19 +37,19 @@ def select(cases: Sequence[Case], levels: range, patterns: Sequence[str]) -> lis
     for pattern in patterns:
         if not any(matches(pattern, case.name) for case in cases):
             near = [c.name for c in cases if c.name.startswith(pattern.split("[")[0] + "[")][:5]
-            hint = f"; near it are: {', '.join(near)}" if near else ""
+            hint = f"; similar names: {', '.join(near)}" if near else ""
             raise InputError(f"no case is called {pattern!r}{hint}; `lite-conformance --list` shows all")
     return [case for case in cases if any(matches(pattern, case.name) for pattern in patterns)]
 
 
 def unmatched_entries(cases: Sequence[Case], expectations: Expectations, settings: Settings) -> list[Record]:
-    """An error for each entry of the backend's file that matches no case of the whole suite.
+    """Return an error record for each entry of the backend's file that matches no case of the whole suite.
 
-    Entries about cases that are there only with an option (``onnx[...]``, ``model[...]``) are let be without it.
+    Entries for cases that exist only with an option (``onnx[...]``, ``model[...]``) are ignored without the option.
     """
     names = [case.name for case in cases]
     optional = {"model[": bool(settings.models), "onnx[": any(name.startswith("onnx[") for name in names)}
-    absent = tuple(beginning for beginning, is_there in optional.items() if not is_there)
+    absent = tuple(prefix for prefix, exists in optional.items() if not exists)
     records = []
     for entry in expectations.unmatched(names):
         if entry.case.startswith(absent):
@@ -64,7 +64,7 @@ def unmatched_entries(cases: Sequence[Case], expectations: Expectations, setting
 
 
 def apply_expectation(record: Record, expectations: Expectations) -> None:
-    """Turn a failure that was announced into XFAIL, and a success that was not into XPASS."""
+    """Turn an expected failure into XFAIL, and a pass of a case that was expected to fail into XPASS."""
     entry = expectations.find("xfail", record.case)
     if entry is None or record.status in (Status.UNSUPPORTED, Status.SKIPPED, Status.ERROR):
         return

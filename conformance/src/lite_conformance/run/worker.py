@@ -1,9 +1,9 @@
 """The process that runs cases: ``python -m lite_conformance.run.worker``.
 
-It speaks JSON, one object on a line. First it reads its settings and answers with what it found (``ready``),
-or why there is nothing to test (``unavailable``, ``usage``); then each ``{"run": name}`` is answered by a record.
-Whatever the backend prints goes to standard error, and what it reads is empty. When standard input ends, so does the
-process, whatever it is doing: the one that started it is gone.
+The protocol is JSON, one object per line. First the worker reads its settings and answers with the report's header
+(``ready``), or with the reason why nothing can be tested (``unavailable``, ``usage``, ``failed``). Then it answers
+each ``{"run": name}`` with a record. The backend's output goes to standard error, and its standard input is empty.
+The process exits immediately when its standard input ends, because its parent has ended.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from lite_conformance.run.repro import write_script
 from lite_core.backend import API_VERSION
 from lite_core.errors import BackendUnavailableError, LiteError
 
-__all__ = ["EXAMPLE_MARK", "describe", "expectations_for", "keeper", "main"]
+__all__ = ["EXAMPLE_MARK", "describe", "expectations_for", "failure_writer", "main"]
 
-#: Begins the line on standard error that says which example is about to run.
+#: Start of a line on standard error that describes the example about to run.
 EXAMPLE_MARK = "example: "
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Answer requests until standard input ends."""
     answers, requests = _take_streams()
     faulthandler.enable()
     settings = Settings(**json.loads(requests.get()))
@@ -60,19 +60,19 @@ def main() -> None:
     subject.on_example = lambda text: print(EXAMPLE_MARK + text, file=sys.stderr, flush=True)
     while True:
         request = json.loads(requests.get())
-        os.chdir(home)  # a backend may have gone elsewhere; paths are those of the user
+        os.chdir(home)  # the backend may have changed the folder; the user's paths are relative to this one
         case = cases[request["run"]]
         context = Context(subject, settings, expectations.allowance(case.name))
-        keep = keeper(case, settings, request.get("repro"))
-        # A case that took a process down is run again to be kept: each run is written down before it starts.
-        subject.on_run = keep if request.get("again") else None
-        _answer(answers, {"record": execute(case, context, keep).to_dict()})
+        write = failure_writer(case, settings, request.get("repro"))
+        # A case that crashed a process is run again with its script written before each run.
+        subject.on_run = write if request.get("again") else None
+        _answer(answers, {"record": execute(case, context, write).to_dict()})
 
 
 def _take_streams() -> tuple[IO[str], queue.SimpleQueue[str]]:
-    """Where answers go, and the requests as they come; the backend gets other streams in their place."""
+    """Return the stream for answers and the queue of requests, and redirect the backend's standard streams."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints must not get between the answers
+    os.dup2(2, 1)  # output of libraries must not mix with the answers
     given = os.fdopen(os.dup(0), encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -82,26 +82,26 @@ def _take_streams() -> tuple[IO[str], queue.SimpleQueue[str]]:
     def listen() -> None:
         for line in given:
             requests.put(line)
-        os._exit(0)  # nobody is left to hear an answer; a case that hangs would keep the process for ever
+        os._exit(0)  # the parent has ended; a hanging case would keep this process alive
 
     threading.Thread(target=listen, daemon=True, name="requests").start()
     return answers, requests
 
 
-def keeper(case: Case, settings: Settings, folder: str | None) -> Callable[[Replay], object] | None:
-    """What writes a failure of a case down as a script, where a folder for scripts is given."""
+def failure_writer(case: Case, settings: Settings, folder: str | None) -> Callable[[Replay], object] | None:
+    """Return a function that writes the script of a failure of a case, or None without a folder for scripts."""
     return None if folder is None else partial(write_script, Path(folder), case.name, settings)
 
 
 def expectations_for(settings: Settings, subject: Subject) -> Expectations:
-    """The file that the settings name, or else the backend's own."""
+    """Read the expectations from the file that the settings name, or else from the backend's package."""
     if settings.expectations:
         return read_expectations(Path(settings.expectations))
     return find_expectations(subject.module)
 
 
 def describe(subject: Subject, expectations: Expectations) -> dict[str, Any]:
-    """Where the suite runs and with what: the report's header."""
+    """Return the header of the report: backend, device, versions and platform."""
     names = ["lite-core", "lite-conformance", "numpy", "hypothesis"]
     owner = next((r for r, b in subject.plugins.ask("lite_backends") if b is subject.backend), None)
     if owner is not None and owner.version != "-":

@@ -1,4 +1,4 @@
-"""The ``host`` backend: every operator by its NumPy reference. Slow, obvious, always there."""
+"""The ``host`` backend: runs every operator by its NumPy reference. Slow, simple, always available."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _REPETITIONS = 5
 class HostBackend(MeasuresSpeed):
     """Runs every operator of the opset; the last fallback and the oracle of conformance.
 
-    ``Options.threads`` does not apply: the references leave matrix products to NumPy's BLAS, whose
-    threads belong to the whole process (``OMP_NUM_THREADS``).
+    ``Options.threads`` has no effect: matrix products run on NumPy's BLAS, whose number of threads is set for the whole
+    process (``OMP_NUM_THREADS``).
     """
 
     name = "host"
@@ -42,7 +42,7 @@ class HostBackend(MeasuresSpeed):
         ]
 
     def measured(self, device: Device) -> Device:
-        """The device with its speed: measured, in some milliseconds, the first time that somebody asks."""
+        """Return the device with its speed, measured once per process in a few milliseconds."""
         return _measured(device)
 
     def supports(self, node: Node, device: Device) -> Yes | No:
@@ -68,10 +68,10 @@ class _HostExecutable:
 
 @cache
 def _measured(device: Device) -> Device:
-    """Arithmetic is that of a convolution; bandwidth that of a sigmoid, which goes over its tensor more than once.
+    """Measure arithmetic with a convolution, and bandwidth with a Sigmoid, which passes over its tensor several times.
 
-    NOTE: the convolution is too small for BLAS to split it: on a machine that has other work to do as well, its
-    threads wait for each other, and the same convolution takes a hundred times as long from time to time.
+    NOTE: the convolution is small enough that BLAS runs it on one thread. On a busy machine, BLAS threads wait for each
+    other, and the same convolution occasionally takes a hundred times as long.
     """
     elements, channels, size = 1 << 18, 32, 8
     return replace(
@@ -83,7 +83,7 @@ def _measured(device: Device) -> Device:
 
 
 def _seconds(graph: Graph) -> float:
-    """The least time of a few runs."""
+    """Return the shortest time of a few runs of a graph."""
     array = np.ones(graph.inputs[0].shape, np.float32)
     times = []
     for _ in range(_REPETITIONS):

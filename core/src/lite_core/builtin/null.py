@@ -1,4 +1,4 @@
-"""The ``null`` backend: plans and compiles everything, runs nothing."""
+"""The ``null`` backend: compiles every partition and computes nothing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["NullBackend"]
 
 
 class NullBackend:
-    """Takes every node and computes none: outputs are zeros, sizes that depend on data are 0.
+    """Accepts every node and computes none: outputs are zeros, and sizes that depend on data are 0.
 
-    For looking at plans and measuring what Lite itself costs. Used only when asked for by name.
+    For inspecting plans and for measuring the overhead of Lite itself. Used only if it is requested by name.
     """
 
     name = "null"

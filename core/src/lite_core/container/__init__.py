@@ -1,13 +1,13 @@
-"""The ``.lite`` file: a graph, its constants, and for each target the plans and what the backends saved.
+"""The ``.lite`` file: a graph, its constants, and for each target the plans and the backends' saved state.
 
 ::
 
     write_model("model.lite", graph, optimized=True, targets=targets, pieces={"saved/0": code, "saved/1": weights})
     file = ModelFile.open("model.lite")     # maps it; checks header, size and table
     graph = file.graph()                    # constants are read-only views of the mapping
-    code = file.section("saved/0")          # checksum verified when first asked for
+    code = file.section("saved/0")          # checksum verified on first access
 
-:mod:`lite_core.container.layout` describes the bytes, :mod:`lite_core.container.graph_codec` the graph in them.
+:mod:`lite_core.container.layout` describes the binary layout, :mod:`lite_core.container.graph_codec` the graph's JSON.
 """
 
 from lite_core.container.format import LITE_FORMAT

@@ -1,4 +1,4 @@
-"""The ``.lite`` file as one of the formats that :func:`lite_core.read_model` knows."""
+"""The format object of ``.lite`` files, used by :func:`lite_core.read_model`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["LITE_FORMAT", "LiteFormat"]
 
 
 class LiteFormat:
-    """Reads the graph of a model file; see :class:`lite_core.formats.Format`."""
+    """Reads and writes the graph of a model file; see :class:`lite_core.formats.Format`."""
 
     name = "lite"
     suffixes: tuple[str, ...] = (".lite",)
 
     def sniff(self, path: Path) -> bool:
-        """Whether the file begins as model files do."""
+        """Return True if the file begins with the magic bytes of model files."""
         try:
             with path.open("rb") as file:
                 return file.read(len(MAGIC)) == MAGIC
@@ -27,11 +27,11 @@ class LiteFormat:
             return False
 
     def read(self, path: Path) -> Graph:
-        """The graph of the file. Raises ModelFormatError."""
+        """Return the graph of the file. Raises ModelFormatError."""
         return ModelFile.open(path).graph()
 
     def write(self, graph: Graph, path: Path) -> None:
-        """Write the graph, for no target. Raises GraphError, ModelFormatError."""
+        """Write the graph without targets. Raises GraphError, ModelFormatError."""
         write_model(path, graph)
 
 

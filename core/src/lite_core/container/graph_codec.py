@@ -1,7 +1,8 @@
-"""Graphs to and from JSON.
+"""Encoding and decoding graphs as JSON.
 
-The document is ``{"types": [type, ...], "graph": graph}``; elsewhere a type is its number in that list (see
-:mod:`lite_core.container.types_codec` for one), and an array the number of its section. A graph is::
+The document is ``{"types": [type, ...], "graph": graph}``. Types are encoded as in
+:mod:`lite_core.container.types_codec`; all other parts refer to a type by its number in that list, and to an array by
+the number of its section. A graph is::
 
     {"name": "main", "meta": {"key": "value", ...},
      "inputs": [[name, type], ...],
@@ -9,19 +10,19 @@ The document is ``{"types": [type, ...], "graph": graph}``; elsewhere a type is 
      "nodes": [node, ...],
      "outputs": [value, ...]}
 
-and a node, where ``domain``, ``name``, ``attrs`` and ``from`` (operator and name in the model that was read) are left
-out when empty::
+and a node, where ``domain``, ``name``, ``attrs`` and ``from`` (operator and name in the model that was read) are
+omitted if empty::
 
     {"op": "Conv", "domain": "", "name": "conv1", "in": [value or null, ...], "out": [[name, type] or null, ...],
      "attrs": {"group": ["int", 1], ...}, "from": ["conv2d", "conv2d_0"]}
 
-A value is a number. They are counted through the whole document in the order in which they are defined: inputs,
-constants, and for each node those of the graphs in its attributes, then its outputs; an output that is null has
-none. Graphs in attributes use values of the graphs around them by their numbers.
+A value is a number. Values are numbered through the whole document in the order of definition: inputs, constants, and
+for each node the values of the graphs in its attributes, then its outputs; a null output has no number. Graphs in
+attributes refer to values of enclosing graphs by their numbers.
 
-An attribute is ``[kind, data]``: ``int``, ``float``, ``str``, ``dtype`` (an element type's name), ``ints``,
-``floats``, ``strs``, ``tensor`` (``[type, array]``) or ``graph``. Of floats, the texts ``nan``, ``inf`` and ``-inf``
-stand for what JSON has no numbers for.
+An attribute is ``[kind, data]``; the kinds are ``int``, ``float``, ``str``, ``dtype`` (an element type's name),
+``ints``, ``floats``, ``strs``, ``tensor`` (``[type, array]``) and ``graph``. Non-finite floats, which JSON lacks, are
+the texts ``nan``, ``inf`` and ``-inf``.
 """
 
 from __future__ import annotations
@@ -39,24 +40,24 @@ from lite_core.ir import Attribute, DType, Graph, Node, Origin, TensorType, Valu
 __all__ = ["GraphDecoder", "GraphEncoder"]
 
 Array = np.ndarray[Any, Any]
-# Graphs in graphs: whatever walks them recurses, and must not find the stack exhausted.
+# Limit of nested graphs: functions that visit them recurse, and must not exhaust the stack.
 _MOST_NESTING = 32
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 class GraphEncoder:
-    """A graph as JSON.
+    """Encodes a graph as JSON.
 
     Args:
-        graph: a valid one.
-        names: for each symbol its name in the file.
+        graph: a valid graph.
+        names: the name in the file of each symbol.
 
     Attributes:
         document: the JSON.
-        arrays: what its numbers of arrays stand for; an array that is used twice is there once.
+        arrays: the arrays, by their numbers in the document; an array that is used twice is listed once.
 
     Raises:
-        GraphError: an attribute is of no kind that graphs have, or graphs are nested too deep.
+        GraphError: an attribute has an unsupported type, or graphs are nested too deep.
     """
 
     def __init__(self, graph: Graph, names: Mapping[str, str]) -> None:
@@ -69,7 +70,7 @@ class GraphEncoder:
 
     def _graph(self, graph: Graph, nesting: int) -> Any:
         if not nesting:
-            raise GraphError(f"graph {graph.name!r} is nested more than {_MOST_NESTING} deep; a file holds no deeper")
+            raise GraphError(f"graph {graph.name!r} is nested more than {_MOST_NESTING} deep, the limit of a file")
         return {
             "name": graph.name,
             **({"meta": {str(k): str(v) for k, v in graph.metadata.items()}} if graph.metadata else {}),
@@ -110,7 +111,7 @@ class GraphEncoder:
                 return ["floats", [_encode_float(a) for a in attribute]]
             if all(isinstance(a, str) for a in attribute):
                 return ["strs", list(attribute)]
-        raise GraphError(f"{node.describe()}: attribute {key!r} is of no kind that a file can hold: {attribute!r:.200}")
+        raise GraphError(f"{node.describe()}: a file cannot hold the type of attribute {key!r}: {attribute!r:.200}")
 
     def _define(self, value: Value) -> list[Any]:
         self._values[value] = len(self._values)
@@ -132,25 +133,25 @@ def _encode_float(number: Any) -> float | str:
 
 
 class GraphDecoder:
-    """Graphs of JSON.
+    """Decodes a graph from JSON.
 
-    What comes out keeps every rule of :func:`lite_core.ir.verify_structure`: they are checked on the way, because
-    that costs less than asking afterwards.
+    The graph satisfies every rule of :func:`lite_core.ir.verify_structure`. The rules are checked during decoding,
+    which is cheaper than verifying afterwards.
 
     Args:
         document: the JSON.
-        array_of: the array of a number, as one of this type; raises ValueError where they do not fit.
-        names: for each symbol its name in this process.
+        array_of: returns the array with a number and a type; raises ValueError if they do not match.
+        names: the name in this process of each symbol.
 
     Raises:
-        ArithmeticError, AttributeError, LookupError, TypeError, ValueError: the JSON is no graph.
+        ArithmeticError, AttributeError, LookupError, TypeError, ValueError: the JSON is not a graph.
     """
 
     def __init__(self, document: Any, array_of: Callable[[int, TensorType], Array], names: Mapping[str, str]) -> None:
         self._array_of = array_of
-        # By number in a dict, not a list: -1 must not be found.
+        # Dicts by number, not lists, so that -1 is an error.
         self._types = dict(enumerate([decode_type(data, names) for data in document["types"]]))
-        self._values: dict[int, Value] = {}  # those that can be used at this place
+        self._values: dict[int, Value] = {}  # values that are visible to the next node
         self._names: set[str] = set()
         self._count = 0
         self.graph = self._graph(document["graph"], _MOST_NESTING)
@@ -186,7 +187,7 @@ class GraphDecoder:
 
     def _attribute(self, kind: str, data: Any, nesting: int) -> Attribute:
         if kind == "ints":
-            return _all_of(int, data)
+            return _tuple_of(int, data)
         if kind == "int":
             return _integer(data)
         if kind == "graph":
@@ -197,15 +198,15 @@ class GraphDecoder:
         if kind == "floats":
             return tuple([_decode_float(number) for number in data])
         if kind == "strs":
-            return _all_of(str, data)
+            return _tuple_of(str, data)
         if kind not in _SCALARS:
-            raise ValueError(f"{kind!r} is no kind of attribute")
+            raise ValueError(f"{kind!r} is not a kind of attribute")
         return _SCALARS[kind](data)
 
     def _inner_graph(self, data: Any, nesting: int) -> Graph:
         first = self._count
         graph = self._graph(data, nesting)
-        for number in range(first, self._count):  # what it defined cannot be used outside it
+        for number in range(first, self._count):  # its values are not visible outside
             value = self._values.pop(number, None)
             if value is not None:
                 self._names.discard(value.name)
@@ -213,7 +214,7 @@ class GraphDecoder:
 
     def _define(self, name: str, type: int) -> Value:
         if not _text(name) or name in self._names:
-            raise ValueError(f"a value's name must not be empty and belong to it alone, is {name!r}")
+            raise ValueError(f"a value's name must be unique and not empty, is {name!r}")
         value = Value(name, self._types[type])
         self._names.add(name)
         self._values[self._count] = value
@@ -233,7 +234,7 @@ def _integer(data: Any) -> int:
     return data
 
 
-def _all_of(wanted: Any, data: Iterable[Any]) -> tuple[Any, ...]:
+def _tuple_of(wanted: Any, data: Iterable[Any]) -> tuple[Any, ...]:
     found = tuple(data)
     if not {*map(type, found)} <= {wanted}:
         raise TypeError(f"{wanted.__name__} is expected, found {found!r:.200}")

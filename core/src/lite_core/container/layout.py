@@ -1,4 +1,4 @@
-"""The bytes of a model file: header, sections, table.
+"""The binary layout of a model file: header, sections, table.
 
 All numbers are little-endian. The header, 128 bytes, is the same in every version of the format::
 
@@ -9,18 +9,18 @@ All numbers are little-endian. The header, 128 bytes, is the same in every versi
         16     8  size of the file in bytes
         24     8  offset of the table
         32     8  size of the table
-        40    84  producer, UTF-8, filled up with zeros
-       124     4  checksum of the 124 bytes before
+        40    84  producer, UTF-8, padded with zeros
+       124     4  checksum of the preceding 124 bytes
 
-Sections follow, each at a multiple of 64, then the table, which is JSON::
+Sections follow, each at a multiple of 64 bytes, then the table, which is JSON::
 
     {"opset": 22, "optimized": true, "metadata": {"key": "value", ...},
      "sections": [[name, offset, size, [checksum, ...]], ...]}
 
-Checksums are CRC-32 as in zlib; a section has one for each 4 MiB, so that threads can share it out. The sections of
-every file are ``graph`` (JSON, see :mod:`lite_core.container.graph_codec`), ``constants/0``, ``constants/1``, ... (the
-elements of one array each, row by row) and ``targets`` (JSON, see :mod:`lite_core.container.targets_codec`); what
-backends saved is in others: ``saved/0``, ``saved/1``, ...
+Checksums are CRC-32 as in zlib; a section has one for each 4 MiB, so that threads can verify it in parallel. Every file
+has the sections ``graph`` (JSON, see :mod:`lite_core.container.graph_codec`), ``constants/0``, ``constants/1``, ...
+(the elements of one array each, in row-major order) and ``targets`` (JSON, see
+:mod:`lite_core.container.targets_codec`). Saved state of backends is in further sections: ``saved/0``, ``saved/1``, ...
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lite_core.container.records import Section
-from lite_core.container.upgrades import UPGRADES, upgraded
+from lite_core.container.upgrades import UPGRADES, upgrade
 from lite_core.errors import ModelFormatError
 from lite_core.version import __version__
 
@@ -51,13 +51,13 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-#: The version of ONNX's operator set that graphs are written in.
+#: The version of the ONNX operator set of the graphs.
 OPSET = 22
-#: As PNG's: no text file begins so, and a transfer that changes line ends shows.
+#: Built like PNG's: no text file begins with it, and a transfer that changes line ends damages it.
 MAGIC = b"\x89LITE\r\n\x1a"
-#: Sections begin at multiples of this, so that vectors of any machine can be loaded from a mapped file.
+#: Alignment of sections, sufficient for vector loads of any machine from a mapped file.
 ALIGNMENT = 64
-#: So many bytes of a section have a checksum of their own.
+#: Bytes of a section that share one checksum.
 BLOCK = 4 << 20
 
 _HEADER = struct.Struct("<8sIIQQQ84s")
@@ -68,28 +68,28 @@ PRODUCER = f"lite-core {__version__}"
 
 
 def to_json(document: Any) -> bytes:
-    """Compact JSON, the same for the same document."""
+    """Encode compact JSON; equal documents give equal bytes."""
     return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
 
 
 def from_json(data: bytes | memoryview) -> Any:
-    """What JSON says.
+    """Decode JSON.
 
     Raises:
-        ValueError: it is not JSON in UTF-8, has NaN for a number, or is nested too deep.
+        ValueError: the data are not JSON in UTF-8, contain NaN as a number, or are nested too deep.
     """
 
-    def refuse(text: str) -> Any:
+    def reject(text: str) -> Any:
         raise ValueError(f"{text} is not a number of JSON")
 
     try:
-        return json.loads(str(data, "utf-8"), parse_constant=refuse)
+        return json.loads(str(data, "utf-8"), parse_constant=reject)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 
 
 def constant_section(number: int) -> str:
-    """The name of the section with array ``number``."""
+    """Return the name of the section with array ``number``."""
     return f"constants/{number}"
 
 
@@ -104,17 +104,17 @@ class Header(NamedTuple):
     producer: str = PRODUCER
 
     def pack(self) -> bytes:
-        """The bytes."""
+        """Return the header as bytes."""
         numbers = (self.version, self.table_checksum, self.file_size, self.table_offset, self.table_size)
         packed = _HEADER.pack(MAGIC, *numbers, self.producer.encode())
         return packed + _CHECKSUM.pack(zlib.crc32(packed))
 
     @staticmethod
     def parse(data: bytes) -> Header:
-        """The header at the beginning of a file, checked by itself.
+        """Parse and check the header at the beginning of a file.
 
         Raises:
-            ModelFormatError: it is no ``.lite`` file, damaged, or of a version that cannot be read here.
+            ModelFormatError: the file is not a ``.lite`` file, is damaged, or is of a version that cannot be read.
         """
         if not data.startswith(MAGIC):
             raise ModelFormatError(f"it is not a .lite file: it begins with {data[:8]!r}")
@@ -125,7 +125,7 @@ class Header(NamedTuple):
         _, version, checksum, file_size, offset, size, producer = _HEADER.unpack_from(data)
         header = Header(version, checksum, file_size, offset, size, producer.rstrip(b"\0").decode("utf-8", "replace"))
         if header.version > FORMAT_VERSION:
-            raise ModelFormatError(header._newer(f"format {header.version}", f"up to {FORMAT_VERSION}"))
+            raise ModelFormatError(header._newer_than_known(f"format {header.version}", f"up to {FORMAT_VERSION}"))
         if not all(version in UPGRADES for version in range(header.version, FORMAT_VERSION)):
             raise ModelFormatError(
                 f"it is of format {header.version}, written by {header.producer}; {PRODUCER} cannot read that any "
@@ -133,43 +133,43 @@ class Header(NamedTuple):
             )
         return header
 
-    def _newer(self, found: str, known: str) -> str:
+    def _newer_than_known(self, found: str, known: str) -> str:
         writer = f"it was written by {self.producer}, {found}"
         return f"{writer}; this is {PRODUCER}, which reads {known}: pip install -U lite-core"
 
     def check_size(self, size: int) -> None:
-        """Raises ModelFormatError where a file of ``size`` bytes is not all there, or the table lies outside it."""
+        """Raise ModelFormatError if a file of ``size`` bytes is incomplete, or the table is outside it."""
         if size != self.file_size:
             state = "cut off" if size < self.file_size else "too long"
             raise ModelFormatError(f"it is {state}: it has {size} bytes, {self.file_size} expected; copy it again")
         if self.table_offset < HEADER_SIZE or self.table_offset + self.table_size > size:
-            raise ModelFormatError("its table lies outside the file; it was not written by Lite: convert it again")
+            raise ModelFormatError("its table is outside the file; it was not written by Lite: convert it again")
 
 
 class Table(NamedTuple):
-    """What a file holds, by name of the section, and what it says about itself."""
+    """The table of a file: its sections by name, its metadata, and True if its graph is optimized."""
 
     sections: Mapping[str, Section]
     metadata: Mapping[str, str]
     optimized: bool
 
     def pack(self) -> bytes:
-        """The JSON."""
+        """Return the table as JSON."""
         rows = [[s.name, s.offset, s.size, s.checksums] for s in self.sections.values()]
         header = {"opset": OPSET, "optimized": self.optimized, "metadata": dict(self.metadata)}
         return to_json({**header, "sections": rows})
 
     @staticmethod
     def parse(data: memoryview, header: Header) -> Table:
-        """The table of a file.
+        """Parse and check the table of a file.
 
         Raises:
-            ModelFormatError: it is damaged, names sections that cannot be, or an operator set that is newer.
+            ModelFormatError: it is damaged, has invalid sections, or needs a newer operator set.
         """
         if zlib.crc32(data) != header.table_checksum:
             raise ModelFormatError("its table is damaged (the checksum does not fit); copy it again")
         try:
-            document = upgraded("table", from_json(data), header.version, FORMAT_VERSION)
+            document = upgrade("table", from_json(data), header.version, FORMAT_VERSION)
             opset, optimized, metadata = document["opset"], document["optimized"], document["metadata"]
             if type(opset) is not int or type(optimized) is not bool:
                 raise ValueError("'opset' must be a number, 'optimized' true or false")
@@ -179,12 +179,12 @@ class Table(NamedTuple):
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise ModelFormatError(f"its table is not valid ({type(error).__name__}: {error})") from error
         if opset > OPSET:
-            raise ModelFormatError(header._newer(f"operator set {opset}", f"operator sets up to {OPSET}"))
+            raise ModelFormatError(header._newer_than_known(f"operator set {opset}", f"operator sets up to {OPSET}"))
         return Table(sections, metadata, optimized)
 
 
 def _sections(rows: Any, header: Header) -> dict[str, Section]:
-    """Sections by name: in the file, aligned, apart from one another, from the header and from the table."""
+    """Parse and check the sections: inside the file, aligned, not overlapping each other, the header or the table."""
     sections: dict[str, Section] = {}
     for name, offset, size, checksums in rows:
         if type(name) is not str or name in sections:

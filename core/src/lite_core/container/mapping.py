@@ -1,4 +1,4 @@
-"""A model file mapped into memory, once in a process however often it is opened."""
+"""Mapping of model files into memory, once per process and file."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from lite_core.ir import TensorType, product
 __all__ = ["MappedFile", "map_file"]
 
 Array = np.ndarray[Any, Any]
-_Block = tuple[str, int, int, int]  # of a section of this name: offset in the file, size, checksum
-# More find no more memory bandwidth, or take the processors from others.
+_Block = tuple[str, int, int, int]  # name of the section, offset in the file, size, checksum
+# More threads would not gain memory bandwidth, or would compete with other work.
 _MOST_THREADS = 4
 
 
 class MappedFile(mmap.mmap):
-    """The bytes of a file, read-only, with its header and table checked.
+    """The bytes of a file, read-only, with a checked header and table.
 
-    Arrays made of it keep it alive, and with it what it knows: which checksums were verified, and which arrays there
-    are, so that the same constants are the same objects for whoever opens the file while anybody uses them.
+    Arrays that view the mapping keep it alive, together with its state: the verified checksums and the arrays of
+    constants. While a file is in use, opening it again therefore returns the same array objects.
     """
 
     header: Header
@@ -43,7 +43,7 @@ class MappedFile(mmap.mmap):
 
     @staticmethod
     def of(file: RawIOBase, size: int) -> MappedFile:
-        """Map an open file. Raises ModelFormatError where it is no ``.lite`` file that can be read."""
+        """Map an open file. Raises ModelFormatError if it is not a readable ``.lite`` file."""
         header = Header.parse(file.read(HEADER_SIZE) or b"")
         header.check_size(size)
         mapped = MappedFile(file.fileno(), size, access=mmap.ACCESS_READ)
@@ -58,7 +58,7 @@ class MappedFile(mmap.mmap):
         return memoryview(self)[offset : offset + size]
 
     def contents(self, names: Sequence[str]) -> list[memoryview]:
-        """The bytes of sections, each verified when it is first asked for. Raises ModelFormatError."""
+        """Return the bytes of sections, each verified on first access. Raises ModelFormatError."""
         for name in names:
             if name not in self.table.sections:
                 raise ModelFormatError(f"it has no section {name!r} (it has: {', '.join(self.table.sections)})")
@@ -66,24 +66,24 @@ class MappedFile(mmap.mmap):
         return [self._view(section.offset, section.size) for section in map(self.table.sections.__getitem__, names)]
 
     def constant(self, number: int, type: TensorType) -> Array:
-        """The array in a section, not verified. Raises ValueError where the section is not of this type."""
+        """Return the array in a section without verification. Raises ValueError if its size does not fit the type."""
         array = self._constants.get((number, type))
         if array is None:
             section = self.table.sections[constant_section(number)]
             if not type.is_static or product(type.shape or ()) * type.dtype.itemsize != section.size:
-                raise ValueError(f"section {section.name!r} has {section.size} bytes, which is no {type}")
+                raise ValueError(f"section {section.name!r} has {section.size} bytes, which does not fit {type}")
             array = np.ndarray(type.shape, type.dtype.numpy, buffer=self, offset=section.offset)  # type: ignore[arg-type]
             self._constants[number, type] = array
         return array
 
     def verify(self, names: Iterable[str]) -> None:
-        """Compare checksums, each once in the life of the mapping.
+        """Verify the checksums of sections, each once in the lifetime of the mapping.
 
         Raises:
-            ModelFormatError: names every section that is damaged.
+            ModelFormatError: names every damaged section.
         """
-        # NOTE: a page that is gone when it is touched kills the process, and nothing in Python can stop that. A file
-        # that shrinks before it is looked at is caught here; one that is replaced by rename stays whole.
+        # NOTE: reading a page beyond the end of a shrunken file kills the process, which Python cannot prevent. A file
+        # that shrank earlier is detected here. A file that is replaced by a rename stays complete.
         self.header.check_size(self.size())
         pending = [self.table.sections[name] for name in names if name not in self._verified]
         blocks = [block for section in pending for block in _blocks(section)]
@@ -106,7 +106,7 @@ class MappedFile(mmap.mmap):
             )
 
     def _verify(self, work: Iterator[_Block], damaged: set[str]) -> None:
-        for name, offset, size, checksum in work:  # threads take from one list's iterator: each block goes to one
+        for name, offset, size, checksum in work:  # threads share one iterator: each block is verified by one of them
             if zlib.crc32(self._view(offset, size)) != checksum:
                 damaged.add(name)
 
@@ -122,13 +122,13 @@ _lock = threading.Lock()
 
 
 def map_file(path: Path) -> MappedFile:
-    """The mapping of a file: the one there is while the file is the same and somebody uses it, else a new one.
+    """Return the existing mapping of a file if it is in use and the file is unchanged, else a new one.
 
     Raises:
-        ModelFormatError: it cannot be opened, or is no ``.lite`` file that can be read.
+        ModelFormatError: the file cannot be opened, or is not a readable ``.lite`` file.
     """
     try:
-        # Asked before it is opened: opening a pipe would wait for a writer.
+        # Checked before opening, because opening a pipe would wait for a writer.
         if not stat.S_ISREG(path.stat().st_mode):
             raise ModelFormatError("it is not a file")
         with path.open("rb", buffering=0) as file, _lock:
@@ -138,5 +138,5 @@ def map_file(path: Path) -> MappedFile:
             if mapped is None:
                 mapped = _mapped[key] = MappedFile.of(file, status.st_size)
             return mapped
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: an invalid file name
         raise ModelFormatError(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error

@@ -17,8 +17,8 @@ from lite_core.container.layout import FORMAT_VERSION, constant_section, from_js
 from lite_core.container.mapping import MappedFile, map_file
 from lite_core.container.records import Section, TargetRecord
 from lite_core.container.targets_codec import decode_targets
-from lite_core.container.types_codec import NamesHere
-from lite_core.container.upgrades import upgraded
+from lite_core.container.types_codec import LocalNames
+from lite_core.container.upgrades import upgrade
 from lite_core.errors import ModelFormatError
 from lite_core.ir import Graph, TensorType
 
@@ -28,20 +28,20 @@ Array = np.ndarray[Any, Any]
 
 
 class ModelFile:
-    """A model file, mapped. What is asked for is decoded; the file stays mapped while anything of it is used.
+    """A mapped model file. Its parts are decoded on access; it stays mapped while any of them is used. Thread-safe.
 
-    May be used by several threads at once. The file must not be changed in place or cut off meanwhile;
-    :func:`~lite_core.container.write_model` and whatever else replaces it by a rename does no harm.
+    The file must not be modified in place or truncated while it is mapped. Replacing it by a rename is safe, as
+    :func:`~lite_core.container.write_model` does.
 
     Attributes:
-        path: where it was opened.
+        path: the path it was opened with.
     """
 
     def __init__(self, path: Path, mapped: MappedFile) -> None:
         self.path = path
         self._mapped = mapped
-        self._names = NamesHere()
-        # Held on to, so that the arrays of every graph are the same while this object lives.
+        self._names = LocalNames()
+        # Keeps the arrays alive, so that all graphs of this object share them.
         self._constants: dict[tuple[int, TensorType], Array] = {}
 
     @staticmethod
@@ -49,7 +49,7 @@ class ModelFile:
         """Map a file and check its header, its size and its table; nothing else is read.
 
         Raises:
-            ModelFormatError: there is no such file, it is foreign, cut off, damaged, or of a newer format.
+            ModelFormatError: the file is missing, not a ``.lite`` file, truncated, damaged, or of a newer format.
         """
         file = Path(path)
         with _errors_about(file):
@@ -61,7 +61,7 @@ class ModelFile:
 
     @property
     def producer(self) -> str:
-        """What wrote the file: ``"lite-core 0.1.0"``."""
+        """Name and version of the program that wrote the file: ``"lite-core 0.1.0"``."""
         return self._mapped.header.producer
 
     @property
@@ -71,45 +71,45 @@ class ModelFile:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What was written about the file as a whole; what is known of the model is the graph's own metadata."""
+        """Metadata of the file; the metadata of the model is that of the graph."""
         return self._mapped.table.metadata
 
     @property
     def optimized(self) -> bool:
-        """Whether the passes were run before the graph was written."""
+        """True if the passes were run before the graph was written."""
         return self._mapped.table.optimized
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """Every section, in the order in which they lie in the file."""
+        """All sections, in the order of the table."""
         return tuple(self._mapped.table.sections.values())
 
     def section(self, name: str) -> memoryview:
-        """The bytes of a section, read-only; they begin at a multiple of 64.
+        """Return the bytes of a section, read-only and aligned to 64 bytes.
 
         Raises:
-            ModelFormatError: there is no such section, or it is damaged (verified when first asked for).
+            ModelFormatError: the section does not exist, or is damaged (verified on first access).
         """
         return self.contents([name])[0]
 
     def contents(self, names: Sequence[str]) -> list[memoryview]:
-        """The bytes of several sections, as :meth:`section`; threads share the work of verifying them.
+        """Return the bytes of several sections, as :meth:`section` does; they are verified in parallel.
 
         Raises:
-            ModelFormatError: there is no such section, or some are damaged: all are named.
+            ModelFormatError: a section does not exist, or some are damaged: all of these are named.
         """
         with _errors_about(self.path):
             return self._mapped.contents(names)
 
     def graph(self, *, verify: bool = True) -> Graph:
-        """The graph, a new one each time; its constants are the same read-only arrays each time.
+        """Return a new graph at each call; its constants are always the same read-only arrays.
 
         Args:
-            verify: compare the checksums of the constants, which reads all of them. A caller that uses few says False
-                and asks :meth:`verify_constants` about those.
+            verify: verify the checksums of all constants, which reads them. A caller that uses only some constants
+                passes False, and calls :meth:`verify_constants` for those.
 
         Raises:
-            ModelFormatError: the graph or a constant is damaged, or is none.
+            ModelFormatError: the graph or a constant is damaged or invalid.
         """
         with _errors_about(self.path, "graph"), self._mapped.lock:
             graph = GraphDecoder(self._graph_document, self._constant, self._names).graph
@@ -119,10 +119,10 @@ class ModelFile:
         return graph
 
     def verify_constants(self, arrays: Iterable[Array]) -> None:
-        """Verify the sections of some constants of this file's graphs; other arrays are passed over.
+        """Verify the sections of some constants of this file's graphs; other arrays are ignored.
 
         Raises:
-            ModelFormatError: names those that are damaged.
+            ModelFormatError: names the damaged sections.
         """
         wanted = {id(array) for array in arrays}
         with _errors_about(self.path):
@@ -131,27 +131,27 @@ class ModelFile:
 
     @cached_property
     def targets(self) -> tuple[TargetRecord, ...]:
-        """What was decided and saved for each target, in the order in which they were asked for.
+        """The record of each target, in the order given to the conversion.
 
         Raises:
             ModelFormatError: the section is damaged, or does not fit the graph.
         """
         with _errors_about(self.path, "targets"), self._mapped.lock:
-            document = upgraded("targets", from_json(self.section("targets")), self.format_version, FORMAT_VERSION)
+            document = upgrade("targets", from_json(self.section("targets")), self.format_version, FORMAT_VERSION)
             return decode_targets(document, self._graph_document["graph"], self._mapped.table.sections, self._names)
 
     def verify(self) -> None:
         """Verify every section.
 
         Raises:
-            ModelFormatError: names all that are damaged.
+            ModelFormatError: names all damaged sections.
         """
         with _errors_about(self.path):
             self._mapped.verify(self._mapped.table.sections)
 
     @cached_property
     def _graph_document(self) -> Any:
-        return upgraded("graph", from_json(self.section("graph")), self.format_version, FORMAT_VERSION)
+        return upgrade("graph", from_json(self.section("graph")), self.format_version, FORMAT_VERSION)
 
     def _constant(self, number: int, type: TensorType) -> Array:
         array = self._mapped.constant(number, type)
@@ -163,12 +163,12 @@ class ModelFile:
 
 
 class _ModelFileError(ModelFormatError):
-    """One that already names its file."""
+    """A ModelFormatError whose message already names the file."""
 
 
 @contextmanager
 def _errors_about(path: Path, section: str = "") -> Iterator[None]:
-    """Make every error of what is read a ModelFormatError that names the file, and the section where there is one."""
+    """Convert errors of reading to ModelFormatError with the file's path and, if given, the section's name."""
     try:
         yield
     except _ModelFileError:
@@ -178,5 +178,5 @@ def _errors_about(path: Path, section: str = "") -> Iterator[None]:
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise _ModelFileError(
             f"model {str(path)!r}: section {section!r} is not valid ({type(error).__name__}: {error}); "
-            "it was not written by Lite as it is: convert the model again"
+            "it was not written by Lite: convert the model again"
         ) from error

@@ -1,4 +1,4 @@
-"""What a model file says about itself: its sections, and for each target the plans and what was saved for them."""
+"""The records in a model file: its sections, and for each target the plans and the saved state."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["PartitionRecord", "PlanRecord", "Section", "TargetRecord"]
 
 
 class Section(NamedTuple):
-    """A stretch of the file with a name.
+    """A named range of bytes in the file.
 
     Attributes:
         name: unique in the file.
-        offset: bytes from the file's beginning, a multiple of 64.
-        size: bytes.
-        checksums: CRC-32, as ``zlib.crc32`` computes it, of each 4 MiB; the last of them may be shorter.
+        offset: in bytes from the beginning of the file, a multiple of 64.
+        size: in bytes.
+        checksums: CRC-32, as computed by ``zlib.crc32``, of each block of 4 MiB; the last block may be shorter.
     """
 
     name: str
@@ -27,17 +27,17 @@ class Section(NamedTuple):
 
 
 class PartitionRecord(NamedTuple):
-    """One partition of a plan, and where what its backend saved lies.
+    """One partition of a plan, with the sections of its saved state.
 
     Attributes:
         name: the partition's name, unique in its plan.
         backend: name of the backend that compiled it.
-        nodes: numbers of its nodes among the graph's.
-        inputs: names of the values that it takes.
-        outputs: names and types of the values that it gives.
-        compatibility: what the backend compares before it uses the saved state, empty where it said nothing.
-        sections: names of the sections with the pieces of the saved state, in their order; none where the backend saved
-            nothing. What several partitions saved alike is in one section.
+        nodes: indices of its nodes in the graph.
+        inputs: names of its input values.
+        outputs: names and types of its output values.
+        compatibility: text that must match before the saved state is used; empty if the backend states none.
+        sections: names of the sections with the pieces of the saved state, in order; empty if the backend saved
+            nothing. Equal pieces of several partitions are stored in one section.
     """
 
     name: str
@@ -50,7 +50,7 @@ class PartitionRecord(NamedTuple):
 
 
 class PlanRecord(NamedTuple):
-    """The partitions for one set of input shapes and one number of threads, in the order in which they run."""
+    """The partitions for one set of input shapes and one number of threads, in run order."""
 
     shapes: Mapping[str, tuple[int, ...]]
     threads: int
@@ -58,17 +58,17 @@ class PlanRecord(NamedTuple):
 
 
 class TargetRecord(NamedTuple):
-    """What was decided and saved for one target that the file was converted for.
+    """Placement, plans and saved state for one target of the conversion.
 
     Attributes:
         backend: the target, a backend's name.
-        plugin: distribution and version that brought it: ``"lite-x86 0.1.0"``.
-        precision: what it was compiled for, as in :class:`lite_core.backend.Options`.
-        exact: as in :class:`lite_core.backend.Options`.
-        devices: for each node of the graph the name of the backend that runs it; all empty where the target had no
-            device to ask, so that nodes are placed when the model is loaded.
-        refusals: for each node who refused it: pairs of backend and reason.
-        plans: one for each set of input shapes and each number of threads that was prepared.
+        plugin: distribution and version of the backend: ``"lite-x86 0.1.0"``.
+        precision: the precision it was compiled for, see :class:`lite_core.backend.Options`.
+        exact: see :class:`lite_core.backend.Options`.
+        devices: for each node of the graph, the name of the backend that runs it; all empty if the target had no
+            device during conversion, so that nodes are placed when the model is loaded.
+        refusals: for each node, pairs of a refusing backend and its reason.
+        plans: one for each prepared set of input shapes and number of threads.
     """
 
     backend: str

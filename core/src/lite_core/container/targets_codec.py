@@ -1,7 +1,7 @@
-"""What was decided for targets, to and from JSON.
+"""Encoding and decoding the records of targets as JSON.
 
-The document is a list of :class:`~lite_core.container.records.TargetRecord`: a record is an object with its fields
-under their own names, a tuple is a list, and a type is as :mod:`lite_core.container.types_codec` has it.
+The document is a list of :class:`~lite_core.container.records.TargetRecord`. A record is an object with the names of
+its fields as keys, a tuple is a list, and a type is encoded as in :mod:`lite_core.container.types_codec`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RECORDS = (TargetRecord, PlanRecord, PartitionRecord)
 
 
 def encode_targets(targets: Iterable[TargetRecord], names: Mapping[str, str]) -> Any:
-    """The JSON; ``names`` has for each symbol its name in the file."""
+    """Encode records as JSON; ``names`` maps each symbol to its name in the file."""
     return _encode(tuple(targets), names)
 
 
@@ -39,16 +39,16 @@ def _encode(data: Any, names: Mapping[str, str]) -> Any:
 def decode_targets(
     document: Any, graph: Any, sections: Container[str], names: Mapping[str, str]
 ) -> tuple[TargetRecord, ...]:
-    """The records.
+    """Decode records from JSON, and check them against the file.
 
     Args:
         document: the JSON.
-        graph: the graph's, whose nodes and values the records are about.
+        graph: the JSON of the graph, to whose nodes and values the records refer.
         sections: names of the file's sections.
-        names: for each symbol its name in this process.
+        names: the name in this process of each symbol.
 
     Raises:
-        LookupError, TypeError, ValueError: the JSON is not that, or does not fit the file.
+        LookupError, TypeError, ValueError: the JSON is not a list of records, or does not fit the file.
     """
     targets: tuple[TargetRecord, ...] = _decode(tuple[TargetRecord, ...], document, names)
     count = len(graph["nodes"])
@@ -57,10 +57,10 @@ def decode_targets(
     }
     for target in targets:
         if not len(target.devices) == len(target.refusals) == count:
-            raise ValueError(f"target {target.backend!r} knows of {len(target.devices)} nodes, the graph has {count}")
+            raise ValueError(f"target {target.backend!r} lists {len(target.devices)} nodes, the graph has {count}")
         for plan in target.plans:
             if not plan.threads:
-                raise ValueError(f"the plan for {dict(plan.shapes)} is for no thread")
+                raise ValueError(f"the plan for {dict(plan.shapes)} is for 0 threads")
             if sorted(number for p in plan.partitions for number in p.nodes) != [*range(count)]:
                 raise ValueError(f"the plan for {dict(plan.shapes)} does not run every node of the graph once")
             for partition in plan.partitions:
@@ -73,17 +73,17 @@ def _check_partition(partition: PartitionRecord, values: Collection[str], sectio
         raise ValueError(f"the nodes of partition {partition.name!r} are not in the graph's order")
     unknown = {*partition.inputs, *(name for name, _ in partition.outputs)}.difference(values)
     if unknown:
-        raise ValueError(f"partition {partition.name!r} names values that the graph has not: {sorted(unknown)}")
+        raise ValueError(f"partition {partition.name!r} names values that the graph lacks: {sorted(unknown)}")
     missing = [name for name in partition.sections if name not in sections]
     if missing:
-        raise ValueError(f"partition {partition.name!r} names sections that are not there: {missing}")
+        raise ValueError(f"partition {partition.name!r} names missing sections: {missing}")
 
 
 _hints_of = cache(get_type_hints)
 
 
 def _decode(wanted: Any, data: Any, names: Mapping[str, str]) -> Any:
-    """The data as what a type annotation wants."""
+    """Decode data to the type of an annotation."""
     if wanted is TensorType:
         return decode_type(data, names)
     if wanted in _RECORDS:
@@ -95,7 +95,7 @@ def _decode(wanted: Any, data: Any, names: Mapping[str, str]) -> Any:
     if kind is Mapping:
         return {key: _decode(items[1], item, names) for key, item in data.items()}
     if kind is tuple:
-        if items == (str, Ellipsis) and {*map(type, data)} <= {str}:  # most of what there is: names of sections
+        if items == (str, Ellipsis) and {*map(type, data)} <= {str}:  # fast path for section names, most of the data
             return tuple(data)
         hints = items[:1] * len(data) if items[-1] is Ellipsis else items
         return tuple([_decode(hint, item, names) for hint, item in zip(hints, data, strict=True)])

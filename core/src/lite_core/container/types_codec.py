@@ -1,8 +1,8 @@
-"""Tensor types to and from JSON: ``[element type, dimensions]``, or null for the dimensions of unknown rank.
+"""Encoding and decoding tensor types as JSON: ``[element type, dimensions]``; null dimensions mean an unknown rank.
 
-NOTE: a size nobody knows is a symbol that no other dimension of the process has (:func:`lite_core.ir.fresh_dim`). Read
-from a file it gets a name of this process: under its old one it would equal a stranger. In the file such symbols are
-numbered from 0 in the order they were made in, so that one model gives the same bytes in any process.
+NOTE: an unknown size is a symbol that is unique in its process (:func:`lite_core.ir.fresh_dim`). When it is read from a
+file, it gets a new unique name, because its old name may equal that of an unrelated symbol. In a file, such symbols are
+numbered from 0 in the order of their creation, so that a model gives the same bytes in any process.
 """
 
 from __future__ import annotations
@@ -12,48 +12,48 @@ from typing import Any
 
 from lite_core.ir import DType, SymbolicDim, TensorType, dim_from_data, dim_to_data, fresh_dim
 
-__all__ = ["NamesHere", "decode_type", "encode_type", "names_in_file"]
+__all__ = ["LocalNames", "decode_type", "encode_type", "names_in_file"]
 
 _FRESH_MARK = "?"
 
 
 def names_in_file(types: Iterable[TensorType]) -> dict[str, str]:
-    """For each symbol the name it has in a file."""
+    """Return the name in a file of each symbol."""
     symbols = frozenset().union(*(type.symbols for type in types))
 
-    def age(symbol: str) -> tuple[int, str]:  # numbers as texts: 9 is before 10
+    def creation_order(symbol: str) -> tuple[int, str]:  # numbers as texts: 9 is before 10
         number = symbol.rpartition(_FRESH_MARK)[2]
         return len(number), number
 
-    fresh = sorted((s for s in symbols if _FRESH_MARK in s), key=age)
+    fresh = sorted((s for s in symbols if _FRESH_MARK in s), key=creation_order)
     numbered = {s: f"{s.partition(_FRESH_MARK)[0]}{_FRESH_MARK}{n}" for n, s in enumerate(fresh)}
     return {**{s: s for s in symbols}, **numbered}
 
 
-class NamesHere(dict[str, str]):
-    """For each symbol of a file its name in this process, found when it is first asked for."""
+class LocalNames(dict[str, str]):
+    """Maps each symbol of a file to its name in this process, which is generated on first access."""
 
     def __missing__(self, name: str) -> str:
         prefix, mark, _ = name.partition(_FRESH_MARK)
         if mark:
             self[name] = fresh_dim(prefix).name or name
         else:
-            self[name] = SymbolicDim.named(name).name or name  # refuses what is no name
+            self[name] = SymbolicDim.named(name).name or name  # raises for an invalid name
         return self[name]
 
 
 def encode_type(type: TensorType, names: Mapping[str, str]) -> Any:
-    """The type as JSON, with other names for its symbols."""
+    """Encode a type as JSON, with new names for its symbols."""
     if type.shape is None:
         return [type.dtype.value, None]
     return [type.dtype.value, [dim_to_data(dim_from_data(dim_to_data(dim), names)) for dim in type.shape]]
 
 
 def decode_type(data: Any, names: Mapping[str, str]) -> TensorType:
-    """The type that JSON says, with other names for its symbols.
+    """Decode a type from JSON, with new names for its symbols.
 
     Raises:
-        KeyError, TypeError, ValueError: it is no type.
+        KeyError, TypeError, ValueError: the JSON is not a type.
     """
     dtype, shape = data
     if shape is None:

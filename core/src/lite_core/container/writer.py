@@ -41,21 +41,21 @@ def write_model(
     metadata: Mapping[str, str] | None = None,
     optimized: bool = False,
 ) -> None:
-    """Write a model file, at once or not at all: a file that was there stays until the new one is complete.
+    """Write a model file atomically: an existing file is replaced only when the new one is complete.
 
-    The same arguments give the same bytes.
+    Equal arguments give equal bytes.
 
     Args:
-        path: where to.
-        graph: what runs.
-        targets: what was decided for each target, in the order in which they were asked for.
-        pieces: what backends saved, by the names of the sections that the records refer to.
-        metadata: what to say about the file as a whole.
-        optimized: whether the passes were run on the graph.
+        path: path of the file.
+        graph: the graph.
+        targets: the records of the targets, the preferred one first.
+        pieces: saved state of backends, by the section names in the records.
+        metadata: metadata of the file.
+        optimized: True if the passes were run on the graph.
 
     Raises:
-        GraphError: the graph is not valid, or has an attribute that a file cannot hold.
-        ModelFormatError: a record names a section that there is not, two have one name, or the file cannot be written.
+        GraphError: the graph is invalid, or has an attribute that a file cannot hold.
+        ModelFormatError: a record names a missing section, a section name is used twice, or the file cannot be written.
     """
     verify_structure(graph)
     contents = _contents(graph, targets, pieces or {})
@@ -75,7 +75,7 @@ def write_model(
 
 
 def _contents(graph: Graph, targets: Sequence[TargetRecord], pieces: Mapping[str, Bytes]) -> dict[str, Bytes]:
-    """The bytes of each section, by name."""
+    """Return the bytes of each section, by name."""
     partitions = [p for target in targets for plan in target.plans for p in plan.partitions]
     missing = sorted({name for p in partitions for name in p.sections} - {*pieces})
     if missing:
@@ -108,18 +108,18 @@ def _bytes_of(array: np.ndarray[Any, Any]) -> memoryview:
 
 
 def _write(stream: BinaryIO, contents: Mapping[str, Bytes], metadata: Mapping[str, str], optimized: bool) -> None:
-    """The sections, then the table, then the header, which needs to know where the table is."""
+    """Write the sections, then the table, then the header, which contains the offset of the table."""
     stream.write(bytes(HEADER_SIZE))
     sections = {name: _write_section(stream, name, data) for name, data in contents.items()}
     table = Table(sections, metadata, optimized).pack()
-    offset = _aligned(stream)
+    offset = _pad(stream)
     stream.write(table)
     stream.seek(0)
     stream.write(Header(FORMAT_VERSION, zlib.crc32(table), offset + len(table), offset, len(table)).pack())
 
 
 def _write_section(stream: BinaryIO, name: str, data: Bytes) -> Section:
-    offset = _aligned(stream)
+    offset = _pad(stream)
     stream.write(data)
     size = memoryview(data).nbytes
     content = memoryview(data).cast("B") if size else memoryview(b"")
@@ -127,7 +127,7 @@ def _write_section(stream: BinaryIO, name: str, data: Bytes) -> Section:
     return Section(name, offset, size, tuple(checksums))
 
 
-def _aligned(stream: BinaryIO) -> int:
-    """Where the next section begins, zeros up to there being written."""
+def _pad(stream: BinaryIO) -> int:
+    """Pad the file with zeros to the alignment of sections; return the offset."""
     stream.write(bytes(-stream.tell() % ALIGNMENT))
     return stream.tell()

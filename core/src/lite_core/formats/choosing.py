@@ -11,24 +11,24 @@ from typing import Any, NamedTuple
 from lite_core.container import LITE_FORMAT
 from lite_core.errors import InputError, LiteError, ModelFormatError
 from lite_core.formats.contract import Format
-from lite_core.formats.hints import describe_file, neighbours, what_would_read
+from lite_core.formats.hints import describe_file, folder_listing, reader_hint
 from lite_core.ir import Graph
 from lite_core.plugins import PluginManager, PluginRecord, default_plugins
 from lite_core.version import __version__
 
 __all__ = ["FoundModel", "find_model", "read_model"]
 
-# Who speaks in messages about Lite's own files; it needs no plugin.
-_BUILTIN = PluginRecord("lite", "lite-core", __version__, "lite_core.container", stage="ready")
+# The record of the built-in reader of .lite files, for messages.
+_BUILTIN = PluginRecord("lite", "lite-core", __version__, "lite_core.container", phase="ready")
 
 
 class FoundModel(NamedTuple):
     """A model file or folder, and the reader that recognises it.
 
     Attributes:
-        path: where it is; what was asked for may be a stem of it.
+        path: path of the file; the requested path may be a stem of it.
         reader: its format.
-        record: the plugin that gives the reader.
+        record: the plugin that provides the reader.
     """
 
     path: Path
@@ -37,11 +37,11 @@ class FoundModel(NamedTuple):
 
     @property
     def is_lite_file(self) -> bool:
-        """Whether it is a ``.lite`` file."""
+        """True for a ``.lite`` file."""
         return self.record is _BUILTIN
 
     def read(self, options: Mapping[str, Any]) -> Graph:
-        """Read the graph; options are those of the reader.
+        """Read the graph, with options of the reader.
 
         Raises:
             ModelFormatError: the file is damaged.
@@ -57,11 +57,11 @@ class FoundModel(NamedTuple):
         except Exception as error:
             raise ModelFormatError(f"{who} failed with {type(error).__name__}: {error}") from error
         if not isinstance(graph, Graph):
-            raise ModelFormatError(f"{who} gave {type(graph).__name__}, not a Graph")
+            raise ModelFormatError(f"{who} returned {type(graph).__name__}, not a Graph")
         return graph
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that the reader does not have, by an InputError that names those it has."""
+        """Raise an InputError for options that the reader does not have; it lists the valid options."""
         parameters = inspect.signature(self.reader.read).parameters
         named = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
         unknown = [n for n in options if n not in named]
@@ -76,12 +76,12 @@ def read_model(path: str | os.PathLike[str], *, plugins: PluginManager | None = 
     """Read a model: a ``.lite`` file, or any format that an installed plugin reads.
 
     Args:
-        path: a file, or a folder that holds a model.
-        plugins: the plugins; the process's own by default.
-        options: passed to the reader, for example ``params=`` for a parameter file elsewhere.
+        path: a file, or a folder that contains a model.
+        plugins: the plugins; those of the process by default.
+        options: passed to the reader, for example ``params=`` for a separate parameter file.
 
     Raises:
-        ModelFormatError: there is no such file, or no installed plugin recognises it.
+        ModelFormatError: the file does not exist, or no installed plugin recognises it.
         UnsupportedOperatorError: operators cannot be lowered; all are listed.
         InputError: the reader has no such option.
     """
@@ -89,14 +89,14 @@ def read_model(path: str | os.PathLike[str], *, plugins: PluginManager | None = 
 
 
 def find_model(path: str | os.PathLike[str], plugins: PluginManager | None = None) -> FoundModel:
-    """Choose the reader for a file or folder by its content.
+    """Find a model file or folder, and choose its reader by its content.
 
     Raises:
-        ModelFormatError: there is no such file, or no installed plugin recognises it.
+        ModelFormatError: the file does not exist, or no installed plugin recognises it.
     """
     file = Path(path)
     if LITE_FORMAT.sniff(file):
-        return FoundModel(file, LITE_FORMAT, _BUILTIN)  # without loading a plugin, which takes time
+        return FoundModel(file, LITE_FORMAT, _BUILTIN)  # first, to avoid loading plugins, which takes time
     plugins = plugins or default_plugins()
     offered: list[tuple[PluginRecord, Format]] = [*plugins.ask("lite_formats"), (_BUILTIN, LITE_FORMAT)]
     readers = [reader for _, reader in offered]
@@ -104,19 +104,19 @@ def find_model(path: str | os.PathLike[str], plugins: PluginManager | None = Non
     candidates = [file] if file.exists() else [file.with_name(file.name + s) for r in readers for s in r.suffixes]
     candidates = [c for c in candidates if c.exists()]
     if not candidates:
-        raise ModelFormatError(f"model {str(path)!r}: there is no such file or folder; {neighbours(file)}")
+        raise ModelFormatError(f"model {str(path)!r}: there is no such file or folder; {folder_listing(file)}")
     for candidate in candidates:
         for record, reader in offered:
             if _recognises(plugins, record, reader, candidate):
                 return FoundModel(candidate, reader, record)
     raise ModelFormatError(
-        f"model {str(path)!r} is {describe_file(candidates[0])}; {what_would_read(candidates[0], plugins, readers)}"
+        f"model {str(path)!r} is {describe_file(candidates[0])}; {reader_hint(candidates[0], plugins, readers)}"
     )
 
 
 def _recognises(plugins: PluginManager, record: PluginRecord, reader: Format, path: Path) -> bool:
     try:
         return reader.sniff(path)
-    except Exception as error:  # the contract forbids it; another reader may know the file
+    except Exception as error:  # the contract forbids exceptions; another reader may recognise the file
         plugins.reject(record, "sniff", f"format {reader.name!r} failed with {type(error).__name__}: {error}")
         return False

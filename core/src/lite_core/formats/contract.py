@@ -12,32 +12,31 @@ __all__ = ["Format", "WritesModels"]
 
 @runtime_checkable
 class Format(Protocol):
-    """A model format: Lite's own, or one given by a plugin's ``lite_formats`` hook.
+    """A model format: Lite's own, or one provided by a plugin's ``lite_formats`` hook.
 
-    ``sniff`` looks at the content, reads a few kilobytes at most and never raises. ``read`` raises
-    ModelFormatError for a damaged file and UnsupportedOperatorError, once, with every operator that
-    cannot be lowered.
+    ``sniff`` examines the content, reads a few kilobytes at most and never raises. ``read`` raises
+    ModelFormatError for a damaged file, and one UnsupportedOperatorError with all operators that cannot be lowered.
     """
 
     #: Short name, in lower case.
     name: str
-    #: Endings of file names, or whole names, that a person would look for.
+    #: File name suffixes, or whole file names, of the format.
     suffixes: tuple[str, ...]
 
     def sniff(self, path: Path) -> bool:
-        """Whether the file or folder is of this format."""
+        """Return True if the file or folder is of this format."""
         ...
 
     def read(self, path: Path, /, *args: Any, **options: Any) -> Graph:
-        """The model as a new graph, which the caller may edit.
+        """Return the model as a new graph, which the caller may edit.
 
-        Options are keyword-only parameters, from ``load(reader_options=...)``.
+        Options are keyword-only parameters, passed by ``load(reader_options=...)``.
         """
         ...
 
 
 @runtime_checkable
 class WritesModels(Protocol):
-    """Optional part of a format: graphs can be written in it."""
+    """Optional part of a format: write graphs in this format."""
 
     def write(self, graph: Graph, path: Path, /, *args: Any, **options: Any) -> None: ...

@@ -1,4 +1,4 @@
-"""What to say of a file that no reader recognises."""
+"""Error message parts for a file that no reader recognises."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from lite_core.formats.contract import Format
 from lite_core.plugins import PluginManager
 from lite_core.plugins.known import format_distribution, format_distributions
 
-__all__ = ["describe_file", "neighbours", "what_would_read"]
+__all__ = ["describe_file", "folder_listing", "reader_hint"]
 
-#: Beginnings of well-known files that are no models Lite reads, and what to do about them.
-_KNOWN_ELSEWHERE = {
+#: First bytes of well-known files that are not models Lite reads, with a description and a remedy.
+_FOREIGN_FILES = {
     b"PK\x03\x04": "a zip archive (unpack it, or export the model for inference first)",
     b"\x80\x02": "a Python pickle; Lite never unpickles, export the model for inference first",
     b"\x80\x04": "a Python pickle; Lite never unpickles, export the model for inference first",
@@ -27,8 +27,8 @@ _KNOWN_ELSEWHERE = {
 }
 
 
-def what_would_read(path: Path, plugins: PluginManager, readers: Iterable[Format]) -> str:
-    """Which formats can be read here, Lite's own among them, and what to install for another one."""
+def reader_hint(path: Path, plugins: PluginManager, readers: Iterable[Format]) -> str:
+    """List the formats that can be read, including Lite's own, and the package to install for another one."""
     here = list(readers)
     known = "; ".join(f"{r.name} reads {', '.join(r.suffixes)}" for r in here)
     distribution = format_distribution(path)
@@ -36,7 +36,7 @@ def what_would_read(path: Path, plugins: PluginManager, readers: Iterable[Format
         readable = (f"`pip install {brings}` reads {name}" for name, brings in format_distributions().items())
         missing = f" Other formats come with plugins: {', '.join(readable)}."
     elif distribution is None or any(distribution == r.distribution and not r.failed for r in plugins.records()):
-        missing = ""  # nobody knows it, or who would read it is here and has looked at the file
+        missing = ""  # no known package reads it, or the one that should is installed and did not recognise the file
     else:
         missing = f" `pip install {distribution}` reads such models."
     failed = [record.label for record in plugins.records() if record.failed]
@@ -44,8 +44,8 @@ def what_would_read(path: Path, plugins: PluginManager, readers: Iterable[Format
     return f"no installed plugin recognises it ({known}).{missing}{broken}"
 
 
-def neighbours(path: Path) -> str:
-    """What the nearest folder that exists holds: the reader of the message may have mistyped a name."""
+def folder_listing(path: Path) -> str:
+    """List the nearest existing folder of a path, which may be mistyped."""
     folder = next((p for p in path.absolute().parents if p.is_dir()), Path("/"))
     names = sorted(p.name for p in folder.iterdir())
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
@@ -53,7 +53,7 @@ def neighbours(path: Path) -> str:
 
 
 def describe_file(path: Path) -> str:
-    """A file or folder in words, by its content."""
+    """Describe a file or folder by its content."""
     if path.is_dir():
         names = sorted(p.name for p in path.iterdir())[:8]
         return f"a folder without a model in it (it holds: {', '.join(names) or 'nothing'})"
@@ -62,7 +62,7 @@ def describe_file(path: Path) -> str:
     if not beginning:
         return "an empty file"
     text = beginning.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    for magic, meaning in _KNOWN_ELSEWHERE.items():
+    for magic, meaning in _FOREIGN_FILES.items():
         if beginning.startswith(magic) or beginning[4:8] == magic or text.startswith(magic):
             return meaning
     return f"a file that begins with {beginning[:16]!r}"

@@ -1,4 +1,4 @@
-"""The graph and its types: SSA values, nodes, constants, symbolic dimensions, verifier."""
+"""The graph IR: SSA values, nodes, constants, tensor types, symbolic dimensions, and the verifier."""
 
 from lite_core.ir.attributes import format_attribute
 from lite_core.ir.dim_data import dim_from_data, dim_to_data

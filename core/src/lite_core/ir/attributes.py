@@ -1,4 +1,4 @@
-"""The values that attributes of nodes have, graphs excepted, and how a printed graph shows them."""
+"""Attribute values of nodes, except graphs, and their text form in printed graphs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["PlainAttribute", "format_attribute", "format_constant"]
 Array = np.ndarray[Any, Any]
 PlainAttribute = int | float | str | DType | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
 
-_LONGEST_TENSOR = 8  # elements of a tensor attribute or constant that are spelled out
+_MOST_PRINTED = 8  # a tensor attribute or constant with more elements is printed without them
 
 
 def format_attribute(attribute: PlainAttribute) -> str:
-    """An attribute's value as it stands in the printed graph."""
+    """Return an attribute's value as text."""
     if isinstance(attribute, DType):
         return attribute.value
     if isinstance(attribute, np.ndarray):
-        if attribute.size <= _LONGEST_TENSOR:
+        if attribute.size <= _MOST_PRINTED:
             return f"{attribute.dtype.name}{_array(attribute)}"
         return f"{attribute.dtype.name}{list(attribute.shape)}"
     if isinstance(attribute, tuple):
@@ -32,9 +32,9 @@ def format_attribute(attribute: PlainAttribute) -> str:
 
 
 def format_constant(type: TensorType, array: Array) -> str:
-    """A constant's type, and its elements where they are few."""
-    return f"{type} = {_array(array)}" if array.size <= _LONGEST_TENSOR else str(type)
+    """Return a constant's type as text, followed by its elements if it has at most eight."""
+    return f"{type} = {_array(array)}" if array.size <= _MOST_PRINTED else str(type)
 
 
 def _array(array: Array) -> str:
-    return np.array2string(array, separator=", ", threshold=_LONGEST_TENSOR).replace("\n", "")
+    return np.array2string(array, separator=", ", threshold=_MOST_PRINTED).replace("\n", "")

@@ -1,4 +1,4 @@
-"""Dimensions as plain data (numbers, texts, lists), for files."""
+"""Serialization of dimensions as plain data: numbers, texts and lists."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lite_core.ir.dims import Dim, SymbolicDim, _Atom, _atom_order, _Compound, _
 __all__ = ["dim_from_data", "dim_to_data"]
 
 _OPERATORS = ("//", "%", "max", "broadcast")
-# What reads a dimension recurses; a limit of its own keeps that the same wherever it happens.
+# Readers of dimensions recurse; an explicit limit makes the result independent of the call depth.
 _MOST_NESTING = 100
 
 
 def dim_to_data(dim: Dim) -> Any:
-    """An ``int`` as itself; an expression as the list of its terms.
+    """Return an ``int`` unchanged, and an expression as the list of its terms.
 
     A term is ``[coefficient, factor, ...]``, a factor a symbol's name or ``[operator, left, right]`` with two
     dimensions and one of the operators ``//``, ``%``, ``max``, ``broadcast``. ``2*n + (h + 1)//2`` is
@@ -34,14 +34,14 @@ def _atom_to_data(atom: _Atom) -> Any:
 
 
 def dim_from_data(data: Any, names: Mapping[str, str]) -> Dim:
-    """The dimension that :func:`dim_to_data` gave, of any origin.
+    """Return the dimension for the data that :func:`dim_to_data` returned. The data need not be trusted.
 
     Args:
-        data: what was read.
-        names: for each symbol's name the name it is to have.
+        data: the plain data.
+        names: new name of each symbol.
 
     Raises:
-        ValueError, TypeError: the data are no dimension.
+        ValueError, TypeError: the data are not a dimension.
         KeyError: a symbol is not among the names.
     """
     return _from_data(data, names, _MOST_NESTING)
@@ -57,7 +57,7 @@ def _from_data(data: Any, names: Mapping[str, str], nesting: int) -> Dim:
         if type(coefficient) is not int:
             raise ValueError(f"a coefficient of a dimension must be an integer, is {coefficient!r}")
         atoms = [_atom_from_data(f, names, nesting - 1) for f in factors]
-        # The order of factors goes by their text, which other names change; equal dimensions need the same order.
+        # Factors are ordered by their text, which changes with the names; equal dimensions need the same order.
         monomial = tuple(sorted(atoms, key=_atom_order)) if len(atoms) > 1 else tuple(atoms)
         terms[monomial] = terms.get(monomial, 0) + coefficient
     return _simplest(terms)
@@ -68,6 +68,6 @@ def _atom_from_data(data: Any, names: Mapping[str, str], nesting: int) -> _Atom:
         return names[data]
     operator, left, right = data
     if operator not in _OPERATORS:
-        raise ValueError(f"{operator!r} is no operator of dimensions (they are: {', '.join(_OPERATORS)})")
+        raise ValueError(f"{operator!r} is not an operator of dimensions (these are: {', '.join(_OPERATORS)})")
     sides = [_from_data(side, names, nesting) for side in (left, right)]
     return _Compound((operator, *(sorted(sides, key=str) if operator == "broadcast" else sides)))

@@ -1,8 +1,7 @@
 """Symbolic dimensions: integer polynomials over named symbols.
 
-A dimension is a plain ``int`` or a :class:`SymbolicDim`. Arithmetic between them keeps to
-``int`` whenever the result is known, so code that computes with shapes reads the same for
-static and dynamic models::
+A dimension is a plain ``int`` or a :class:`SymbolicDim`. Arithmetic returns an ``int`` whenever the result is known, so
+that the same code computes shapes of static and dynamic models::
 
     >>> height = SymbolicDim.named("height")
     >>> (height + 2 - 3) // 2 + 1
@@ -10,10 +9,10 @@ static and dynamic models::
     >>> _.evaluate({"height": 224})
     112
 
-Two dimensions compare equal only when they are equal for every value of their symbols.
+Two dimensions compare equal only if they are equal for all values of their symbols.
 NOTE: every symbol stands for an integer >= 0. An unknown size is a fresh symbol, not ``None``.
-NOTE: ``//`` rounds down, and a division by zero gives 0, quotient and remainder, as the operators Div and
-Mod have it for integers: ``n//n`` is not 1, because ``n`` may be 0. See :func:`quotient`.
+NOTE: ``//`` rounds down. A division by zero has quotient 0 and remainder 0, like the operators Div and Mod on integers:
+``n//n`` is not 1, because ``n`` may be 0. See :func:`quotient`.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ __all__ = [
     "quotient",
 ]
 
-# An atom is a symbol's name or a compound (operator, left, right); a monomial is a sorted tuple of
-# atoms (repeated for powers), and the empty monomial is the constant term.
+# An atom is a symbol's name or a compound (operator, left, right). A monomial is a sorted tuple of atoms, repeated for
+# powers. The empty monomial is the constant term.
 _Atom = Union[str, "_Compound"]
 _Monomial = tuple[_Atom, ...]
 
 _fresh_numbers = itertools.count()
-# Stands between the prefix and the number of a fresh symbol; names that users give must not contain it.
+# Separates the prefix and the number of a fresh symbol; users' names must not contain it.
 _FRESH_MARK = "?"
-# Atoms of the longest expression. What is longer is unknown instead: it would take long, and tell nobody anything.
+# A longer expression becomes an unknown size: it would be slow to compute with, and useless.
 _MOST_ATOMS = 512
 
 
@@ -78,12 +77,12 @@ class _Compound(tuple):  # type: ignore[type-arg]
 
     @property
     def atoms(self) -> int:
-        """As :attr:`SymbolicDim.atoms`."""
+        """Length of the expression, see :attr:`SymbolicDim.atoms`."""
         return 1 + sum(side.atoms for side in self[1:] if isinstance(side, SymbolicDim))
 
     @property
     def is_infix(self) -> bool:
-        """Whether the printed form needs brackets beside other operators."""
+        """True if the printed form needs brackets beside other operators."""
         return self[0] in ("//", "%")
 
     def __str__(self) -> str:
@@ -106,7 +105,7 @@ class SymbolicDim:
 
     @staticmethod
     def named(name: str) -> SymbolicDim:
-        """The symbol ``name``, an unknown integer >= 0.
+        """Return the symbol ``name``, an unknown integer >= 0.
 
         Raises:
             ValueError: the name is not a text, empty, or contains ``?``, which marks symbols that
@@ -131,14 +130,14 @@ class SymbolicDim:
 
     @property
     def atoms(self) -> int:
-        """How long the expression is: its symbols, counted each time that they are in it."""
+        """Length of the expression: the number of occurrences of symbols and compounds."""
         if not self._atoms:
             self._atoms = sum(1 if isinstance(atom, str) else atom.atoms for m in self._terms for atom in m) or 1
         return self._atoms
 
     @property
     def name(self) -> str | None:
-        """The symbol's name when the dimension is one bare symbol, else None."""
+        """The symbol's name if the dimension is a single symbol, else None."""
         if len(self._terms) == 1:
             ((monomial, coefficient),) = self._terms.items()
             if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], str):
@@ -146,7 +145,7 @@ class SymbolicDim:
         return None
 
     def evaluate(self, bindings: Mapping[str, int]) -> int:
-        """The integer for the given symbol values. Raises KeyError for a symbol without a value."""
+        """Return the integer for given symbol values. Raises KeyError for a symbol without a value."""
         total = 0
         for monomial, coefficient in self._terms.items():
             value = coefficient
@@ -156,7 +155,7 @@ class SymbolicDim:
         return total
 
     def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
-        """The dimension with some symbols replaced; symbols without a value stay."""
+        """Return the dimension with some symbols replaced; symbols without a value stay."""
         total: Dim = 0
         for monomial, coefficient in self._terms.items():
             value: Dim = coefficient
@@ -195,7 +194,7 @@ class SymbolicDim:
         terms: dict[_Monomial, int] = {}
         for m1, c1 in self._terms.items():
             for m2, c2 in _terms_of(other).items():
-                # Each is sorted; putting atoms in order takes their text, which is slow.
+                # Both are sorted already; sorting compares the texts of atoms, which is slow.
                 monomial = tuple(sorted(m1 + m2, key=_atom_order)) if m1 and m2 else m1 or m2
                 terms[monomial] = terms.get(monomial, 0) + c1 * c2
         return _simplest(terms)
@@ -225,11 +224,11 @@ class SymbolicDim:
         return self._hash
 
     def __bool__(self) -> bool:
-        # NOTE: an unknown size is neither zero nor non-zero; a silent answer would hide a bug.
-        raise TypeError(f"the truth of the symbolic dimension {self} is not known")
+        # NOTE: an unknown size is neither zero nor non-zero; returning either would hide a bug.
+        raise TypeError(f"the truth value of the symbolic dimension {self} is unknown")
 
     def __str__(self) -> str:
-        # Kept, because one text takes each of those in it twice: unkept, twice as long for each level of nesting.
+        # Cached: each text is built from the texts of its parts twice, so that the time would double at each level.
         if not self._text:
             self._text = self._as_text()
         return self._text
@@ -254,12 +253,12 @@ Shape = tuple[Dim, ...]
 
 
 def fresh_dim(prefix: str = "unknown") -> SymbolicDim:
-    """A symbol that no other dimension of this process has: a size nobody knows yet."""
+    """Return a symbol for an unknown size, different from all other symbols of this process."""
     return _symbol(f"{prefix}{_FRESH_MARK}{next(_fresh_numbers)}")
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """The product of dimensions; 1 for none."""
+    """Return the product of dimensions; 1 if there are none."""
     result: Dim = 1
     for dim in dims:
         result = result * dim
@@ -267,13 +266,13 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def quotient(a: Dim, b: Dim) -> Dim:
-    """``a // b`` where it is known that ``b`` is not 0: common factors are cancelled, ``3*n`` by ``n`` is 3."""
+    """Return ``a // b`` if ``b`` is known not to be 0: common factors cancel, ``3*n`` by ``n`` is 3."""
     exact = _exact_quotient(a, b)
     return _divide(a, b) if exact is None else exact
 
 
 def maximum(a: Dim, b: Dim) -> Dim:
-    """The larger of two dimensions, kept as an expression where it is not known."""
+    """Return the larger of two dimensions, as an expression if it is unknown."""
     a, b = _plain(a), _plain(b)
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
@@ -286,7 +285,7 @@ def maximum(a: Dim, b: Dim) -> Dim:
 
 
 def broadcast(a: Dim, b: Dim) -> Dim:
-    """The size of two dimensions broadcast against each other, NumPy's rule.
+    """Return the size of two dimensions broadcast against each other by NumPy's rules.
 
     Raises:
         ValueError: both are known, differ, and neither is 1.
@@ -300,7 +299,7 @@ def broadcast(a: Dim, b: Dim) -> Dim:
         return a
     if a == 1:
         return b
-    # A known size other than 1 decides: the unknown one is that size or 1.
+    # A known size other than 1 determines the result: the unknown one must be that size or 1.
     if isinstance(a, int):
         return a
     if isinstance(b, int):
@@ -310,7 +309,7 @@ def broadcast(a: Dim, b: Dim) -> Dim:
 
 
 def evaluate_shape(shape: Iterable[Dim], bindings: Mapping[str, int]) -> tuple[int, ...]:
-    """Every dimension as an integer. Raises KeyError for a symbol without a value."""
+    """Return every dimension as an integer. Raises KeyError for a symbol without a value."""
     return tuple(_evaluate(dim, bindings) for dim in shape)
 
 
@@ -331,12 +330,12 @@ def _is_dim(value: object) -> bool:
 
 
 def _plain(dim: Dim) -> Dim:
-    """NumPy's integers as ``int``."""
+    """Convert NumPy's integers to ``int``."""
     return dim if isinstance(dim, SymbolicDim) else int(dim)
 
 
 def never_negative(dim: Dim) -> bool:
-    """Whether the form of the expression shows that it is >= 0 for all symbol values."""
+    """Return True if the expression is >= 0 for all symbol values, by its form; False if that is unknown."""
     return all(
         coefficient >= 0 and all(isinstance(atom, str) or _atom_never_negative(atom) for atom in monomial)
         for monomial, coefficient in _terms_of(dim).items()
@@ -362,20 +361,20 @@ def _simplest(terms: Mapping[_Monomial, int]) -> Dim:
         return 0
     if len(kept) == 1 and () in kept:
         return kept[()]
-    return _unless_long(SymbolicDim(kept))
+    return _limited(SymbolicDim(kept))
 
 
 def _compound(operation: tuple[str, Dim, Dim]) -> SymbolicDim:
-    return _unless_long(SymbolicDim({(_Compound(operation),): 1}))
+    return _limited(SymbolicDim({(_Compound(operation),): 1}))
 
 
-def _unless_long(dim: SymbolicDim) -> SymbolicDim:
-    """The dimension; an unknown one in the place of an expression that is too long."""
+def _limited(dim: SymbolicDim) -> SymbolicDim:
+    """Return the dimension, or a fresh symbol if the expression is too long."""
     return dim if dim.atoms <= _MOST_ATOMS else fresh_dim()
 
 
 def _exact_quotient(a: Dim, b: Dim) -> Dim | None:
-    """``a / b`` when that is an integer polynomial for all symbol values, else None."""
+    """Return ``a / b`` if it is an integer polynomial for all symbol values, else None."""
     divisor = _terms_of(b)
     if len(divisor) != 1:
         return 1 if a == b else None
@@ -398,14 +397,14 @@ def _exact_quotient(a: Dim, b: Dim) -> Dim | None:
 def _remainder(a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and isinstance(b, int):
         return a % b if b else 0
-    # An exact quotient leaves nothing, and neither does a division by zero.
+    # The remainder of an exact quotient and of a division by zero is 0.
     if b == 0 or _exact_quotient(a, b) is not None:
         return 0
     return _compound(("%", a, b))
 
 
 def _divide(a: Dim, b: Dim) -> Dim:
-    """Floor division. Whole parts are taken out: ``(2*n + 3)//2`` is ``n + 1``."""
+    """Return the floor division with whole parts extracted: ``(2*n + 3)//2`` is ``n + 1``."""
     if b == 0:
         return 0
     if isinstance(a, int) and isinstance(b, int):
@@ -446,7 +445,7 @@ def _divide(a: Dim, b: Dim) -> Dim:
 
 
 def _bracket(dim: Dim) -> str:
-    """A dimension as an operand of ``//`` or ``%``: bracketed unless it is a number, a symbol or a call."""
+    """Format an operand of ``//`` or ``%``: in brackets unless it is a number, a symbol or a call."""
     if isinstance(dim, int):
         return str(dim) if dim >= 0 else f"({dim})"
     ((monomial, coefficient), *others) = dim._terms.items()

@@ -1,7 +1,7 @@
 """The graph: values in SSA form, nodes in topological order, constants, sub-graphs.
 
-NOTE: a node's inputs may be values of an enclosing graph (the bodies of ``If`` and ``Loop`` capture
-what they use), so code that walks uses must look into sub-graphs too: see :meth:`Graph.walk`.
+NOTE: a node's inputs may be values of an enclosing graph (the bodies of ``If`` and ``Loop`` capture values), so code
+that follows uses must also visit sub-graphs: see :meth:`Graph.walk`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Union
 
 import numpy as np
 
-from lite_core.errors import GraphError
 from lite_core.ir.attributes import PlainAttribute, format_attribute, format_constant
 from lite_core.ir.types import DType, TensorType
 
@@ -22,7 +21,7 @@ Attribute = Union[PlainAttribute, "Graph"]
 
 
 class Origin(NamedTuple):
-    """Where a node comes from: the operator type and name in the model the user brought."""
+    """The origin of a node: its operator type and name in the model that was read."""
 
     op: str
     name: str = ""
@@ -34,7 +33,7 @@ class Origin(NamedTuple):
 class Value:
     """A tensor in a graph, written once: a graph input, a constant, or an output of one node.
 
-    Values are compared by identity. ``name`` is unique in its graph and those around it.
+    Values are compared by identity. ``name`` is unique in its graph and the enclosing graphs.
     """
 
     __slots__ = ("name", "type")
@@ -58,9 +57,8 @@ class Value:
 class Node:
     """One application of an operator.
 
-    ``inputs`` and ``outputs`` are positional as in the operator's signature; ``None`` stands for an
-    optional one that is left out. ``attributes`` holds only what was given: defaults are the
-    operator's (``ops.get(node).attributes_of(node)`` fills them in).
+    ``inputs`` and ``outputs`` are positional as in the operator's signature; ``None`` stands for an omitted optional
+    one. ``attributes`` holds only explicit values; ``ops.get(node).attributes_of(node)`` adds the operator's defaults.
     """
 
     __slots__ = ("attributes", "domain", "inputs", "name", "op", "origin", "outputs")
@@ -86,7 +84,7 @@ class Node:
 
     @property
     def qualified_op(self) -> str:
-        """``Conv`` for the default domain, ``lite.YoloBox`` for any other."""
+        """The operator with its domain: ``lite.YoloBox``; without it for the default domain: ``Conv``."""
         return f"{self.domain}.{self.op}" if self.domain else self.op
 
     @property
@@ -95,19 +93,19 @@ class Node:
         return [a for a in self.attributes.values() if isinstance(a, Graph)]
 
     def captured(self) -> list[Value]:
-        """Values of enclosing graphs that the sub-graphs of this node use."""
+        """Return the values of enclosing graphs that the sub-graphs of this node use."""
         return [v for a in self.attributes.values() if isinstance(a, Graph) for v in a.captured()]
 
     def used(self) -> list[Value]:
-        """Every value this node needs before it can run: its inputs and what its sub-graphs capture."""
+        """Return every value that this node reads: its inputs and the captured values of its sub-graphs."""
         used = [v for v in self.inputs if v is not None]
-        for attribute in self.attributes.values():  # asked of every node of every plan, where few have sub-graphs
+        for attribute in self.attributes.values():  # not by captured(): called for every node of every plan
             if isinstance(attribute, Graph):
                 used.extend(attribute.captured())
         return used
 
     def describe(self) -> str:
-        """One line for messages: name, operator, origin and input types."""
+        """Return one line for messages: name, operator, origin and input types."""
         types = ", ".join("-" if v is None else str(v.type) for v in self.inputs)
         origin = f", from {self.origin}" if self.origin else ""
         return f"node {self.name!r} ({self.qualified_op}{origin}) on ({types})"
@@ -117,12 +115,11 @@ class Node:
 
 
 class Graph:
-    """Inputs, outputs, constants and nodes in an order in which they can run.
+    """Inputs, outputs, constants, and nodes in topological order.
 
-    Constants are values that no node writes: ``constants[value]`` is a NumPy array, read-only by
-    convention and possibly memory-mapped (then perhaps not aligned to its elements; what a session gives to
-    backends is). Passes edit graphs in place; take :meth:`copy` first where
-    the old one is still needed.
+    Constants are values that no node writes: ``constants[value]`` is a NumPy array, read-only by convention and
+    possibly memory-mapped. A mapped array may be unaligned; sessions align constants before backends see them. Passes
+    edit graphs in place; make a :meth:`copy` first if the old graph is still needed.
     """
 
     def __init__(
@@ -139,17 +136,17 @@ class Graph:
         self.outputs: list[Value] = list(outputs)
         self.nodes: list[Node] = list(nodes)
         self.constants: dict[Value, Array] = dict(constants or {})
-        #: What the importer knows about the model: producer, format version, file. Plain strings.
+        #: Information from the reader about the model: producer, format version, file. Plain strings.
         self.metadata: dict[str, str] = {}
 
-    # **** looking ****
+    # **** queries ****
 
     def producers(self) -> dict[Value, Node]:
-        """Which node of this graph writes each value."""
+        """Return the node of this graph that writes each value."""
         return {v: node for node in self.nodes for v in node.outputs if v is not None}
 
     def consumers(self) -> dict[Value, list[Node]]:
-        """Which nodes of this graph need each value (a sub-graph's use counts for its node)."""
+        """Return the nodes of this graph that read each value; a use in a sub-graph counts for its node."""
         found: dict[Value, list[Node]] = {}
         for node in self.nodes:
             for value in dict.fromkeys(node.used()):
@@ -157,7 +154,7 @@ class Graph:
         return found
 
     def defined(self) -> Iterator[Value]:
-        """Values that this graph itself defines: inputs, constants, node outputs."""
+        """Yield the values that this graph itself defines: inputs, constants, node outputs."""
         yield from self.inputs
         yield from self.constants
         for node in self.nodes:
@@ -166,7 +163,7 @@ class Graph:
                     yield value
 
     def captured(self) -> Iterator[Value]:
-        """Values that are used here and defined in an enclosing graph, each once, in order of use."""
+        """Return the values used here and defined in an enclosing graph, each once, in order of use."""
         own = set(self.defined())
         seen: dict[Value, None] = {}
         for node in self.nodes:
@@ -175,19 +172,19 @@ class Graph:
         return (v for v in seen if v not in own)
 
     def walk(self) -> Iterator[Graph]:
-        """This graph and every sub-graph inside it, outermost first."""
+        """Yield this graph and every sub-graph inside it, outermost first."""
         yield self
         for node in self.nodes:
             for subgraph in node.subgraphs:
                 yield from subgraph.walk()
 
     def every_constant(self) -> Iterator[Array]:
-        """The arrays of this graph's constants and of those of every sub-graph inside it."""
+        """Yield the constant arrays of this graph and of every sub-graph inside it."""
         for graph in self.walk():
             yield from graph.constants.values()
 
     def op_counts(self) -> dict[str, int]:
-        """How often each operator occurs, sub-graphs included, most frequent first."""
+        """Return the number of nodes of each operator, including sub-graphs, most frequent first."""
         counts: dict[str, int] = {}
         for graph in self.walk():
             for node in graph.nodes:
@@ -197,7 +194,7 @@ class Graph:
     # **** editing ****
 
     def replace_uses(self, replacements: Mapping[Value, Value]) -> None:
-        """Make every user of a key use its value instead, sub-graphs and graph outputs included."""
+        """Replace each key by its value in all uses, including sub-graphs and graph outputs."""
         if not replacements:
             return
 
@@ -213,13 +210,13 @@ class Graph:
             graph.outputs = [resolve(v) for v in graph.outputs]
 
     def add_constant(self, name: str, array: Array) -> Value:
-        """A new constant value of this graph."""
+        """Add a constant to this graph, and return its value."""
         value = Value(name, TensorType.of_array(array))
         self.constants[value] = array
         return value
 
     def align_constants(self) -> None:
-        """Copy constants that lie at odd places of a mapped file: NumPy is slow, and BLAS refuses, on those."""
+        """Copy unaligned constants of mapped files: NumPy is slow on unaligned arrays, and BLAS rejects them."""
         for graph in self.walk():
             for value, array in graph.constants.items():
                 if not array.flags.aligned:
@@ -227,13 +224,13 @@ class Graph:
                     aligned.flags.writeable = False
 
     def copy(self) -> Graph:
-        """A copy with values and nodes of its own; constant arrays are shared, not duplicated."""
+        """Return a copy with new values and nodes; constant arrays are shared."""
         return self._copy({})
 
     def _copy(self, mapping: dict[Value, Value]) -> Graph:
         for value in self.defined():
             mapping[value] = Value(value.name, value.type)
-        # A captured value of a graph outside the copy is not in the mapping: it stays.
+        # A value captured from outside the copy is not in the mapping, and stays the same.
         result = Graph(
             self.name,
             inputs=[mapping[v] for v in self.inputs],
@@ -255,37 +252,6 @@ class Graph:
         result.metadata = dict(self.metadata)
         return result
 
-    def sort(self) -> None:
-        """Put the nodes into a topological order, keeping the present order where it is free.
-
-        Raises:
-            GraphError: the graph has a cycle.
-        """
-        producers = self.producers()
-        state: dict[Node, bool] = {}  # False: on the way, True: placed
-        order: list[Node] = []
-        for root in self.nodes:
-            stack: list[tuple[Node, Iterator[Value]]] = []
-            if root not in state:
-                state[root] = False
-                stack.append((root, iter(root.used())))
-            while stack:
-                node, pending = stack[-1]
-                for value in pending:
-                    producer = producers.get(value)
-                    if producer is None or state.get(producer):
-                        continue
-                    if producer in state:
-                        raise GraphError(f"the graph {self.name!r} has a cycle through {producer.describe()}")
-                    state[producer] = False
-                    stack.append((producer, iter(producer.used())))
-                    break
-                else:
-                    stack.pop()
-                    state[node] = True
-                    order.append(node)
-        self.nodes = order
-
     def __str__(self) -> str:
         return format_graph(self)
 
@@ -294,11 +260,11 @@ class Graph:
 
 
 def format_graph(graph: Graph, *, origins: bool = False) -> str:
-    """The graph as text, one line a node.
+    """Return the graph as text, one line per node.
 
     Args:
-        graph: what to print; sub-graphs are indented below their node.
-        origins: add where each node comes from in the model that was read.
+        graph: the graph; its sub-graphs are indented below their node.
+        origins: add the origin of each node in the model that was read.
     """
     return "\n".join(_lines(graph, "", origins))
 

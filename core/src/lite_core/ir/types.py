@@ -32,7 +32,7 @@ class DType(str, Enum):
     BFLOAT16 = "bfloat16"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
-    # Of 8 and 4 bits: models store such numbers, and convert them to others before they compute.
+    # Narrow types of 8 and 4 bits: models store such numbers, and convert them before computing.
     FLOAT8E4M3FN = "float8e4m3fn"
     FLOAT8E4M3FNUZ = "float8e4m3fnuz"
     FLOAT8E5M2 = "float8e5m2"
@@ -40,27 +40,27 @@ class DType(str, Enum):
     INT4 = "int4"
     UINT4 = "uint4"
 
-    # NOTE: what compares equal to its name must hash as its name does; Enum's own hash is another one, and slow.
+    # NOTE: a member equals its name and must therefore have its hash; Enum's hash differs, and is slow.
     __hash__ = str.__hash__
 
     @staticmethod
     def of(value: Any) -> DType:
-        """The DType of a NumPy dtype, an array, or a name. Raises ValueError for any other type."""
+        """Return the DType of a NumPy dtype, an array, or a name. Raises ValueError for an unsupported type."""
         if isinstance(value, DType):
             return value
         return _dtype_named(value) if isinstance(value, str) else _dtype_of(np.dtype(getattr(value, "dtype", value)))
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype. bfloat16 and the narrow ones come from ml_dtypes, 4-bit integers with a byte for each.
+        """The NumPy dtype. bfloat16 and the narrow types come from ml_dtypes; a 4-bit integer occupies one byte.
 
         Raises:
-            LiteError: the type is one of those, and ml_dtypes is not installed.
+            LiteError: the type needs ml_dtypes, which is not installed.
         """
         if self is not DType.BFLOAT16 and not self.is_narrow:
             return np.dtype(str(self.value))
         try:
-            import ml_dtypes  # an extra of lite-core, and heavy enough to wait until a model needs it
+            import ml_dtypes  # an extra of lite-core, slow to import, and rarely needed
         except ImportError:
             remedy = 'pip install "lite-core[narrow]"'
             raise LiteError(f"NumPy has no element type {self.value}, the package ml-dtypes has it: {remedy}") from None
@@ -80,12 +80,12 @@ class DType(str, Enum):
 
     @property
     def is_half(self) -> bool:
-        """A 16-bit floating type: computed in float32 by the references."""
+        """True for 16-bit floating types; the references compute them in float32."""
         return self is DType.FLOAT16 or self is DType.BFLOAT16
 
     @cached_property
     def is_narrow(self) -> bool:
-        """A type of 8-bit floats or 4-bit integers: Cast, QuantizeLinear and DequantizeLinear know it, no others."""
+        """True for 8-bit floats and 4-bit integers: only Cast, QuantizeLinear and DequantizeLinear support them."""
         return "float8" in self.value or self.value.endswith("int4")
 
     @property
@@ -110,7 +110,7 @@ def _dtype_named(name: str) -> DType:
 
 @cache
 def _dtype_of(numpy_type: np.dtype[Any]) -> DType:
-    # Remembered, because NumPy works out a type's name anew each time.
+    # Cached, because NumPy computes a type's name at each access.
     return _dtype_named(numpy_type.name.replace("_", ""))
 
 
@@ -118,8 +118,8 @@ def _dtype_of(numpy_type: np.dtype[Any]) -> DType:
 class TensorType:
     """Element type and shape of a tensor.
 
-    ``shape`` is a tuple of dimensions (``int`` or :class:`SymbolicDim`), ``()`` for a scalar, or
-    ``None`` where even the rank is unknown until the model runs.
+    ``shape`` is a tuple of dimensions (``int`` or :class:`SymbolicDim`), ``()`` for a scalar, or ``None`` if the rank
+    is unknown until the model runs.
     """
 
     dtype: DType
@@ -127,7 +127,7 @@ class TensorType:
 
     @staticmethod
     def of_array(array: np.ndarray[Any, Any]) -> TensorType:
-        """The type of an array, all dimensions known."""
+        """Return the type of an array, with all dimensions known."""
         return TensorType(DType.of(array.dtype), tuple(array.shape))
 
     @property
@@ -136,10 +136,10 @@ class TensorType:
 
     @property
     def is_static(self) -> bool:
-        """True when every dimension is an integer."""
+        """True if every dimension is an integer."""
         if self.shape is None:
             return False
-        return not [dim for dim in self.shape if isinstance(dim, SymbolicDim)]  # quicker than any(), and asked often
+        return not [dim for dim in self.shape if isinstance(dim, SymbolicDim)]  # faster than any(), and called often
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -149,7 +149,7 @@ class TensorType:
 
     @property
     def size(self) -> Dim | None:
-        """Number of elements, or None for an unknown rank."""
+        """Number of elements, or None if the rank is unknown."""
         return None if self.shape is None else product(self.shape)
 
     def with_shape(self, shape: Shape | None) -> TensorType:
@@ -159,13 +159,13 @@ class TensorType:
         return TensorType(dtype, self.shape)
 
     def substitute(self, bindings: Mapping[str, Dim]) -> TensorType:
-        """The type with symbols replaced; symbols without a value stay."""
+        """Return the type with some symbols replaced; symbols without a value stay."""
         if self.shape is None or not self.symbols:
             return self
         return self.with_shape(tuple(d.substitute(bindings) if isinstance(d, SymbolicDim) else d for d in self.shape))
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
-        """Whether an array of this shape can be of this type (symbols take any size)."""
+        """Return True if an array of this shape can have this type; symbols match any size."""
         if self.shape is None or shape == self.shape:
             return True
         return len(shape) == len(self.shape) and all(

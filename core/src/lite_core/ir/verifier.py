@@ -1,4 +1,4 @@
-"""Structural rules of a graph. Operator signatures are checked by ``ops.verify`` on top of these."""
+"""The verifier of a graph's structural rules; ``ops.verify`` also checks operator signatures."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["verify_structure"]
 
 
 def verify_structure(graph: Graph, check_node: Callable[[Node], Iterable[str]] | None = None) -> None:
-    """Check a graph and its sub-graphs.
+    """Check a graph and its sub-graphs against structural rules.
 
     Rules:
         1. Every value is defined once: as an input, a constant, or the output of one node.
-        2. A node uses only values defined before it, here or in an enclosing graph.
+        2. A node uses only values defined before it, in its graph or in an enclosing graph.
         3. A node writes at least one value.
-        4. Names of values are not empty and unique in a graph and those around it.
-        5. A constant's array has the type its value declares.
+        4. Names of values are not empty, and unique in a graph and its enclosing graphs.
+        5. A constant's array has the type that its value declares.
         6. Graph outputs are defined.
-        7. Whatever ``check_node`` reports for a node, for example its operator's signature.
+        7. ``check_node`` reports no problem with a node, for example with its operator's signature.
 
     Raises:
         GraphError: lists every problem found, not only the first.

@@ -1,4 +1,4 @@
-"""Memory of a run: main memory as a memory space, the arena planner, scratch blocks, and zero-copy sharing."""
+"""Memory of runs: main memory as a memory space, the arena planner, reused memory blocks, and zero copy."""
 
 from lite_core.memory.arena import ArenaPlan, plan_arena
 from lite_core.memory.host_memory import HostMemory, read_only

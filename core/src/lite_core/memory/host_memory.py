@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 class HostMemory:
-    """Main memory; storage is a NumPy array."""
+    """The memory space of main memory; storage is a NumPy array."""
 
     space = "host"
 
@@ -23,7 +23,7 @@ class HostMemory:
         try:
             return np.empty(type.shape or (), type.dtype.numpy)
         except (MemoryError, ValueError) as error:  # ValueError: more than any machine can address
-            raise ExecutionError(f"there is no memory for a tensor {type}: {error}") from error
+            raise ExecutionError(f"there is not enough memory for a tensor {type}: {error}") from error
 
     def upload(self, array: Array, data: Array) -> None:
         np.copyto(data, array)
@@ -39,7 +39,7 @@ class HostMemory:
 
 
 def read_only(array: Array) -> Array:
-    """A view that cannot be written through: what is handed to code that must not change its inputs."""
+    """Return a read-only view, for code that must not change its inputs."""
     view: Array = array.view()
     view.flags.writeable = False
     return view

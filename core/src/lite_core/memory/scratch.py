@@ -1,4 +1,4 @@
-"""Blocks of memory that are kept between runs."""
+"""Memory blocks that are reused from run to run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALIGNMENT = 64
 
 
 class ScratchBlock:
-    """Memory for one run at a time, of undefined content; in main memory at a multiple of 64."""
+    """A block of memory for one run at a time, with undefined content; in main memory aligned to 64 bytes."""
 
     __slots__ = ("_buffer", "_storage", "_views", "capacity", "memory")
 
@@ -27,30 +27,30 @@ class ScratchBlock:
         self._buffer = Buffer(_bytes(size), memory, self._storage)
 
     def fits(self, size: int) -> bool:
-        """Whether there are this many bytes, or exactly these where the memory gives no views."""
+        """Return True if the block has at least ``size`` bytes; exactly ``size`` if the memory has no views."""
         return size == self.capacity or (size < self.capacity and self._views is not None)
 
     def at(self, offset: int, size: int) -> Buffer:
-        """``size`` bytes of it, ``offset`` bytes from its start."""
+        """Return ``size`` bytes of the block, starting at ``offset``."""
         if self._buffer.type.shape == (size,) and not offset:
             return self._buffer
         buffer = self.tensor(offset, _bytes(size))
         if not offset:
-            self._buffer = buffer  # the next run is likely to ask for the same
+            self._buffer = buffer  # the next run is likely to request the same view
         return buffer
 
     def tensor(self, offset: int, type: TensorType) -> Buffer:
-        """A tensor that lies ``offset`` bytes from the start."""
+        """Return a tensor at ``offset`` bytes from the start of the block."""
         assert self._views is not None
         return Buffer(type, self.memory, self._views.view(self._storage, offset, type))
 
 
 class ScratchPool:
-    """Blocks of one session, handed from run to run.
+    """The memory blocks of one session, reused from run to run. Thread-safe.
 
-    Memory that was just allocated costs a page fault for every 4 KiB that is touched: milliseconds for a large
-    model. The pool keeps as many blocks as runs overlap, each as large as the largest run that had it; a block
-    that is too small makes way for a larger one. May be used by many threads at once.
+    Newly allocated memory costs a page fault for every 4 KiB touched: milliseconds for a large model. The pool keeps as
+    many blocks as there are concurrent runs, each as large as the largest run that used it. A block that is too small
+    is replaced by a larger one.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class ScratchPool:
         self._free: dict[str, list[ScratchBlock]] = {}
 
     def take(self, memory: Memory, size: int) -> ScratchBlock:
-        """Memory for one run: at least ``size`` bytes."""
+        """Return a block for one run, of at least ``size`` bytes."""
         with self._lock:
             free = self._free.get(memory.space)
             if free:
@@ -69,7 +69,7 @@ class ScratchPool:
         return ScratchBlock(memory, size)
 
     def give_back(self, block: ScratchBlock) -> None:
-        """Keep the memory of a run that is over for the next one."""
+        """Return the block of a finished run to the pool."""
         with self._lock:
             self._free.setdefault(block.memory.space, []).append(block)
 

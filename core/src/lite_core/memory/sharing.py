@@ -1,4 +1,4 @@
-"""Zero copy: arrays in main memory that a device works in, instead of copies of them."""
+"""Zero copy: arrays in main memory that a device uses directly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SharingMemory", "can_share", "is_shareable", "new_array"]
 
 Array = np.ndarray[Any, Any]
 
-#: What NumPy's own memory is aligned to on every 64-bit platform.
+#: Guaranteed alignment of arrays that NumPy allocates, on every 64-bit platform.
 _NUMPY_ALIGNMENT = 16
 
 
@@ -24,12 +24,12 @@ class SharingMemory(Memory, SharesHostMemory, Protocol):
 
 
 def can_share(memory: Memory) -> TypeGuard[SharingMemory]:
-    """Whether arrays in main memory may be tensors of a device."""
-    return hasattr(memory, "wrap")  # as isinstance(memory, SharesHostMemory), which is slow for what each run asks
+    """Return True if arrays in main memory can be tensors of the memory space."""
+    return hasattr(memory, "wrap")  # isinstance(memory, SharesHostMemory) is too slow to be called in each run
 
 
 def is_shareable(array: Array, memory: Memory) -> bool:
-    """Whether ``memory.wrap`` takes this array."""
+    """Return True if ``memory.wrap`` accepts this array."""
     if not can_share(memory) or not array.nbytes or not array.flags.c_contiguous or not array.flags.aligned:
         return False
     address: int = array.__array_interface__["data"][0]
@@ -37,7 +37,7 @@ def is_shareable(array: Array, memory: Memory) -> bool:
 
 
 def new_array(type: TensorType, memory: SharingMemory) -> Array:
-    """An array of a static type, which ``memory.wrap`` takes unless it is empty; its content is undefined."""
+    """Allocate an array of a static type, with undefined content, that ``memory.wrap`` accepts unless it is empty."""
     if memory.wrap_alignment <= _NUMPY_ALIGNMENT:
         return HostMemory().allocate(type)
     shape = evaluate_shape(type.shape or (), {})

@@ -1,7 +1,7 @@
-"""The opset: ONNX's operators at opset 22 in the default domain, and what ONNX lacks in ``lite``.
+"""The opset: ONNX's operators of opset 22 in the default domain, and further operators in the domain ``lite``.
 
-Every operator is declared in one place, its family's module: signature, type and shape inference
-with symbols, and a NumPy reference. The modules are imported by the first look-ups that need them.
+The module of an operator's family declares all of it: signature, type and shape inference with symbols,
+and NumPy reference. Modules of families are imported when the first look-up needs them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 OPSET_VERSION = 22
 
-#: The modules that define operators, those that most models need first.
+#: The modules that define operators, those with the most common operators first.
 _FAMILIES = (
     "convolution",
     "activation",
@@ -73,9 +73,9 @@ _FAMILIES = (
 
 
 def find(op_type: str, domain: str = "") -> OpDef | None:
-    """The operator, or None when the opset has no such one.
+    """Return the operator, or None if the opset does not have it.
 
-    Families are imported until one has it: a model waits only for those it uses and for more common ones.
+    Families are imported in order until one defines the operator, so rare families cost no import time.
     """
     key = (domain, op_type)
     for family in _FAMILIES:
@@ -86,7 +86,7 @@ def find(op_type: str, domain: str = "") -> OpDef | None:
 
 
 def get(node: Node) -> OpDef:
-    """The operator of a node. Raises GraphError when the opset has no such one."""
+    """Return the operator of a node. Raises GraphError if the opset does not have it."""
     definition = find(node.op, node.domain)
     if definition is None:
         raise GraphError(
@@ -96,13 +96,13 @@ def get(node: Node) -> OpDef:
 
 
 def add(definition: OpDef) -> None:
-    """Extend the opset, for plugins; adding the same definition again changes nothing."""
+    """Add a plugin's operator to the opset; adding the same definition again has no effect."""
     if find(definition.name, definition.domain) is not definition:
         registry.register(definition)
 
 
 def all_ops() -> Iterator[OpDef]:
-    """Every operator, by domain and name."""
+    """Iterate over all operators, sorted by domain and name."""
     for family in _FAMILIES:
         import_module(f"lite_core.ops.{family}")
     return iter(sorted(registry._registry.values(), key=lambda d: (d.domain, d.name)))

@@ -18,7 +18,7 @@ from lite_core.ops.shape_checks import differ, format_shape
 Array = np.ndarray[Any, Any]
 Reference = Callable[..., Array]
 
-# Constants of "Self-Normalizing Neural Networks" (Klambauer et al., 2017), to the digits of ONNX.
+# Constants of "Self-Normalizing Neural Networks" (Klambauer et al., 2017), with the digits that ONNX gives.
 _SELU_ALPHA = 1.67326319217681884765625
 _SELU_GAMMA = 1.05070102214813232421875
 
@@ -103,7 +103,7 @@ def hard_swish(x: Array) -> Array:
 
 # **** exponential ****
 
-# The negative branch is taken of min(x, 0), so that large positive elements do not overflow in it.
+# The negative branch is computed from min(x, 0), so that large positive elements do not overflow there.
 
 
 @_activation("Elu", attributes={"alpha": 1.0})
@@ -127,7 +127,7 @@ def celu(x: Array, *, alpha: float) -> Array:
 @_activation("Sigmoid")
 def sigmoid(x: Array) -> Array:
     """``1 / (1 + exp(-x))``."""
-    # exp of what is not positive cannot overflow; for negative x both sides are multiplied by exp(x).
+    # exp(-|x|) cannot overflow. For negative x, numerator and denominator are multiplied by exp(x).
     decay = np.exp(-np.abs(x))
     return np.asarray(np.where(x < 0, decay, 1) / (1 + decay))
 
@@ -158,12 +158,12 @@ def softsign(x: Array) -> Array:
 
 @_activation("Gelu", attributes={"approximate": choice("none", "tanh")})
 def gelu(x: Array, *, approximate: str) -> Array:
-    """``x * P(normal variable <= x)``.
+    """``x`` times the distribution function of the standard normal distribution at ``x``.
 
     Exactly ``0.5 * x * (1 + erf(x / sqrt(2)))``; with ``approximate="tanh"``
     ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))``.
     """
-    # In float64: where x is well below 0 the sum cancels nearly all digits.
+    # Computed in float64: for x well below 0, the sum cancels nearly all digits.
     wide = x.astype(np.float64)
     if approximate == "tanh":
         inner = np.tanh(sqrt(2 / pi) * (wide + 0.044715 * wide**3))

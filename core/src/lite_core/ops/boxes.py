@@ -1,4 +1,4 @@
-"""Arithmetic on boxes that detection operators share: areas, overlaps, greedy suppression."""
+"""Box arithmetic shared by the detection operators: areas, overlaps, greedy suppression."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Array = np.ndarray[Any, Any]
 
 
 def box_areas(boxes: Array, offset: float = 0.0) -> Array:
-    """Areas of boxes [..., 4] given as (x1, y1, x2, y2); 0 where a corner lies beyond the other.
+    """Areas of boxes [..., 4] given as (x1, y1, x2, y2); 0 where x2 < x1 or y2 < y1.
 
-    ``offset`` is 1 where coordinates are whole pixels and the last one belongs to the box.
+    ``offset`` is 1 if coordinates are whole pixels and a box includes its last pixel.
     """
     width, height = boxes[..., 2] - boxes[..., 0], boxes[..., 3] - boxes[..., 1]
     return np.where((width < 0) | (height < 0), 0, (width + offset) * (height + offset))
 
 
 def overlaps(a: Array, b: Array, offset: float = 0.0) -> Array:
-    """Intersection over union of boxes that broadcast against each other: NaN for two without area.
+    """Intersection over union of boxes that broadcast against each other; NaN for two boxes without area.
 
     Args:
         a: [..., 4].
@@ -52,14 +52,14 @@ def suppress(
     Args:
         boxes: [M, 4].
         candidates: indices of boxes, best first.
-        threshold: a candidate falls when its overlap with one that stays is above this.
-        limit: the most that stay.
-        eta: below 1, the threshold is multiplied by it after each box that stays, while above 0.5.
+        threshold: a candidate is dropped if its overlap with a kept box is above this.
+        limit: maximum number of kept boxes.
+        eta: if below 1, the threshold is multiplied by it after each kept box, as long as it is above 0.5.
         offset: see :func:`box_areas`.
-        keep_degenerate: whether a box without area stays beside another one without area.
+        keep_degenerate: if True, a box without area does not suppress other boxes without area.
 
     Returns:
-        The indices that stay, in the order of ``candidates``.
+        The kept indices, in the order of ``candidates``.
     """
     ordered = boxes[candidates]
     worst = np.full(len(candidates), -np.inf, ordered.dtype)

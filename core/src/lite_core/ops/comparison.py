@@ -1,4 +1,4 @@
-"""Comparisons, logic, and choosing by a condition; all broadcast."""
+"""Comparisons, logic and selection by a condition; all operands broadcast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reference = Callable[..., Array]
 def _comparison(
     name: str, on_dims: DimFunction | None, types: Iterable[DType] = NUMERIC
 ) -> Callable[[Reference], Reference]:
-    """Declare an operator that takes two tensors of one element type to booleans."""
+    """Declare an operator that maps two tensors of one element type to booleans."""
 
     def declare(reference: Reference) -> Reference:
         return op(
@@ -40,7 +40,7 @@ def _not(known: bool | None) -> bool | None:
 
 @_comparison("Equal", equal, ALL)
 def is_equal(a: Array, b: Array) -> Array:
-    """``a == b``; NaN equals nothing."""
+    """``a == b``; NaN is not equal to anything."""
     return np.equal(a, b)
 
 
@@ -73,19 +73,19 @@ def is_greater_or_equal(a: Array, b: Array) -> Array:
 
 @_comparison("And", None, (DType.BOOL,))
 def logical_and(a: Array, b: Array) -> Array:
-    """True where both are."""
+    """True where both operands are true."""
     return np.logical_and(a, b)
 
 
 @_comparison("Or", None, (DType.BOOL,))
 def logical_or(a: Array, b: Array) -> Array:
-    """True where at least one is."""
+    """True where at least one operand is true."""
     return np.logical_or(a, b)
 
 
 @_comparison("Xor", None, (DType.BOOL,))
 def logical_xor(a: Array, b: Array) -> Array:
-    """True where exactly one is."""
+    """True where exactly one operand is true."""
     return np.logical_xor(a, b)
 
 
@@ -95,7 +95,7 @@ def _logical_not(x: Array) -> Array:
 
 @op("Not", "X: bool -> Y: bool", infer=same_as_first, propagate=propagate_elementwise(_logical_not))
 def logical_not(x: Array) -> Array:
-    """True where ``x`` is False."""
+    """True where ``x`` is false."""
     return _logical_not(x)
 
 
@@ -114,5 +114,5 @@ def _choose(condition: bool, x: Dim, y: Dim) -> Dim:
     propagate=lambda inference: propagate_elementwise(where, _choose)(inference),
 )
 def where(condition: Array, x: Array, y: Array) -> Array:
-    """``x`` where the condition holds, ``y`` elsewhere."""
+    """``x`` where ``condition`` is true, ``y`` elsewhere."""
     return np.where(condition, x, y)

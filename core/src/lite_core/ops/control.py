@@ -1,6 +1,6 @@
-"""If, Loop and Scan: operators whose attributes are graphs.
+"""The operators If, Loop and Scan, whose attributes are graphs.
 
-Bodies see the values of the enclosing graphs; a body's own inputs are what changes from call to call.
+Bodies can read the values of the enclosing graphs. A body's own inputs are the values that change from call to call.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ InferOutputs = Callable[[], list[TensorType]]
 
 
 def _as_declared(value: Value, array: Array) -> Array:
-    """An array as a body expects it.
+    """Convert an array to the element type that a body's input declares, and a scalar to its rank.
 
-    NOTE: the reference gets halves as float32, but the body's other operands are still halves.
+    NOTE: references receive float16 and bfloat16 as float32, but the body's other operands still have these types.
     """
     shape = value.type.shape
     if array.ndim == 0 and shape is not None and len(shape) == 1:
@@ -72,7 +72,7 @@ def _infer_if(inference: Inference) -> list[TensorType]:
             raise fail(f"{name} has {len(graph.outputs)} outputs, the node {inference.n_outputs}")
     taken = _known_truth(inference, 0)
     if taken is not None:
-        # NOTE: the other branch is not inferred. It may guard against these very shapes and not fit them.
+        # NOTE: the other branch is not inferred. The condition may exist because it does not fit these shapes.
         return inference.infer_graph(branches[0 if taken else 1], [])
     fitting = _infer_branches(inference, branches)
     if len(fitting) == 1:
@@ -81,10 +81,10 @@ def _infer_if(inference: Inference) -> list[TensorType]:
 
 
 def _infer_branches(inference: Inference, branches: Sequence[Graph]) -> list[list[TensorType]]:
-    """The outputs' types of both branches; of one where the other may not fit and does not.
+    """Infer the output types of both branches, or of one branch if the other does not fit and need not fit.
 
-    NOTE: a model with a branch for each sampling rate takes inputs of other sizes for each. Should the branch that does
-    not fit be taken after all, making its plan fails with the same message.
+    NOTE: a model with a branch for each sampling rate has inputs whose sizes fit only one of the branches. If the
+    branch that does not fit is taken at run time, making its plan fails with the same message.
     """
     found: list[list[TensorType]] = []
     failure: GraphError | None = None
@@ -113,11 +113,11 @@ def if_(cond: Array, *, then_branch: Graph, else_branch: Graph, run_graph: RunGr
 # **** types that a body carries from one iteration to the next ****
 
 
-class _Carried:
-    """The types of loop-carried values: a type that every iteration's value has.
+class _CarriedTypes:
+    """The types of loop-carried values, valid for the values of every iteration.
 
-    Starts with the initial types. A dimension or rank that an iteration changes is widened to an unknown
-    one, once; widened dimensions stay what they are, so :meth:`infer_body` comes to an end.
+    They start as the initial types. A dimension or rank that an iteration changes is widened to an unknown
+    one. A widened dimension does not change again, so :meth:`infer_body` terminates.
     """
 
     def __init__(self, names: Sequence[str], initial: Sequence[TensorType]) -> None:
@@ -126,7 +126,7 @@ class _Carried:
         self._widened: set[SymbolicDim] = set()
 
     def infer_body(self, infer: Callable[[list[TensorType]], list[TensorType]]) -> list[TensorType]:
-        """Infer the body until its carried outputs fit its inputs; returns the types of its other outputs."""
+        """Infer the body until its carried outputs fit its inputs; return the types of its other outputs."""
         while True:
             outputs = infer(self.types)
             merged = [self._merge(name, old, new) for name, old, new in zip(self._names, self.types, outputs)]
@@ -149,9 +149,9 @@ class _Carried:
         return widened
 
     def outside(self, type: TensorType) -> TensorType:
-        """A type as it is seen after the loop: sizes that vary between iterations are unknown there.
+        """Return a type as it is after the loop, where sizes that vary between iterations are unknown.
 
-        NOTE: a widened symbol stands for another size in each iteration, so it must not leave the body.
+        NOTE: a widened symbol stands for a different size in each iteration, so it must not leave the body.
         """
         if type.shape is None:
             return type
@@ -162,7 +162,7 @@ class _Carried:
 
 
 def _invariant_values(inference: Inference, first_input: int, carried: Sequence[tuple[Value, Value]]) -> list[Any]:
-    """Known elements of carried values that the body hands on unchanged."""
+    """Return the known elements of the carried values that the body passes on unchanged, None for the others."""
     return [inference.value(first_input + i) if a is b else None for i, (a, b) in enumerate(carried)]
 
 
@@ -170,7 +170,7 @@ def _invariant_values(inference: Inference, first_input: int, carried: Sequence[
 
 
 def _always_true(body: Graph) -> bool:
-    """Whether a Loop body is sure to ask for more: its condition is the one it got, or a true constant."""
+    """Return True if a Loop body never ends the loop: its condition is its condition input or a true constant."""
     producers, value = body.producers(), body.outputs[0]
     while (node := producers.get(value)) is not None and node.op == "Identity" and node.inputs[0] is not None:
         value = node.inputs[0]
@@ -181,7 +181,7 @@ def _always_true(body: Graph) -> bool:
 
 
 def _trips(inference: Inference, body: Graph) -> int | None:
-    """How many iterations a Loop makes, where that is known before it runs."""
+    """Return the number of iterations of a Loop, or None if it is unknown before the loop runs."""
     if inference.has(1) and _known_truth(inference, 1) is False:
         return 0
     counts = inference.ints(0) if inference.has(0) else None
@@ -208,7 +208,7 @@ def _infer_loop(inference: Inference) -> list[TensorType]:
             f"the body must have {1 + inference.n_outputs} outputs (condition and one for each output of the "
             f"node, first the {len(initial)} loop-carried values), has {len(body.outputs)}"
         )
-    carried = _Carried([v.name for v in body.inputs[2:]], initial)
+    carried = _CarriedTypes([v.name for v in body.inputs[2:]], initial)
     counters = [_scalar(body.inputs[0], DType.INT64), _scalar(body.inputs[1], DType.BOOL)]
     values = [None, None, *_invariant_values(inference, 2, list(zip(body.inputs[2:], body.outputs[1:])))]
 
@@ -248,10 +248,10 @@ def loop(
 ) -> list[Array]:
     """Run ``body`` while its condition holds, at most ``M`` times.
 
-    The body takes (iteration, condition, carried values...) and gives (condition, carried values...,
+    The body takes (iteration, condition, carried values...) and returns (condition, carried values...,
     scan outputs...); scan outputs of all iterations are stacked along a new first axis. Without ``cond``
     the body's condition is ignored, without ``M`` there is no limit. The condition is checked before
-    each iteration, so none may run at all.
+    each iteration, so there may be no iteration.
     """
     limit = None if m is None else int(m.reshape(()))
     keep_going = True if cond is None else _truth(cond)
@@ -270,7 +270,7 @@ def loop(
 
 
 def _empty(types: Sequence[TensorType]) -> list[Array]:
-    """Scan outputs of no iteration at all. What nobody knows of an iteration's shape counts as 0."""
+    """Return the scan outputs of a loop without iterations; unknown dimensions have size 0."""
     shapes = [tuple(d if isinstance(d, int) else 0 for d in t.shape or (0,)) for t in types]
     return [np.zeros(shape, t.dtype.numpy) for shape, t in zip(shapes, types)]
 
@@ -304,7 +304,7 @@ def _infer_scan(inference: Inference) -> list[TensorType]:
     _scan_axes(attributes["scan_output_directions"], outputs, "scan_output_directions")
     axes = _scan_axes(attributes["scan_input_axes"], count, "scan_input_axes")
     elements, length = _scan_elements(scanned, axes)
-    carried = _Carried([v.name for v in body.inputs], initial)
+    carried = _CarriedTypes([v.name for v in body.inputs], initial)
     values = _invariant_values(inference, 0, list(zip(body.inputs[: len(initial)], body.outputs)))
     values += [None] * count
     results = carried.infer_body(lambda states: inference.infer_graph(body, [*states, *elements], values))
@@ -314,7 +314,7 @@ def _infer_scan(inference: Inference) -> list[TensorType]:
 
 
 def _scan_elements(scanned: Sequence[TensorType], axes: Sequence[int]) -> tuple[list[TensorType], Dim]:
-    """The types of one iteration's slices, and the number of iterations."""
+    """Return the types of one iteration's slices, and the number of iterations."""
     elements: list[TensorType] = []
     length: Dim | None = None
     for index, (type, axis) in enumerate(zip(scanned, axes)):
@@ -363,10 +363,10 @@ def scan(
     run_graph: RunGraph,
     infer_outputs: InferOutputs,
 ) -> list[Array]:
-    """Run ``body`` over slices of the last ``num_scan_inputs`` inputs, carrying the states before them.
+    """Run ``body`` over slices of the last ``num_scan_inputs`` inputs; the other inputs are the initial states.
 
-    Slices are taken along ``scan_input_axes`` (0), from the end for direction 1; scan outputs are stacked
-    along ``scan_output_axes`` (0), the last iteration first for direction 1.
+    Slices are taken along ``scan_input_axes`` (default 0), from the end for direction 1. Scan outputs are
+    stacked along ``scan_output_axes`` (default 0), the last iteration first for direction 1.
     """
     states, sequences = list(arrays[:-num_scan_inputs]), arrays[-num_scan_inputs:]
     count = len(body.outputs) - len(states)

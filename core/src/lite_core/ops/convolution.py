@@ -1,4 +1,4 @@
-"""Convolutions: Conv and its integer forms. The transposed and the deformable one have their own modules."""
+"""Convolution: Conv and its integer variants. ConvTranspose and DeformConv have their own modules."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lite_core.ops.spatial import (
     WindowAxis,
     after,
     check_kernel,
-    place_windows,
     taps,
+    window_axes,
     window_counts,
 )
 
@@ -43,7 +43,7 @@ CONVOLUTION_ATTRIBUTES: dict[str, Any] = {
 
 _BYTES = (DType.INT8, DType.UINT8)
 
-# Elements of the unfolded input that are multiplied at a time: what fits the caches of a core.
+# Number of elements of the unfolded input that are multiplied at a time; they fit into the caches of a core.
 _UNFOLDED_ELEMENTS = 1 << 20
 
 
@@ -51,10 +51,10 @@ _UNFOLDED_ELEMENTS = 1 << 20
 
 
 def convolution_kernel(x: Shape | None, w: Shape | None, kernel_shape: tuple[int, ...] | None) -> Shape | None:
-    """The kernel's sizes along the spatial axes, from the weights or the attribute.
+    """Return the kernel sizes along the spatial axes, from the weights or the attribute.
 
     Returns:
-        One size per spatial axis; unknown ones are fresh symbols; None where even the rank is unknown.
+        One size per spatial axis, a fresh symbol if it is unknown; None if the rank is unknown too.
 
     Raises:
         GraphError: input, weights and attribute contradict each other.
@@ -82,7 +82,7 @@ def convolution_kernel(x: Shape | None, w: Shape | None, kernel_shape: tuple[int
 
 
 def check_channels(x: Shape | None, w: Shape | None, group: int) -> None:
-    """Raises GraphError when the groups do not divide the channels, or input and weights do not match."""
+    """Raise GraphError if the groups do not divide the channels, or input and weights do not match."""
     if group < 1:
         raise fail(f"group must be at least 1, is {group}")
     if w is not None and isinstance(w[0], int) and w[0] % group:
@@ -117,7 +117,7 @@ def _infer_convolution(inference: Inference, w_index: int, bias_index: int | Non
 
 
 def convolve(x: Array, w: Array, group: int, window: WindowAttributes) -> Array:
-    """The convolution without bias.
+    """Compute a convolution without bias.
 
     Args:
         x: [batch, channels, *spatial].
@@ -128,7 +128,7 @@ def convolve(x: Array, w: Array, group: int, window: WindowAttributes) -> Array:
     Returns:
         [batch, output channels, *windows], of the element type of ``x``.
     """
-    axes = place_windows(window, w.shape[2:], x.shape[2:])
+    axes = window_axes(window, w.shape[2:], x.shape[2:])
     if group > 1 and w.shape[1] == 1:
         return _convolve_depthwise(x, w, axes)
     pointwise = all(a.kernel == 1 and a.begin == 0 and a.end == 0 for a in axes)
@@ -143,7 +143,7 @@ def convolve(x: Array, w: Array, group: int, window: WindowAttributes) -> Array:
 
 
 def count_elements(sizes: Sequence[int]) -> int:
-    """The product of sizes."""
+    """Return the product of sizes."""
     total = 1
     for size in sizes:
         total *= size
@@ -151,7 +151,7 @@ def count_elements(sizes: Sequence[int]) -> int:
 
 
 def _convolve_depthwise(x: Array, w: Array, axes: Sequence[WindowAxis]) -> Array:
-    """One input channel per group: every tap scales a shifted slice of all channels at once."""
+    """Convolve with one input channel per group: every tap scales a shifted slice of all channels at once."""
     batch, channels = x.shape[:2]
     weights = w.reshape(channels, w.shape[0] // channels, *w.shape[2:])
     result_shape = (batch, channels, weights.shape[1], *(a.count for a in axes))
@@ -167,7 +167,7 @@ def _convolve_depthwise(x: Array, w: Array, axes: Sequence[WindowAxis]) -> Array
 
 
 def _convolve_unfolded(x: Array, weights: Array, axes: Sequence[WindowAxis]) -> Array:
-    """The input unfolded into columns (im2col), a block at a time, and one matrix product per group.
+    """Convolve by unfolding the input into columns (im2col), block by block, and one matrix product per group.
 
     Args:
         x: [batch, channels, *spatial].
@@ -196,7 +196,7 @@ def _convolve_unfolded(x: Array, weights: Array, axes: Sequence[WindowAxis]) -> 
 
 
 def _unfold(x: Array, axes: Sequence[WindowAxis]) -> Array:
-    """What each window sees: [batch, channels, *kernel, *windows], zero where it sees padding."""
+    """Return the input elements under each window: [batch, channels, *kernel, *windows], zero in the padding."""
     shape = (*x.shape[:2], *(a.kernel for a in axes), *(a.count for a in axes))
     columns = np.zeros(shape, dtype=x.dtype)
     for tap, windows, elements in taps(axes):
@@ -205,7 +205,7 @@ def _unfold(x: Array, axes: Sequence[WindowAxis]) -> Array:
 
 
 def per_channel(vector: Array, rank: int) -> Array:
-    """A vector over channels (or a scalar) shaped to broadcast against [batch, channels, *spatial]."""
+    """Reshape a vector over channels (or a scalar) to broadcast against [batch, channels, *spatial]."""
     return vector.reshape(-1, *(1 for _ in range(rank - 2)))
 
 
@@ -223,8 +223,8 @@ def conv(x: Array, w: Array, b: Array | None, *, group: int, **attributes: Any) 
     """Convolution (cross-correlation) over any number of spatial axes, in groups of channels, plus bias.
 
     ``X`` is [batch, channels, *spatial], ``W`` [output channels, channels / group, *kernel], ``B``
-    [output channels]. A window counts where it fits into the padded input:
-    ``(size + pads - dilation * (kernel - 1) - 1) // stride + 1``.
+    [output channels]. All windows lie inside the padded input; along each axis there are
+    ``(size + pads - dilation * (kernel - 1) - 1) // stride + 1`` windows.
     """
     y = convolve(x, w, group, WindowAttributes.read(attributes, x.ndim - 2))
     if b is not None:
@@ -233,8 +233,8 @@ def conv(x: Array, w: Array, b: Array | None, *, group: int, **attributes: Any) 
 
 
 def _exact(x: Array, zero_point: Array | None) -> Array:
-    # Products of bytes and sums of them are exact in float64 for any tensor that fits into memory, and
-    # float64 has BLAS.
+    # Products of bytes and their sums are exact in float64 for any tensor that fits into memory, and BLAS
+    # supports float64.
     return x.astype(np.float64) - (0.0 if zero_point is None else zero_point.astype(np.float64))
 
 
@@ -246,7 +246,7 @@ def _convolve_integers(
     group: int,
     attributes: dict[str, Any],
 ) -> Array:
-    """The exact convolution, as float64. Padding is zero after subtraction, that is the zero point."""
+    """Compute the exact convolution in float64. Padding has the value of the zero point: it is 0 after subtraction."""
     x_offset = None if x_zero_point is None else x_zero_point.reshape(())
     w_offset = None if w_zero_point is None else w_zero_point.reshape(-1, *(1 for _ in w.shape[1:]))
     window = WindowAttributes.read(attributes, x.ndim - 2)
@@ -256,7 +256,7 @@ def _convolve_integers(
 def _check_quantization(
     inference: Inference, index: int, channels: Dim | None, what: str, per: str = "output channel"
 ) -> None:
-    """A scale or zero point: a scalar (or one element), or, with ``channels``, a vector over them."""
+    """Raise GraphError unless a scale or zero point is one element or, given ``channels``, a vector over them."""
     if not inference.has(index):
         return
     shape = inference.shape(index)
@@ -292,7 +292,7 @@ def conv_integer(
     group: int,
     **attributes: Any,
 ) -> Array:
-    """Convolution of ``x - x_zero_point`` and ``w - w_zero_point`` with 32-bit sums (that wrap around)."""
+    """Convolution of ``x - x_zero_point`` and ``w - w_zero_point`` with 32-bit sums, which wrap around."""
     return wrap_to_int32(_convolve_integers(x, x_zero_point, w, w_zero_point, group, attributes))
 
 
@@ -331,7 +331,7 @@ def qlinear_conv(
     """Convolution of quantized tensors with a quantized result.
 
     ``y = saturate(round((conv(x - x_zero_point, w - w_zero_point) + B) * x_scale * w_scale / y_scale)
-    + y_zero_point)``; the weights' scale and zero point may be one per output channel.
+    + y_zero_point)``; the weights' scale and zero point may have one element per output channel.
     """
     sums = _convolve_integers(x, x_zero_point, w, w_zero_point, group, attributes)
     if b is not None:

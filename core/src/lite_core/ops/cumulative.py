@@ -1,4 +1,4 @@
-"""CumSum: sums of all elements up to each place."""
+"""CumSum: cumulative sums along an axis."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def _propagate_cum_sum(inference: Inference) -> Array | None:
     propagate=_propagate_cum_sum,
 )
 def cum_sum(x: Array, axis: Array, *, exclusive: int, reverse: int) -> Array:
-    """The sum of the elements along ``axis`` up to each place, or from each place on with ``reverse``.
+    """The sum of the elements along ``axis`` up to each position, or from each position on with ``reverse``.
 
-    With ``exclusive`` the element at the place itself does not count. Integers wrap around.
+    With ``exclusive`` the element at the position itself is not included. Integers wrap around.
     """
     along = int(axis.reshape(-1)[0])
     ordered = np.flip(x, along) if reverse else x
     if exclusive:
-        # NOTE: subtracting the element afterwards instead would lose digits, and make NaN of Inf.
+        # NOTE: subtracting the element afterwards instead would lose digits, and turn Inf into NaN.
         ordered = np.roll(ordered, 1, along)
         np.moveaxis(ordered, along, 0)[:1] = 0
-    # float32 is summed in float64, so that rounding errors do not add up
+    # float32 is summed in float64, so that rounding errors do not accumulate
     sums = np.cumsum(ordered, along, dtype=np.float64 if x.dtype.kind == "f" else x.dtype)
     return (np.flip(sums, along) if reverse else sums).astype(x.dtype)

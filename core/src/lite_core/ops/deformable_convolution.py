@@ -1,4 +1,4 @@
-"""DeformConv: a convolution whose taps are moved by offsets that are data."""
+"""DeformConv: convolution whose taps are shifted by offsets from an input tensor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.inference import Inference, fail
 from lite_core.ops.registry import op, optional
 from lite_core.ops.shape_checks import check_vector, differ, format_shape
-from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows, window_counts
+from lite_core.ops.spatial import WindowAttributes, WindowAxis, window_axes, window_counts
 
 Array = np.ndarray[Any, Any]
 
@@ -50,11 +50,11 @@ def _infer_deform_conv(inference: Inference) -> list[Shape | None]:
 
 
 def _sample(images: Array, positions: Sequence[Array]) -> Array:
-    """Linear interpolation between the elements around each position; outside of the image is zero.
+    """Interpolate linearly between the elements around each position; elements outside the image are zero.
 
     Args:
         images: [batch, offset groups, channels, *spatial].
-        positions: for each spatial axis, where to read: [batch, offset groups, *windows].
+        positions: for each spatial axis, the coordinates to read: [batch, offset groups, *windows].
 
     Returns:
         [batch, offset groups, channels, windows].
@@ -68,18 +68,21 @@ def _sample(images: Array, positions: Sequence[Array]) -> Array:
         index = np.zeros(positions[0].shape, dtype=np.int64)
         weight = np.ones(positions[0].shape, dtype=images.dtype)
         for size, position, low, upper in zip(sizes, positions, lower, corner):
-            place = low + upper
+            neighbour = low + upper
             weight = weight * np.where(
-                (place >= 0) & (place < size), 1 - np.abs(position - place), np.zeros_like(position)
+                (neighbour >= 0) & (neighbour < size), 1 - np.abs(position - neighbour), np.zeros_like(position)
             )
-            index = index * size + np.clip(np.nan_to_num(place), 0, size - 1).astype(np.int64)
+            index = index * size + np.clip(np.nan_to_num(neighbour), 0, size - 1).astype(np.int64)
         elements = np.take_along_axis(flat, index.reshape(shape), axis=3)
         result += elements * weight.reshape(shape)
     return result
 
 
 def _positions(axes: Sequence[WindowAxis], tap: Sequence[int], offsets: Array) -> list[Array]:
-    """Where a tap of every window reads, for each axis; ``offsets`` is [batch, groups, axes, *windows]."""
+    """Return the coordinates that a tap reads in every window, for each axis.
+
+    ``offsets`` is [batch, groups, axes, *windows].
+    """
     positions = []
     for number, (axis, t) in enumerate(zip(axes, tap)):
         regular = np.arange(axis.count, dtype=offsets.dtype) * axis.stride + (t * axis.dilation - axis.begin)
@@ -115,12 +118,12 @@ def deform_conv(
 ) -> Array:
     """Deformable convolution (https://arxiv.org/abs/1703.06211, with masks https://arxiv.org/abs/1811.11168).
 
-    Tap ``k`` of each window reads the input at its regular place plus ``offset``, interpolated linearly,
+    Tap ``k`` of each window reads the input at its regular position plus ``offset``, interpolated linearly,
     times ``mask``. ``offset`` is [batch, offset_group * taps * axes, *windows] and ``mask``
     [batch, offset_group * taps, *windows]; each offset group serves ``channels / offset_group`` channels.
     """
     kernel, rank = w.shape[2:], x.ndim - 2
-    axes = place_windows(WindowAttributes.read(attributes, rank), kernel, x.shape[2:])
+    axes = window_axes(WindowAttributes.read(attributes, rank), kernel, x.shape[2:])
     batch, channels = x.shape[:2]
     windows = tuple(a.count for a in axes)
     tap_count, window_count = count_elements(kernel), count_elements(windows)

@@ -1,4 +1,4 @@
-"""Regions of interest and non-maximum suppression, as ONNX defines them."""
+"""RoiAlign and NonMaxSuppression as ONNX defines them, and shape checks shared by detection operators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def check_ranks(inference: Inference, ranks: Sequence[int | None], names: Sequence[str]) -> None:
-    """Raise GraphError for an input whose rank is known and another than the operator's."""
+    """Raise GraphError if the rank of an input is known and differs from the required one."""
     for index, (rank, name) in enumerate(zip(ranks, names)):
         shape = inference.shape(index) if inference.has(index) else None
         if rank is not None and shape is not None and len(shape) != rank:
@@ -25,7 +25,7 @@ def check_ranks(inference: Inference, ranks: Sequence[int | None], names: Sequen
 
 
 def check_size(shape: Shape | None, axis: int, wanted: Dim, name: str) -> None:
-    """Raise GraphError when a size is known and another than the wanted one."""
+    """Raise GraphError if a size is known and differs from the wanted one."""
     if shape is None:
         return
     size = shape[axis]
@@ -34,7 +34,7 @@ def check_size(shape: Shape | None, axis: int, wanted: Dim, name: str) -> None:
 
 
 def dim_of(shape: Shape | None, axis: int, prefix: str) -> Dim:
-    """A dimension of a shape, a fresh symbol where the rank is unknown."""
+    """Return a dimension of a shape, or a fresh symbol if the rank is unknown."""
     return fresh_dim(prefix) if shape is None else shape[axis]
 
 
@@ -54,11 +54,11 @@ def _infer_roi_align(inference: Inference) -> list[Shape]:
 
 
 def _interpolation(start: float, bin_size: float, bins: int, samples: int, size: int) -> tuple[Array, Array, Array]:
-    """Where the samples along one axis lie and how the two neighbours of each are weighted.
+    """Compute the two neighbours of each sample along one axis, and their weights.
 
     Returns:
-        Indices of the lower and the upper neighbours, and weights [2, bins, samples]; a sample more than
-        one element outside the map weighs nothing, others are moved to its edge.
+        Indices of the lower and the upper neighbours, and weights [2, bins, samples]. A sample more than
+        one element outside the map has weight 0; other samples outside are moved to its edge.
     """
     offsets = (np.arange(samples) + 0.5) / max(samples, 1)
     position = start + (np.arange(bins)[:, None] + offsets) * bin_size
@@ -70,7 +70,7 @@ def _interpolation(start: float, bin_size: float, bins: int, samples: int, size:
 
 
 def _roi_average(image: Array, y: tuple[Array, Array, Array], x: tuple[Array, Array, Array]) -> Array:
-    """The mean of the samples of each bin: bilinear interpolation is a product of two matrices."""
+    """Return the mean of the samples of each bin; bilinear interpolation is one matrix product per axis."""
 
     def matrix(size: int, low: Array, high: Array, weights: Array) -> Array:
         result = np.zeros((low.shape[0], size))
@@ -86,9 +86,9 @@ def _roi_average(image: Array, y: tuple[Array, Array, Array], x: tuple[Array, Ar
 
 
 def _roi_maximum(image: Array, y: tuple[Array, Array, Array], x: tuple[Array, Array, Array]) -> Array:
-    """The maximum over the weighted neighbours of all samples of each bin.
+    """Return the maximum over the weighted neighbours of all samples of each bin.
 
-    NOTE: not the maximum of the interpolated samples. ONNX takes it before the four terms are added.
+    NOTE: this is not the maximum of the interpolated samples. ONNX takes it before the four terms are added.
     """
     rows, columns = np.stack(y[:2]), np.stack(x[:2])  # [2, bins, samples]
     terms = image[:, rows][..., columns] * y[2][..., None, None, None] * x[2]
@@ -126,9 +126,9 @@ def roi_align(
 ) -> Array:
     """Regions of interest pooled to one size with bilinear samples (He et al., Mask R-CNN, 2017).
 
-    X [N, C, H, W], rois [K, 4] as (x1, y1, x2, y2) give Y [K, C, output_height, output_width]. Each bin
-    has ``sampling_ratio`` x ``sampling_ratio`` samples, as many as the bin is large (rounded up) for 0.
-    ``output_half_pixel`` keeps the corners where they are and makes regions at least 1 x 1;
+    X [N, C, H, W] and rois [K, 4] as (x1, y1, x2, y2) give Y [K, C, output_height, output_width]. Each bin
+    has ``sampling_ratio`` x ``sampling_ratio`` samples; for 0, one sample per element of the bin, rounded up.
+    ``output_half_pixel`` leaves the corners unchanged and makes regions at least 1 x 1;
     ``half_pixel`` moves them by half an element, so that element centres are at integers.
     """
     _, channels, height, width = x.shape
@@ -169,7 +169,7 @@ def _infer_nms(inference: Inference) -> list[Shape]:
 
 
 def _corners(boxes: Array, center_point_box: int) -> Array:
-    """Boxes as (low, low, high, high) corners."""
+    """Convert boxes to corners (low, low, high, high)."""
     if center_point_box:
         half = boxes[..., 2:] / 2
         boxes = np.concatenate([boxes[..., :2] - half, boxes[..., :2] + half], axis=-1)
@@ -197,9 +197,9 @@ def non_max_suppression(
     """Boxes that survive greedy suppression, for each image and class: rows (image, class, box) [K, 3].
 
     boxes [N, M, 4] as (y1, x1, y2, x2), any two opposite corners, or (x, y, width, height) around the
-    centre; scores [N, C, M]. A box falls when its overlap with a better one is above ``iou_threshold``
-    (0 when left out) or its score is not above ``score_threshold``; at most
-    ``max_output_boxes_per_class`` stay, none when left out.
+    centre; scores [N, C, M]. A box is dropped if its overlap with a better one is above ``iou_threshold``
+    (default 0) or its score is not above ``score_threshold``. At most ``max_output_boxes_per_class``
+    boxes are kept (default 0).
     """
     limit = 0 if max_output_boxes_per_class is None else int(max_output_boxes_per_class.reshape(()))
     overlap = 0.0 if iou_threshold is None else float(iou_threshold.reshape(()))

@@ -26,5 +26,5 @@ def _infer_det(inference: Inference) -> list[Shape | None]:
 
 @op("Det", "X: T -> Y: T", types={"T": FLOATS}, infer=_infer_det)
 def det(x: Array) -> Array:
-    """The determinant of each matrix in the last two dimensions; 1 for one without elements."""
+    """The determinant of each matrix in the last two dimensions; 1 for a matrix without elements."""
     return np.asarray(np.linalg.det(x.astype(np.float64)))

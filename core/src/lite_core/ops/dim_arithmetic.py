@@ -1,8 +1,8 @@
-"""Element-wise arithmetic on what inference knows of small tensors: shapes, and what models make of them.
+"""Element-wise arithmetic on the known elements of small tensors: shapes and values computed from shapes.
 
-A tensor whose elements are all numbers goes through the operator's own reference. One with symbolic
-dimensions among its elements goes through a function on single dimensions, which answers None where the
-result depends on what the symbols stand for.
+If all elements are numbers, the operator's reference computes the result. If some are symbolic
+dimensions, a function on single dimensions computes it; the function returns None if the result depends
+on the values of the symbols.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ DimFunction = Callable[..., Known | None]
 def propagate_elementwise(
     reference: Callable[..., Any], on_dims: DimFunction | None = None
 ) -> Callable[[Inference], Array | None]:
-    """Shape arithmetic of an element-wise operator.
+    """Return the shape arithmetic of an element-wise operator.
 
     Args:
-        reference: computes the result where every element is a number.
-        on_dims: computes one element where some are symbolic; without it nothing is known then.
+        reference: computes the result if every element is a number.
+        on_dims: computes one element if some elements are symbolic; without it the result is unknown then.
     """
 
     def propagate(inference: Inference) -> Array | None:
@@ -37,7 +37,7 @@ def propagate_elementwise(
         if any(v is None and t is not None for v, t in zip(values, inference.types)):
             return None
         if any(t is not None and t.dtype.is_half for t in inference.types):
-            return None  # references take half types as float32, and no shape is computed in them
+            return None  # references need half types as float32, and shapes are not computed in half types
         if any(v is not None and v.dtype == object for v in values):
             return None if on_dims is None else map_dims(on_dims, values, **inference.attributes)
         with np.errstate(all="ignore"):
@@ -47,7 +47,7 @@ def propagate_elementwise(
 
 
 def map_dims(function: DimFunction, values: Iterable[Array | None], **attributes: Any) -> Array | None:
-    """``function`` over the elements of arrays broadcast together; None when any result is not known."""
+    """Apply ``function`` to the elements of arrays broadcast together; None if any result is unknown."""
     arrays = [np.array(None, dtype=object) if v is None else v for v in values]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     columns = [np.broadcast_to(a, shape).reshape(-1).tolist() for a in arrays]
@@ -58,48 +58,48 @@ def map_dims(function: DimFunction, values: Iterable[Array | None], **attributes
 
 
 def object_array(elements: Iterable[Any], shape: tuple[int, ...]) -> Array:
-    """An object array of the given shape, elements in row-major order."""
+    """Return an object array of the given shape, with elements in row-major order."""
     result = np.empty(shape, dtype=object)
     result.reshape(-1)[:] = list(elements)
     return result
 
 
-# **** what is certain of a dimension ****
+# **** comparisons: known if they hold for all values of the symbols ****
 
 
 def less(a: Dim, b: Dim) -> bool | None:
-    """Whether ``a < b``, or None when that depends on the symbols."""
+    """Return ``a < b``, or None if it depends on the symbols."""
     if never_negative(b - a - 1):
         return True
     return False if never_negative(a - b) else None
 
 
 def equal(a: Dim, b: Dim) -> bool | None:
-    """Whether ``a == b``, or None when that depends on the symbols."""
+    """Return ``a == b``, or None if it depends on the symbols."""
     if a == b:
         return True
     return False if less(a, b) or less(b, a) else None
 
 
-# **** arithmetic that Dim's own operators do not have ****
+# **** arithmetic beyond the operators of Dim ****
 
 
 def minimum_dims(*dims: Dim) -> Dim:
-    """The smallest dimension."""
-    # There is no expression for a minimum; that of two is their sum without the larger one.
+    """Return the smallest dimension."""
+    # Dim has no expression for a minimum; the minimum of two dimensions is their sum minus their maximum.
     return reduce(lambda a, b: a + b - maximum(a, b), dims)
 
 
 def maximum_dims(*dims: Dim) -> Dim:
-    """The largest dimension."""
+    """Return the largest dimension."""
     return reduce(maximum, dims)
 
 
 def divide_dims(a: Dim, b: Dim) -> Dim | None:
-    """Integer division, rounded towards zero, 0 for a division by zero; None where the sign of ``b`` is not certain.
+    """Return the quotient rounded towards zero, 0 for a division by zero; None if the sign of ``b`` is unknown.
 
-    NOTE: ``//`` of dimensions rounds down, and shape arithmetic may well be negative on its way, as in
-    ``(n - 3) / 2 + 1``. There the positive and the negative part are divided one by one.
+    NOTE: ``//`` of dimensions rounds down, and intermediate results of shape arithmetic may be negative, as in
+    ``(n - 3) / 2 + 1``. The positive and the negative part are then divided separately.
     """
     if isinstance(b, int) and b < 0:
         a, b = -a, -b
@@ -111,7 +111,7 @@ def divide_dims(a: Dim, b: Dim) -> Dim | None:
 
 
 def modulo_dims(a: Dim, b: Dim, *, fmod: int) -> Dim | None:
-    """The remainder, 0 for a division by zero; None for C's remainder where the sign of ``b`` is not certain."""
+    """Return the remainder, 0 for a division by zero; None if C's remainder (``fmod``) depends on unknown signs."""
     if isinstance(b, int) and b == 0:
         return 0
     if not fmod or (never_negative(a) and never_negative(b)):
@@ -121,7 +121,7 @@ def modulo_dims(a: Dim, b: Dim, *, fmod: int) -> Dim | None:
 
 
 def absolute_dim(a: Dim) -> Dim | None:
-    """The absolute value, where the sign is certain."""
+    """Return the absolute value, or None if the sign is unknown."""
     if never_negative(a):
         return a
     return -a if never_negative(-a) else None

@@ -6,7 +6,7 @@ from lite_core.ir import DType
 
 __all__ = ["ALL", "FLOATS", "INDICES", "INTEGERS", "NARROW", "NUMERIC", "SIGNED", "SIGNED_INTEGERS", "UNSIGNED"]
 
-#: What most operators take: every type but those that are only stored.
+#: The element types that most operators accept: all except the narrow types, which are only stored.
 ALL = tuple(d for d in DType if not d.is_narrow)
 NARROW = tuple(d for d in DType if d.is_narrow)
 FLOATS = tuple(d for d in ALL if d.is_floating)

@@ -26,7 +26,10 @@ _TERM = re.compile(r"[A-Za-z]*(\.\.\.[A-Za-z]*)?")
 
 @dataclass(frozen=True, slots=True)
 class _Equation:
-    """One label per axis: a letter, or ``...0``, ``...1`` (the last one first) under an ellipsis."""
+    """A parsed equation with one label per axis.
+
+    A label is a letter or, for an axis under an ellipsis, ``...0``, ``...1`` and so on, counted from the last axis.
+    """
 
     operands: tuple[tuple[str, ...], ...]
     output: tuple[str, ...]
@@ -48,7 +51,7 @@ def _terms(equation: str) -> tuple[list[str], str | None]:
 
 
 def _parse(equation: str, ranks: Sequence[int | None]) -> _Equation | None:
-    """The equation for operands of the given ranks; None when an unknown rank hides under an ellipsis.
+    """Parse an equation for operands of the given ranks; None if an operand with an ellipsis has unknown rank.
 
     Raises:
         GraphError: the equation is malformed or does not fit the operands.
@@ -114,7 +117,7 @@ _Operand = tuple[Array, tuple[str, ...]]
 
 
 def _simplify(operand: _Operand, keep: set[str]) -> _Operand:
-    """Repeated labels become a diagonal; labels that nothing else needs are summed."""
+    """Take the diagonal of repeated labels, and sum over labels that are not in ``keep``."""
     array, labels = operand
     if len(set(labels)) == len(labels) and keep.issuperset(labels):
         return operand
@@ -125,10 +128,10 @@ def _simplify(operand: _Operand, keep: set[str]) -> _Operand:
 
 
 def _contract(a: _Operand, b: _Operand, keep: set[str]) -> _Operand:
-    """The product of two operands, summed over shared labels not in ``keep``: one batched matrix product.
+    """Multiply two operands and sum over the shared labels not in ``keep``, as one batched matrix product.
 
-    Axes are sorted into those of both that stay (the batch), those of one that stay (rows, columns), and
-    those that are summed; each kind becomes one axis.
+    Each kind of axis becomes one axis: shared and kept (batch), only in ``a`` (rows), only in ``b``
+    (columns), shared and summed.
     """
     a, b = _simplify(a, keep | set(b[1])), _simplify(b, keep | set(a[1]))
     sizes: dict[str, int] = {}
@@ -145,7 +148,7 @@ def _contract(a: _Operand, b: _Operand, keep: set[str]) -> _Operand:
         array, labels = operand
         order = [label for kind in kinds for label in kind]
         moved = np.transpose(array, [labels.index(label) for label in order])
-        # An axis of size 1 stands for every element of the other operand's axis.
+        # An axis of size 1 broadcasts to the other operand's axis.
         moved = np.broadcast_to(moved, [sizes[label] for label in order])
         return moved.reshape([_size(kind, sizes) for kind in kinds])
 

@@ -66,12 +66,12 @@ def multiply(a: Array, b: Array) -> Array:
 
 @_binary("Div", on_dims=divide_dims)
 def divide(a: Array, b: Array) -> Array:
-    """``a / b``; of integers the quotient rounded towards zero, and 0 where ``b`` is 0."""
+    """``a / b``; for integers the quotient is rounded towards zero, and 0 where ``b`` is 0."""
     return divide_towards_zero(a, b) if a.dtype.kind in "iu" else np.true_divide(a, b)
 
 
 def divide_towards_zero(a: Array, b: Array) -> Array:
-    """The integer quotient as C has it: -7 / 2 is -3. A division by zero gives 0."""
+    """Return the integer quotient as in C: -7 / 2 is -3. A division by zero gives 0."""
     quotient = np.floor_divide(a, b)
     rounded_down = (quotient * b != a) & ((a < 0) != (b < 0)) & (b != 0)
     return np.asarray(quotient + rounded_down.astype(quotient.dtype))
@@ -88,7 +88,7 @@ def divide_towards_zero(a: Array, b: Array) -> Array:
 def modulo(a: Array, b: Array, *, fmod: int) -> Array:
     """The remainder of ``a / b``, with the sign of ``b``, or with ``fmod`` that of ``a``.
 
-    ONNX wants ``fmod`` for floats; without it they follow the same rule as integers do.
+    ONNX requires ``fmod`` for floats; without it, floats follow the same rule as integers.
     """
     return np.asarray(np.fmod(a, b) if fmod else np.mod(a, b))
 
@@ -101,11 +101,11 @@ def modulo(a: Array, b: Array, *, fmod: int) -> Array:
     propagate=lambda inference: propagate_elementwise(power)(inference),
 )
 def power(x: Array, y: Array) -> Array:
-    """``x ** y`` in the element type of ``x``. Integers wrap around; a negative power of one is truncated."""
+    """``x ** y`` in the element type of ``x``. Integers wrap around; their negative powers are truncated."""
     if x.dtype.kind != "i":
         return np.asarray(np.power(x, y)).astype(x.dtype)
     if y.dtype.kind == "f" or (y.size and np.min(y) < 0):
-        # NOTE: NumPy refuses integers to negative powers.
+        # NOTE: NumPy raises an error for negative powers of integers.
         return np.trunc(np.power(x.astype(np.float64), y.astype(np.float64))).astype(x.dtype)
     return np.power(x.astype(np.int64), y.astype(np.int64)).astype(x.dtype)
 
@@ -127,7 +127,7 @@ def _infer_variadic(inference: Inference) -> list[Shape | None]:
     propagate=lambda inference: propagate_elementwise(maximum_of, maximum_dims)(inference),
 )
 def maximum_of(*data: Array) -> Array:
-    """The largest element at each place; NaN where any is NaN."""
+    """The largest element at each position; NaN if any element there is NaN."""
     return reduce(np.maximum, data)
 
 
@@ -139,7 +139,7 @@ def maximum_of(*data: Array) -> Array:
     propagate=lambda inference: propagate_elementwise(minimum_of, minimum_dims)(inference),
 )
 def minimum_of(*data: Array) -> Array:
-    """The smallest element at each place; NaN where any is NaN."""
+    """The smallest element at each position; NaN if any element there is NaN."""
     return reduce(np.minimum, data)
 
 
@@ -161,7 +161,7 @@ def mean_of(*data: Array) -> Array:
 def _infer_clip(inference: Inference) -> list[Shape | None]:
     for index, name in ((1, "min"), (2, "max")):
         shape = inference.shape(index) if inference.has(index) else None
-        # ONNX wants a scalar; one element in a vector is what many exporters write, and means the same.
+        # ONNX requires a scalar; many exporters write a vector of one element, which means the same.
         if shape is not None and (len(shape) > 1 or (shape and isinstance(shape[0], int) and shape[0] != 1)):
             listed = ", ".join(map(str, shape))
             raise fail(f"{name} must be a scalar, has shape [{listed}]")
@@ -187,7 +187,7 @@ def _propagate_clip(inference: Inference) -> Array | None:
     propagate=_propagate_clip,
 )
 def clip(x: Array, minimum: Array | None = None, maximum: Array | None = None) -> Array:
-    """``min(max(x, minimum), maximum)``: ``maximum`` wins where it is the smaller; NaN stays NaN."""
+    """``min(max(x, minimum), maximum)``, which is ``maximum`` if ``maximum < minimum``; NaN stays NaN."""
     if minimum is not None:
         x = np.maximum(x, minimum.reshape(()))
     return x if maximum is None else np.minimum(x, maximum.reshape(()))
@@ -198,19 +198,19 @@ def clip(x: Array, minimum: Array | None = None, maximum: Array | None = None) -
 
 @_binary("BitwiseAnd", INTEGERS)
 def bitwise_and(a: Array, b: Array) -> Array:
-    """The bits that are set in both."""
+    """The bits that are set in both operands."""
     return np.asarray(np.bitwise_and(a, b))
 
 
 @_binary("BitwiseOr", INTEGERS)
 def bitwise_or(a: Array, b: Array) -> Array:
-    """The bits that are set in either."""
+    """The bits that are set in at least one operand."""
     return np.asarray(np.bitwise_or(a, b))
 
 
 @_binary("BitwiseXor", INTEGERS)
 def bitwise_xor(a: Array, b: Array) -> Array:
-    """The bits that are set in exactly one."""
+    """The bits that are set in exactly one operand."""
     return np.asarray(np.bitwise_xor(a, b))
 
 
@@ -222,5 +222,5 @@ def bitwise_xor(a: Array, b: Array) -> Array:
     infer=infer_broadcast,
 )
 def bit_shift(x: Array, y: Array, *, direction: str) -> Array:
-    """The bits of ``x`` shifted by ``y`` places; zeros move in."""
+    """The bits of ``x`` shifted by ``y`` positions; zeros are shifted in."""
     return np.asarray(np.left_shift(x, y) if direction == "LEFT" else np.right_shift(x, y))

@@ -43,7 +43,7 @@ def _unary(
 
 @_unary("Abs", "X: T -> Y: T", NUMERIC, on_dims=absolute_dim)
 def absolute(x: Array) -> Array:
-    """``|x|``. The lowest signed integer stays what it is: its absolute value does not fit."""
+    """``|x|``. The lowest signed integer is unchanged, as its absolute value is not representable."""
     return np.asarray(np.abs(x))
 
 
@@ -194,7 +194,7 @@ def atanh(x: Array) -> Array:
     return np.asarray(np.arctanh(x))
 
 
-# **** tests ****
+# **** predicates ****
 
 
 @op(
@@ -205,7 +205,7 @@ def atanh(x: Array) -> Array:
     infer=same_as_first,
 )
 def is_inf(x: Array, *, detect_negative: int, detect_positive: int) -> Array:
-    """True for infinities, of the signs that are to be detected."""
+    """True for infinities of the signs to detect."""
     negative_infinity = np.isneginf(x) & bool(detect_negative)
     return np.asarray(negative_infinity | (np.isposinf(x) & bool(detect_positive)))
 

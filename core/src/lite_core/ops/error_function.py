@@ -1,4 +1,4 @@
-"""The error function without SciPy: Erf and Gelu share it."""
+"""The error function without SciPy, shared by Erf and Gelu."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TAIL_DENOMINATOR = (
     1.23033935480374942e3,
 )
 
-# 1 - erf(6) is 2e-17: from there on the result is 1 in float64.
+# 1 - erf(6) is 2e-17: from 6 on, the result is 1 in float64.
 _ONE_FROM = 6.0
 
 # Elements computed at a time, so that the intermediate arrays stay in the cache.
@@ -58,8 +58,8 @@ _BLOCK = 1 << 15
 def error_function(x: Array) -> Array:
     """``erf(x) = 2/sqrt(pi) * integral of exp(-t^2) for t from 0 to x``, element by element.
 
-    Computed in float64 whatever the element type of ``x`` (relative error below 1e-15) and returned in
-    float64 for integers and float64, in the type of ``x`` for narrower floats.
+    The result is computed in float64 (relative error below 1e-15). It is returned in float64 for integers
+    and float64, and in the type of ``x`` for narrower floats.
     """
     flat = np.asarray(x).reshape(-1)
     result = np.empty(flat.shape, flat.dtype if flat.dtype.kind == "f" else np.float64)
@@ -73,22 +73,22 @@ def error_function(x: Array) -> Array:
 
 
 def _centre(x: Array) -> Array:
-    """Right for ``|x| <= 0.46875`` and for NaN."""
+    """Return erf(x), valid for ``|x| <= 0.46875`` and for NaN."""
     square = x * x
     return np.asarray(x * _polynomial(_CENTRE_NUMERATOR, square) / _polynomial(_CENTRE_DENOMINATOR, square))
 
 
 def _tail(x: Array) -> Array:
-    """Right for ``|x| > 0.46875``: 1 minus the complement ``exp(-x^2) * R(|x|)``, with the sign of ``x``."""
-    # NOTE: Cody fits R up to 4 only. Beyond, the complement is below 1.6e-8 and R is right to 1e-3 at
-    # least, so that the result still is right to the last bit or two (the tests hold it to that).
+    """Return erf(x), valid for ``|x| > 0.46875``: 1 minus ``exp(-x^2) * R(|x|)``, with the sign of ``x``."""
+    # NOTE: Cody fits R only up to 4. Beyond 4, the subtracted term is below 1.6e-8 and R is accurate to at
+    # least 1e-3, so the result is still accurate to the last bit or two (a test checks this).
     size = np.minimum(np.abs(x), _ONE_FROM)
     ratio = _polynomial(_TAIL_NUMERATOR, size) / _polynomial(_TAIL_DENOMINATOR, size)
     return np.asarray(np.copysign(1.0 - np.exp(-size * size) * ratio, x))
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
-    """Horner's scheme in place: NumPy's polyval would allocate two arrays a step."""
+    """Evaluate a polynomial by Horner's scheme in place; NumPy's polyval would allocate two arrays per step."""
     result = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         result *= x

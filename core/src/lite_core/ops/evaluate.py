@@ -1,4 +1,4 @@
-"""Running nodes and graphs by the operators' NumPy references: the meaning of the opset."""
+"""Evaluation of nodes and graphs with the operators' NumPy references, which define the opset's semantics."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def evaluate_graph(
     outer: Mapping[Value, Array] | None = None,
     observe: Callable[[Node, list[Array]], None] | None = None,
 ) -> list[Array]:
-    """Run a graph by the references.
+    """Run a graph with the references.
 
     Args:
-        graph: what to run.
+        graph: the graph to run.
         inputs: one array for each graph input, in order.
         outer: values of enclosing graphs that this one captures.
         observe: called with each node and its outputs, for tracing.
@@ -59,20 +59,20 @@ def evaluate_node(
     scope: Mapping[Value, Array] | None = None,
     run_graph: RunGraph | None = None,
 ) -> list[Array]:
-    """Run one node by its operator's reference, which gets read-only views of the inputs.
+    """Run one node with its operator's reference, which receives read-only views of the inputs.
 
     Args:
         node: the node.
         inputs: an array for each input, None for one that is left out.
         scope: values that the node's sub-graphs may capture.
-        run_graph: runs its sub-graphs; by the references when left out.
+        run_graph: runs the node's sub-graphs; by default with the references.
 
     Raises:
         LiteError: the inputs do not fit the operator or the reference failed; names the node.
     """
     from lite_core import ops
 
-    def run_by_references(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+    def run_with_references(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         return evaluate_graph(graph, arrays, scope)
 
     def infer_outputs() -> list[TensorType]:
@@ -88,7 +88,7 @@ def evaluate_node(
     arrays = [None if a is None else _read_only(a) for a in inputs]
     attributes = definition.attributes_of(node)
     try:
-        run = run_graph or run_by_references
+        run = run_graph or run_with_references
         return evaluate_op(definition, arrays, attributes, len(node.outputs), run, infer_outputs)
     except LiteError as error:
         kind = GraphError if isinstance(error, GraphError) else ExecutionError
@@ -105,12 +105,12 @@ def evaluate_op(
     run_graph: RunGraph | None = None,
     infer_outputs: Callable[[], list[TensorType]] | None = None,
 ) -> list[Array]:
-    """Run an operator's reference on arrays; the element types of the results are the signature's."""
+    """Run an operator's reference on arrays; the results have the element types of the signature."""
     types = [None if a is None else TensorType.of_array(a) for a in inputs]
     if len(inputs) < definition.min_inputs:
         raise GraphError(f"{definition.qualified_name} needs {definition.min_inputs} inputs, has {len(inputs)}")
     outputs = definition.infer_types(
-        Inference(types, attributes, n_outputs, inputs, _types_by_running if run_graph else None)
+        Inference(types, attributes, n_outputs, inputs, _declared_dtypes if run_graph else None)
     )
     arguments = [_widened(a) for a in inputs]
     arguments += [None] * (definition.fixed_inputs - len(arguments))
@@ -121,27 +121,27 @@ def evaluate_op(
         extra["run_graph"] = run_graph
     if "infer_outputs" in definition.extra_keywords:
         extra["infer_outputs"] = infer_outputs
-    with np.errstate(all="ignore"):  # NaN and Inf are results like any other
+    with np.errstate(all="ignore"):  # NaN and Inf are valid results
         results = definition.reference(*arguments, **attributes, **extra)
         if not isinstance(results, (tuple, list)):
             results = (results,)
         return [np.asarray(r).astype(t.dtype.numpy, copy=False) for r, t in zip(results, outputs)]
 
 
-def _types_by_running(graph: Graph, inputs: Sequence[TensorType], values: Sequence[Any]) -> list[TensorType]:
-    # The bodies of If and Loop are run right after, with real arrays: only the element types matter here.
+def _declared_dtypes(graph: Graph, inputs: Sequence[TensorType], values: Sequence[Any]) -> list[TensorType]:
+    # The bodies of If and Loop run right after this, with real arrays. Only the element types matter here.
     return [TensorType(v.type.dtype, None) for v in graph.outputs]
 
 
 def _read_only(array: Array) -> Array:
-    """NOTE: a reference that writes its input would change constants, or what the caller still uses."""
+    """Return a read-only view, so that a reference cannot change constants or the caller's arrays."""
     view = np.asarray(array)[...]
     view.flags.writeable = False
     return view
 
 
 def _widened(array: Array | None) -> Array | None:
-    """float16 and bfloat16 as float32: references compute with at least single precision."""
+    """Convert float16 and bfloat16 to float32, because references compute with at least single precision."""
     if array is None or array.dtype.itemsize != 2 or array.dtype.kind not in "fV":
         return array
     return array.astype(np.float32)

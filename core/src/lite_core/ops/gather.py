@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def check_indices(indices: Array, size: int, axis: int) -> None:
-    """Raise GraphError when an index does not lie in ``[-size, size)``."""
+    """Raise GraphError if an index is not in ``[-size, size)``."""
     if indices.size and (indices.min() < -size or indices.max() >= size):
         wrong = indices[(indices < -size) | (indices >= size)].reshape(-1)[0]
         raise fail(f"index {wrong} is out of range for axis {axis} of size {size}")
@@ -49,7 +49,7 @@ def _propagate_gather(inference: Inference) -> Array | None:
     propagate=_propagate_gather,
 )
 def gather(data: Array, indices: Array, *, axis: int) -> Array:
-    """Slices of ``data`` along ``axis`` at ``indices``: the axis is replaced by the shape of ``indices``."""
+    """Slices of ``data`` along ``axis`` at ``indices``; the shape of ``indices`` replaces the axis."""
     check_indices(indices, data.shape[axis], axis)
     return np.asarray(np.take(data, indices, axis=axis))
 
@@ -67,20 +67,20 @@ def _infer_gather_elements(inference: Inference) -> list[Shape | None]:
 
 
 def check_elementwise_indices(data: Shape, indices: Shape, axis: int) -> None:
-    """Raise GraphError when ``indices`` has another rank than ``data`` or is larger beside ``axis``."""
+    """Raise GraphError if ``indices`` has another rank than ``data``, or is larger on an axis other than ``axis``."""
     if len(data) != len(indices):
         raise fail(f"indices {format_shape(indices)} must have the rank of data {format_shape(data)}")
-    for place, (have, want) in enumerate(zip(data, indices)):
-        if place != axis and isinstance(have, int) and isinstance(want, int) and want > have:
-            raise fail(f"indices {format_shape(indices)} exceeds data {format_shape(data)} in axis {place}")
+    for number, (have, want) in enumerate(zip(data, indices)):
+        if number != axis and isinstance(have, int) and isinstance(want, int) and want > have:
+            raise fail(f"indices {format_shape(indices)} exceeds data {format_shape(data)} in axis {number}")
 
 
 def elementwise_index(shape: tuple[int, ...], indices: Array, axis: int) -> tuple[Array, ...]:
-    """Index arrays that address ``data[i, .., indices[i, .., k], ..]`` for every element of ``indices``."""
-    places: list[Array] = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
+    """Return index arrays that address ``data[i, .., indices[i, .., k], ..]`` for every element of ``indices``."""
+    index: list[Array] = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
     check_indices(indices, shape[axis], axis)
-    places[axis] = indices
-    return tuple(places)
+    index[axis] = indices
+    return tuple(index)
 
 
 @op(
@@ -116,7 +116,11 @@ def _infer_gather_nd(inference: Inference) -> list[Shape | None]:
 
 
 def check_index_depth(data: Shape, indices: Shape) -> int | None:
-    """How many axes of ``data`` an index tuple addresses; None where it is not known."""
+    """Return the number of axes of ``data`` that an index tuple addresses, or None if it is unknown.
+
+    Raises:
+        GraphError: an input is a scalar, or the tuples are longer than the rank of ``data``.
+    """
     if not data or not indices:
         raise fail(f"data {format_shape(data)} and indices {format_shape(indices)} must not be scalars")
     depth = indices[-1]
@@ -126,10 +130,10 @@ def check_index_depth(data: Shape, indices: Shape) -> int | None:
 
 
 def nd_index(shape: tuple[int, ...], indices: Array, batch_dims: int = 0) -> tuple[Array, ...]:
-    """Index arrays that address the slices of a tensor of ``shape`` that the tuples in ``indices`` name."""
+    """Return index arrays that address the slices given by the tuples in ``indices``, in a tensor of ``shape``."""
     tuples = np.moveaxis(indices, -1, 0)
-    for axis, places in enumerate(tuples, batch_dims):
-        check_indices(places, shape[axis], axis)
+    for axis, of_axis in enumerate(tuples, batch_dims):
+        check_indices(of_axis, shape[axis], axis)
     batch = np.ogrid[tuple(slice(n) for n in indices.shape[:batch_dims])]
     trailing = indices.ndim - 1 - batch_dims
     return (*(b.reshape(b.shape + (1,) * trailing) for b in batch), *tuples)

@@ -1,4 +1,4 @@
-"""Operators that make tensors from sizes and scalars: Range, ConstantOfShape, EyeLike, OneHot."""
+"""Operators that create tensors from sizes and scalars: Range, ConstantOfShape, EyeLike, OneHot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _range_length(start: Any, limit: Any, delta: Any) -> Dim:
-    """``max(ceil((limit - start) / delta), 0)`` for numbers or, where delta is an integer, dimensions."""
+    """Return ``max(ceil((limit - start) / delta), 0)``; the operands may be dimensions if delta is an integer."""
     if isinstance(delta, SymbolicDim):
         return fresh_dim("range")
     if delta == 0:
@@ -28,7 +28,7 @@ def _range_length(start: Any, limit: Any, delta: Any) -> Dim:
     if isinstance(delta, int):
         distance = limit - start if delta > 0 else start - limit
         return maximum((distance + abs(delta) - 1) // abs(delta), 0)
-    # NOTE: in the tensor's own precision: 0.3f / 0.1f is 3 there, and a little more in double.
+    # NOTE: computed in the precision of the tensor: 0.3f / 0.1f is 3 in float32 and slightly more in float64.
     count = (limit - start) / delta
     if not np.isfinite(count):
         raise fail(f"the range from {start} to {limit} by {delta} has no finite number of elements")
@@ -37,7 +37,7 @@ def _range_length(start: Any, limit: Any, delta: Any) -> Dim:
 
 
 def _number(value: Array) -> Any:
-    """The element of a one-element array: an ``int`` or :class:`SymbolicDim`, or a NumPy floating scalar."""
+    """Return the element of a one-element array as ``int``, :class:`SymbolicDim` or NumPy floating scalar."""
     element = value.reshape(-1)[0]
     if value.dtype == object:
         return element
@@ -83,10 +83,10 @@ def _propagate_range(inference: Inference) -> Array | None:
     propagate=_propagate_range,
 )
 def range_(start: Array, limit: Array, delta: Array) -> Array:
-    """``start + i * delta`` for every i that stays before ``limit``."""
+    """``start + i * delta`` for i = 0, 1, ... as long as the value lies before ``limit``."""
     first, last, step = (_number(a) for a in (start, limit, delta))
     length = _range_length(first, last, step)
-    assert isinstance(length, int), "numbers give a number"
+    assert isinstance(length, int), "the length follows from numbers"
     return np.asarray(first + np.arange(length, dtype=start.dtype) * start.dtype.type(step), dtype=start.dtype)
 
 
@@ -128,7 +128,7 @@ def _propagate_constant_of_shape(inference: Inference) -> Array | None:
     propagate=_propagate_constant_of_shape,
 )
 def constant_of_shape(shape: Array, *, value: Array | None) -> Array:
-    """A tensor of the given shape full of ``value`` (float32 zeros without one)."""
+    """A tensor of the given shape whose elements are all ``value`` (default: 0 in float32)."""
     fill = _fill_value(value)
     return np.full(tuple(shape.tolist()), fill[0], dtype=fill.dtype)
 
@@ -183,7 +183,7 @@ def _infer_one_hot(inference: Inference) -> list[Shape | None]:
     infer=_infer_one_hot,
 )
 def one_hot(indices: Array, depth: Array, values: Array, *, axis: int) -> Array:
-    """``values[1]`` where the place along the new ``axis`` is the index, ``values[0]`` elsewhere.
+    """``values[1]`` where the position along the new ``axis`` equals the index, ``values[0]`` elsewhere.
 
     Negative indices count from the end; those outside ``[-depth, depth)`` select nothing.
     """
@@ -191,5 +191,5 @@ def one_hot(indices: Array, depth: Array, values: Array, *, axis: int) -> Array:
     index = indices.astype(np.int64)
     index = np.where(index < 0, index + size, index)
     axis %= indices.ndim + 1
-    places = np.arange(size).reshape((-1,) + (1,) * (indices.ndim - axis))
-    return np.asarray(np.where(np.expand_dims(index, axis) == places, values[1], values[0]))
+    positions = np.arange(size).reshape((-1,) + (1,) * (indices.ndim - axis))
+    return np.asarray(np.where(np.expand_dims(index, axis) == positions, values[1], values[0]))

@@ -1,4 +1,4 @@
-"""GridSample and AffineGrid: sampling an image at any places."""
+"""GridSample and AffineGrid: sampling an image at arbitrary coordinates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _infer_grid_sample(inference: Inference) -> list[Shape | None]:
 
 
 def _reflect(x: Array, low: float, high: float) -> Array:
-    """Coordinates mirrored at both borders until they lie between them."""
+    """Mirror coordinates at both borders until they lie between them."""
     span = high - low
     if span == 0:
         return np.zeros_like(x)
@@ -53,9 +53,9 @@ def _reflect(x: Array, low: float, high: float) -> Array:
 
 
 def _unnormalized(grid: Array, size: int, mode: str, padding_mode: str, align_corners: int) -> Array:
-    """Coordinates in elements for those from -1 to 1; outside ones brought in as ``padding_mode`` says."""
+    """Convert coordinates from [-1, 1] to elements, and move those outside as ``padding_mode`` requires."""
     x = (grid + 1) / 2 * (size - 1) if align_corners else ((grid + 1) * size - 1) / 2
-    # NOTE: NaN counts as far outside, and what is farther than any index would overflow when converted.
+    # NOTE: NaN counts as far outside. Coordinates are clipped because huge ones overflow as integer indices.
     x = np.clip(np.where(np.isnan(x), -_FAR, x), -_FAR, _FAR)
     if mode == "nearest":
         x = np.rint(x)
@@ -67,7 +67,7 @@ def _unnormalized(grid: Array, size: int, mode: str, padding_mode: str, align_co
 
 
 def _neighbours(x: Array, mode: str) -> tuple[Array, Array]:
-    """Indices (maybe outside) and weights, each ``[neighbours, *x.shape]``, along one axis."""
+    """Return indices (possibly outside) and weights of neighbours along one axis, each ``[neighbours, *x.shape]``."""
     if mode == "nearest":
         return np.rint(x)[np.newaxis].astype(np.int64), np.ones((1, *x.shape), dtype=x.dtype)
     base = np.floor(x)
@@ -79,7 +79,7 @@ def _neighbours(x: Array, mode: str) -> tuple[Array, Array]:
 
 
 def _inside(index: Array, size: int, padding_mode: str, align_corners: int) -> tuple[Array, Array]:
-    """Indices brought into the axis, and whether the element there counts (else it is a zero)."""
+    """Move indices into the axis; also return which of the elements count (the others are zero)."""
     within = (index >= 0) & (index < size)
     if padding_mode == "reflection":
         low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
@@ -102,16 +102,16 @@ def _inside(index: Array, size: int, padding_mode: str, align_corners: int) -> t
 def grid_sample(x: Array, grid: Array, *, align_corners: int, mode: str, padding_mode: str) -> Array:
     """``X`` ``[N, C, D1, .., Dr]`` sampled at ``grid`` ``[N, O1, .., Or, r]``: ``[N, C, O1, .., Or]``.
 
-    Coordinates go from -1 to 1 over each axis, the innermost axis first: the centres of the corner
-    elements with ``align_corners``, their outer corners without.
+    Coordinates range from -1 to 1 along each axis and are listed innermost axis first. -1 and 1 are the
+    centres of the outermost elements with ``align_corners``, and their outer edges without it.
     """
     dtype = DType.of(x.dtype)
     n, channels, *spatial = x.shape
     points = grid.reshape(n, int(np.prod(grid.shape[1:-1])), len(spatial))
     axes = []
     for axis, size in enumerate(spatial):
-        place = _unnormalized(points[..., len(spatial) - 1 - axis], size, mode, padding_mode, align_corners)
-        index, weight = _neighbours(place, mode)
+        coordinates = _unnormalized(points[..., len(spatial) - 1 - axis], size, mode, padding_mode, align_corners)
+        index, weight = _neighbours(coordinates, mode)
         index, counts = _inside(index, size, padding_mode, align_corners)
         stride = int(np.prod(spatial[axis + 1 :]))
         axes.append(list(zip(index * stride, weight, counts)))
@@ -168,9 +168,9 @@ def _infer_affine_grid(inference: Inference) -> list[Shape | None]:
     infer=_infer_affine_grid,
 )
 def affine_grid(theta: Array, size: Array, *, align_corners: int) -> Array:
-    """A grid for GridSample ``[N, H, W, 2]`` (or ``[N, D, H, W, 3]``): ``theta`` applied to each place.
+    """A grid for GridSample ``[N, H, W, 2]`` (or ``[N, D, H, W, 3]``): ``theta`` applied to each position.
 
-    Places go from -1 to 1 over each axis, the innermost axis first, as GridSample reads them.
+    Positions range from -1 to 1 along each axis and are listed innermost axis first, as GridSample reads them.
     """
     spatial = size.tolist()[2:]
     lines = []
@@ -181,6 +181,6 @@ def affine_grid(theta: Array, size: Array, *, align_corners: int) -> Array:
         else:
             lines.append((2 * steps + 1) / max(length, 1) - 1)
     mesh = np.meshgrid(*lines, indexing="ij")
-    places = np.stack([*mesh[::-1], np.ones(spatial)], axis=-1).astype(theta.dtype)
+    positions = np.stack([*mesh[::-1], np.ones(spatial)], axis=-1).astype(theta.dtype)
     # einsum's axes: batch n, row of the matrix r, homogeneous coordinate h
-    return np.asarray(np.einsum("nrh,...h->n...r", theta, places))
+    return np.asarray(np.einsum("nrh,...h->n...r", theta, positions))

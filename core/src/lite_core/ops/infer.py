@@ -18,12 +18,12 @@ __all__ = ["GraphInference", "KnownInference", "bind_symbols", "infer_graph", "s
 
 Array = np.ndarray[Any, Any]
 
-# Elements beyond this are data, not shape arithmetic.
-_MOST_KNOWN_ELEMENTS = 1024
+# Larger tensors hold data, not results of shape arithmetic.
+_MAX_KNOWN_ELEMENTS = 1024
 
 
 class _Inferred(NamedTuple):
-    """What was inferred for a node, and all that it follows from."""
+    """The types inferred for a node, and everything they depend on."""
 
     definition: OpDef
     attributes: Mapping[str, Any]
@@ -34,10 +34,10 @@ class _Inferred(NamedTuple):
 
 
 class KnownInference:
-    """What was inferred for nodes, used again as long as it follows from the same.
+    """Cache of inferred types, valid while a node's operator, attributes and inputs stay the same.
 
-    Building a graph infers it, and each round of the passes does again, and changes little of it. Nodes with sub-graphs
-    are not kept.
+    A graph is inferred while it is built and again in each round of passes, which change little of it. Nodes with
+    sub-graphs are not cached.
     """
 
     def __init__(self) -> None:
@@ -45,17 +45,17 @@ class KnownInference:
 
     @staticmethod
     def taken_from(graph: Graph) -> KnownInference:
-        """What was inferred when the graph was built, and is attached no longer; empty where nothing was."""
-        return _OF_GRAPHS.pop(graph, None) or KnownInference()
+        """Detach and return the cache attached to a graph, or an empty cache."""
+        return _ATTACHED.pop(graph, None) or KnownInference()
 
     def attach(self, graph: Graph) -> None:
-        """Keep this while the graph lives, for who infers it next."""
-        _OF_GRAPHS[graph] = self
+        """Attach the cache to a graph, for the next inference of the graph."""
+        _ATTACHED[graph] = self
 
     def find(
         self, node: Node, definition: OpDef, types_in: list[TensorType | None], values_in: list[Array | None]
     ) -> _Inferred | None:
-        """What was inferred for a node with the same operator, attributes, and types and elements of its inputs."""
+        """Return the cached types of a node, or None if its operator, attributes or inputs have changed."""
         found = self._nodes.get(node)
         if (
             found is None
@@ -71,23 +71,23 @@ class KnownInference:
         return found
 
     def keep(self, node: Node, inferred: _Inferred) -> None:
-        """Keep what was inferred for a node."""
+        """Cache the inferred types of a node."""
         if not any(node.subgraphs):
             self._nodes[node] = inferred
 
 
-_OF_GRAPHS: WeakKeyDictionary[Graph, KnownInference] = WeakKeyDictionary()
+_ATTACHED: WeakKeyDictionary[Graph, KnownInference] = WeakKeyDictionary()
 
 
 class GraphInference:
-    """Infers nodes one after another and remembers which elements of which tensors are known.
+    """Inference of the nodes of a graph, one by one, with the types and known elements found so far.
 
-    Builders feed it node by node; :func:`infer_graph` runs it over a graph.
+    Builders add node by node; :func:`infer_graph` runs it over a graph.
 
     Args:
-        outer: what is known of the enclosing graph.
-        branches_may_not_fit: see :class:`Inference`; ``outer`` decides where there is one.
-        known: what was inferred before, in a graph that has no graph around it.
+        outer: inference of the enclosing graph.
+        branches_may_not_fit: see :class:`Inference`; the setting of ``outer`` takes precedence.
+        known: cache of earlier inference; not used in sub-graphs.
     """
 
     def __init__(
@@ -104,14 +104,14 @@ class GraphInference:
         self._types: dict[Value, TensorType] = {}
 
     def type_of(self, value: Value) -> TensorType:
-        """The type inferred for a value, or the one it declares."""
+        """Return the type inferred for a value, or else its declared type."""
         found = self._types.get(value)
         if found is None:
             return self._outer.type_of(value) if self._outer else value.type
         return found
 
     def value_of(self, value: Value) -> Array | None:
-        """The known elements of a value, see :meth:`Inference.value`."""
+        """Return the known elements of a value, see :meth:`Inference.value`."""
         found = self._values.get(value)
         return self._outer.value_of(value) if found is None and self._outer else found
 
@@ -119,8 +119,8 @@ class GraphInference:
         self._types[value] = type
 
     def set_value(self, value: Value, elements: Array) -> None:
-        """Declare the elements of a tensor known (a constant, or an input fixed by the caller)."""
-        if elements.size <= _MOST_KNOWN_ELEMENTS:
+        """Set the known elements of a value (a constant, or an input fixed by the caller)."""
+        if elements.size <= _MAX_KNOWN_ELEMENTS:
             self._values[value] = elements
 
     def add_constants(self, graph: Graph) -> None:
@@ -129,13 +129,13 @@ class GraphInference:
             self.set_value(value, array)
 
     def infer(self, node: Node) -> list[TensorType]:
-        """Infer one node whose inputs are known; remembers and returns its outputs' types.
+        """Infer one node whose input types are set; store and return the types of its outputs.
 
         Raises:
             GraphError: the inputs do not fit the operator; the message names the node.
         """
         definition = ops.get(node)
-        # The two tables are asked directly, for this runs for every node of every plan.
+        # The two tables are read directly because this runs for every node of every plan.
         known_types, known_values, outer = self._types, self._values, self._outer
         types_in: list[TensorType | None] = []
         values_in: list[Array | None] = []
@@ -179,10 +179,10 @@ class GraphInference:
 
     @staticmethod
     def _propagate(definition: OpDef, inference: Inference, type: TensorType) -> Array | None:
-        """The elements of the first output where they are known and few."""
-        # The product of symbolic dimensions is slow, so it is not asked for where one dimension is symbolic.
+        """Return the elements of the first output if they are known and few, else None."""
+        # The product of symbolic dimensions is slow, so the size is computed only if all dimensions are numbers.
         size = type.size if definition.propagate is not None and type.is_static else None
-        if definition.propagate is None or not isinstance(size, int) or size > _MOST_KNOWN_ELEMENTS:
+        if definition.propagate is None or not isinstance(size, int) or size > _MAX_KNOWN_ELEMENTS:
             return None
         try:
             elements = definition.propagate(inference)
@@ -192,10 +192,10 @@ class GraphInference:
             raise GraphError(
                 f"the shape arithmetic of {definition.qualified_name} failed with {error.__class__.__name__}: {error}"
             ) from error
-        return None if elements is None else _narrowest(elements, type)
+        return None if elements is None else _concrete_if_possible(elements, type)
 
     def run(self, graph: Graph) -> None:
-        """Infer every node of a graph whose inputs' types are set."""
+        """Infer every node of a graph whose input types are set."""
         self.add_constants(graph)
         for node in graph.nodes:
             self.infer(node)
@@ -210,7 +210,7 @@ class GraphInference:
             if elements is not None:
                 inner.set_value(value, elements)
         inner.run(graph)
-        # A sub-graph's own values keep what was learnt, so that printing and planning see it.
+        # The types of values inside sub-graphs are kept for printing and planning.
         for value, type in inner._types.items():
             self._types[value] = type
         return [inner.type_of(v) for v in graph.outputs]
@@ -223,9 +223,9 @@ def infer_graph(
 
     Args:
         graph: edited in place.
-        input_types: types that replace those the inputs declare, by name. A branch of If that does not fit them keeps
-            the types that it has.
-        known: what was inferred for nodes of the graph before.
+        input_types: types that replace the declared types of inputs, by name. A branch of If that does not fit them
+            keeps its types.
+        known: cache of earlier inference of the graph.
     """
     inference = GraphInference(branches_may_not_fit=input_types is not None, known=known)
     for value in graph.inputs:
@@ -240,12 +240,12 @@ def specialize(
     shapes: Mapping[str, Sequence[Dim]],
     values: Mapping[str, Array] | None = None,
 ) -> GraphInference:
-    """Infer a graph for given input shapes without changing it; ask the result for types.
+    """Infer a graph for given input shapes without changing it; the result has the types.
 
     Args:
         graph: the graph.
         shapes: a shape for each input, by name.
-        values: elements of integer inputs that decide shapes, where the caller knows them.
+        values: elements of integer inputs that determine shapes, if the caller knows them.
     """
     inference = GraphInference()
     for value in graph.inputs:
@@ -257,7 +257,7 @@ def specialize(
 
 
 def bind_symbols(declared: Iterable[Value], shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """What the named symbols of the inputs stand for, given the shapes of the arrays.
+    """Return the sizes of the named symbols of the inputs, given the shapes of the arrays.
 
     Raises:
         GraphError: one symbol stands for two sizes, or a size does not fit; names both inputs.
@@ -278,8 +278,8 @@ def bind_symbols(declared: Iterable[Value], shapes: Mapping[str, Sequence[int]])
     return bindings
 
 
-def _narrowest(elements: Array, type: TensorType) -> Array:
-    """Elements as the tensor's own element type when none of them is symbolic."""
+def _concrete_if_possible(elements: Array, type: TensorType) -> Array:
+    """Convert elements to the tensor's element type if none of them is symbolic."""
     if elements.dtype == object and not any(isinstance(e, SymbolicDim) for e in elements.reshape(-1).tolist()):
         return elements.astype(type.dtype.numpy)
     return elements

@@ -1,4 +1,4 @@
-"""What an operator's inference function sees, and helpers that many of them share."""
+"""The argument of inference functions, and helpers that many inference functions share."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-#: What NumPy 2 allows.
-_MOST_DIMENSIONS = 64
+#: The largest rank that NumPy 2 supports.
+_MAX_RANK = 64
 
 
 class Inference:
-    """One node as its inference function sees it.
+    """The argument of an inference function: a node's attributes, and the types and known elements of its inputs.
 
     Attributes:
-        types: type of each input, None for an optional one that is left out.
-        attributes: defaults filled in.
-        n_outputs: how many outputs the node has.
-        branches_may_not_fit: the sizes of the model's inputs are known, so a branch that does not fit them is one that
-            is not taken for them.
+        types: type of each input, None for an optional input that is left out.
+        attributes: the node's attributes, with defaults for those it does not set.
+        n_outputs: number of outputs of the node.
+        branches_may_not_fit: True if the sizes of the model's inputs are known, so that a branch of If that does not
+            fit them is not taken.
     """
 
     __slots__ = ("_infer_graph", "attributes", "branches_may_not_fit", "n_outputs", "types", "values")
@@ -60,7 +60,7 @@ class Inference:
         self.branches_may_not_fit = branches_may_not_fit
 
     def has(self, index: int) -> bool:
-        """Whether the optional input is there."""
+        """Return True if the optional input is given."""
         return index < len(self.types) and self.types[index] is not None
 
     def type(self, index: int) -> TensorType:
@@ -69,29 +69,29 @@ class Inference:
         return found
 
     def shape(self, index: int = 0) -> Shape | None:
-        """The shape of an input; None where the rank is unknown."""
+        """Return the shape of an input, or None if its rank is unknown."""
         return self.type(index).shape
 
     def dtype(self, index: int = 0) -> DType:
         return self.type(index).dtype
 
     def value(self, index: int) -> Array | None:
-        """The elements of an input where they are known.
+        """Return the elements of an input, or None if they are unknown.
 
-        An array of the input's element type, or, when some elements are symbolic dimensions, an
+        The result is an array of the input's element type or, if some elements are symbolic dimensions, an
         object array of ``int`` and :class:`SymbolicDim`.
         """
         return self.values[index] if index < len(self.values) else None
 
     def dims(self, index: int) -> tuple[Dim, ...] | None:
-        """The elements of an integer vector (a shape, axes, sizes) where they are known."""
+        """Return the elements of an integer vector (a shape, axes, sizes), or None if they are unknown."""
         value = self.value(index)
         if value is None:
             return None
         return tuple(v if isinstance(v, SymbolicDim) else int(v) for v in value.reshape(-1).tolist())
 
     def ints(self, index: int) -> tuple[int, ...] | None:
-        """As :meth:`dims`, but None unless every element is an integer."""
+        """Return the elements like :meth:`dims`, but None unless all of them are numbers."""
         dims = self.dims(index)
         if dims is None or any(isinstance(d, SymbolicDim) for d in dims):
             return None
@@ -100,26 +100,26 @@ class Inference:
     def infer_graph(
         self, graph: Graph, inputs: Sequence[TensorType], values: Sequence[Array | None] = ()
     ) -> list[TensorType]:
-        """Types of a sub-graph's outputs for the given types (and known elements) of its inputs."""
+        """Infer the output types of a sub-graph for the given types (and known elements) of its inputs."""
         if self._infer_graph is None:
             raise GraphError("a node with sub-graphs can be inferred only as part of a graph")
         return self._infer_graph(graph, inputs, values)
 
 
 def fail(message: str) -> GraphError:
-    """The error an inference function raises; the node's description is added by the caller."""
+    """Return the error that an inference function raises; the caller adds the node's description."""
     return GraphError(message)
 
 
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """A non-negative axis. Raises GraphError outside [-rank, rank)."""
+    """Return an axis as a non-negative number. Raises GraphError outside [-rank, rank)."""
     if not -rank <= axis < rank:
         raise GraphError(f"{what} {axis} is out of range for a tensor of rank {rank}")
     return axis % rank
 
 
 def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
-    """NumPy broadcasting on shapes with symbols; None when any rank is unknown.
+    """Broadcast shapes with symbols by NumPy's rules; None if any rank is unknown.
 
     Raises:
         GraphError: the shapes do not broadcast.
@@ -144,28 +144,28 @@ def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
 
 
 def same_as_first(inference: Inference) -> list[Shape | None]:
-    """Every output has the shape of the first input."""
+    """Infer the shape of the first input for every output."""
     return [inference.shape(0)] * inference.n_outputs
 
 
 def infer_broadcast(inference: Inference) -> list[Shape | None]:
-    """The output has the shape of all inputs broadcast together."""
+    """Infer the shape of all inputs broadcast together."""
     return [broadcast_shapes(*(t.shape for t in inference.types if t is not None))]
 
 
 def unknown_shape(rank: int, prefix: str = "unknown") -> Shape:
-    """A shape of known rank whose sizes depend on data.
+    """Return a shape of known rank whose sizes depend on data.
 
     Raises:
-        GraphError: arrays cannot have so many dimensions.
+        GraphError: the rank is higher than NumPy supports.
     """
-    if rank > _MOST_DIMENSIONS:
-        raise fail(f"a tensor has at most {_MOST_DIMENSIONS} dimensions; this one is to have {rank}")
+    if rank > _MAX_RANK:
+        raise fail(f"a tensor has at most {_MAX_RANK} dimensions, this one would have {rank}")
     return tuple(fresh_dim(prefix) for _ in range(rank))
 
 
 def propagate_reference(reference: Callable[..., Any]) -> Callable[[Inference], Array | None]:
-    """Shape arithmetic by the reference itself: for references that are right on object arrays."""
+    """Return shape arithmetic that calls the reference, which must be correct on object arrays."""
 
     def propagate(inference: Inference) -> Array | None:
         values = [inference.value(i) for i in range(len(inference.types))]

@@ -1,4 +1,4 @@
-"""Interpolation weights that Resize and GridSample share."""
+"""Interpolation weights shared by Resize and GridSample."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Array = np.ndarray[Any, Any]
 
 
 def linear_kernel(distance: Array) -> Array:
-    """The weight of an element at a distance: a triangle of width 2."""
+    """Return the weight of an element at a distance: a triangle of width 2."""
     return np.asarray(np.maximum(1 - np.abs(distance), 0))
 
 
 def cubic_kernel(distance: Array, a: float) -> Array:
-    """The weight of an element at a distance: Keys' cubic convolution of width 4.
+    """Return the weight of an element at a distance: Keys' cubic convolution of width 4.
 
     Equation (4) of R. Keys, "Cubic convolution interpolation for digital image processing", 1981.
     """
@@ -30,12 +30,12 @@ def cubic_kernel(distance: Array, a: float) -> Array:
 
 
 def to_element_type(values: Array, dtype: DType) -> Array:
-    """Interpolated values as elements: integers are truncated and kept within their range."""
+    """Convert interpolated values to an element type; integers are truncated and clipped to their range."""
     if not dtype.is_integer:
         return values
     limits = np.iinfo(dtype.numpy)
     largest = float(limits.max)
-    if largest > limits.max:  # 2**63 and 2**64: the float of the maximum lies beyond it
+    if largest > limits.max:  # 64-bit types: the float nearest to the maximum is above it
         largest = float(np.nextafter(largest, 0))
-    # NOTE: weights add up to 1 but for rounding: without np.round a constant 3 may come out as 2.
+    # NOTE: weights add up to 1 only up to rounding errors: without np.round a constant 3 may become 2.
     return np.clip(np.round(values, 9), float(limits.min), largest).astype(dtype.numpy)

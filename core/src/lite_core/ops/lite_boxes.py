@@ -1,7 +1,7 @@
-"""Domain ``lite``: boxes encoded, decoded, cut off and compared (Paddle's operators).
+"""Operators of the domain ``lite`` that encode, decode, clip and compare boxes (from Paddle).
 
-Boxes are (x1, y1, x2, y2). Where a flag says that they are not normalised, coordinates are whole pixels
-and the last one belongs to the box, so a width is ``x2 - x1 + 1``.
+Boxes are (x1, y1, x2, y2). If a flag marks them as not normalised, coordinates are whole pixels and a box
+includes its last pixel, so its width is ``x2 - x1 + 1``.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def box_coder(
         moved, grown = (target_center - center) / size, np.log(np.abs(target_size / size))
         encoded: Array = np.concatenate([moved, grown], axis=-1) / scale
         return encoded
-    place = (None, slice(None)) if axis == 0 else (slice(None), None)
-    size, center, scale = size[place], center[place], scale[place]
+    index = (None, slice(None)) if axis == 0 else (slice(None), None)
+    size, center, scale = size[index], center[index], scale[index]
     decoded_center = scale[..., :2] * target[..., :2] * size + center
     decoded_size = np.exp(scale[..., 2:] * target[..., 2:]) * size
     return np.concatenate([decoded_center - decoded_size / 2, decoded_center + decoded_size / 2 - offset], axis=-1)
@@ -112,10 +112,10 @@ def _infer_box_clip(inference: Inference) -> list[Shape | None]:
     infer=_infer_box_clip,
 )
 def box_clip(boxes: Array, im_info: Array) -> Array:
-    """Boxes [N, M, 4] moved into their images (or [M, 4] into one).
+    """Boxes [N, M, 4] clipped to their images (or [M, 4] clipped to one image).
 
-    im_info [N, 3] is (height, width, scale) of the network's input; the image is that size divided by the
-    scale, rounded. The last pixel belongs to the image.
+    im_info [N, 3] is (height, width, scale) of the network's input. The image's size is this height and
+    width divided by the scale, rounded; the image includes its last pixel.
     """
     height, width = (np.floor(im_info[:, i] / im_info[:, 2] + 0.5) - 1 for i in (0, 1))
     last = np.stack([width, height, width, height], axis=-1).astype(boxes.dtype)
@@ -139,13 +139,13 @@ def _infer_iou_similarity(inference: Inference) -> list[Shape]:
     infer=_infer_iou_similarity,
 )
 def iou_similarity(x: Array, y: Array, *, box_normalized: int) -> Array:
-    """Intersection over union of every box of x [N, 4] with every one of y [M, 4]: [N, M]."""
+    """Intersection over union of every box of x [N, 4] with every box of y [M, 4]: [N, M]."""
     return _pairwise(x, y, 0 if box_normalized else 1)
 
 
 def _pairwise(x: Array, y: Array, offset: float) -> Array:
-    # NOTE: unlike in suppression, extents are cut at 0 after the offset is added, so boxes less than a
-    # pixel apart overlap.
+    # NOTE: unlike in boxes.overlaps, extents are clipped at 0 after the offset is added, so boxes less than
+    # a pixel apart overlap.
     low, high = np.maximum(x[:, None, :2], y[:, :2]), np.minimum(x[:, None, 2:], y[:, 2:])
     common = np.maximum(high - low + offset, 0).prod(axis=-1)
     sizes_x, sizes_y = ((b[:, 2:] - b[:, :2] + offset).prod(axis=-1) for b in (x, y))

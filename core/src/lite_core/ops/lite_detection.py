@@ -1,7 +1,7 @@
-"""Domain ``lite``: from a detector's raw output to boxes, and what is kept of them (Paddle's operators).
+"""Operators of the domain ``lite`` that decode, suppress and match boxes of detectors (from Paddle).
 
-Boxes are (x1, y1, x2, y2). Where a flag says that they are not normalised, coordinates are whole pixels
-and the last one belongs to the box, so a width is ``x2 - x1 + 1``.
+Boxes are (x1, y1, x2, y2). If a flag marks them as not normalised, coordinates are whole pixels and a box
+includes its last pixel, so its width is ``x2 - x1 + 1``.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def yolo_box(
     """Boxes and class scores of one YOLOv3 head (Redmon and Farhadi, 2018).
 
     x [N, A * (5 + C), H, W] holds, per anchor, tx, ty, tw, th, confidence and classes; with ``iou_aware``
-    A more channels stand before them. img_size [N, 2] is (height, width) of the images. Gives boxes
+    A further channels come first. img_size [N, 2] is (height, width) of the images. The outputs are boxes
     [N, A*H*W, 4] in pixels and scores [N, A*H*W, C]; both are 0 where the confidence is below
     ``conf_thresh``.
     """
@@ -138,7 +138,7 @@ _NMS_ATTRIBUTES: dict[str, Any] = {
 
 
 def _best_first(scores: Array, threshold: float, limit: int) -> Array:
-    """Indices of scores above the threshold, best first, at most ``limit`` unless that is negative."""
+    """Return the indices of scores above the threshold, best first; at most ``limit`` unless it is negative."""
     (above,) = np.nonzero(scores > threshold)
     ordered = above[np.argsort(-scores[above], kind="stable")]
     return ordered[:limit] if limit >= 0 else ordered
@@ -165,13 +165,14 @@ def multiclass_nms(
     nms_threshold: float,
     nms_eta: float,
 ) -> tuple[Array, Array, Array]:
-    """What is kept of each image's boxes: rows (class, score, x1, y1, x2, y2), their origin, their number.
+    """Non-maximum suppression within each image and class, from the best scores down.
 
     bboxes [N, M, 4] and scores [N, C, M] share the boxes between classes; bboxes [M, C, 4] and scores
-    [M, C] have a box for each class, and ``rois_num`` [N] splits them into images. Each class but
-    ``background_label`` is suppressed by itself among its ``nms_top_k`` best; the ``keep_top_k`` best
-    over all classes stay (-1: all). Rows [K, 6] are ordered by image, class, and then by score, or by
-    index with ``rois_num``. Index [K, 1] is the box's position among all boxes of all images.
+    [M, C] have a box for each class, and ``rois_num`` [N] splits them into images. Suppression runs on the
+    ``nms_top_k`` best boxes of each class except ``background_label``; the ``keep_top_k`` best of all
+    classes are kept (-1: all). The outputs are rows [K, 6] of (class, score, x1, y1, x2, y2), ordered by
+    image, class, and then by score, or by index with ``rois_num``; each box's index [K, 1] among all boxes
+    of all images; and the number of rows of each image [N].
     """
     offset = 0.0 if normalized else 1.0
     per_region = scores.ndim == 2
@@ -196,10 +197,10 @@ def multiclass_nms(
             best = np.argsort([-class_scores[p] for p in picked], kind="stable")[:keep_top_k]
             chosen = [picked[i] for i in best]
             picked = sorted(chosen) if per_region else sorted(chosen, key=lambda p: p[0])
-        labels, places = np.array(picked, np.int64).reshape(-1, 2).T
-        chosen_boxes = boxes[places, labels] if per_region else boxes[places]
-        rows.append(np.column_stack([labels, class_scores[labels, places], chosen_boxes]))
-        indices.append(first + (places * len(class_scores) + labels if per_region else places))
+        labels, positions = np.array(picked, np.int64).reshape(-1, 2).T
+        chosen_boxes = boxes[positions, labels] if per_region else boxes[positions]
+        rows.append(np.column_stack([labels, class_scores[labels, positions], chosen_boxes]))
+        indices.append(first + (positions * len(class_scores) + labels if per_region else positions))
         counts.append(len(picked))
         first += boxes.shape[0] * (boxes.shape[1] if per_region else 1)
     return _collected(rows, indices, counts)
@@ -239,8 +240,8 @@ def matrix_nms(
 ) -> tuple[Array, Array, Array]:
     """Scores decayed by the overlap with better boxes of the class (Wang et al., SOLOv2, 2020).
 
-    bboxes [N, M, 4], scores [N, C, M]; outputs as :func:`multiclass_nms`, each image's rows best first.
-    Boxes whose decayed score is not above ``post_threshold`` fall.
+    bboxes [N, M, 4], scores [N, C, M]; outputs as those of MulticlassNms, each image's rows best first.
+    Boxes whose decayed score is not above ``post_threshold`` are dropped.
     """
     rows, indices, counts = [], [], []
     for image, (boxes, class_scores) in enumerate(zip(bboxes, scores)):
@@ -256,17 +257,17 @@ def matrix_nms(
         table = np.concatenate(found)
         table = table[np.argsort(-table[:, 1], kind="stable")]
         table = table[:keep_top_k] if keep_top_k >= 0 else table
-        places = table[:, 2].astype(np.int64)
-        rows.append(np.column_stack([table[:, :2], boxes[places]]))
-        indices.append(image * bboxes.shape[1] + places)
+        positions = table[:, 2].astype(np.int64)
+        rows.append(np.column_stack([table[:, :2], boxes[positions]]))
+        indices.append(image * bboxes.shape[1] + positions)
         counts.append(len(table))
     return _collected(rows, indices, counts)
 
 
 def _matrix_decay(boxes: Array, offset: float, use_gaussian: int, sigma: float) -> Array:
-    """The factor of each box, best first: the least of what any better box leaves of it."""
+    """Return the score factor of each box, best box first: the smallest factor that any better box causes."""
     overlap = np.tril(np.nan_to_num(overlaps(boxes[:, None], boxes, offset)), -1)  # [worse, better]
-    most = overlap.max(axis=1)  # how much each box itself is overlapped
+    most = overlap.max(axis=1)  # each box's largest overlap with a better box
     if use_gaussian:
         decay = np.exp((most**2 - overlap**2) * sigma)
     else:
@@ -295,8 +296,8 @@ def _infer_bipartite_match(inference: Inference) -> list[Shape]:
 def bipartite_match(dist_mat: Array, *, match_type: str, dist_threshold: float) -> tuple[Array, Array]:
     """Greedy matching of columns to rows [K, M], the greatest value first: row indices and values [1, M].
 
-    Unmatched columns are -1 with value 0; values below 1e-6 match nothing. ``per_prediction`` then gives
-    each unmatched column its best row when that value is at least ``dist_threshold``.
+    Unmatched columns have index -1 and value 0; values below 1e-6 never match. ``per_prediction`` then gives
+    each unmatched column its best row if that value is at least ``dist_threshold``.
     """
     _, columns = dist_mat.shape
     indices, values = np.full(columns, -1, np.int32), np.zeros(columns, dist_mat.dtype)

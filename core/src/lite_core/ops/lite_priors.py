@@ -1,4 +1,4 @@
-"""Domain ``lite``: boxes laid over a feature map before anything is detected (Paddle's operators)."""
+"""Operators of the domain ``lite`` that generate prior boxes and anchors for a feature map (from Paddle)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VARIANCES = (0.1, 0.1, 0.2, 0.2)
 
 
 def _infer_grid(inference: Inference, per_cell: int) -> Shape:
-    """[H, W, boxes of a cell, 4] for a feature map [N, C, H, W]."""
+    """Infer the shape [H, W, boxes of a cell, 4] for a feature map [N, C, H, W]."""
     check_ranks(inference, (4, 4), ("input", "image"))
     if len(inference.attributes["variances"]) != 4:
         raise fail(f"variances must have 4 entries, has {len(inference.attributes['variances'])}")
@@ -33,7 +33,7 @@ def _infer_grid(inference: Inference, per_cell: int) -> Shape:
 def _centers(
     feature: Array, image: Array, step_w: float, step_h: float, offset: float
 ) -> tuple[Array, Array, float, float]:
-    """Centres [H, W] of the cells in the image's pixels, and the distance between them."""
+    """Return the centres [H, W] of the cells in pixels of the image, and the distances between them."""
     height, width = feature.shape[2:]
     if step_w == 0 or step_h == 0:
         step_w, step_h = image.shape[3] / max(width, 1), image.shape[2] / max(height, 1)
@@ -49,7 +49,7 @@ def _with_variances(boxes: Array, variances: Sequence[float]) -> tuple[Array, Ar
 
 
 def _expand_ratios(ratios: Sequence[float], flip: int) -> list[float]:
-    """The ratio 1 first, then each new one, followed by its inverse with ``flip``."""
+    """Return the ratio 1 and then each distinct ratio, followed by its inverse if ``flip`` is set."""
     expanded = [1.0]
     for ratio in ratios:
         if all(abs(ratio - known) >= 1e-6 for known in expanded):
@@ -60,7 +60,7 @@ def _expand_ratios(ratios: Sequence[float], flip: int) -> list[float]:
 def _prior_sizes(
     min_sizes: Sequence[float], max_sizes: Sequence[float], ratios: Sequence[float], squares_first: int
 ) -> list[tuple[float, float]]:
-    """(width, height) of each box of a cell."""
+    """Return (width, height) of each box of a cell."""
     sizes: list[tuple[float, float]] = []
     for index, smallest in enumerate(min_sizes):
         square = [np.sqrt(smallest * max_sizes[index])] * 2 if max_sizes else []
@@ -186,8 +186,8 @@ def density_prior_box(
     """Dense default boxes (Zhang et al., FaceBoxes, 2017): [H, W, P, 4], or [H*W*P, 4] when flattened.
 
     Each fixed size is repeated ``density`` x ``density`` times inside its cell, for every ratio. Corners
-    outside the image are moved to its edge whatever ``clip`` says, x1 and y1 only below 0, x2 and y2 only
-    above 1.
+    outside the image are moved to its edge even without ``clip``: x1 and y1 if they are below 0, x2 and y2
+    if they are above 1.
     """
     x, y, step_w, step_h = _centers(feature, image, step_w, step_h, offset)
     cell = int((step_w + step_h) * 0.5)
@@ -225,7 +225,7 @@ def _infer_anchors(inference: Inference) -> list[Shape]:
 
 
 def _round(x: float) -> float:
-    """To the nearest integer, halves up, as C rounds what is not negative."""
+    """Round to the nearest integer, halves up, as C rounds non-negative numbers."""
     return float(np.floor(x + 0.5))
 
 
@@ -255,7 +255,8 @@ def anchor_generator(
     """Faster R-CNN's anchors (Ren et al., 2015): [H, W, A, 4] as (x1, y1, x2, y2) in pixels.
 
     Aspect ratios (height / width) are the outer loop, sizes the inner one. An anchor is ``size / stride``
-    times a base that covers ``stride``'s area: its width, then its height are rounded, halves up.
+    times a base box whose area is that of ``stride``. The base's width and then its height are rounded,
+    halves up.
     """
     step_w, step_h = stride
     sizes: list[tuple[float, float]] = []

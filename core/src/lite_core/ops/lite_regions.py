@@ -1,4 +1,4 @@
-"""Domain ``lite``: region proposals, their pyramid levels, and pooling over them (Paddle's operators)."""
+"""Operators of the domain ``lite`` for region proposals, pyramid levels and region pooling (from Paddle)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _image_of_each(rois_num: Array | None, count: int) -> Array:
-    """The image that each region belongs to: ``rois_num`` [N] counts them; all to the first without."""
+    """Return the image index of each region; ``rois_num`` [N] counts the regions of each image (None: all in one)."""
     if rois_num is None:
         return np.zeros(count, np.int64)
     images = np.repeat(np.arange(len(rois_num)), rois_num)
@@ -27,7 +27,7 @@ def _image_of_each(rois_num: Array | None, count: int) -> Array:
 
 
 def _round(x: Array) -> Array:
-    """To the nearest integer, halves away from zero, as C rounds."""
+    """Round to the nearest integer, halves away from zero, as C does."""
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
@@ -50,7 +50,7 @@ def _infer_roi_pool(inference: Inference) -> list[Shape]:
 
 
 def _bins(start: float, size: float, bins: int, limit: int) -> list[slice]:
-    """The elements of each bin along one axis, cut off at the edges of the map."""
+    """Return the elements of each bin along one axis, clipped to the map."""
     numbers = np.arange(bins, dtype=np.float32)
     bin_size = np.float32(size) / np.float32(bins)
     low = np.floor(numbers * bin_size + np.float32(start))
@@ -82,7 +82,7 @@ def roi_pool(
     """The maximum of each bin of each region (Girshick, Fast R-CNN, 2015); 0 for an empty bin.
 
     x [N, C, H, W], boxes [K, 4] and boxes_num [N] give [K, C, pooled_height, pooled_width]. Corners are
-    scaled, then rounded to whole elements (halves away from zero); the last one belongs to the region.
+    scaled, then rounded to whole elements (halves away from zero); a region includes its last element.
     """
     result = np.zeros((len(boxes), x.shape[1], pooled_height, pooled_width), x.dtype)
     corners = _round(boxes * x.dtype.type(spatial_scale))
@@ -116,11 +116,11 @@ def psroi_pool(
     output_channels: int,
     spatial_scale: float,
 ) -> Array:
-    """Position-sensitive pooling (Dai et al., R-FCN, 2016): each bin averages channels of its own.
+    """Position-sensitive pooling (Dai et al., R-FCN, 2016): each bin averages different channels.
 
     x [N, output_channels * pooled_height * pooled_width, H, W] gives
     [K, output_channels, pooled_height, pooled_width]; 0 for an empty bin. Corners are rounded to whole
-    elements (halves away from zero), the last one belongs to the region, and then they are scaled.
+    elements (halves away from zero), extended to include the last element, and then scaled.
     """
     result = np.zeros((len(boxes), output_channels, pooled_height, pooled_width), x.dtype)
     maps = x.reshape(len(x), output_channels, pooled_height, pooled_width, *x.shape[2:])
@@ -186,10 +186,10 @@ def generate_proposals(
     """Proposals of a region proposal network (Ren et al., Faster R-CNN, 2015).
 
     scores [N, A, H, W], bbox_deltas [N, 4A, H, W], im_shape [N, 2] (height, width), anchors and variances
-    [H, W, A, 4] give regions [K, 4], their scores [K, 1] and how many each image has [N]. The best
-    ``pre_nms_top_n`` are decoded, cut off at the image, rid of those smaller than ``min_size``,
-    suppressed, and the best ``post_nms_top_n`` stay (both numbers: 0 for all). An image without any gives
-    one region of zeros.
+    [H, W, A, 4] give regions [K, 4], their scores [K, 1] and their number in each image [N]. The best
+    ``pre_nms_top_n`` are decoded and clipped to the image, those smaller than ``min_size`` are dropped, the
+    rest is suppressed, and the best ``post_nms_top_n`` are kept (0 means all, for both numbers). An image
+    without proposals gives one region of zeros.
     """
     offset = 1.0 if pixel_offset else 0.0
     regions, kept_scores, counts = [], [], []
@@ -209,7 +209,7 @@ def generate_proposals(
             boxes, values = np.zeros((1, 4), boxes.dtype), np.zeros(1, values.dtype)
         elif nms_thresh > 0:
             limit = post_nms_top_n if post_nms_top_n > 0 else None
-            # NOTE: equal scores: the later one first, as Paddle takes them from the end of a sorted list.
+            # NOTE: of equal scores the later one comes first, as Paddle takes boxes from the end of a sorted list.
             best_first = np.argsort(values, kind="stable")[::-1]
             kept = suppress(boxes, best_first, nms_thresh, limit=limit, eta=eta, offset=offset, keep_degenerate=False)
             boxes, values = boxes[kept], values[kept]
@@ -226,7 +226,7 @@ def generate_proposals(
 def _decode(anchors: Array, deltas: Array, variances: Array, offset: float) -> Array:
     size = anchors[:, 2:] - anchors[:, :2] + offset
     center = variances[:, :2] * deltas[:, :2] * size + anchors[:, :2] + size / 2
-    # the limit keeps exp from overflowing: no region grows beyond 1000 / 16 of its anchor
+    # the limit prevents exp from overflowing: a region is at most 1000 / 16 times as large as its anchor
     grown = np.exp(np.minimum(variances[:, 2:] * deltas[:, 2:], np.log(1000.0 / 16.0))) * size
     return np.concatenate([center - grown / 2, center + grown / 2 - offset], axis=1)
 
@@ -290,8 +290,8 @@ def distribute_fpn_proposals(
     """Regions [K, 4] assigned to the levels of a feature pyramid by their size (Lin et al., FPN, 2017).
 
     ``level = floor(refer_level + log2(sqrt(area) / refer_scale))``, clamped. Outputs: restore_index
-    [K, 1], which taken from the concatenated levels gives the original order; the regions of each level;
-    and how many of them each image has [N], for each level.
+    [K, 1], the position of each region in the concatenated levels; the regions of each level; and, for
+    each level, the number of regions in each image [N].
     """
     scale = np.sqrt(box_areas(fpn_rois, 1.0 if pixel_offset else 0.0))
     level = np.floor(np.log2(scale / refer_scale + 1e-6) + refer_level)
@@ -333,8 +333,8 @@ def _infer_collect(inference: Inference) -> list[TensorType]:
 def collect_fpn_proposals(*inputs: Array, post_nms_top_n: int) -> tuple[Array, Array]:
     """The best ``post_nms_top_n`` regions of all levels, ordered by image and then by score.
 
-    Inputs: the regions [K_i, 4] of each level, then the scores [K_i, 1] of each, then how many regions
-    each image has [N] for each level. Gives regions [K, 4] and their number for each image [N].
+    Inputs: the regions [K_i, 4] of each level, then the scores [K_i, 1] of each level, then, for each
+    level, the number of regions in each image [N]. Outputs: regions [K, 4] and their number in each image [N].
     """
     levels = len(inputs) // 3
     rois, counts = np.concatenate(inputs[:levels]), inputs[2 * levels :]

@@ -1,4 +1,4 @@
-"""Matrix products, of real and of quantized numbers."""
+"""Products of real and of quantized matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BYTES = (DType.INT8, DType.UINT8)
 
 
 def multiply_matrices(a: Array, b: Array) -> Array:
-    """``np.matmul``, with operands laid out so that BLAS takes them."""
+    """Multiply like ``np.matmul``, after copying operands whose layout BLAS does not support."""
     return np.asarray(np.matmul(_for_blas(a), _for_blas(b)))
 
 
@@ -69,7 +69,7 @@ def _infer_gemm(inference: Inference) -> list[Shape | None]:
     infer=_infer_gemm,
 )
 def gemm(a: Array, b: Array, c: Array | None, *, alpha: float, beta: float, transA: int, transB: int) -> Array:
-    """``alpha * A' @ B' + beta * C``: A and B are matrices, transposed on request, C broadcasts."""
+    """``alpha * A' @ B' + beta * C``; A' and B' are matrices, transposed with transA and transB, and C broadcasts."""
     y = multiply_matrices(a.T if transA else a, b.T if transB else b)
     if alpha != 1:
         y = y * alpha
@@ -82,7 +82,7 @@ def gemm(a: Array, b: Array, c: Array | None, *, alpha: float, beta: float, tran
 
 
 def product_shape(a: Shape | None, b: Shape | None) -> Shape | None:
-    """The shape of ``np.matmul``: vectors lose their axis, axes before the last two broadcast.
+    """Return the shape of ``np.matmul``: vectors lose their axis, axes before the last two broadcast.
 
     Raises:
         GraphError: an operand is a scalar, or the shapes do not multiply.
@@ -115,14 +115,14 @@ def matmul(a: Array, b: Array) -> Array:
 
 
 def _per_row(parameter: Array) -> Array:
-    """A scale or zero point of the left operand or the result; a vector of them is one per row."""
+    """Reshape a scale or zero point of the left operand or the result; a vector has one element per row."""
     if parameter.size == 1:
         return parameter.reshape(())
     return parameter[:, None] if parameter.ndim == 1 else parameter
 
 
 def _per_column(parameter: Array) -> Array:
-    """A scale or zero point of the right operand; a vector of them is one per column."""
+    """Reshape a scale or zero point of the right operand; a vector has one element per column."""
     return parameter.reshape(()) if parameter.size == 1 else parameter
 
 
@@ -146,7 +146,7 @@ def _check_parameter(inference: Inference, index: int, operand: Shape | None, wh
 
 
 def _exact_product(a: Array, a_zero_point: Array | None, b: Array, b_zero_point: Array | None) -> Array:
-    # Exact: products of bytes and their sums stay far below 2**53, and float64 has BLAS.
+    # Exact: products of bytes and their sums are far below 2**53, and BLAS supports float64.
     left, right = a.astype(np.float64), b.astype(np.float64)
     if a_zero_point is not None:
         left = left - _per_row(a_zero_point)
@@ -170,7 +170,7 @@ def _infer_matmul_integer(inference: Inference) -> list[Shape | None]:
     infer=_infer_matmul_integer,
 )
 def matmul_integer(a: Array, b: Array, a_zero_point: Array | None, b_zero_point: Array | None) -> Array:
-    """``(A - a_zero_point) @ (B - b_zero_point)`` with 32-bit sums (that wrap around)."""
+    """``(A - a_zero_point) @ (B - b_zero_point)`` with 32-bit sums, which wrap around."""
     return wrap_to_int32(_exact_product(a, a_zero_point, b, b_zero_point))
 
 
@@ -214,8 +214,8 @@ def qlinear_matmul(
     """The product of quantized matrices with a quantized result.
 
     ``y = saturate(round((a - a_zero_point) @ (b - b_zero_point) * a_scale * b_scale / y_scale) +
-    y_zero_point)``; scales and zero points are scalars or, for ``a`` and ``y``, one per row, for ``b``
-    one per column.
+    y_zero_point)``; scales and zero points are scalars, or have one element per row for ``a`` and ``y``
+    and one per column for ``b``.
     """
     sums = _exact_product(a, a_zero_point, b, b_zero_point)
     scaled = sums * _per_row(a_scale) * _per_column(b_scale) / _per_row(y_scale)

@@ -1,4 +1,4 @@
-"""Operators that put elements elsewhere: join, split, repeat, rearrange, reverse, select."""
+"""Operators that move elements: join, split, repeat, rearrange, reverse, select."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def _infer_concat(inference: Inference) -> list[Shape | None]:
     axis = normalize_axis(inference.attributes["axis"], len(result))
     for shape in known[1:]:
         check_rank(shape, len(result), f"each input of Concat (the first is {format_shape(known[0])})")
-        for place, dim in enumerate(shape):
-            if place == axis:
-                result[place] = result[place] + dim
-            elif differ(result[place], dim):
+        for number, dim in enumerate(shape):
+            if number == axis:
+                result[number] = result[number] + dim
+            elif differ(result[number], dim):
                 raise fail(
-                    f"inputs {format_shape(known[0])} and {format_shape(shape)} differ in axis {place}; "
+                    f"inputs {format_shape(known[0])} and {format_shape(shape)} differ in axis {number}; "
                     f"they may differ in axis {axis} only"
                 )
             else:
-                result[place] = merge_dims(result[place], dim)
+                result[number] = merge_dims(result[number], dim)
     if len(known) < len(shapes):
         result[axis] = fresh_dim()
     return [tuple(result)]
@@ -58,12 +58,12 @@ def _infer_concat(inference: Inference) -> list[Shape | None]:
     propagate=lambda inference: propagate_reference(concat)(inference),
 )
 def concat(*inputs: Array, axis: int) -> Array:
-    """The inputs one after another along ``axis``."""
+    """The inputs concatenated along ``axis``."""
     return np.concatenate(inputs, axis=axis)
 
 
 def _split_sizes(size: Dim, wanted: tuple[Dim, ...] | None, num_outputs: int | None, n_outputs: int) -> tuple[Dim, ...]:
-    """The size of each part along the axis that is split."""
+    """Return the size of each part along the axis that is split."""
     if wanted is not None:
         if len(wanted) != n_outputs:
             raise fail(f"split {format_shape(wanted)} has {len(wanted)} sizes for {n_outputs} outputs")
@@ -91,8 +91,8 @@ def _infer_split(inference: Inference) -> list[Shape | None]:
         sizes: tuple[Dim, ...] = unknown_shape(n_outputs)
     else:
         sizes = _split_sizes(shape[axis], wanted, num_outputs, n_outputs)
-        # NOTE: a last part of less than nothing is an error only when it is run: exported models have such
-        # nodes in the branch of an If that is never taken.
+        # NOTE: a negative size of the last part is an error only at run time: exported models have such nodes
+        # in branches of If that are never taken.
         sizes = tuple(fresh_dim() if isinstance(d, int) and d < 0 else d for d in sizes)
     return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
 
@@ -116,7 +116,7 @@ def _propagate_split(inference: Inference) -> Array | None:
     propagate=_propagate_split,
 )
 def split(x: Array, split: Array | None = None, *, axis: int, num_outputs: int | None, n_outputs: int) -> list[Array]:
-    """Parts along ``axis``: of the sizes ``split``, or equal ones with the last one smaller if need be."""
+    """Parts along ``axis``, of the sizes ``split`` or of equal size (the last one may be smaller)."""
     wanted = None if split is None else tuple(split.tolist())
     sizes = [d for d in _split_sizes(x.shape[axis], wanted, num_outputs, n_outputs) if isinstance(d, int)]
     if sizes[-1] < 0:
@@ -187,9 +187,9 @@ def _infer_depth_to_space(inference: Inference) -> list[Shape]:
     infer=_infer_depth_to_space,
 )
 def depth_to_space(x: Array, *, blocksize: int, mode: str) -> Array:
-    """Channels to ``blocksize``² pixels: ``[N, C·b², H, W]`` becomes ``[N, C, H·b, W·b]``.
+    """Channels moved to blocks of ``blocksize``² pixels: ``[N, C·b², H, W]`` becomes ``[N, C, H·b, W·b]``.
 
-    In mode DCR the offset within the block is the slow part of the channel number, in CRD the fast one.
+    In mode DCR the offset within the block is the slow part of the channel number, in CRD the fast part.
     """
     n, channels, h, w = x.shape
     b, c = blocksize, channels // blocksize**2
@@ -220,7 +220,7 @@ def _infer_space_to_depth(inference: Inference) -> list[Shape]:
     infer=_infer_space_to_depth,
 )
 def space_to_depth(x: Array, *, blocksize: int) -> Array:
-    """Blocks of pixels to channels: the inverse of DepthToSpace in mode DCR."""
+    """Blocks of pixels moved to channels: the inverse of DepthToSpace in mode DCR."""
     n, c, height, width = x.shape
     b, h, w = blocksize, height // blocksize, width // blocksize
     blocks = x.reshape(n, c, h, b, w, b).transpose(0, 3, 5, 1, 2, 4)
@@ -285,7 +285,7 @@ def _infer_compress(inference: Inference) -> list[Shape | None]:
     infer=_infer_compress,
 )
 def compress(x: Array, condition: Array, *, axis: int | None) -> Array:
-    """The slices along ``axis`` (elements of the flattened input without one) where ``condition`` holds."""
+    """The slices along ``axis`` where ``condition`` is true; without ``axis``, elements of the flattened input."""
     return np.compress(condition, x, axis=axis)
 
 
@@ -305,7 +305,7 @@ def _infer_trilu(inference: Inference) -> list[Shape | None]:
 )
 def trilu(x: Array, k: Array | None = None, *, upper: int) -> Array:
     """The upper (or lower) triangle of the last two axes, zeros elsewhere; ``k`` moves the diagonal up."""
-    # NOTE: clamped because an INT64_MAX that means "everything" overflows the sums inside np.triu.
+    # NOTE: clamped because INT64_MAX, which exporters write for "everything", overflows in the sums of np.triu.
     limit = x.shape[-2] + x.shape[-1]
     diagonal = 0 if k is None else min(max(int(k.reshape(-1)[0]), -limit), limit)
     return np.triu(x, diagonal) if upper else np.tril(x, diagonal)

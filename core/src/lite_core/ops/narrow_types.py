@@ -1,4 +1,4 @@
-"""Conversions to types of 8-bit floats and 4-bit integers, as ONNX's operator Cast tells them."""
+"""Conversion to 8-bit floats and 4-bit integers, as ONNX's Cast defines it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LARGEST = {
 
 
 def to_narrow(x: Array, to: DType, saturate: bool) -> Array:
-    """Elements converted to a narrow type: to the nearest number, halves to the even neighbour.
+    """Convert elements to a narrow type, rounded to the nearest number, halves to even.
 
     Args:
         x: of any element type.
-        to: a narrow type. Integers of 4 bits are always saturated.
-        saturate: whether a float beyond the largest one of 8 bits, and infinity, becomes that. Otherwise it becomes
-            what the type has for it: infinity (E5M2) or NaN. NaN stays NaN in any case.
+        to: a narrow type. 4-bit integers are always saturated.
+        saturate: if True, infinities and floats beyond the largest number of an 8-bit type become that number.
+            Otherwise they become infinity (E5M2) or NaN (other types). NaN stays NaN in any case.
     """
     real = x.astype(np.float32)
     if to.is_integer:
@@ -40,13 +40,13 @@ def to_narrow(x: Array, to: DType, saturate: bool) -> Array:
         real = np.clip(real, -most, most)  # leaves NaN as it is
     with np.errstate(all="ignore"):
         narrow: Array = real.astype(to.numpy)
-    if to is DType.FLOAT8E5M2:  # which has several patterns for NaN; this is the one that ONNX's data has
+    if to is DType.FLOAT8E5M2:  # the type has several NaN patterns; ONNX's test data has 0x7F
         narrow = np.where(np.isnan(real), np.uint8(0x7F), narrow.view(np.uint8)).view(to.numpy)
     return narrow
 
 
 def integer_limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The least and the largest number of an integer type, those of 4 bits included."""
+    """Return the smallest and the largest number of an integer type, which may be a 4-bit type."""
     if dtype.kind in "iu":
         found = np.iinfo(dtype)
         return int(found.min), int(found.max)

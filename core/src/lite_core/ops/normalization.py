@@ -16,13 +16,13 @@ Array = np.ndarray[Any, Any]
 
 
 def _mean(x: Array, axes: tuple[int, ...]) -> Array:
-    # np.mean warns about empty axes; the quotient is NaN, like any other 0 / 0.
+    # np.mean would warn about empty axes; this quotient is NaN for them, as 0 / 0.
     count = np.prod([x.shape[a] for a in axes], dtype=x.dtype)
     return np.asarray(np.add.reduce(x, axis=axes, keepdims=True) / count)
 
 
 def _standardize(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
-    """``(x - mean) / sqrt(variance + epsilon)``, the mean, and the reciprocal deviation."""
+    """Return ``(x - mean) / sqrt(variance + epsilon)``, the mean, and the reciprocal standard deviation."""
     mean = _mean(x, axes)
     centred = x - mean
     reciprocal = 1 / np.sqrt(_mean(np.square(centred), axes) + epsilon)
@@ -39,13 +39,13 @@ def _check_rank(x: Shape | None, least: int) -> None:
         raise fail(f"the input must have rank {least} or more (batch, channels, ...), is {format_shape(x)}")
 
 
-# **** by given statistics ****
+# **** normalization with given statistics ****
 
 
 def _infer_batch_normalization(inference: Inference) -> list[Shape | None]:
     if inference.attributes["training_mode"]:
         raise fail(
-            "training_mode=1 computes statistics of the batch and has no place in inference; "
+            "training_mode=1 computes statistics of the batch, which inference does not support; "
             "export the model for inference (training_mode=0)"
         )
     if inference.n_outputs > 1:
@@ -77,7 +77,7 @@ def batch_normalization(
     momentum: float,
     training_mode: int,
 ) -> Array:
-    """``(X - input_mean) / sqrt(input_var + epsilon) * scale + B``, one value of each per channel.
+    """``(X - input_mean) / sqrt(input_var + epsilon) * scale + B``, with one value of each parameter per channel.
 
     Inference only (https://arxiv.org/abs/1502.03167); an input of rank 1 is one channel.
     """
@@ -89,7 +89,7 @@ def batch_normalization(
     return y
 
 
-# **** by the statistics of the input ****
+# **** normalization with the statistics of the input ****
 
 
 def _infer_layer_normalization(inference: Inference) -> list[Inferred]:
@@ -126,10 +126,10 @@ def _check_broadcasts_to(shape: Shape | None, x: Shape, what: str) -> None:
 def layer_normalization(
     x: Array, scale: Array, b: Array | None, *, axis: int, epsilon: float, stash_type: int
 ) -> tuple[Array, Array, Array]:
-    """Zero mean and unit variance over ``axis`` and all after it, times ``Scale``, plus ``B``.
+    """Zero mean and unit variance over ``axis`` and all later axes, times ``Scale``, plus ``B``.
 
     ``stash_type`` (1 float32, 16 bfloat16) is the element type of the statistics ``Mean`` and
-    ``InvStdDev``; they are computed in float32 at least, in float64 for float64 inputs.
+    ``InvStdDev``. They are computed in float64 for float64 inputs, otherwise in float32.
     """
     y, mean, reciprocal = _standardize(x, tuple(range(axis % x.ndim, x.ndim)), epsilon)
     y *= scale
@@ -155,8 +155,10 @@ def _infer_channel_normalization(inference: Inference) -> list[Shape | None]:
     infer=_infer_channel_normalization,
 )
 def instance_normalization(x: Array, scale: Array, b: Array, *, epsilon: float) -> Array:
-    """Zero mean and unit variance over the spatial axes of each channel of each sample, times ``scale``
-    plus ``B``, both per channel (https://arxiv.org/abs/1607.08022).
+    """Zero mean and unit variance over the spatial axes of each channel of each sample, scaled and shifted.
+
+    The result is multiplied by ``scale`` and ``B`` is added, both per channel
+    (https://arxiv.org/abs/1607.08022).
     """
     y = _standardize(x, tuple(range(2, x.ndim)), epsilon)[0]
     y *= _per_channel(scale, x.ndim)
@@ -184,8 +186,10 @@ def _infer_group_normalization(inference: Inference) -> list[Shape | None]:
     infer=_infer_group_normalization,
 )
 def group_normalization(x: Array, scale: Array, b: Array, *, epsilon: float, num_groups: int, stash_type: int) -> Array:
-    """Zero mean and unit variance over each group of channels of each sample, times ``scale`` plus
-    ``bias``, both per channel (https://arxiv.org/abs/1803.08494). Computed in float32 at least.
+    """Zero mean and unit variance over each group of channels of each sample, scaled and shifted.
+
+    The result is multiplied by ``scale`` and ``bias`` is added, both per channel
+    (https://arxiv.org/abs/1803.08494). It is computed in at least float32.
     """
     grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:])
     y: Array = _standardize(grouped, tuple(range(2, grouped.ndim)), epsilon)[0].reshape(x.shape)
@@ -210,14 +214,14 @@ def _infer_mean_variance(inference: Inference) -> list[Shape | None]:
     infer=_infer_mean_variance,
 )
 def mean_variance_normalization(x: Array, *, axes: tuple[int, ...]) -> Array:
-    """``(X - mean) / (deviation + 1e-9)`` over ``axes``; the small number is from ONNX's definition."""
-    places = tuple(sorted({a % x.ndim for a in axes}))
-    centred = x - _mean(x, places)
-    deviation = np.sqrt(_mean(np.square(centred), places))
+    """``(X - mean) / (deviation + 1e-9)`` over ``axes``; ONNX's definition has the 1e-9."""
+    reduced_axes = tuple(sorted({a % x.ndim for a in axes}))
+    centred = x - _mean(x, reduced_axes)
+    deviation = np.sqrt(_mean(np.square(centred), reduced_axes))
     return np.asarray(centred / (deviation + x.dtype.type(1e-9)))
 
 
-# **** by a norm ****
+# **** division by a norm ****
 
 
 def _infer_lrn(inference: Inference) -> list[Shape | None]:
@@ -235,8 +239,10 @@ def _infer_lrn(inference: Inference) -> list[Shape | None]:
     infer=_infer_lrn,
 )
 def lrn(x: Array, *, alpha: float, beta: float, bias: float, size: int) -> Array:
-    """``X / (bias + alpha / size * sum(X ** 2)) ** beta``, the sum over ``size`` neighbouring channels,
-    ``(size - 1) // 2`` of them before each one (local response normalization of AlexNet).
+    """Local response normalization over neighbouring channels, as in AlexNet.
+
+    ``X / (bias + alpha / size * sum(X ** 2)) ** beta``, where the sum covers ``size`` neighbouring channels,
+    ``(size - 1) // 2`` of them before each channel.
     """
     squares, channels = np.square(x), x.shape[1]
     sums = np.zeros_like(squares)
@@ -265,7 +271,7 @@ def _infer_lp_normalization(inference: Inference) -> list[Shape | None]:
     infer=_infer_lp_normalization,
 )
 def lp_normalization(x: Array, *, axis: int, p: int) -> Array:
-    """The input divided by its norm (p = 1 or 2) along ``axis``; zero where the norm is zero."""
+    """The input divided by its norm (p = 1 or 2) along ``axis``; 0 where the norm is 0."""
     if p == 1:
         norm = np.add.reduce(np.abs(x), axis=axis, keepdims=True)
     else:

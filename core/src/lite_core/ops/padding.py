@@ -1,4 +1,4 @@
-"""Pad, and Col2Im, which adds overlapping blocks up into an image with its padding cut off."""
+"""Pad, and Col2Im, which sums overlapping blocks into an image and crops its padding."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def _infer_pad(inference: Inference) -> list[Shape | None]:
         return [unknown_shape(len(pads) // 2)]
     if inference.has(3) and axes is None:
         return [unknown_shape(len(shape))]
-    places = list(range(len(shape))) if axes is None else [normalize_axis(a, len(shape)) for a in axes]
-    if len(set(places)) != len(places):
+    padded = list(range(len(shape))) if axes is None else [normalize_axis(a, len(shape)) for a in axes]
+    if len(set(padded)) != len(padded):
         raise fail(f"axes {list(axes or ())} name an axis twice")
     result = list(shape)
     if pads is None:
-        for axis in places:
+        for axis in padded:
             result[axis] = fresh_dim()
         return [tuple(result)]
-    if len(pads) != 2 * len(places):
+    if len(pads) != 2 * len(padded):
         raise fail(
-            f"pads {format_shape(pads)} must have a begin and an end for each of {len(places)} axes "
-            f"({2 * len(places)} entries), has {len(pads)}"
+            f"pads {format_shape(pads)} must have a begin and an end for each of {len(padded)} axes "
+            f"({2 * len(padded)} entries), has {len(pads)}"
         )
-    for axis, begin, end in zip(places, pads, pads[len(places) :]):
+    for axis, begin, end in zip(padded, pads, pads[len(padded) :]):
         result[axis] = _padded_size(shape[axis], begin, end, axis, inference.attributes["mode"])
     return [tuple(result)]
 
@@ -48,7 +48,7 @@ def _infer_pad(inference: Inference) -> list[Shape | None]:
 def _padded_size(size: Dim, begin: Dim, end: Dim, axis: int, mode: str) -> Dim:
     new = size + begin + end
     if isinstance(new, int) and new < 0:
-        raise fail(f"pads {begin} and {end} crop more than axis {axis} has: {size}")
+        raise fail(f"pads {begin} and {end} crop more than the {size} elements of axis {axis}")
     if mode != "constant" and all(isinstance(d, int) for d in (size, begin, end)):
         kept = size + min(begin, 0) + min(end, 0)  # type: ignore[type-var]
         if isinstance(kept, int) and kept <= 0 and new != 0:
@@ -57,15 +57,15 @@ def _padded_size(size: Dim, begin: Dim, end: Dim, axis: int, mode: str) -> Dim:
 
 
 def _source_indices(size: int, begin: int, end: int, mode: str) -> Array:
-    """Which of ``size`` elements stands at each place of the padded axis, for the modes that repeat."""
-    places = np.arange(-begin, size + end)
+    """Return the source index of each element of the padded axis, for the modes that repeat elements."""
+    positions = np.arange(-begin, size + end)
     if mode == "edge":
-        return np.clip(places, 0, size - 1)
+        return np.clip(positions, 0, size - 1)
     if mode == "wrap":
-        return places % size
-    period = max(2 * (size - 1), 1)  # there and back, without standing twice on either end
-    places = places % period
-    return np.where(places < size, places, period - places)
+        return positions % size
+    period = max(2 * (size - 1), 1)  # there and back, without repeating the first and the last element
+    positions = positions % period
+    return np.where(positions < size, positions, period - positions)
 
 
 @op(
@@ -78,10 +78,10 @@ def _source_indices(size: int, begin: int, end: int, mode: str) -> Array:
 def pad(
     data: Array, pads: Array, constant_value: Array | None = None, axes: Array | None = None, *, mode: str
 ) -> Array:
-    """Elements put before and after each axis, or cropped where ``pads`` is negative.
+    """``data`` with elements added at both ends of each axis, or cropped where ``pads`` is negative.
 
     ``pads`` holds the begins of all ``axes``, then the ends. Cropping comes first: the modes reflect,
-    edge and wrap repeat elements of what is left.
+    edge and wrap repeat elements that remain after it.
     """
     order = list(range(data.ndim)) if axes is None else axes.tolist()
     begins, ends = [0] * data.ndim, [0] * data.ndim
@@ -123,7 +123,7 @@ def _block_counts(
     pads: Sequence[int],
     strides: Sequence[int],
 ) -> list[int]:
-    """How many blocks lie along each axis of the padded image."""
+    """Return the number of blocks along each axis of the padded image."""
     rank = len(image)
     return [
         (image[i] + pads[i] + pads[rank + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(rank)
@@ -180,7 +180,7 @@ def col2im(
     pads: tuple[int, ...] | None,
     strides: tuple[int, ...] | None,
 ) -> Array:
-    """Blocks ``[N, C·block, L]`` summed up where they overlap into images ``[N, C, *image_shape]``."""
+    """Images ``[N, C, *image_shape]`` from blocks ``[N, C·block, L]``, which are summed where they overlap."""
     image, block = image_shape.tolist(), block_shape.tolist()
     rank = len(image)
     dilations = _spatial(dilations, 1, rank, "dilations")
@@ -193,8 +193,8 @@ def col2im(
     result = np.zeros((columns.shape[0], channels, *padded), dtype=columns.dtype)
     for offset in np.ndindex(*block):
         begin = [o * d for o, d in zip(offset, dilations)]
-        place: tuple[Any, ...] = (..., *(slice(b, b + s * n, s) for b, s, n in zip(begin, strides, counts)))
+        target: tuple[Any, ...] = (..., *(slice(b, b + s * n, s) for b, s, n in zip(begin, strides, counts)))
         block_element: tuple[Any, ...] = (slice(None), slice(None), *offset)
-        result[place] += parts[block_element]
+        result[target] += parts[block_element]
     inner: tuple[Any, ...] = (..., *(slice(pads[i], pads[i] + n) for i, n in enumerate(image)))
     return np.asarray(result[inner])

@@ -1,4 +1,4 @@
-"""Pools: the maximum, mean or norm of windows, or of everything."""
+"""Pooling: the maximum, mean or norm of windows, or of all spatial axes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lite_core.ops.spatial import (
     WindowAxis,
     after,
     check_kernel,
-    place_windows,
     taps,
+    window_axes,
     window_counts,
 )
 
@@ -51,7 +51,7 @@ def _check_rank(x: Shape, kernel: Sequence[int]) -> None:
 
 def _axes(x: Array, kernel_shape: tuple[int, ...], attributes: dict[str, Any]) -> tuple[WindowAxis, ...]:
     window = WindowAttributes.read(attributes, len(kernel_shape))
-    return place_windows(window, kernel_shape, x.shape[2:], bool(attributes["ceil_mode"]))
+    return window_axes(window, kernel_shape, x.shape[2:], bool(attributes["ceil_mode"]))
 
 
 def _reduce_windows(x: Array, axes: Sequence[WindowAxis], reduction: np.ufunc, start: Any) -> Array:
@@ -84,7 +84,7 @@ def max_pool(
 ) -> tuple[Array, ...]:
     """The maximum of each window; padding does not count.
 
-    ``Indices`` are where the maxima (the first of equal ones) lie in the flattened ``X``; with
+    ``Indices`` are the positions of the maxima in the flattened ``X``, the first of equal ones. With
     ``storage_order`` 1 the spatial axes of each channel are flattened in column-major order.
     """
     axes = _axes(x, kernel_shape, attributes)
@@ -95,17 +95,17 @@ def max_pool(
 
 def _maxima_with_indices(x: Array, axes: Sequence[WindowAxis], order: Literal["C", "F"]) -> tuple[Array, Array]:
     sizes, counts = x.shape[2:], tuple(a.count for a in axes)
-    places = np.arange(int(np.prod(sizes)), dtype=np.int64).reshape(sizes, order=order)
+    positions = np.arange(int(np.prod(sizes)), dtype=np.int64).reshape(sizes, order=order)
     best = np.full((*x.shape[:2], *counts), _smallest(x.dtype), dtype=x.dtype)
     indices = np.full(best.shape, -1, dtype=np.int64)
     for _, windows, elements in taps(axes):
         candidates, held = x[after(2, *elements)], best[after(2, *windows)]
         found = indices[after(2, *windows)]
-        # The first element is taken as it is: it may be -inf, which is larger than nothing.
+        # The first element is always taken, because -inf is not larger than the initial value.
         better = (candidates > held) | (found < 0) | (candidates != candidates)
         np.copyto(held, candidates, where=better)
-        np.copyto(found, np.broadcast_to(places[elements], found.shape), where=better)
-    channels = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * places.size
+        np.copyto(found, np.broadcast_to(positions[elements], found.shape), where=better)
+    channels = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * positions.size
     channels = channels.reshape(*x.shape[:2], *(1 for _ in sizes))
     return best, np.where(indices < 0, -1, indices + channels)
 
@@ -114,13 +114,13 @@ def _maxima_with_indices(x: Array, axes: Sequence[WindowAxis], order: Literal["C
 
 
 def _elements_in_windows(axes: Sequence[WindowAxis], include_padding: bool) -> Array:
-    """How many elements each window averages, [*windows]: never those beyond the padding."""
+    """Return the number of elements that each window averages, [*windows], without those beyond the padding."""
     total = np.ones((), dtype=np.int64)
     for axis in axes:
         starts = np.arange(axis.count) * axis.stride - axis.begin
-        places = starts[:, None] + np.arange(axis.kernel) * axis.dilation
+        positions = starts[:, None] + np.arange(axis.kernel) * axis.dilation
         low, high = (-axis.begin, axis.size + axis.end) if include_padding else (0, axis.size)
-        total = total[..., None] * np.count_nonzero((places >= low) & (places < high), axis=1)
+        total = total[..., None] * np.count_nonzero((positions >= low) & (positions < high), axis=1)
     return total
 
 
@@ -132,8 +132,10 @@ def _elements_in_windows(axes: Sequence[WindowAxis], include_padding: bool) -> A
     infer=_infer_pool,
 )
 def average_pool(x: Array, *, kernel_shape: tuple[int, ...], count_include_pad: int, **attributes: Any) -> Array:
-    """The mean of each window, over its elements inside the input or, with ``count_include_pad``, inside
-    the padded input. What a last window of ``ceil_mode`` has beyond the padding never counts.
+    """The mean of each window.
+
+    The mean is over the elements inside the input or, with ``count_include_pad``, inside the padded input.
+    Elements beyond the padding, in a last window of ``ceil_mode``, never count.
     """
     axes = _axes(x, kernel_shape, attributes)
     sums = _reduce_windows(x, axes, np.add, 0)
@@ -222,7 +224,7 @@ def _unpooled_sizes(attributes: dict[str, Any], sizes: Sequence[Dim]) -> Shape:
         for size, taps_, stride, (begin, end) in zip(sizes, kernel, window.strides, window.pads)
     )
     if any(isinstance(r, int) and r < 0 for r in results):
-        raise fail(f"pads {attributes['pads']} cut more off than there is: the output would be {list(results)}")
+        raise fail(f"pads {attributes['pads']} are larger than the output: its sizes would be {list(results)}")
     return results
 
 
@@ -258,10 +260,10 @@ def _infer_max_unpool(inference: Inference) -> list[Shape | None]:
 def max_unpool(
     x: Array, indices: Array, output_shape: Array | None, *, kernel_shape: tuple[int, ...], **attributes: Any
 ) -> Array:
-    """Undo MaxPool: every element goes where ``I`` says, all else is zero.
+    """The inverse of MaxPool: every element is stored at its index in ``I``, all other elements are 0.
 
-    The indices count elements of the flattened output of ``stride * (size - 1) + kernel - pads`` along
-    each axis; a larger ``output_shape`` adds zeros at the end of the axes.
+    The indices refer to the flattened output of size ``stride * (size - 1) + kernel - pads`` along each
+    axis; a larger ``output_shape`` adds zeros at the end of the axes.
     """
     sizes = _unpooled_sizes({"kernel_shape": kernel_shape, **attributes}, x.shape[2:])
     shape = tuple(int(n) for n in (*x.shape[:2], *sizes))

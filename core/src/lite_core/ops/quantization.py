@@ -28,7 +28,7 @@ def _check_granularity(inference: Inference, scale_name: str, zero_point_name: s
     """Check the shapes of scale and zero point against the input's, the axis and the block size.
 
     Raises:
-        GraphError: the scale has a shape of none of the three granularities, or the zero point another.
+        GraphError: the scale's shape fits none of the three granularities, or the zero point has another shape.
     """
     x, scale = inference.shape(0), inference.shape(1)
     axis, block_size = inference.attributes["axis"], inference.attributes["block_size"]
@@ -61,27 +61,27 @@ def _is_single(shape: Shape) -> bool:
 
 
 def _scale_shape(x: Shape, axis: int, block_size: int) -> Shape:
-    place = _place(axis, len(x))
+    axis = _quantized_axis(axis, len(x))
     if not block_size:
-        return (x[place],)
-    blocks: Dim = (x[place] + block_size - 1) // block_size
-    return (*x[:place], blocks, *x[place + 1 :])
+        return (x[axis],)
+    blocks: Dim = (x[axis] + block_size - 1) // block_size
+    return (*x[:axis], blocks, *x[axis + 1 :])
 
 
-def _place(axis: int, rank: int) -> int:
-    # The default axis is 1, and meaningless for a vector: it has only one.
+def _quantized_axis(axis: int, rank: int) -> int:
+    # A vector has only axis 0, so the default axis 1 does not apply to it.
     return 0 if rank == 1 and axis == 1 else normalize_axis(axis, rank)
 
 
 def _spread(parameter: Array, x: Array, axis: int, block_size: int) -> Array:
-    """A scale or zero point shaped to broadcast against ``x``."""
+    """Reshape a scale or zero point to broadcast against ``x``."""
     if parameter.ndim < 2 and parameter.size == 1:
         return parameter.reshape(())
-    place = _place(axis, x.ndim)
+    axis = _quantized_axis(axis, x.ndim)
     if not block_size:
-        return parameter.reshape(-1, *(1 for _ in range(x.ndim - place - 1)))
-    repeated = np.repeat(parameter, block_size, axis=place)
-    return np.asarray(repeated[after(place, slice(x.shape[place]))])
+        return parameter.reshape(-1, *(1 for _ in range(x.ndim - axis - 1)))
+    repeated = np.repeat(parameter, block_size, axis=axis)
+    return np.asarray(repeated[after(axis, slice(x.shape[axis]))])
 
 
 # **** QuantizeLinear ****
@@ -119,9 +119,9 @@ def quantize_linear(
 ) -> Array:
     """``saturate(round(x / y_scale) + y_zero_point)``; halves are rounded to the even neighbour.
 
-    One scale for the tensor (a scalar), one for each element of ``axis`` (a vector), or with
-    ``block_size`` one for each block of elements along ``axis``. The result has the element type of the
-    zero point, or ``output_dtype``, or uint8. ``saturate`` matters for float8 only.
+    There is one scale for the tensor (a scalar), one for each element of ``axis`` (a vector), or, with
+    ``block_size``, one for each block of elements along ``axis``. The result has the element type of the
+    zero point, else ``output_dtype``, else uint8. ``saturate`` applies to float8 only.
     """
     dtype = zero_point.dtype if zero_point is not None else (output_dtype or DType.UINT8).numpy
     if zero_point is None:
@@ -130,7 +130,7 @@ def quantize_linear(
         zero_point = _spread(zero_point, x, axis, block_size)
     scaled = x / _spread(scale, x, axis, block_size)
     kind = DType.of(dtype)
-    if kind.is_narrow and kind.is_floating:  # their zero points are 0
+    if kind.is_narrow and kind.is_floating:  # the zero points of 8-bit floats are 0
         return to_narrow(scaled, kind, bool(saturate))
     return round_to(scaled, zero_point, dtype)
 
@@ -152,7 +152,7 @@ def _infer_dequantize(inference: Inference) -> list[TensorType]:
 )
 def dequantize_linear(x: Array, scale: Array, zero_point: Array | None, *, axis: int, block_size: int) -> Array:
     """``(x - x_zero_point) * x_scale``, with the granularities of QuantizeLinear."""
-    if DType.of(x.dtype).is_floating:  # of 8 bits: their zero points are 0
+    if DType.of(x.dtype).is_floating:  # the zero points of 8-bit floats are 0
         zero_point = None
     wide = x.astype(np.int64) if zero_point is not None else x
     difference = wide if zero_point is None else wide - _spread(zero_point, x, axis, block_size).astype(np.int64)
@@ -168,10 +168,10 @@ def dequantize_linear(x: Array, scale: Array, zero_point: Array | None, *, axis:
     infer=lambda inference: [inference.shape(0), (), ()][: inference.n_outputs],
 )
 def dynamic_quantize_linear(x: Array) -> tuple[Array, Array, Array]:
-    """Quantize to uint8 by the range of the data, widened to include 0.
+    """Quantize to uint8 by the range of the data, extended to include 0.
 
-    ``y_scale = (max - min) / 255``, ``y_zero_point = round(-min / y_scale)``; a tensor of zeros has the
-    scale 1, where ONNX's formula would divide by zero.
+    ``y_scale = (max - min) / 255``, ``y_zero_point = round(-min / y_scale)``. For a tensor of zeros, for
+    which ONNX's formula would divide by zero, the scale is 1.
     """
     low, high = np.minimum.reduce(x, axis=None, initial=0), np.maximum.reduce(x, axis=None, initial=0)
     scale = np.asarray((high - low) / x.dtype.type(255))

@@ -1,8 +1,8 @@
-"""LSTM, GRU and RNN: whole sequences, one or both directions.
+"""LSTM, GRU and RNN over whole sequences, in one or both directions.
 
-One driver does what the three share (direction, layout, sequence lengths, the input projection of every
-step in one matrix product); each operator adds the arithmetic of one step. Sizes in this file: T steps,
-B sequences, I inputs, H hidden units, D directions, G gates.
+One driver implements what the three share (direction, layout, sequence lengths, the input projection of
+all steps in one matrix product); each operator adds the arithmetic of one step. Sizes in this file: T
+steps, B sequences, I inputs, H hidden units, D directions, G gates.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def _softplus(x: Array, alpha: float, beta: float) -> Array:
     return np.logaddexp(x, np.zeros((), x.dtype))
 
 
-# name -> (function of x, alpha, beta; default alpha; default beta), None where it takes no such parameter.
+# name -> (function of x, alpha, beta; default alpha; default beta); None for a parameter it does not take.
 _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float | None, float | None]] = {
     "relu": (lambda x, a, b: np.maximum(x, 0), None, None),
     "tanh": (lambda x, a, b: np.tanh(x), None, None),
-    # tanh keeps the logistic function from overflowing
+    # the logistic function written with tanh does not overflow
     "sigmoid": (lambda x, a, b: 0.5 * np.tanh(0.5 * x) + 0.5, None, None),
     "softsign": (lambda x, a, b: x / (1 + np.abs(x)), None, None),
     "softplus": (_softplus, None, None),
@@ -46,10 +46,10 @@ _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float | No
 
 
 def _activations(attributes: dict[str, Any], defaults: Sequence[str], directions: int) -> list[Activation]:
-    """The activation functions of all directions; parameters are handed out in the order of need.
+    """Return the activation functions of all directions; those that take alpha or beta get the next one listed.
 
     Raises:
-        GraphError: an unknown name, or another number of names than the operator has activations.
+        GraphError: a name is unknown, or their number is not that of the operator's activations.
     """
     names = attributes["activations"] or tuple(defaults) * directions
     if len(names) != len(defaults) * directions:
@@ -76,7 +76,7 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float], clip
     return apply
 
 
-# **** what the three share ****
+# **** the common driver ****
 
 
 def _attributes(**own: Any) -> dict[str, AttributeSpec | int]:
@@ -95,7 +95,7 @@ def _attributes(**own: Any) -> dict[str, AttributeSpec | int]:
 def _infer(
     gates: int, states: int, defaults: Sequence[str], peepholes: int | None = None
 ) -> Callable[[Inference], list[Shape]]:
-    """Inference of an operator with so many gates and state tensors (h, or h and c)."""
+    """Return the inference function of an operator with these numbers of gates and state tensors (h, or h and c)."""
 
     def infer(inference: Inference) -> list[Shape]:
         attributes = inference.attributes
@@ -122,7 +122,7 @@ def _infer(
 
 
 def _sizes(inference: Inference) -> Shape:
-    """Steps, batch and input size; fresh symbols for an X of unknown rank."""
+    """Return steps, batch and input size; fresh symbols if the rank of X is unknown."""
     shape = inference.shape(0)
     if shape is None:
         return fresh_dim("steps"), fresh_dim("batch"), fresh_dim("input_size")
@@ -142,7 +142,7 @@ def _hidden(inference: Inference) -> Dim:
 
 
 def _expect(inference: Inference, index: int, name: str, wanted: Shape) -> None:
-    """Raise GraphError when an input's shape cannot be the one that the others ask for."""
+    """Raise GraphError if an input's shape cannot be the one that follows from the other inputs."""
     shape = inference.shape(index) if inference.has(index) else None
     if shape is None:
         return
@@ -155,7 +155,7 @@ def _listed(shape: Shape) -> str:
     return ", ".join(map(str, shape))
 
 
-# One step of one direction: the projected input [B, G*H] and the states [B, H] give the new states.
+# One step of one direction: computes the new states from the projected input [B, G*H] and the states [B, H].
 _Step = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
 
 
@@ -177,7 +177,7 @@ def _run_sequences(
         x: [T, B, I], or [B, T, I] for ``layout`` 1.
         w: [D, G*H, I]; all steps are projected by one matrix product.
         input_bias: [D, G*H].
-        sequence_lens: [B] or None; the outputs of later steps are 0, the states stay.
+        sequence_lens: [B] or None; later steps have outputs of 0 and leave the states unchanged.
         initial: [D, B, H] ([B, D, H] for ``layout`` 1) for each state; zeros when None.
         steps: the arithmetic of one step, for each direction.
         hidden: H.
@@ -202,7 +202,7 @@ def _run_sequences(
             if sequence_lens is None:
                 state, whole[t, d] = new, new[0]
             else:
-                # Padding stands at the end: going backwards its steps come first and change nothing.
+                # Padding is at the end. In reverse direction its steps come first and leave the state unchanged.
                 inside = (t < sequence_lens)[:, None]
                 state = tuple(np.where(inside, n, s) for n, s in zip(new, state))
                 whole[t, d] = np.where(inside, new[0], 0)
@@ -214,7 +214,7 @@ def _run_sequences(
 
 
 def _split_bias(bias: Array | None, directions: int, width: int, dtype: Any) -> tuple[Array, Array]:
-    """The halves of B: for the input projection and for the recurrent one, zeros without B."""
+    """Return the halves of B, for the input and for the recurrent projection; zeros if B is left out."""
     if bias is None:
         bias = np.zeros((directions, 2 * width), dtype)
     return bias[:, :width], bias[:, width:]
@@ -245,10 +245,11 @@ def lstm(
     input_forget: int,
     **attributes: Any,
 ) -> tuple[Array, ...]:
-    """Long short-term memory. Gates lie in the order input, output, forget, cell (iofc).
+    """Long short-term memory. Gates are stored in the order input, output, forget, cell (iofc).
 
-    ``i = f(x Wi' + h Ri' + Pi c + b)``, likewise ``f`` (``1 - i`` with ``input_forget``) and the
-    candidate ``g(x Wc' + h Rc' + b)``; ``C = f c + i g``; ``o = f(... + Po C)``; ``H = o h(C)``.
+    With the activation functions f, g and h: ``it = f(x Wi' + h Ri' + Pi c + b)``; ``ft`` in the same way,
+    or ``1 - it`` with ``input_forget``; ``ct = g(x Wc' + h Rc' + b)``; ``C = ft c + it ct``;
+    ``ot = f(x Wo' + h Ro' + Po C + b)``; ``H = ot h(C)``.
     """
     directions, _, hidden = r.shape
     functions = _activations(attributes, ("Sigmoid", "Tanh", "Tanh"), directions)
@@ -295,9 +296,9 @@ def gru(
     linear_before_reset: int,
     **attributes: Any,
 ) -> tuple[Array, ...]:
-    """Gated recurrent unit. Gates lie in the order update, reset, hidden (zrh).
+    """Gated recurrent unit. Gates are stored in the order update, reset, hidden (zrh).
 
-    ``H = (1 - z) n + z h`` with ``n = g(x Wh' + (r h) Rh' + b)``, or, with ``linear_before_reset``,
+    ``H = (1 - z) n + z h`` with ``n = g(x Wh' + (r h) Rh' + b)`` or, with ``linear_before_reset``,
     ``n = g(x Wh' + r (h Rh' + Rb) + Wb)``.
     """
     directions, _, hidden = r.shape

@@ -27,18 +27,18 @@ _SUMMABLE = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64, *FLOATS)
 _ORDERED = (DType.BOOL, DType.INT8, DType.UINT8, *_SUMMABLE)
 
 
-# **** which axes, and what shape is left ****
+# **** axes, and the shapes of results ****
 
 
 def _known_axes(inference: Inference) -> tuple[int, ...] | None:
-    """The axes as they are given, empty when none are; None when the model computes them."""
+    """Return the axes as given, empty if none are given; None if they are known only at run time."""
     if not inference.has(1) or inference.shape(1) == (0,):
         return ()
     return inference.ints(1)
 
 
 def _resolve_axes(axes: Sequence[int], rank: int, noop_with_empty_axes: int) -> Axes:
-    """The axes to reduce, not negative. Raises GraphError for one out of range or named twice."""
+    """Return the axes to reduce as non-negative numbers. Raises GraphError for one out of range or repeated."""
     if not axes:
         return () if noop_with_empty_axes else tuple(range(rank))
     resolved = tuple(normalize_axis(a, rank) for a in axes)
@@ -55,10 +55,10 @@ def _infer_reduction(inference: Inference) -> list[Shape | None]:
     if shape is None:
         return [None]
     if axes is not None:
-        gone = _resolve_axes(axes, len(shape), noop)
+        reduced_axes = _resolve_axes(axes, len(shape), noop)
         if keepdims:
-            return [tuple(1 if axis in gone else d for axis, d in enumerate(shape))]
-        return [tuple(d for axis, d in enumerate(shape) if axis not in gone)]
+            return [tuple(1 if axis in reduced_axes else d for axis, d in enumerate(shape))]
+        return [tuple(d for axis, d in enumerate(shape) if axis not in reduced_axes)]
     if keepdims:
         return [tuple(d if d == 1 else fresh_dim("reduced") for d in shape)]
     vector = inference.shape(1)
@@ -69,7 +69,7 @@ def _infer_reduction(inference: Inference) -> list[Shape | None]:
     return [None]
 
 
-# **** the common frame ****
+# **** declaration of a reduction ****
 
 
 def _reduction(
@@ -82,9 +82,9 @@ def _reduction(
 
     Args:
         name: the operator.
-        types: element types it takes.
+        types: element types that it accepts.
         on_dims: reduces dimensions, for shape arithmetic.
-        on_no_dims: what it gives for none of them; None where that is nothing a shape is made of.
+        on_no_dims: the result over no dimensions; None if it cannot be a dimension.
     """
 
     def declare(reducer: Reducer) -> Reducer:
@@ -92,9 +92,9 @@ def _reduction(
             given = () if axes is None else tuple(axes.reshape(-1).tolist())
             if not given and noop_with_empty_axes:
                 return data
-            gone = _resolve_axes(given, data.ndim, noop_with_empty_axes)
-            reduced = np.asarray(reducer(data, gone))
-            return reduced if keepdims else reduced.reshape(_without(reduced.shape, gone))
+            reduced_axes = _resolve_axes(given, data.ndim, noop_with_empty_axes)
+            reduced = np.asarray(reducer(data, reduced_axes))
+            return reduced if keepdims else reduced.reshape(_without(reduced.shape, reduced_axes))
 
         def propagate(inference: Inference) -> Array | None:
             data, axes = inference.value(0), _known_axes(inference)
@@ -106,11 +106,11 @@ def _reduction(
                     return reference(data, given, **inference.attributes).astype(data.dtype)
             if on_dims is None:
                 return None
-            gone = _resolve_axes(axes, data.ndim, inference.attributes["noop_with_empty_axes"])
-            reduced = _reduce_dims(data, gone, on_dims, on_no_dims)
+            reduced_axes = _resolve_axes(axes, data.ndim, inference.attributes["noop_with_empty_axes"])
+            reduced = _reduce_dims(data, reduced_axes, on_dims, on_no_dims)
             if reduced is None or inference.attributes["keepdims"]:
                 return reduced
-            return reduced.reshape(_without(reduced.shape, gone))
+            return reduced.reshape(_without(reduced.shape, reduced_axes))
 
         reference.__doc__ = reducer.__doc__
         op(
@@ -126,27 +126,27 @@ def _reduction(
     return declare
 
 
-def _without(shape: tuple[int, ...], gone: Axes) -> tuple[int, ...]:
-    return tuple(d for axis, d in enumerate(shape) if axis not in gone)
+def _without(shape: tuple[int, ...], reduced_axes: Axes) -> tuple[int, ...]:
+    return tuple(d for axis, d in enumerate(shape) if axis not in reduced_axes)
 
 
-def _reduce_dims(data: Array, gone: Axes, on_dims: DimReducer, on_no_dims: Dim | None) -> Array | None:
-    """An object array of dimensions reduced over axes, which stay with size 1."""
-    last = range(data.ndim - len(gone), data.ndim)
-    groups = np.moveaxis(data, gone, last).reshape(-1, prod(data.shape[axis] for axis in gone))
-    shape = tuple(1 if axis in gone else d for axis, d in enumerate(data.shape))
+def _reduce_dims(data: Array, reduced_axes: Axes, on_dims: DimReducer, on_no_dims: Dim | None) -> Array | None:
+    """Reduce an object array of dimensions over axes, which are kept with size 1."""
+    last = range(data.ndim - len(reduced_axes), data.ndim)
+    groups = np.moveaxis(data, reduced_axes, last).reshape(-1, prod(data.shape[axis] for axis in reduced_axes))
+    shape = tuple(1 if axis in reduced_axes else d for axis, d in enumerate(data.shape))
     if groups.shape[1] == 0:
         return None if on_no_dims is None else np.full(shape, on_no_dims, dtype=object)
     return object_array((on_dims(group) for group in groups.tolist()), shape)
 
 
 def _wide(x: Array) -> Array:
-    """Elements as the type that sums are kept in: 64 bits, so that rounding errors do not add up."""
+    """Convert elements to the 64-bit type of sums, so that rounding errors do not accumulate."""
     return x.astype({"f": np.float64, "i": np.int64, "u": np.uint64}[x.dtype.kind])
 
 
 def _like(x: Array, result: Array) -> Array:
-    """A result in float64 as the element type of ``x``: rounded towards zero for integers."""
+    """Convert a float64 result to the element type of ``x``; integers are rounded towards zero."""
     return np.asarray(result).astype(x.dtype)
 
 
@@ -212,7 +212,7 @@ def reduce_log_sum_exp(x: Array, axes: Axes) -> Array:
 
 
 def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The lowest and the highest number of an element type."""
+    """Return the lowest and the highest number of an element type."""
     if dtype.kind == "b":
         return False, True
     if dtype.kind == "f":
@@ -222,11 +222,11 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 @_reduction("ReduceMax", _ORDERED, on_dims=lambda dims: maximum_dims(*dims))
 def reduce_max(x: Array, axes: Axes) -> Array:
-    """The largest element (True if any is); the type's lowest number over no elements. NaN wins."""
+    """The largest element (True if any is), NaN if any is NaN; the type's lowest number over no elements."""
     return np.asarray(np.max(x, axis=axes, keepdims=True, initial=_limits(x.dtype)[0]))
 
 
 @_reduction("ReduceMin", _ORDERED, on_dims=lambda dims: minimum_dims(*dims))
 def reduce_min(x: Array, axes: Axes) -> Array:
-    """The smallest element (True if all are); the type's highest number over no elements. NaN wins."""
+    """The smallest element (True if all are), NaN if any is NaN; the type's highest number over no elements."""
     return np.asarray(np.min(x, axis=axes, keepdims=True, initial=_limits(x.dtype)[1]))

@@ -1,6 +1,6 @@
-"""How an operator is declared: signature, attributes, inference and NumPy reference in one place.
+"""Declaration of operators: signature, attributes, inference and NumPy reference.
 
-An operator is one decorated function, its reference::
+An operator is declared by decorating its reference::
 
     @op("LeakyRelu", "X: T -> Y: T", types={"T": FLOATS}, attributes={"alpha": 0.01}, infer=same_as_first)
     def leaky_relu(x, *, alpha):
@@ -11,11 +11,12 @@ The signature is a small language: ``name: T`` names a tensor of the type variab
 element type such as ``int64``); ``?`` marks an optional tensor, ``*`` a variadic one at the end, and
 ``**`` a variadic one whose tensors may differ in type.
 
-The reference receives one argument per input (``None`` for one left out; a variadic one is spread) and
-the attributes, defaults filled in, as keywords. A reference with a keyword ``n_outputs``, ``run_graph`` or
-``infer_outputs`` is given how many outputs the node has, a function that runs a sub-graph, or one that tells
-the types inferred for the node's outputs. Arrays are read-only: a reference writes only its own. float16
-and bfloat16 inputs arrive as float32, and results are converted to the element types of the signature.
+The reference receives one argument per input (``None`` for an input left out; a variadic input is
+unpacked) and the attributes, including defaults, as keywords. It may have further keywords:
+``n_outputs`` is the number of outputs of the node, ``run_graph`` a function that runs a sub-graph, and
+``infer_outputs`` a function that returns the inferred types of the node's outputs. Input arrays are
+read-only. float16 and bfloat16 inputs arrive as float32, and results are converted to the element types
+of the signature.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ class Parameter(NamedTuple):
 
 
 class AttributeSpec(NamedTuple):
-    """What an attribute may be. ``kind`` is one of int, float, str, dtype, ints, floats, strs, tensor, graph."""
+    """The kind and the allowed values of an attribute.
+
+    ``kind`` is one of int, float, str, dtype, ints, floats, strs, tensor, graph.
+    """
 
     kind: str
     default: Any = None
@@ -70,7 +74,7 @@ class AttributeSpec(NamedTuple):
     choices: tuple[str, ...] = ()
 
     def problem(self, attribute: Attribute) -> str | None:
-        """Why ``attribute`` does not fit, or None."""
+        """Return why ``attribute`` does not fit, or None."""
         if not _KINDS[self.kind](attribute):
             return f"must be of kind {self.kind}, is {attribute!r}"
         if self.choices and attribute not in self.choices:
@@ -79,17 +83,17 @@ class AttributeSpec(NamedTuple):
 
 
 def required(kind: str) -> AttributeSpec:
-    """An attribute that a node must give."""
+    """Specify an attribute that every node must have."""
     return AttributeSpec(kind, required=True)
 
 
 def optional(kind: str) -> AttributeSpec:
-    """An attribute without a default: the reference receives None when it is left out."""
+    """Specify an optional attribute without a default; the reference receives None if it is left out."""
     return AttributeSpec(kind)
 
 
 def choice(*choices: str) -> AttributeSpec:
-    """A string attribute with a closed set of values; the first is the default."""
+    """Specify a string attribute with a fixed set of values; the first is the default."""
     return AttributeSpec("str", default=choices[0], choices=choices)
 
 
@@ -105,10 +109,10 @@ class OpDef:
     attributes: Mapping[str, AttributeSpec]
     reference: Callable[..., Any]
     infer: InferFunction
-    #: Computes the elements of the output from what is known of the inputs' elements (shape arithmetic).
+    #: Computes the elements of the output from the known elements of the inputs (shape arithmetic).
     propagate: Callable[[Inference], Array | None] | None = None
     extra_keywords: frozenset[str] = field(default_factory=frozenset)
-    #: What the type variables stand for, by the element types of the inputs: asked for every node of every plan.
+    #: Cache: the element types of the type variables, by those of the inputs. It is read for every node of every plan.
     _bound: dict[tuple[DType | None, ...], Mapping[str, DType]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -127,12 +131,12 @@ class OpDef:
 
     @property
     def fixed_inputs(self) -> int:
-        """How many inputs there are before a variadic one, optional ones included."""
+        """The number of inputs before a variadic one, including optional inputs."""
         return sum(not p.variadic for p in self.inputs)
 
     @property
     def signature(self) -> str:
-        """The signature as it was declared."""
+        """The signature as declared."""
 
         def listed(parameters: tuple[Parameter, ...]) -> str:
             def mark(p: Parameter) -> str:
@@ -143,7 +147,7 @@ class OpDef:
         return f"{listed(self.inputs)} -> {listed(self.outputs)}"
 
     def parameter(self, index: int, *, output: bool = False) -> Parameter | None:
-        """The parameter that stands at a position, or None past the end."""
+        """Return the parameter at a position, or None past the end."""
         parameters = self.outputs if output else self.inputs
         if index < len(parameters):
             return parameters[index]
@@ -151,17 +155,17 @@ class OpDef:
 
     @property
     def working_type(self) -> str:
-        """The type variable, or fixed element type, that says what a node computes in.
+        """The type variable or fixed element type that a node computes in.
 
-        It is the type variable that the first output shares with an input, so that ``Where`` works in the type of
-        its branches; where they share none, the first input's; an operator without inputs has its output's.
+        This is the type variable that the first output shares with an input: for ``Where`` that of X and Y. If they
+        share none, it is the type of the first input, or of the output if there are no inputs.
         """
         result = self.outputs[0].type
         is_shared = result in self.types and any(p.type == result for p in self.inputs)
         return result if is_shared or not self.inputs else self.inputs[0].type
 
     def working_dtype(self, node: Node) -> DType | None:
-        """The element type that a node computes in, see :attr:`working_type`; None for a node without tensors."""
+        """Return the element type that a node computes in (see :attr:`working_type`), or None if it has no tensors."""
         for index, value in enumerate(node.inputs):
             parameter = self.parameter(index)
             if value is not None and parameter is not None and parameter.type == self.working_type:
@@ -169,11 +173,11 @@ class OpDef:
         return next((v.dtype for v in (*node.inputs, *node.outputs) if v is not None), None)
 
     def attributes_of(self, node: Node) -> dict[str, Any]:
-        """The node's attributes with defaults filled in."""
+        """Return the node's attributes, with defaults for those it does not set."""
         return {k: node.attributes.get(k, spec.default) for k, spec in self.attributes.items()}
 
     def check(self, node: Node) -> Iterable[str]:
-        """Everything about a node that does not fit the signature, as sentences."""
+        """Yield a sentence for every way in which a node does not fit the signature."""
         if len(node.inputs) < self.min_inputs:
             yield f"{self.qualified_name} needs {self.min_inputs} inputs, has {len(node.inputs)}"
         for index, value in enumerate(node.inputs):
@@ -200,7 +204,7 @@ class OpDef:
         yield from self._bind_types([None if v is None else v.type for v in node.inputs], {})
 
     def _bind_types(self, types: Sequence[TensorType | None], bound: dict[str, DType]) -> Iterable[str]:
-        """Bind type variables to element types; sentences for those that do not fit."""
+        """Bind type variables to element types in ``bound``; yield a sentence for each input that does not fit."""
         for index, tensor in enumerate(types):
             parameter = self.parameter(index)
             if tensor is None or parameter is None:
@@ -219,7 +223,7 @@ class OpDef:
                 )
 
     def _bound_types(self, types: Sequence[TensorType | None]) -> Mapping[str, DType]:
-        """What the type variables stand for. Raises GraphError for inputs that do not fit the signature."""
+        """Return the element types of the type variables. Raises GraphError if inputs do not fit the signature."""
         dtypes = tuple([None if t is None else t.dtype for t in types])
         found = self._bound.get(dtypes)
         if found is None:
@@ -231,7 +235,7 @@ class OpDef:
         return found
 
     def infer_types(self, inference: Inference) -> list[TensorType]:
-        """The types of a node's outputs.
+        """Infer the types of a node's outputs.
 
         Raises:
             GraphError: the inputs do not fit the signature or each other.
@@ -259,7 +263,7 @@ _registry: dict[tuple[str, str], OpDef] = {}
 
 
 def register(definition: OpDef) -> None:
-    """Add an operator. Raises ValueError when the name is taken."""
+    """Add an operator. Raises ValueError if the name is taken."""
     key = (definition.domain, definition.name)
     if key in _registry:
         raise ValueError(f"operator {definition.qualified_name} is already defined")
@@ -277,17 +281,18 @@ def define(
     domain: str = "",
     propagate: Callable[[Inference], Array | None] | None = None,
 ) -> OpDef:
-    """An operator's definition, not yet part of the opset: for a plugin's ``lite_ops`` hook.
+    """Return an operator's definition without adding it to the opset, for a plugin's ``lite_ops`` hook.
 
     Args:
         reference: computes the operator with NumPy; see the module's docstring.
-        name: the operator's name, for the default domain ONNX's.
+        name: the operator's name; in the default domain that of ONNX.
         signature: inputs and outputs in the small language of this module.
-        infer: gives, for each output, its shape (the element type follows from the signature), a
+        infer: returns, for each output, its shape (the element type follows from the signature), a
             TensorType, or None for an unknown rank.
         types: the element types that each type variable may stand for.
         attributes: name to default value (the kind follows from it), or an :class:`AttributeSpec`.
-        domain: ``""`` for ONNX's operators, ``"lite"`` for those ONNX lacks, a plugin's own otherwise.
+        domain: ``""`` for ONNX's operators, ``"lite"`` for operators of Lite that ONNX lacks, else the
+            plugin's domain.
         propagate: shape arithmetic, see :class:`OpDef`.
     """
     left, _, right = signature.partition("->")
@@ -307,7 +312,7 @@ def define(
 
 
 def op(name: str, signature: str, **details: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare an operator of Lite's own opset; decorates its reference. Takes what :func:`define` takes."""
+    """Declare an operator of Lite's opset by decorating its reference. Takes the arguments of :func:`define`."""
 
     def declare(reference: Callable[..., Any]) -> Callable[..., Any]:
         register(define(reference, name, signature, **details))

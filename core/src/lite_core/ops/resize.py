@@ -1,4 +1,4 @@
-"""Resize: interpolation along each axis, one after another."""
+"""Resize: interpolation along one axis after another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lite_core.ops.shape_checks import differ, format_shape
 
 Array = np.ndarray[Any, Any]
 
-# Beyond this a scale is taken for what its bits say, not for a fraction that was rounded.
+# A scale is taken as a rounded fraction only if the fraction's denominator is at most this; else it is exact.
 _LARGEST_DENOMINATOR = 4096
 
 
@@ -26,9 +26,9 @@ _LARGEST_DENOMINATOR = 4096
 
 
 def _fraction(number: Any) -> Fraction:
-    """The fraction that a float was rounded from: 1/3 for 0.33333334.
+    """Return the fraction that a float was rounded from: 1/3 for 0.33333334.
 
-    NOTE: with the float itself, sizes and coordinates that should be whole fall just short of it.
+    NOTE: computed from the float itself, sizes and coordinates that should be integers would be slightly smaller.
     """
     if not np.isfinite(number):
         raise fail(f"scales and roi must be finite, one is {number}")
@@ -47,8 +47,8 @@ def _floor_scaled(size: Dim, factor: Fraction) -> Dim:
     return size * factor.numerator // factor.denominator
 
 
-def _kept_aspect_scale(sizes: Sequence[int], shape: Sequence[int], policy: str) -> Fraction:
-    """The one scale of all axes with which no size is exceeded (or fallen short of)."""
+def _common_scale(sizes: Sequence[int], shape: Sequence[int], policy: str) -> Fraction:
+    """Return the common scale of all axes with which no axis is larger (or smaller) than its wanted size."""
     if 0 in shape:
         raise fail(f"the aspect ratio of {format_shape(shape)} is not defined")
     ratios = [Fraction(wanted, size) for wanted, size in zip(sizes, shape)]
@@ -77,7 +77,7 @@ def _wanted_sizes(shape: Sequence[Dim], sizes: Sequence[Dim], policy: str) -> li
     wanted = [d for d in sizes if isinstance(d, int)]
     if len(known) < len(shape) or len(wanted) < len(sizes):
         return list(unknown_shape(len(shape), "resized"))
-    scale = _kept_aspect_scale(wanted, known, policy)
+    scale = _common_scale(wanted, known, policy)
     return [_round_half_up(size * scale) for size in known]
 
 
@@ -85,7 +85,7 @@ def _wanted_sizes(shape: Sequence[Dim], sizes: Sequence[Dim], policy: str) -> li
 
 
 def _given(inference: Inference, index: int) -> bool:
-    """Whether scales or sizes are there; older exporters write an empty tensor for "left out"."""
+    """Return True if an optional input is given; older exporters write an empty tensor for "left out"."""
     return inference.has(index) and inference.shape(index) != (0,)
 
 
@@ -123,10 +123,10 @@ def _infer_resize(inference: Inference) -> list[Shape | None]:
 
 
 def _axes(axes: tuple[int, ...] | None, rank: int) -> list[int]:
-    places = list(range(rank)) if axes is None else [normalize_axis(a, rank) for a in axes]
-    if len(set(places)) != len(places):
+    resized = list(range(rank)) if axes is None else [normalize_axis(a, rank) for a in axes]
+    if len(set(resized)) != len(resized):
         raise fail(f"axes {list(axes or ())} name an axis twice")
-    return places
+    return resized
 
 
 def _infer_sizes(inference: Inference, shape: list[Dim], has_sizes: bool, cropped: bool) -> list[Dim]:
@@ -141,15 +141,15 @@ def _infer_sizes(inference: Inference, shape: list[Dim], has_sizes: bool, croppe
     return [fresh_dim("resized") for _ in shape]
 
 
-# **** where the elements of the output lie in the input ****
+# **** coordinates of output elements in the input ****
 
 
 def _coordinates(
     transformation: str, old: int, new: int, scale: Fraction, roi: tuple[Fraction, Fraction] | None
 ) -> Array:
-    """The place in the input, in elements, of each element of the output along one axis: float64 ``[new]``.
+    """Return the input coordinate, in elements, of each output element along one axis: float64 ``[new]``.
 
-    The formulas are those of ONNX's Resize, brought to one division so that whole results are exact.
+    The formulas are those of ONNX's Resize, written with a single division so that integer results are exact.
     """
     x = np.arange(new, dtype=np.float64)
     p, q = scale.numerator, scale.denominator
@@ -166,7 +166,7 @@ def _coordinates(
     if transformation == "pytorch_half_pixel" and new == 1:
         return x
     half_pixel = (2 * x + 1) * q - p
-    if transformation == "half_pixel_symmetric":  # the part that new is rounded by goes to both ends
+    if transformation == "half_pixel_symmetric":  # the rounding of new is divided between both ends
         half_pixel += old * p - new * q
     return half_pixel / (2 * p)
 
@@ -182,16 +182,16 @@ _NEAREST: dict[str, Callable[[Array], Array]] = {
 def _weighted_neighbours(
     x: Array, size: int, mode: str, a: float, stretch: float, exclude_outside: int, normalize: bool
 ) -> tuple[Array, Array]:
-    """Indices and weights, each ``[neighbours, new]``, of the elements that make up each output element.
+    """Return indices and weights, each ``[neighbours, new]``, of the input elements of each output element.
 
     Args:
         x: coordinates in the input.
         size: elements along the axis.
         mode: linear or cubic.
         a: the coefficient of the cubic kernel.
-        stretch: less than 1 widens the kernel against aliasing.
-        exclude_outside: whether neighbours outside the axis count nothing (else the edge is repeated).
-        normalize: whether to make the weights add up to 1.
+        stretch: values below 1 widen the kernel, for antialiasing.
+        exclude_outside: if true, neighbours outside the axis have weight 0, else the edge element is repeated.
+        normalize: if True, scale the weights to add up to 1.
     """
     reach = math.ceil((1 if mode == "linear" else 2) / stretch)
     base = np.floor(x)
@@ -207,7 +207,7 @@ def _weighted_neighbours(
 
 
 def _weighted_sum(data: Array, axis: int, indices: Array, weights: Array) -> Array:
-    """``sum over k of weights[k] * data[.., indices[k], ..]`` along one axis."""
+    """Compute the sum over k of ``weights[k] * data[.., indices[k], ..]`` along one axis."""
     along = (-1,) + (1,) * (data.ndim - 1 - axis)
     weights = weights.astype(data.dtype)
     total: Array | None = None
@@ -261,16 +261,16 @@ def resize(
 ) -> Array:
     """``X`` resized along ``axes`` by ``scales`` or to ``sizes``, by nearest, linear or cubic interpolation.
 
-    ``roi`` (starts of all axes, then ends, in parts of the size) matters for tf_crop_and_resize only:
-    what lies outside the input becomes ``extrapolation_value`` there.
+    ``roi`` (starts of all axes, then ends, as fractions of the size) applies to tf_crop_and_resize only, in
+    which output elements outside the input become ``extrapolation_value``.
     """
     cropped = coordinate_transformation_mode == "tf_crop_and_resize"
-    places = _axes(axes, x.ndim)
-    old = [x.shape[a] for a in places]
+    resized = _axes(axes, x.ndim)
+    old = [x.shape[a] for a in resized]
     region = _fractions(roi) if cropped and roi is not None else None
     factors, new = _factors(old, scales, sizes, region, keep_aspect_ratio_policy)
     new_shape = list(x.shape)
-    for axis, size in zip(places, new):
+    for axis, size in zip(resized, new):
         new_shape[axis] = size
     if 0 in new_shape:
         return np.zeros(new_shape, dtype=x.dtype)
@@ -278,12 +278,12 @@ def resize(
     dtype = DType.of(x.dtype)
     result = x if mode == "nearest" or dtype.is_floating else x.astype(np.float64)
     outside = np.zeros([1] * x.ndim, dtype=bool)
-    # From the last axis: gathering within rows is the dearest part and is done on fewer of them first.
-    for i in sorted(range(len(places)), key=lambda i: -places[i]):
-        axis, factor = places[i], factors[i]
+    # The last axis first: gathering within rows is the slowest part, and resizing other axes first adds rows.
+    for i in sorted(range(len(resized)), key=lambda i: -resized[i]):
+        axis, factor = resized[i], factors[i]
         if factor == 1 and new[i] == old[i] and not cropped:
             continue
-        bounds = None if region is None else (region[i], region[len(places) + i])
+        bounds = None if region is None else (region[i], region[len(resized) + i])
         coordinates = _coordinates(coordinate_transformation_mode, old[i], new[i], factor, bounds)
         if cropped:
             beyond = (coordinates < 0) | (coordinates > old[i] - 1)
@@ -306,7 +306,7 @@ def resize(
 def _factors(
     old: list[int], scales: Array | None, sizes: Array | None, roi: list[Fraction] | None, policy: str
 ) -> tuple[list[Fraction], list[int]]:
-    """The scale and the new size of each axis."""
+    """Return the scale and the new size of each axis."""
     if sizes is None or not sizes.size:
         assert scales is not None, "inference requires scales or sizes"
         factors = _fractions(scales)
@@ -314,5 +314,5 @@ def _factors(
     wanted = sizes.tolist()
     if policy == "stretch":
         return [Fraction(n, o) if o else Fraction(1) for o, n in zip(old, wanted)], wanted
-    factor = _kept_aspect_scale(wanted, old, policy)
+    factor = _common_scale(wanted, old, policy)
     return [factor] * len(old), [_round_half_up(factor * size) for size in old]

@@ -1,4 +1,4 @@
-"""From real numbers to integers: how quantized results are rounded, saturated and wrapped."""
+"""Conversion of quantized results from real numbers to integers: rounding, saturation, wrap-around."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def round_to(scaled: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:
-    """``saturate(round(scaled) + zero_point)``: halves go to the even neighbour, NaN to the zero point.
+    """Compute ``saturate(round(scaled) + zero_point)``; halves round to even, NaN becomes the zero point.
 
     Args:
         scaled: real numbers, already divided by the scale.
@@ -23,12 +23,12 @@ def round_to(scaled: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:
     """
     low, high = integer_limits(dtype)
     rounded = np.rint(scaled)
-    # NOTE: what a cast makes of NaN differs between machines.
+    # NOTE: the result of casting NaN differs between machines.
     rounded = np.where(np.isnan(rounded), 0, rounded) + zero_point.astype(rounded.dtype)
     saturated: Array = np.clip(rounded, low, high)
     return saturated.astype(np.int64).astype(dtype)
 
 
 def wrap_to_int32(sums: Array) -> Array:
-    """Exact integers held as float64, as 32-bit ones that wrap around."""
+    """Convert exact integers stored as float64 to int32 with wrap-around."""
     return sums.astype(np.int64).astype(np.int32)

@@ -65,8 +65,8 @@ def _check_updates(updates: Shape, wanted: Shape) -> None:
 def scatter_elements(data: Array, indices: Array, updates: Array, *, axis: int, reduction: str) -> Array:
     """A copy of ``data`` with ``output[indices[i, j], j] = updates[i, j]`` for axis 0, and so on.
 
-    With a reduction the update is combined with what stands there; without one the indices should be
-    unique, as the order of writing is not defined.
+    With a reduction each update is combined with the element at its index. Without one the indices should be
+    unique, because the order of writes is undefined.
     """
     axis %= data.ndim
     return _scatter(data, elementwise_index(data.shape, indices, axis), updates, reduction)

@@ -1,4 +1,4 @@
-"""Finding elements: the extreme, the largest k, those that are not zero, those that differ."""
+"""Search operators: extreme elements, the k largest, non-zero elements, distinct elements."""
 
 from __future__ import annotations
 
@@ -43,13 +43,19 @@ def _arg(choose: Callable[..., Any], data: Array, axis: int, keepdims: int, sele
 
 @op("ArgMax", "data: T -> reduced: int64", types={"T": NUMERIC}, attributes=_ARG_ATTRIBUTES, infer=_infer_arg)
 def arg_max(data: Array, *, axis: int, keepdims: int, select_last_index: int) -> Array:
-    """The index of the largest element along ``axis``: the first such, or the last. NaN is the largest."""
+    """The index of the largest element along ``axis``.
+
+    Of equal elements the first counts, or the last with ``select_last_index``. NaN counts as the largest.
+    """
     return _arg(np.argmax, data, axis, keepdims, select_last_index)
 
 
 @op("ArgMin", "data: T -> reduced: int64", types={"T": NUMERIC}, attributes=_ARG_ATTRIBUTES, infer=_infer_arg)
 def arg_min(data: Array, *, axis: int, keepdims: int, select_last_index: int) -> Array:
-    """The index of the smallest element along ``axis``: the first such, or the last. NaN is the smallest."""
+    """The index of the smallest element along ``axis``.
+
+    Of equal elements the first counts, or the last with ``select_last_index``. NaN counts as the smallest.
+    """
     return _arg(np.argmin, data, axis, keepdims, select_last_index)
 
 
@@ -80,16 +86,16 @@ def _infer_top_k(inference: Inference) -> list[Shape | None]:
     infer=_infer_top_k,
 )
 def top_k(x: Array, k: Array, *, axis: int, largest: int, sorted: int) -> tuple[Array, Array]:
-    """The ``k`` largest (or smallest) elements along ``axis`` and their indices, the first the most extreme.
+    """The ``k`` largest (or smallest) elements along ``axis`` and their indices, most extreme element first.
 
     Of equal elements the one with the lower index comes first. NaN counts as larger than any number.
-    Without ``sorted`` any order is right, and this one is as good as any.
+    Without ``sorted`` any order is allowed; the reference returns the same order as with it.
     """
     if largest:
-        # NOTE: negating the elements instead would break unsigned types and the lowest signed integer. The
-        # mirrored array sorted in rising order has, read backwards, equal elements by rising index.
-        rising = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
-        order = x.shape[axis] - 1 - np.flip(rising, axis)
+        # NOTE: negating the elements instead would fail for unsigned types and the lowest signed integer. A
+        # stable ascending sort of the flipped array, read backwards, has equal elements by ascending index.
+        ascending = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+        order = x.shape[axis] - 1 - np.flip(ascending, axis)
     else:
         order = np.argsort(x, axis=axis, kind="stable")
     indices = np.take(order, np.arange(int(k.reshape(-1)[0])), axis=axis)
@@ -115,7 +121,7 @@ def _propagate_non_zero(inference: Inference) -> Array | None:
 
 @op("NonZero", "X: T -> Y: int64", types={"T": ALL}, infer=_infer_non_zero, propagate=_propagate_non_zero)
 def non_zero(x: Array) -> Array:
-    """Indices of the elements that are not 0, [rank of x, how many], in row-major order. NaN is not 0."""
+    """Indices of the non-zero elements, [rank of x, count], in row-major order. NaN counts as non-zero."""
     # A scalar has no axis to index: [0, 1] or [0, 0].
     return np.array(np.nonzero(np.atleast_1d(x)), dtype=np.int64)[: x.ndim]
 
@@ -143,10 +149,11 @@ def _infer_unique(inference: Inference) -> list[Shape | None]:
     infer=_infer_unique,
 )
 def unique(x: Array, *, axis: int | None, sorted: int) -> tuple[Array, Array, Array, Array]:
-    """The different elements of ``x``, or its different slices along ``axis``.
+    """The distinct elements of ``x``, or its distinct slices along ``axis``.
 
-    Sorted in rising order, or in the order of first occurrence. The further outputs: where each occurs
-    first, which of them stands at each place of ``x``, and how often each occurs. NaNs count as equal.
+    They are in ascending order with ``sorted``, else in the order of first occurrence. The other outputs
+    are the index of each one's first occurrence in ``x``, the index in ``Y`` of each element of ``x``, and
+    the number of occurrences. NaNs count as equal.
     """
     values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     inverse = inverse.reshape(-1)  # NOTE: its shape differs between NumPy 1.x, 2.0 and 2.1

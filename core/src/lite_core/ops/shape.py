@@ -1,4 +1,4 @@
-"""Operators that look at or change shapes and leave the elements alone."""
+"""Operators that read or change shapes and leave the elements unchanged, and Cast."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def identity(x: Array) -> Array:
     return x
 
 
-# **** Shape and Size: where shape arithmetic begins ****
+# **** Shape and Size, with which shape arithmetic begins ****
 
 
 def _sliced_rank(rank: int, start: int, end: int | None) -> tuple[int, int]:
@@ -107,10 +107,10 @@ def size(data: Array) -> Array:
 
 
 def _resolve_reshape(old: Shape | None, wanted: Sequence[Dim], allowzero: int) -> Shape:
-    """The new shape: 0 copies the old dimension (unless ``allowzero``), one -1 is inferred."""
+    """Return the new shape: 0 copies the old dimension (unless ``allowzero``), one -1 is inferred."""
     result: list[Dim] = []
     copied: set[int] = set()
-    unknown_at = None
+    inferred_axis = None
     for axis, dim in enumerate(wanted):
         if isinstance(dim, int) and dim == 0 and not allowzero:
             if old is None:
@@ -121,27 +121,27 @@ def _resolve_reshape(old: Shape | None, wanted: Sequence[Dim], allowzero: int) -
                 dim = old[axis]
                 copied.add(axis)
         elif isinstance(dim, int) and dim == -1:
-            if unknown_at is not None:
+            if inferred_axis is not None:
                 raise fail(f"shape {list(wanted)} has more than one -1")
-            unknown_at = axis
+            inferred_axis = axis
         elif isinstance(dim, int) and dim < -1:
             raise fail(f"shape {list(wanted)} has a negative dimension other than -1")
         result.append(dim)
-    if unknown_at is None:
+    if inferred_axis is None:
         if old is not None and all(isinstance(d, int) for d in (*old, *result)) and product(old) != product(result):
             raise fail(f"{product(old)} elements do not fit into shape {result}")
         return tuple(result)
     if old is None:
-        result[unknown_at] = unknown_shape(1)[0]
+        result[inferred_axis] = unknown_shape(1)[0]
         return tuple(result)
-    # Copied dimensions are the same on both sides, so -1 is certain beside them even where one is 0.
-    rest = product(d for axis, d in enumerate(result) if axis != unknown_at and axis not in copied)
+    # Copied dimensions are the same on both sides, so -1 can be inferred even if one of them is 0.
+    rest = product(d for axis, d in enumerate(result) if axis != inferred_axis and axis not in copied)
     total = product(d for axis, d in enumerate(old) if axis not in copied)
     if isinstance(rest, int) and rest == 0:
         raise fail(f"shape {list(wanted)}: -1 cannot be inferred beside a dimension of 0")
     if isinstance(total, int) and isinstance(rest, int) and total % rest:
         raise fail(f"{product(old)} elements do not fit into shape {list(wanted)}")
-    result[unknown_at] = quotient(total, rest)
+    result[inferred_axis] = quotient(total, rest)
     return tuple(result)
 
 
@@ -171,8 +171,8 @@ def _propagate_reshape(inference: Inference) -> Array | None:
 def reshape(data: Array, shape: Array, *, allowzero: int) -> Array:
     """The same elements in another shape: 0 copies a dimension (unless ``allowzero``), one -1 is inferred.
 
-    Beside a copied dimension of size 0, -1 is inferred from the other dimensions, where ONNX leaves it open: a
-    shape ``[0, -1]`` means the same for an empty batch as for any other.
+    If a copied dimension has size 0, -1 is inferred from the other dimensions (ONNX leaves this case open), so
+    a shape ``[0, -1]`` means the same for an empty batch as for any other batch.
     """
     return data.reshape(_resolve_reshape(data.shape, shape.tolist(), allowzero))
 
@@ -222,7 +222,7 @@ def _infer_squeeze(inference: Inference) -> list[Shape | None]:
     propagate=lambda inference: propagate_reference(squeeze)(inference),
 )
 def squeeze(data: Array, axes: Array | None = None) -> Array:
-    """``data`` without the dimensions ``axes``, each of size 1; without all of size 1 when not given."""
+    """``data`` without the dimensions ``axes``, each of size 1; by default without all dimensions of size 1."""
     return np.squeeze(data, axis=None if axes is None else tuple(axes.tolist()))
 
 
@@ -234,11 +234,11 @@ def _infer_unsqueeze(inference: Inference) -> list[Shape | None]:
             return [unknown_shape(len(old) + count[0])]
         return [None]
     rank = len(old) + len(axes)
-    places = {normalize_axis(a, rank) for a in axes}
-    if len(places) != len(axes):
+    inserted = {normalize_axis(a, rank) for a in axes}
+    if len(inserted) != len(axes):
         raise fail(f"axes {list(axes)} name a dimension twice")
     rest = iter(old)
-    return [tuple(1 if axis in places else next(rest) for axis in range(rank))]
+    return [tuple(1 if axis in inserted else next(rest) for axis in range(rank))]
 
 
 @op(
@@ -249,7 +249,7 @@ def _infer_unsqueeze(inference: Inference) -> list[Shape | None]:
     propagate=lambda inference: propagate_reference(unsqueeze)(inference),
 )
 def unsqueeze(data: Array, axes: Array) -> Array:
-    """``data`` with dimensions of size 1 put in at ``axes`` of the result."""
+    """``data`` with dimensions of size 1 inserted at ``axes`` of the result."""
     return np.expand_dims(data, tuple(axes.reshape(-1).tolist()))
 
 
@@ -276,7 +276,7 @@ def _infer_transpose(inference: Inference) -> list[Shape | None]:
     propagate=lambda inference: propagate_reference(transpose)(inference),
 )
 def transpose(data: Array, *, perm: tuple[int, ...] | None) -> Array:
-    """Axes in the order ``perm``; reversed when not given."""
+    """``data`` with its axes in the order ``perm``, by default reversed."""
     return np.transpose(data, perm)
 
 
@@ -296,7 +296,7 @@ def expand(x: Array, shape: Array) -> Array:
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
 
 
-# **** Cast: here because shapes are cast all the time ****
+# **** Cast, which shape arithmetic often uses ****
 
 
 def _infer_cast(inference: Inference) -> list[TensorType]:
@@ -313,9 +313,9 @@ def _propagate_cast(inference: Inference) -> Array | None:
 
 
 def cast_array(x: Array, to: DType, saturate: bool = True) -> Array:
-    """Elements converted to ``to``: to bool is ``x != 0``, float to integer truncates towards zero.
+    """Convert elements to ``to``: to bool is ``x != 0``, float to integer truncates towards zero.
 
-    To narrow types see :func:`to_narrow`.
+    For narrow types see :func:`to_narrow`.
     """
     if to.is_narrow:
         return to_narrow(x, to, saturate)
@@ -325,8 +325,8 @@ def cast_array(x: Array, to: DType, saturate: bool = True) -> Array:
         nonzero: Array = x != 0
         return nonzero
     if to.is_integer and x.dtype.kind in "fV":
-        # NOTE: a float outside the integer's range is undefined in C and differs between machines;
-        # going through int64 wraps instead, which is what x86 and ONNX's own data show.
+        # NOTE: converting a float outside the integer's range is undefined in C and differs between machines.
+        # Converting by way of int64 wraps around instead, as x86 does and as ONNX's test data shows.
         return np.trunc(x.astype(np.float64)).astype(np.int64).astype(to.numpy)
     return x.astype(to.numpy)
 
@@ -340,7 +340,7 @@ def cast_array(x: Array, to: DType, saturate: bool = True) -> Array:
     propagate=_propagate_cast,
 )
 def cast(x: Array, *, to: DType, saturate: int) -> Array:
-    """Elements converted to the element type ``to``. ``saturate`` matters for float8 only."""
+    """Elements converted to the element type ``to``. ``saturate`` applies to float8 only."""
     return cast_array(x, to, bool(saturate))
 
 
@@ -364,7 +364,7 @@ def cast_like(x: Array, target: Array, *, saturate: int) -> Array:
     infer=same_as_first,
 )
 def dropout(data: Array, ratio: Array | None, training_mode: Array | None, *, seed: int | None) -> tuple[Array, Array]:
-    """Inference only: the data itself and a mask of ones."""
+    """The unchanged data and a mask of ones; only inference is supported."""
     if training_mode is not None and bool(training_mode) and (ratio is None or float(ratio) != 0):
-        raise fail("Dropout in training mode has no place in inference; export the model for inference")
+        raise fail("Dropout in training mode is not supported; export the model for inference")
     return data, np.ones(data.shape, dtype=bool)

@@ -1,4 +1,4 @@
-"""Slice and CenterCropPad: parts of a tensor by their places."""
+"""Slice and CenterCropPad: parts of a tensor selected by position."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ _FAR = 2**31 - 1
 
 
 def _bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
-    """The first index and the number of indices that a slice of one axis takes."""
+    """Return the first index and the number of indices of a slice of one axis."""
     start, end = (v + size if v < 0 else v for v in (start, end))
     first = min(max(start, 0), size if step > 0 else size - 1)
     last = min(max(end, 0), size) if step > 0 else min(max(end, -1), size - 1)
     return first, max(-((first - last) // step), 0)
 
 
-def _clamped(place: Dim, size: Dim) -> Dim | None:
-    """A start or end of a forward slice as a place from 0 to ``size``; None when no expression is exact.
+def _clamped(bound: Dim, size: Dim) -> Dim | None:
+    """Clamp a start or end of a forward slice to 0..``size``; None if no expression is exact.
 
     The minimum of a and b is written ``b - max(b - a, 0)``, so that parts of one axis add up to its size.
     """
-    if isinstance(place, int):
-        if place >= _FAR:
+    if isinstance(bound, int):
+        if bound >= _FAR:
             return size
-        if place == 0 or place <= -_FAR:
+        if bound == 0 or bound <= -_FAR:
             return 0
-        return maximum(size + place, 0) if place < 0 else size - maximum(size - place, 0)
-    if maximum(place, 0) == place:  # it cannot be negative, which would count from the end
-        return size - maximum(size - place, 0)
-    # size - 1 is negative for size 0 only, where counting from the end gives 0 all the same
-    return maximum(place, 0) if size - place == 1 else None
+        return maximum(size + bound, 0) if bound < 0 else size - maximum(size - bound, 0)
+    if maximum(bound, 0) == bound:  # never negative; a negative bound would count from the end
+        return size - maximum(size - bound, 0)
+    # size - 1 is negative for size 0 only, and counting from the end gives 0 there too
+    return maximum(bound, 0) if size - bound == 1 else None
 
 
 def _forward_length(size: Dim, start: Dim, end: Dim) -> Dim:
-    """How many indices lie from ``start`` to ``end``; a fresh symbol when no expression is exact."""
+    """Return the number of indices from ``start`` to ``end``, or a fresh symbol if no expression is exact."""
     first, last = _clamped(start, size), _clamped(end, size)
     if first is None or last is None:
         return fresh_dim("slice")
@@ -59,12 +59,12 @@ def _forward_length(size: Dim, start: Dim, end: Dim) -> Dim:
 
 
 def _backward_length(size: Dim, start: Dim, end: Dim) -> Dim:
-    """As :func:`_forward_length` for a negative step."""
+    """Return the number of indices like :func:`_forward_length`, for a negative step."""
     if not isinstance(start, int) or not isinstance(end, int) or start < -1:
         return fresh_dim("slice")
 
-    def clamped(place: int) -> Dim:
-        return size - 1 if place >= _FAR else size - 1 - maximum(size - 1 - place, 0)
+    def clamped(bound: int) -> Dim:
+        return size - 1 if bound >= _FAR else size - 1 - maximum(size - 1 - bound, 0)
 
     first = size - 1 if start == -1 else clamped(start)
     if end >= 0:
@@ -82,10 +82,10 @@ def _sliced_size(size: Dim, start: Dim, end: Dim, step: int) -> Dim:
 
 
 def _check_axes(axes: Sequence[int], rank: int) -> list[int]:
-    places = [normalize_axis(a, rank) for a in axes]
-    if len(set(places)) != len(places):
+    normalized = [normalize_axis(a, rank) for a in axes]
+    if len(set(normalized)) != len(normalized):
         raise fail(f"axes {list(axes)} name an axis twice")
-    return places
+    return normalized
 
 
 def _infer_slice(inference: Inference) -> list[Shape | None]:
@@ -105,9 +105,9 @@ def _infer_slice(inference: Inference) -> list[Shape | None]:
             raise fail(f"starts has {count} entries for the {len(shape)} axes of {format_shape(shape)}")
         axes = tuple(range(count))
     result = list(shape)
-    places = _check_axes(axes, len(shape))
+    sliced = _check_axes(axes, len(shape))
     if starts is None or ends is None or (inference.has(4) and steps is None):
-        for axis in places:
+        for axis in sliced:
             result[axis] = fresh_dim("slice")
         return [tuple(result)]
     steps = (1,) * len(axes) if steps is None else steps
@@ -116,7 +116,7 @@ def _infer_slice(inference: Inference) -> list[Shape | None]:
             "starts, ends, axes and steps must be equally long, have "
             f"{len(starts)}, {len(ends)}, {len(axes)} and {len(steps)} entries"
         )
-    for axis, start, end, step in zip(places, starts, ends, steps):
+    for axis, start, end, step in zip(sliced, starts, ends, steps):
         result[axis] = _sliced_size(shape[axis], start, end, step)
     return [tuple(result)]
 
@@ -138,9 +138,9 @@ def _propagate_slice(inference: Inference) -> Array | None:
     propagate=_propagate_slice,
 )
 def slice_(data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Array:
-    """Every ``steps[i]``-th element from ``starts[i]`` up to, without, ``ends[i]`` along axis ``axes[i]``.
+    """Every ``steps[i]``-th element from ``starts[i]`` up to but excluding ``ends[i]`` along axis ``axes[i]``.
 
-    Negative starts and ends count from the end; what lies outside the axis is clamped to it.
+    Negative starts and ends count from the end; those outside the axis are clamped to it.
     """
     index = [slice(None)] * data.ndim
     order = range(len(starts)) if axes is None else axes.tolist()
@@ -148,7 +148,7 @@ def slice_(data: Array, starts: Array, ends: Array, axes: Array | None = None, s
     for axis, start, end, step in zip(order, starts.tolist(), ends.tolist(), strides):
         first, count = _bounds(data.shape[axis], start, end, step)
         stop = first + count * step
-        # NOTE: Python takes a stop of -1 for the last element; going backwards past 0 is written None.
+        # NOTE: in Python a stop of -1 means the last element; a backward slice that includes index 0 needs None.
         index[axis] = slice(first, None if stop < 0 else stop, step) if count else slice(0, 0)
     return data[tuple(index)]
 
@@ -160,15 +160,15 @@ def _infer_center_crop_pad(inference: Inference) -> list[Shape | None]:
     shape, wanted, axes = inference.shape(0), inference.dims(1), inference.attributes["axes"]
     if shape is None:
         return [unknown_shape(len(wanted)) if wanted is not None and axes is None else None]
-    places = list(range(len(shape))) if axes is None else _check_axes(axes, len(shape))
+    resized = list(range(len(shape))) if axes is None else _check_axes(axes, len(shape))
     if wanted is None:
-        wanted = unknown_shape(len(places))
-    if len(wanted) != len(places):
-        raise fail(f"shape {format_shape(wanted)} must have {len(places)} entries, one for each axis")
+        wanted = unknown_shape(len(resized))
+    if len(wanted) != len(resized):
+        raise fail(f"shape {format_shape(wanted)} must have {len(resized)} entries, one for each axis")
     if any(isinstance(d, int) and d < 0 for d in wanted):
         raise fail(f"shape {format_shape(wanted)} has a negative size")
     result = list(shape)
-    for axis, dim in zip(places, wanted):
+    for axis, dim in zip(resized, wanted):
         result[axis] = dim
     return [tuple(result)]
 
@@ -181,7 +181,7 @@ def _infer_center_crop_pad(inference: Inference) -> list[Shape | None]:
     infer=_infer_center_crop_pad,
 )
 def center_crop_pad(x: Array, shape: Array, *, axes: tuple[int, ...] | None) -> Array:
-    """The middle of ``x``, or ``x`` in the middle of zeros, axis by axis; an odd rest goes to the end."""
+    """``x`` cropped to its centre or surrounded by zeros, axis by axis; an odd remainder is at the end."""
     new_shape = list(x.shape)
     source, target = [slice(None)] * x.ndim, [slice(None)] * x.ndim
     for axis, size in zip(range(x.ndim) if axes is None else axes, shape.tolist()):

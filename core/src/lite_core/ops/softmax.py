@@ -1,4 +1,4 @@
-"""Softmax, LogSoftmax, Hardmax: operators that turn the elements along an axis into shares of one."""
+"""Softmax, LogSoftmax and Hardmax: operators that turn the elements along an axis into a distribution."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _along_axis(name: str) -> Callable[[Reference], Reference]:
 
 
 def _below_maximum(x: Array, axis: int) -> Array:
-    """``x`` minus its largest element along the axis: exp of it cannot overflow. In float64."""
+    """Return ``x`` minus its largest element along the axis, in float64, so that exp cannot overflow."""
     wide = x.astype(np.float64)
     return np.asarray(wide - np.max(wide, axis=axis, keepdims=True, initial=-np.inf))
 

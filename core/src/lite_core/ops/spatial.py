@@ -1,9 +1,9 @@
-"""Windows that slide over spatial axes: the arithmetic that convolutions and pools share.
+"""Windows that slide over spatial axes: arithmetic shared by convolutions and pools.
 
-A window of ``kernel`` taps, ``dilation`` apart, starts at every ``stride``-th position of an input that
-``begin`` elements of padding precede and ``end`` follow. Tap ``t`` of window ``o`` reads the input at
-``o * stride + t * dilation - begin``. :meth:`WindowAxis.taps` turns that into pairs of slices, so that
-references loop over the few taps of a kernel and NumPy over everything else, and padding is never copied.
+A window of ``kernel`` taps, ``dilation`` apart, starts at every ``stride``-th position of an input with
+``begin`` elements of padding before it and ``end`` after it. Tap ``t`` of window ``o`` reads the input at
+``o * stride + t * dilation - begin``. :meth:`WindowAxis.taps` turns this into pairs of slices, so that
+references loop over the few taps of a kernel, NumPy loops over everything else, and padding is never copied.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = [
     "WindowAxis",
     "after",
     "check_kernel",
-    "place_windows",
     "split_padding",
     "taps",
+    "window_axes",
     "window_counts",
 ]
 
 AUTO_PAD = choice("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
-#: What every convolution and pool has, apart from its kernel.
+#: The attributes of every convolution and pool, apart from those of the kernel.
 WINDOW_ATTRIBUTES: dict[str, Any] = {
     "auto_pad": AUTO_PAD,
     "dilations": optional("ints"),
@@ -47,13 +47,13 @@ class WindowAttributes:
 
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
-    #: Elements before and after; zeros unless ``auto_pad`` is NOTSET, which then decides.
+    #: Elements before and after; zeros unless ``auto_pad`` is NOTSET, because other modes compute the padding.
     pads: tuple[tuple[int, int], ...]
     auto_pad: str
 
     @staticmethod
     def read(attributes: Mapping[str, Any], rank: int) -> WindowAttributes:
-        """The attributes of a node for ``rank`` spatial axes.
+        """Read the attributes of a node with ``rank`` spatial axes.
 
         Raises:
             GraphError: a list has the wrong length, a stride or dilation is below 1, or a pad below 0.
@@ -80,12 +80,12 @@ def _per_axis(attributes: Mapping[str, Any], name: str, length: int, default: in
 
 
 def after(count: int, *rest: Any) -> tuple[Any, ...]:
-    """An index that takes all of the first ``count`` axes and ``rest`` of those after them."""
+    """Return an index that takes all of the first ``count`` axes and ``rest`` of the following axes."""
     return (slice(None),) * count + rest
 
 
 def check_kernel(kernel: Sequence[Dim]) -> None:
-    """Raises GraphError when the kernel has no taps along some axis, or no axes at all."""
+    """Raise GraphError if the kernel has no taps along some axis, or no axes."""
     if not kernel or any(isinstance(k, int) and k < 1 for k in kernel):
         raise fail(f"kernel_shape {list(kernel)} must have one size of at least 1 for each spatial axis")
 
@@ -93,13 +93,13 @@ def check_kernel(kernel: Sequence[Dim]) -> None:
 def window_counts(
     window: WindowAttributes, kernel: Sequence[Dim], sizes: Sequence[Dim], ceil_mode: bool = False
 ) -> Shape:
-    """How many windows fit along each spatial axis, the spatial shape of the output.
+    """Return the number of windows along each spatial axis, which is the spatial shape of the output.
 
     Args:
         window: strides, dilations and pads.
         kernel: taps along each axis.
         sizes: the input's spatial shape; both may be symbolic.
-        ceil_mode: also count a last window that the padded input does not fill.
+        ceil_mode: also count a last window that extends beyond the padded input.
 
     Raises:
         GraphError: the kernel is larger than the padded input.
@@ -113,10 +113,10 @@ def window_counts(
             continue
         extent = (taps_ - 1) * dilation + 1
         last_start = size + begin + end - extent
-        # NOTE: ONNX's text gives VALID another formula, in which ceil_mode has no effect; its own shape
-        # inference and ONNX Runtime treat VALID as pads of zero, and so do we.
+        # NOTE: ONNX's text gives VALID another formula, in which ceil_mode has no effect. This function treats
+        # VALID as pads of zero, like ONNX's shape inference and ONNX Runtime.
         if ceil_mode:
-            # A further window may reach beyond the padding, but never start in the padding on the right.
+            # The last window may extend beyond the padding, but must not start in the padding on the right.
             overhang, in_padding = end - extent + stride - 1, -1
             if isinstance(overhang, int):
                 last_start = size + begin + min(overhang, in_padding)
@@ -131,7 +131,7 @@ def window_counts(
 
 
 def split_padding(total: int, auto_pad: str) -> tuple[int, int]:
-    """Padding before and after: the odd element goes to the end for SAME_UPPER, else to the beginning."""
+    """Split padding into both sides; the odd element goes to the end for SAME_UPPER, else to the beginning."""
     total = max(total, 0)
     small, large = total // 2, total - total // 2
     return (small, large) if auto_pad == "SAME_UPPER" else (large, small)
@@ -153,7 +153,7 @@ class WindowAxis:
     count: int
 
     def taps(self) -> Iterator[tuple[slice, slice]]:
-        """For each tap: the windows where it meets the input, and the input elements it reads there."""
+        """Yield for each tap the windows in which it reads the input, and the input elements that it reads."""
         for tap in range(self.kernel):
             shift = tap * self.dilation - self.begin
             first = max(0, -(shift // self.stride))
@@ -166,7 +166,7 @@ class WindowAxis:
                 yield slice(first, last + 1), slice(start, stop, self.stride)
 
     def part(self, first: int, stop: int) -> WindowAxis:
-        """The windows ``first`` up to ``stop`` only."""
+        """Return only the windows from ``first`` up to but excluding ``stop``."""
         return WindowAxis(
             self.kernel,
             self.stride,
@@ -178,10 +178,10 @@ class WindowAxis:
         )
 
 
-def place_windows(
+def window_axes(
     window: WindowAttributes, kernel: Sequence[int], sizes: Sequence[int], ceil_mode: bool = False
 ) -> tuple[WindowAxis, ...]:
-    """The windows along each axis of an input of known size, ``auto_pad`` resolved."""
+    """Return the windows along each axis of an input of known size, with ``auto_pad`` resolved."""
     axes = []
     counts = window_counts(window, kernel, sizes, ceil_mode)
     for count, size, taps_, stride, dilation, (begin, end) in zip(
@@ -198,7 +198,7 @@ def place_windows(
 def taps(
     axes: Sequence[WindowAxis],
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
-    """Every tap of a kernel in row-major order: its index, the windows it serves, the input it reads."""
-    for places in product(*(list(enumerate(axis.taps())) for axis in axes)):
-        index = tuple(tap for tap, _ in places)
-        yield index, tuple(o for _, (o, _) in places), tuple(i for _, (_, i) in places)
+    """Yield each tap of a kernel in row-major order: its index, the windows that use it, the elements it reads."""
+    for combination in product(*(list(enumerate(axis.taps())) for axis in axes)):
+        index = tuple(tap for tap, _ in combination)
+        yield index, tuple(o for _, (o, _) in combination), tuple(i for _, (_, i) in combination)

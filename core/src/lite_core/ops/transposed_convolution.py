@@ -1,4 +1,4 @@
-"""ConvTranspose: the gradient of a convolution with respect to its input, used to make images larger."""
+"""ConvTranspose: the gradient of a convolution with respect to its input, used to upsample images."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _full_size(window: WindowAttributes, axis: int, size: Dim, kernel: Dim, extra: int) -> Dim:
-    """What the windows of one axis cover when no padding is cut off."""
+    """Return the number of elements that the windows of one axis cover before padding is cut off."""
     return (size - 1) * window.strides[axis] + (kernel - 1) * window.dilations[axis] + 1 + extra
 
 
@@ -38,7 +38,7 @@ def _output_padding(attributes: Mapping[str, Any], rank: int) -> tuple[int, ...]
 
 
 def _output_sizes(attributes: Mapping[str, Any], kernel: Sequence[Dim], sizes: Sequence[Dim]) -> Shape:
-    """The output's spatial shape, symbolic or not.
+    """Return the output's spatial shape, which may be symbolic.
 
     Raises:
         GraphError: ``output_shape`` does not fit, or the pads cut everything off.
@@ -85,8 +85,8 @@ def _infer_conv_transpose(inference: Inference) -> list[Shape | None]:
     return [(batch, channels, *_output_sizes(attributes, kernel, sizes))]
 
 
-def _place(attributes: Mapping[str, Any], kernel: Sequence[int], sizes: Sequence[int]) -> tuple[WindowAxis, ...]:
-    """The windows of the convolution that this one transposes: they slide over the *output*."""
+def _windows(attributes: Mapping[str, Any], kernel: Sequence[int], sizes: Sequence[int]) -> tuple[WindowAxis, ...]:
+    """Return the windows of the convolution that is transposed; they slide over the *output*."""
     rank = len(kernel)
     window = WindowAttributes.read(attributes, rank)
     extra = _output_padding(attributes, rank)
@@ -121,9 +121,9 @@ def conv_transpose(x: Array, w: Array, b: Array | None, *, group: int, **attribu
     ``X`` is [batch, channels, *spatial], ``W`` [channels, output channels / group, *kernel]. Along each
     axis the output has ``stride * (size - 1) + output_padding + dilation * (kernel - 1) + 1 - pads``
     elements, ``size * stride`` with ``auto_pad`` SAME, or ``output_shape``; for the last two the pads
-    follow from the size. A size larger than the kernels cover is filled up at the end (bias only).
+    follow from the size. Output elements beyond those the kernels cover are at the end and hold only the bias.
     """
-    axes = _place(attributes, w.shape[2:], x.shape[2:])
+    axes = _windows(attributes, w.shape[2:], x.shape[2:])
     rank = len(axes)
     batch, inputs, outputs = x.shape[0], w.shape[0] // group, w.shape[1]
     y = np.zeros((batch, group, outputs, *(a.size for a in axes)), dtype=x.dtype)
@@ -131,7 +131,7 @@ def conv_transpose(x: Array, w: Array, b: Array | None, *, group: int, **attribu
     # [*kernel, group, outputs, inputs], so that the weights of a tap are matrices
     matrices = np.moveaxis(w.reshape(group, inputs, outputs, *w.shape[2:]), (0, 2, 1), (rank, rank + 1, rank + 2))
     matrices = np.ascontiguousarray(matrices)
-    # With one input channel per group the matrix product is an outer product, which needs no BLAS call each.
+    # With one input channel per group the matrix product is an outer product, and needs no BLAS calls.
     multiply = np.multiply if inputs == 1 else np.matmul
     for tap, sources, targets in taps(axes):
         contribution = multiply(matrices[tap], columns).reshape(batch, group, outputs, *x.shape[2:])

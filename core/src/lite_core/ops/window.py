@@ -14,7 +14,7 @@ from lite_core.ops.registry import op
 from lite_core.ops.shape_checks import format_shape
 
 Array = np.ndarray[Any, Any]
-#: Window values for angles in [0, 2 pi].
+#: Computes the values of a window from angles in [0, 2 pi].
 WindowFunction = Callable[[Array], Array]
 
 
@@ -32,7 +32,7 @@ def _window(name: str) -> Callable[[WindowFunction], WindowFunction]:
     def declare(window: WindowFunction) -> WindowFunction:
         def reference(size: Array, *, output_datatype: DType, periodic: int) -> Array:
             length = int(size.reshape(-1)[0])
-            # A symmetric window of one element would divide by zero; the only sensible one is its peak.
+            # The formula of a symmetric window divides by zero for one element; that element is the window's peak.
             if length == 1 and not periodic:
                 return np.ones(1)
             angles = 2 * np.pi * np.arange(length) / (length if periodic else length - 1)

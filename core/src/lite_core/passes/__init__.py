@@ -1,4 +1,4 @@
-"""Graph rewrites that help every backend."""
+"""Graph passes: rewrites that help every backend."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ __all__ = [
 
 
 def default_passes(known: KnownInference | None = None) -> list[Pass]:
-    """The passes every graph goes through, in order.
+    """Return the default passes, in order.
 
-    What refines types and removes shape arithmetic comes first, because the others recognise more then;
-    patterns come after duplicates are merged, because they must be the only users of what they replace.
+    Passes that refine types and remove shape arithmetic come first, because the others then recognise more patterns.
+    Fusions come after duplicates are merged, because a pattern must be the only user of its intermediate values.
 
     Args:
-        known: keeps the types that are inferred, for who infers the graph after the passes.
+        known: stores the inferred types, to be reused when the graph is inferred after the passes.
     """
     return [
         DeadNodeElimination(),
@@ -80,14 +80,14 @@ def optimize(
     """Run the default passes until nothing changes.
 
     Args:
-        graph: not changed, unless ``copy`` says otherwise.
+        graph: left unchanged unless ``copy`` is False.
         extra: passes that run after the default ones (those of plugins).
-        inspect: called after each pass that changed something, see :func:`run_passes`.
-        known: keeps the types that are inferred, for who infers the graph after the passes.
+        inspect: called after each pass that changed the graph, see :func:`run_passes`.
+        known: stores the inferred types, to be reused when the graph is inferred after the passes.
         copy: False edits the graph itself.
 
     Returns:
-        The new graph and one record for each pass run.
+        The optimized graph and one record for each pass run.
 
     Raises:
         PassError: a pass failed; names the pass.

@@ -1,8 +1,8 @@
-"""What a graph pass is, and running several.
+"""The contract of graph passes, and running a sequence of them.
 
-A pass is a callable object with a ``name``; it may edit the graph it is given and returns
-``PassResult(graph, changed)``. Its docstring lists its rules, numbered. It keeps the graph's inputs and
-outputs (names, order, types), the graph valid, and the numbers the same up to rounding.
+A pass is a callable object with a ``name``. It may edit its graph in place and returns ``PassResult(graph, changed)``.
+It preserves the graph's inputs and outputs (names, order, types), its validity, and its results up to rounding. The
+docstring of a pass lists its rules, numbered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """The graph a pass leaves behind and whether it changed anything."""
+    """The graph after a pass; ``changed`` is True if the pass changed anything."""
 
     graph: Graph
     changed: bool
@@ -43,7 +43,7 @@ class Pass(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PassRecord:
-    """What one run of one pass did: for tables and logs."""
+    """A record of one run of a pass, for tables and logs."""
 
     name: str
     round: int
@@ -51,17 +51,17 @@ class PassRecord:
     nodes_before: int
     nodes_after: int
     seconds: float
-    #: What ``inspect`` returned; None where nobody looked.
+    #: The result of ``inspect``, or None if it was not called.
     error: float | None = None
 
 
-#: Looks at what a pass did: its name, the graph before and after it; returns the error that it measured. Raises
-#: PassError where that is too much.
+#: Compares the results of a graph before and after a pass, given the pass's name and both graphs. Returns the measured
+#: error, or raises PassError if the error is too large.
 Inspect = Callable[[str, Graph, Graph], float]
 
 
 def _apply(pass_: Pass, graph: Graph) -> PassResult:
-    """Run a pass; what a plugin's pass does wrong is an error that names it."""
+    """Run a pass; an exception or invalid result becomes a PassError that names the pass."""
     try:
         result = pass_(graph)
     except LiteError:
@@ -71,7 +71,7 @@ def _apply(pass_: Pass, graph: Graph) -> PassResult:
             f"pass {pass_.name!r} failed on graph {graph.name!r} with {type(error).__name__}: {error}"
         ) from error
     if not isinstance(result, PassResult):
-        raise PassError(f"pass {pass_.name!r} gave {type(result).__name__}, not a PassResult")
+        raise PassError(f"pass {pass_.name!r} returned {type(result).__name__}, not a PassResult")
     if result.changed and not type(pass_).__module__.startswith("lite_core."):
         _verify(pass_.name, result.graph)
     return result
@@ -87,16 +87,16 @@ def _verify(name: str, graph: Graph) -> None:
 def run_passes(
     graph: Graph, passes: Sequence[Pass], *, inspect: Inspect | None = None, copy: bool = True
 ) -> tuple[Graph, list[PassRecord]]:
-    """Run passes in order, again and again until none changes anything (at most 8 rounds).
+    """Run passes in order, repeatedly until none changes anything (at most 8 rounds).
 
     Args:
-        graph: not changed, unless ``copy`` says otherwise.
-        passes: what to run.
-        inspect: called after each pass that changed something, to compare results, say.
+        graph: left unchanged unless ``copy`` is False.
+        passes: the passes to run.
+        inspect: called after each pass that changed the graph, for example to compare results.
         copy: False edits the graph itself.
 
     Returns:
-        The graph and one record for each pass run.
+        The resulting graph and one record for each pass run.
 
     Raises:
         PassError: a pass failed; names the pass.

@@ -1,4 +1,4 @@
-"""Per-channel scales and offsets go into the weights of the convolution or matrix product before them."""
+"""Folding per-channel scales and offsets into the weights of the preceding convolution or matrix product."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["BatchNormFolding"]
 
 Array = np.ndarray[Any, Any]
 
-# Between these a float32 has all its bits, and room for a product on both sides.
+# Between these limits, a float32 has full precision, and products with it neither overflow nor underflow easily.
 _LEAST_ORDINARY, _GREATEST_ORDINARY = 1e-30, 1e30
 
 _PRODUCERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
@@ -23,7 +23,7 @@ _PRODUCERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 @dataclass(slots=True)
 class _Affine:
-    """``y = scale * x + offset``, each one value per channel or a single one, in float64."""
+    """``y = scale * x + offset``; both are float64 vectors of one value per channel, or of a single value."""
 
     scale: Array
     offset: Array
@@ -43,18 +43,18 @@ class BatchNormFolding(ScopePass):
     With ``scale = gamma / sqrt(variance + epsilon)`` and ``offset = beta - mean * scale``:
 
     Rules:
-        1. BatchNormalization after Conv, ConvTranspose, Gemm or MatMul that nothing else uses:
-           ``weights * scale`` along the output channel, ``bias * scale + offset``.
-        2. Mul, Div, Add, Sub by a constant, one value or one per channel, after the same: as rule 1
-           with the other of scale and offset neutral.
-        3. MatMul has no bias: an offset makes it a Gemm when its operands are matrices, otherwise the
-           offset stays where it is. The channel of a MatMul is its last axis, so a BatchNormalization
-           (axis 1) folds only into one of matrices.
+        1. BatchNormalization after Conv, ConvTranspose, Gemm or MatMul without other users becomes
+           ``weights * scale`` along the output channel, and ``bias * scale + offset``.
+        2. Mul, Div, Add, Sub by a constant, one value or one per channel, after the same operators: as rule 1,
+           with an offset of 0 or a scale of 1.
+        3. MatMul has no bias: with an offset it becomes a Gemm if its operands are matrices, otherwise the
+           offset is not folded. The channel of a MatMul is its last axis, so that a BatchNormalization
+           (axis 1) folds only into a product of matrices.
         4. A BatchNormalization that does not fold becomes Mul and Add by constants.
 
-    Weights, bias and statistics must be constants and floating. The arithmetic is done in float64 and
-    rounded once, but for float32 weights, which are multiplied by the rounded scale: there are many of them.
-    Where a folded weight would overflow the element type the nodes stay.
+    Weights, bias and statistics must be floating-point constants. Arithmetic is done in float64 and rounded once,
+    except for float32 weights: they are multiplied by the rounded scale, because there are many of them.
+    If a folded weight would overflow the element type, the nodes are not folded.
     """
 
     name = "batch_norm_folding"
@@ -78,12 +78,12 @@ class BatchNormFolding(ScopePass):
                 _split(scope, node)
 
 
-# **** what a node does to each channel ****
+# **** nodes as affine functions of channels ****
 
 
 def _affine_of(scope: Scope, node: Node, data: Value, rank: int, producer: Node) -> _Affine | None:
     if node.op == "BatchNormalization":
-        # NOTE: its channel is axis 1, that of a product is the last one.
+        # NOTE: the channel of BatchNormalization is axis 1, that of a matrix product is the last axis.
         return _normalization(scope, node) if producer.op != "MatMul" or rank == 2 else None
     axis = 1 if producer.op in ("Conv", "ConvTranspose") else rank - 1
     other = next(v for v in node.inputs if v is not data) if node.inputs[0] is not node.inputs[1] else None
@@ -120,7 +120,7 @@ def _normalization(scope: Scope, node: Node) -> _Affine | None:
     return _Affine(scale, beta - mean * scale)
 
 
-# **** folding it into what comes before ****
+# **** folding into the preceding node ****
 
 
 def _fold(scope: Scope, producer: Node, node: Node, affine: _Affine) -> bool:
@@ -153,7 +153,7 @@ def _fold(scope: Scope, producer: Node, node: Node, affine: _Affine) -> bool:
         inputs.append(_new_constant(scope, bias_value or producer.inputs[1], "bias", new_bias))
     kept = dict(producer.attributes)
     if producer.op == "Gemm":
-        kept["beta"] = 1.0  # it is in the new bias
+        kept["beta"] = 1.0  # the new bias includes beta
     scope.substitute([producer, node], op, inputs, kept)
     return True
 
@@ -180,7 +180,7 @@ def _scaled_weights(node: Node, weights: Array, scale: Array, attributes: dict[s
     if node.op == "Conv":
         return _product(weights, scale.reshape(-1, *[1] * (weights.ndim - 1)))
     if node.op == "ConvTranspose":
-        # Input channels lie group after group, and each group has its own output channels.
+        # Input channels are ordered by group, and each group has separate output channels.
         groups = attributes["group"]
         split = weights.reshape(groups, -1, *weights.shape[1:])
         factor = scale.reshape(groups, 1, -1, *[1] * (weights.ndim - 2))
@@ -192,11 +192,11 @@ def _scaled_weights(node: Node, weights: Array, scale: Array, attributes: dict[s
 
 
 def _product(weights: Array, scale: Array) -> Array:
-    """Weights times a scale in float64, in the weights' element type."""
+    """Multiply weights by a float64 scale, and round to the weights' element type."""
     magnitude = np.abs(scale)
     is_ordinary = (magnitude == 0) | ((magnitude > _LEAST_ORDINARY) & (magnitude < _GREATEST_ORDINARY))
     if weights.dtype == np.float32 and is_ordinary.all():
-        with np.errstate(all="ignore"):  # looked at afterwards, see _is_finite
+        with np.errstate(all="ignore"):  # overflow is checked afterwards, see _is_finite
             product: Array = weights * scale.astype(np.float32)
         return product
     return _rounded(weights.astype(np.float64) * scale, weights.dtype)
@@ -210,7 +210,7 @@ def _new_bias(
     channels: int,
     attributes: dict[str, Any],
 ) -> Array | None:
-    """The bias after folding; None when there is none before and none is needed."""
+    """Return the bias after folding; None if there was none and none is needed."""
     if bias is None and not affine.offsets:
         return None
     old = np.zeros(channels) if bias is None else bias.astype(np.float64)
@@ -222,16 +222,16 @@ def _new_bias(
 
 
 def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
-    with np.errstate(over="ignore"):  # looked at afterwards, see _is_finite
+    with np.errstate(over="ignore"):  # overflow is checked afterwards, see _is_finite
         return array.astype(dtype)
 
 
 def _is_finite(array: Array, before: Array | None) -> bool:
-    """Whether rounding to the element type overflowed where the numbers were finite before."""
+    """Return False if rounding to the element type overflowed although the numbers were finite before."""
     return bool(np.isfinite(array).all()) or (before is not None and not np.isfinite(before).all())
 
 
-# **** BatchNormalization on its own ****
+# **** BatchNormalization that does not fold ****
 
 
 def _split(scope: Scope, node: Node) -> None:

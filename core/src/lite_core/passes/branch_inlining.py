@@ -1,4 +1,4 @@
-"""Branches that are sure to be taken become part of the graph around them."""
+"""Inlining the branch of an If whose condition is known."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from lite_core.passes.identity_elimination import IdentityElimination
 from lite_core.passes.rewriting import Scope, ScopePass
 from lite_core.passes.shape_folding import fold_to_constant
 
-__all__ = ["BranchInlining", "with_branches_decided"]
+__all__ = ["BranchInlining", "inline_decided_branches"]
 
 Array = np.ndarray[Any, Any]
 
 
 class BranchInlining(ScopePass):
-    """Takes the branch of an If whose condition is known.
+    """Inlines the branch of an If whose condition is known.
 
     Rules:
-        1. If with a constant condition becomes the nodes and constants of the branch that is taken, and an Identity
+        1. If with a constant condition becomes the nodes and constants of the selected branch, and an Identity
            for each output.
     """
 
@@ -34,13 +34,13 @@ class BranchInlining(ScopePass):
                 _inline(scope, node, scope.constant(node.inputs[0]))
 
 
-def with_branches_decided(graph: Graph) -> Graph | None:
-    """A graph without the Ifs that the sizes of its inputs decide; None where they decide none.
+def inline_decided_branches(graph: Graph) -> Graph | None:
+    """Return a copy of a graph without the Ifs whose conditions depend on input sizes only; None if there are none.
 
-    Exporters write one for every dimension that may be 1. What is left of it runs as one partition.
+    Exporters write an If for each dimension that may be 1. Without them, the graph can run as one partition.
 
     Args:
-        graph: not changed; its inputs have known shapes.
+        graph: left unchanged; its inputs have known shapes.
     """
     if not any(node.qualified_op == "If" for node in graph.nodes):
         return None
@@ -69,16 +69,16 @@ def with_branches_decided(graph: Graph) -> Graph | None:
 
 
 def _inline(scope: Scope, node: Node, condition: Array | None) -> bool:
-    """Put the branch that is taken where its If stands; whether the condition is known."""
+    """Replace an If by its selected branch; return False if the condition is unknown."""
     if condition is None or condition.size != 1 or condition.dtype == object:
         return False
     taken = node.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"]
     assert isinstance(taken, Graph)
     scope.graph.constants.update(taken.constants)
-    handed_on = [
+    identities = [
         Node("Identity", [inner], [outer], name=f"{node.name}.{index}", origin=node.origin)
         for index, (inner, outer) in enumerate(zip(taken.outputs, node.outputs))
         if outer is not None
     ]
-    scope.replace([node], [*taken.nodes, *handed_on])
+    scope.replace([node], [*taken.nodes, *identities])
     return True

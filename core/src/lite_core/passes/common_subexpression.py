@@ -1,4 +1,4 @@
-"""What is computed twice is computed once."""
+"""Common subexpression elimination: merging equal constants and equal nodes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class CommonSubexpression:
 
     Rules:
         1. Constants of equal type and equal bytes become one (-0.0 and 0.0 differ).
-        2. Of two pure nodes with the same operator, inputs and attributes, defaults filled in, the
-           second is removed and its users take the outputs of the first. The order of inputs does not
-           matter where the operator is commutative.
-        3. A sub-graph uses what enclosing graphs have already computed before its node.
+        2. Of two pure nodes with the same operator, inputs and attributes, including defaults, the second is removed,
+           and its users read the outputs of the first. The order of inputs does not matter if the operator is
+           commutative.
+        3. A sub-graph uses values that enclosing graphs compute before its node.
 
-    A second node that writes a graph output becomes an Identity of the first, so that the name stays.
-    Nodes with sub-graphs, random ones and those with side effects are left alone.
+    If the second node writes a graph output, it becomes an Identity of the first, so that the output's name stays.
+    Nodes with sub-graphs and random nodes are not merged.
     """
 
     name = "common_subexpression"
@@ -51,21 +51,21 @@ def _merge(
     for node in scope.nodes():
         for subgraph in node.subgraphs:
             constants = {key: list(entries) for key, entries in seen_constants.items()}
-            # The sub-graph sees what stands before its node, which is what has been seen so far.
+            # The sub-graph may use the nodes before its node, which are those seen so far.
             changed |= _merge(subgraph, scope, dict(seen_nodes), constants)
         key = _node_key(node)
         if key is None:
             continue
         first = seen_nodes.setdefault(key, node)
         if first is not node:
-            _take_over(scope, node, first)
+            _merge_nodes(scope, node, first)
     return scope.commit() or changed
 
 
-def _take_over(scope: Scope, node: Node, first: Node) -> None:
+def _merge_nodes(scope: Scope, node: Node, first: Node) -> None:
     pairs = [(a, b) for a, b in zip(first.outputs, node.outputs) if b is not None]
     if any(a is None for a, _ in pairs):
-        return  # the first leaves out an output that this one has
+        return  # the first node omits an output that this one has
     if not any(scope.is_output(b) for _, b in pairs):
         scope.merge(node, {b: a for a, b in pairs if a is not None})
     elif len(pairs) == 1 and node.op != "Identity":
@@ -90,7 +90,7 @@ def _node_key(node: Node) -> Hashable | None:
 def _attribute_key(attribute: Any) -> Hashable:
     if isinstance(attribute, np.ndarray):
         return (attribute.dtype.name, attribute.shape, attribute.tobytes())
-    return repr(attribute)  # tells -0.0 from 0.0, and a NaN equals itself
+    return repr(attribute)  # distinguishes -0.0 from 0.0, and equals itself for NaN
 
 
 # **** constants ****
@@ -113,7 +113,7 @@ def _merge_constants(graph: Graph, seen: dict[Hashable, list[tuple[Value, Array]
 
 
 def _constant_key(array: Array) -> Hashable:
-    """Equal for equal arrays, and cheap: big weights differ in a few sampled elements already."""
+    """Return a cheap key, equal for equal arrays: large weights usually differ in a few sampled elements."""
     step = max(1, array.size // _SAMPLED_ELEMENTS)
     return (array.dtype.name, array.shape, array.reshape(-1)[::step].tobytes())
 

@@ -1,4 +1,4 @@
-"""Nodes whose result is known before the model runs become constants."""
+"""Constant folding: nodes whose results are known before the model runs become constants."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ Array = np.ndarray[Any, Any]
 
 logger = logging.getLogger("lite.passes")
 
-# Weights stored in 16 bits: below this they are not worth a node.
+# Fewer elements of 16-bit weights are folded: they are not worth a Cast at run time.
 _FEWEST_STORED = 1024
-# All results together, beside those in proportion to the graph's constants: a short graph can double a constant again
-# and again, or make many of one.
+# Limit of all results together: bytes, plus a multiple of the graph's constants. A short graph can double a constant
+# repeatedly, or make many from one.
 _MOST_BYTES, _MOST_TIMES = 64 << 20, 8
 
 
 class ConstantFolding(ScopePass):
-    """Computes nodes of constants once, by the operators' references.
+    """Evaluates nodes of constants once, by the operators' references.
 
     Rules:
-        1. A pure node all of whose inputs are constants (of this graph or an enclosing one) is
-           evaluated; its outputs become constants.
+        1. A pure node whose inputs are all constants (of this graph or an enclosing one) is evaluated; its outputs
+           become constants.
         2. Shape and Size of a tensor whose sizes are all known become constants.
-        3. A result larger than ``size_limit`` bytes and than twice the node's constants is not
-           stored (Expand, Tile, ConstantOfShape would blow up the file), and all results together take no more than
-           a few times the graph's constants.
-        4. What widens stored weights stays (:mod:`lite_tools.quantization` puts it there): DequantizeLinear, and a Cast
-           of 1,024 or more 16-bit floats to wider ones. The file and a loaded model stay small, and a backend can
-           use what is stored as it is.
-        5. A node whose reference fails stays, so that the failure is reported when the model runs.
+        3. A result larger than ``size_limit`` bytes and larger than twice the node's constants is not folded (Expand,
+           Tile and ConstantOfShape would inflate the file). All results together are limited to 64 MiB plus eight
+           times the graph's constants.
+        4. Nodes that widen stored weights are not folded (:mod:`lite_tools.quantization` adds them): DequantizeLinear,
+           and a Cast of 1,024 or more 16-bit floats to wider ones. The file and a loaded model stay small, and a
+           backend can use the stored weights directly.
+        5. A node whose reference fails is not folded, so that the failure is reported when the model runs.
     """
 
     name = "constant_folding"
@@ -51,7 +51,7 @@ class ConstantFolding(ScopePass):
         self._bytes_left: int | None = None
 
     def __call__(self, graph: Graph) -> PassResult:
-        if self._bytes_left is None:  # NOTE: kept from round to round, for each makes more constants
+        if self._bytes_left is None:  # NOTE: not reset between rounds, because each round adds constants
             stored = sum(array.nbytes for scope in graph.walk() for array in scope.constants.values())
             self._bytes_left = _MOST_BYTES + _MOST_TIMES * stored
         return super().__call__(graph)
@@ -65,7 +65,7 @@ class ConstantFolding(ScopePass):
     def _fold(self, scope: Scope, node: Node) -> list[Array] | None:
         first = node.inputs[0] if node.inputs else None
         if node.qualified_op in ("Shape", "Size") and first is not None and first.type.is_static:
-            # An array of these sizes that takes no memory.
+            # A broadcast array of this shape takes no memory.
             stand_in = np.broadcast_to(np.zeros((), first.dtype.numpy), first.shape)
             return evaluate_node(node, [stand_in])
         if node.qualified_op in IMPURE_OPS or any(node.subgraphs):
@@ -90,7 +90,7 @@ class ConstantFolding(ScopePass):
 
     @staticmethod
     def _fits(node: Node, inputs: list[Array | None], limit: int) -> bool:
-        """Whether the results, as far as inference knows their sizes, stay within the limit."""
+        """Return True if the results, as far as inference knows their sizes, stay within the limit."""
         inference = GraphInference()
         for value, array in zip(node.inputs, inputs):
             if value is not None and array is not None:
@@ -101,7 +101,7 @@ class ConstantFolding(ScopePass):
 
 
 def _widens_weights(node: Node, inputs: list[Array | None]) -> bool:
-    """Rule 4: whether a node of constants makes of stored weights what the model computes with."""
+    """Return True if a node widens stored weights to the type that the model computes with (rule 4)."""
     if node.qualified_op == "DequantizeLinear":
         return True
     stored = inputs[0] if inputs else None

@@ -1,4 +1,4 @@
-"""What nothing needs is taken out."""
+"""Removing nodes, outputs and constants that nothing uses."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["DeadNodeElimination"]
 
 
 class DeadNodeElimination:
-    """Removes what does not reach an output.
+    """Removes nodes and constants that no graph output depends on.
 
     Rules:
-        1. A node none of whose outputs is used, here or in a sub-graph, is removed.
-        2. A constant that nothing uses is removed.
-        3. Optional outputs at the end of a node that nothing uses are left out.
-        4. Sub-graphs are cleaned before the uses of their node are counted, so that what only a dead
-           node captured goes too.
+        1. A node is removed if none of its outputs is used, in this graph or in a sub-graph.
+        2. An unused constant is removed.
+        3. Unused optional outputs at the end of a node are omitted.
+        4. Sub-graphs are cleaned before the uses of their node are counted, so that values captured only by dead nodes
+           are removed, too.
 
     Graph inputs stay: they are the model's interface.
     """

@@ -1,4 +1,4 @@
-"""Gelu written out in arithmetic becomes one node."""
+"""Fusing Gelu written out in arithmetic into one node."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class GeluFusion(ScopePass):
         1. ``0.5 x (1 + erf(x / sqrt(2)))`` -> Gelu.
         2. ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`` -> Gelu, approximate "tanh".
 
-    Factors and terms may be grouped and ordered in any way, divisions written as products and powers as
-    products. Nothing else may use an intermediate value.
+    Factors and terms may be grouped and ordered in any way; divisions and powers may be written as products.
+    Intermediate values must have no other users.
     """
 
     name = "gelu_fusion"

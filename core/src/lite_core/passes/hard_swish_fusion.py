@@ -1,4 +1,4 @@
-"""HardSigmoid and HardSwish written out in arithmetic become one node."""
+"""Fusing HardSigmoid and HardSwish written out in arithmetic into one node."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class HardSwishFusion(ScopePass):
     Rules:
         1. ``x HardSigmoid(x, alpha=1/6, beta=1/2)`` -> HardSwish.
         2. ``x clip(x + 3, 0, 6) / 6`` -> HardSwish.
-        3. ``clip(x + 3, 0, 6) / 6`` -> HardSigmoid; likewise any other slope and offset whose clipped
-           and scaled result lies between 0 and 1.
+        3. ``clip(x + 3, 0, 6) / 6`` -> HardSigmoid. Any other slope and offset match, too, if the clipped and scaled
+           result is between 0 and 1.
 
     The clip may be a Clip, Min of Relu, Min of Max or Max of Min; factors and terms may be grouped and
-    ordered in any way. Nothing else may use an intermediate value.
+    ordered in any way. Intermediate values must have no other users.
     """
 
     name = "hard_swish_fusion"
@@ -51,7 +51,7 @@ def _fuse(scope: Scope, clamp: _Clamp) -> bool:
     dtype = clamp.argument.dtype
 
     def line(inner: Polynomial, factor: float) -> Polynomial:
-        """The factor times what is clamped, as a polynomial in x."""
+        """Return the factor times the clamped argument, as a polynomial in x."""
         scaled = {key: factor * clamp.scale * c for key, c in inner.items()}
         scaled[0, 0] = scaled.get((0, 0), 0.0) + factor * clamp.offset
         return scaled
@@ -88,11 +88,11 @@ def _fuse(scope: Scope, clamp: _Clamp) -> bool:
     return True
 
 
-# **** what clamps ****
+# **** clamps ****
 
 
 def _clamps(scope: Scope, node: Node) -> Iterator[_Clamp]:
-    """The ways to read a node, perhaps with the one before it, as a clamp."""
+    """Yield the interpretations of a node, possibly with the node before it, as a clamp."""
     if node.qualified_op == "HardSigmoid" and node.inputs[0] is not None:
         attributes = ops.get(node).attributes_of(node)
         yield _Clamp((node,), node.inputs[0], 0.0, 1.0, attributes["alpha"], attributes["beta"])
@@ -105,7 +105,7 @@ def _clamps(scope: Scope, node: Node) -> Iterator[_Clamp]:
 
 
 def _min_max(scope: Scope, node: Node) -> Iterator[_Clamp]:
-    outer = _with_limit(scope, node)
+    outer = _tensor_and_limit(scope, node)
     if outer is None:
         return
     value, outer_limit = outer
@@ -115,7 +115,7 @@ def _min_max(scope: Scope, node: Node) -> Iterator[_Clamp]:
     if inner_node.op == "Relu":
         inner = None if inner_node.inputs[0] is None else (inner_node.inputs[0], 0.0)
     else:
-        inner = _with_limit(scope, inner_node)
+        inner = _tensor_and_limit(scope, inner_node)
     if inner is None or (inner_node.op == "Relu" and node.op == "Max"):
         return
     low, high = (inner[1], outer_limit) if node.op == "Min" else (outer_limit, inner[1])
@@ -123,8 +123,8 @@ def _min_max(scope: Scope, node: Node) -> Iterator[_Clamp]:
         yield _Clamp((inner_node, node), inner[0], low, high)
 
 
-def _with_limit(scope: Scope, node: Node) -> tuple[Value, float] | None:
-    """The tensor and the number of a Min or Max of two."""
+def _tensor_and_limit(scope: Scope, node: Node) -> tuple[Value, float] | None:
+    """Return the tensor and the number of a Min or Max of a tensor and a number."""
     if len(node.inputs) != 2:
         return None
     for value, other in (node.inputs, node.inputs[::-1]):

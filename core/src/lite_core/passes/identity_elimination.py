@@ -1,4 +1,4 @@
-"""Nodes that hand their input through are taken out."""
+"""Removing nodes whose output equals an input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["IdentityElimination", "passed_through"]
 
 _RESHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand"})
 _ONE_OF_MANY = frozenset({"Concat", "Sum", "Max", "Min", "Mean"})
-# Which constant second operand changes nothing; the first operand too where the order does not matter.
+# Neutral elements of the second operand; for commutative operators also of the first.
 _NEUTRAL = {"Add": 0.0, "Sub": 0.0, "Mul": 1.0, "Div": 1.0, "Pow": 1.0}
 _COMMUTATIVE = frozenset({"Add", "Mul"})
 
@@ -21,15 +21,15 @@ class IdentityElimination(ScopePass):
     """Removes nodes whose output equals one of their inputs.
 
     Rules:
-        1. Identity; Dropout outside of training whose mask is not used.
-        2. Reshape, Squeeze, Unsqueeze, Flatten, Expand to the shape the input already has.
-        3. Transpose that keeps the order of all axes longer than 1 and the shape.
-        4. Cast and CastLike to the element type the input already has.
-        5. Pad by nothing; Slice of everything with step 1; Tile by ones.
+        1. Identity; Dropout outside of training whose mask is unused.
+        2. Reshape, Squeeze, Unsqueeze, Flatten, Expand to the input's shape.
+        3. Transpose that keeps the shape and the order of all axes longer than 1.
+        4. Cast and CastLike to the input's element type.
+        5. Pad by zeros; Slice of everything with step 1; Tile by ones.
         6. Concat, Sum, Max, Min, Mean of one input.
-        7. x + 0, x - 0, x * 1, x / 1, x ** 1, where the constant does not widen the shape by broadcasting.
+        7. x + 0, x - 0, x * 1, x / 1, x ** 1, if the constant does not widen the shape by broadcasting.
 
-    A node that writes a graph output goes only where its input can take over the output's name.
+    A node that writes a graph output is removed only if its input can be renamed to the output.
     """
 
     name = "identity_elimination"
@@ -44,12 +44,12 @@ class IdentityElimination(ScopePass):
 def passed_through(
     scope: Scope, node: Node, type_of: Callable[[Value], TensorType] = lambda value: value.type
 ) -> Value | None:
-    """The input that the node's first output equals, or None.
+    """Return the input that the node's first output equals, or None.
 
     Args:
-        scope: where the node lives.
+        scope: the node's scope.
         node: the node.
-        type_of: the types to go by, where better ones are known than the values carry.
+        type_of: returns the type of a value, if more precise types are known than those of the values.
     """
     first = node.inputs[0] if node.inputs else None
     output = node.outputs[0] if node.outputs else None
@@ -103,7 +103,7 @@ def _keeps_axis_order(node: Node, type: TensorType) -> bool:
 
 
 def _steps_are_one(scope: Scope, node: Node) -> bool:
-    # A step of -1 reverses and leaves the shape as it is.
+    # A step of -1 reverses the elements and keeps the shape.
     if len(node.inputs) < 5 or node.inputs[4] is None:
         return True
     steps = scope.integers(node.inputs[4])
@@ -118,7 +118,7 @@ def _without_neutral(scope: Scope, node: Node, output: Value, type_of: Callable[
         if kept is None or array is None or scope.constant(kept) is not None:
             continue
         neutral = array.size > 0 and bool((array == _NEUTRAL[node.op]).all())
-        # NOTE: a scalar broadcasts to anything; a constant with dimensions may add some to the result.
+        # NOTE: a scalar never widens the shape; a constant with dimensions may add some to the result.
         if neutral and (array.ndim == 0 or _equal_shapes(type_of(kept), type_of(output))):
             return kept
     return None

@@ -1,4 +1,4 @@
-"""Layer normalization written out in arithmetic becomes one node."""
+"""Fusing layer normalization written out in arithmetic into one node."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ class LayerNormFusion(ScopePass):
     With ``d = x - ReduceMean(x)`` and ``s = Sqrt(ReduceMean(d^2) + epsilon)`` over the same last axes:
 
     Rules:
-        1. ``d / s`` -> LayerNormalization with a scale of ones, when the sizes of those axes are known.
-           The square is Pow by 2 or Mul by itself, the root Sqrt or Pow by 0.5, the division Div or Mul
-           by Reciprocal.
-        2. ``d / s * scale`` takes the constant scale in, whose shape is that of the normalized axes or
-           broadcasts to it.
-        3. ``... + bias`` after it likewise.
+        1. ``d / s`` -> LayerNormalization with a scale of ones, if the sizes of those axes are known. The square may be
+           Pow by 2 or Mul by itself, the root Sqrt or Pow by 0.5, the division Div or Mul by Reciprocal.
+        2. ``d / s * scale`` includes the constant scale if its shape equals that of the normalized axes or broadcasts
+           to it.
+        3. ``... + bias`` after rule 1 or 2 includes the constant bias in the same way.
 
-    Nothing else may use an intermediate value.
+    Intermediate values must have no other users.
     """
 
     name = "layer_norm_fusion"
@@ -59,7 +58,7 @@ def _normalization(scope: Scope, last: Node) -> _Normalization | None:
         shifted = scope.producer(variance_value, "Add")
         if centered is None or root is None or shifted is None:
             continue
-        variance_output, epsilon = _with_number(scope, shifted)
+        variance_output, epsilon = _tensor_and_number(scope, shifted)
         variance = scope.producer(variance_output, "ReduceMean")
         mean = scope.producer(centered.inputs[1], "ReduceMean")
         source = centered.inputs[0]
@@ -89,7 +88,7 @@ def _normalization(scope: Scope, last: Node) -> _Normalization | None:
 
 
 def _quotients(scope: Scope, node: Node) -> list[tuple[Value | None, Value | None]]:
-    """Numerator and denominator of a node, where it can be read as a quotient."""
+    """Return the possible pairs of numerator and denominator of a node that computes a quotient."""
     a, b = node.inputs
     if node.op == "Div":
         return [(a, b)]
@@ -113,8 +112,8 @@ def _root(scope: Scope, value: Value | None) -> tuple[Node | None, Value | None]
     return node, node.inputs[0]
 
 
-def _with_number(scope: Scope, node: Node) -> tuple[Value | None, float]:
-    """The tensor and the number of an Add."""
+def _tensor_and_number(scope: Scope, node: Node) -> tuple[Value | None, float]:
+    """Return the tensor and the number of an Add of a tensor and a number."""
     for value, other in (node.inputs, node.inputs[::-1]):
         number = scope.scalar(other)
         if number is not None:
@@ -129,7 +128,7 @@ def _is_square(scope: Scope, node: Node, of: Value | None) -> bool:
 
 
 def _normalized_axis(scope: Scope, mean: Node, source: Value) -> int | None:
-    """The first of the last axes that a ReduceMean reduces, counted from the end; None for other axes."""
+    """Return the first of the trailing axes that a ReduceMean reduces, counted from the end; None for other axes."""
     axes = scope.integers(mean.inputs[1]) if len(mean.inputs) > 1 else None
     rank = source.type.rank
     if not axes or rank is None or not ops.get(mean).attributes_of(mean)["keepdims"]:
@@ -161,7 +160,7 @@ def _fuse(scope: Scope, found: _Normalization) -> None:
 
 
 def _absorb(scope: Scope, found: _Normalization, op: str, sizes: tuple[int, ...]) -> Value | None:
-    """Take in the node after the pattern when it is ``op`` by a fitting constant; returns the constant."""
+    """Add the node after the pattern if it is ``op`` by a suitable constant; return the constant, or None."""
     value = found.nodes[-1].outputs[0]
     user = None if value is None else scope.sole_consumer(value)
     if user is None or user.qualified_op != op or user.inputs[0] is user.inputs[1]:
@@ -176,14 +175,14 @@ def _absorb(scope: Scope, found: _Normalization, op: str, sizes: tuple[int, ...]
 
 
 def _broadcasts(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
-    """Whether an array of this shape, leading ones aside, broadcasts to the normalized axes."""
+    """Return True if an array of this shape, without leading ones, broadcasts to the normalized axes."""
     core = shape[-len(sizes) :]
     leading = shape[: -len(sizes)]
     return all(n == 1 for n in leading) and all(a in (1, b) for a, b in zip(core[::-1], sizes[::-1]))
 
 
 def _parameter(scope: Scope, value: Value | None, ones: Array, name: str) -> Value:
-    """The constant with exactly the shape of the normalized axes."""
+    """Return a constant broadcast to exactly the shape of the normalized axes."""
     if value is None:
         return scope.new_constant(name, ones)
     array = scope.constant(value)

@@ -1,7 +1,7 @@
-"""Reading arithmetic as a polynomial, so that a pattern is found in whatever order it was written.
+"""Matching arithmetic as a polynomial, so that a pattern is found however it is written.
 
-``0.5 * x * (1 + erf(x / sqrt(2)))`` has dozens of spellings; as a polynomial in ``x`` and the atom
-``t = erf(...)`` it is always ``0.5 x + 0.5 x t``.
+``0.5 * x * (1 + erf(x / sqrt(2)))`` can be written in dozens of ways. As a polynomial in ``x`` and the atom
+``t = erf(...)``, it is always ``0.5 x + 0.5 x t``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Neg", "Pow", "Sum", "Identity")
 _MOST_STEPS = 12
 _MOST_DEGREE = 4
 
-# Constants are written with six digits or so, or rounded to the element type, several times in a row.
+# Constants in models have about six digits, or were rounded to the element type several times.
 _RELATIVE_TOLERANCE = {DType.FLOAT16: 4e-3, DType.BFLOAT16: 2e-2}
 
 
 def is_close(found: Polynomial, wanted: Polynomial, dtype: DType) -> bool:
-    """Whether two polynomials are equal up to the rounding of constants of an element type."""
+    """Return True if two polynomials are equal up to the rounding of constants to an element type."""
     tolerance = _RELATIVE_TOLERANCE.get(dtype, 2e-5)
     return all(
         abs(found.get(key, 0.0) - wanted.get(key, 0.0)) <= tolerance * abs(wanted.get(key, 0.0))
@@ -36,7 +36,7 @@ def is_close(found: Polynomial, wanted: Polynomial, dtype: DType) -> bool:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads values as polynomials in two atoms and remembers the nodes it went through."""
+    """Converts values to polynomials in two atoms and records the visited nodes."""
 
     scope: Scope
     atoms: Mapping[Value, tuple[int, int]]
@@ -90,7 +90,7 @@ def _apply(op: str, operands: list[Polynomial]) -> Polynomial | None:
 
 
 def _combine(a: Polynomial, b: Polynomial, factor: float) -> Polynomial:
-    """``factor * a + b``."""
+    """Return ``factor * a + b``."""
     return {key: factor * a.get(key, 0.0) + b.get(key, 0.0) for key in {*a, *b}}
 
 
@@ -107,11 +107,11 @@ def _multiply(a: Polynomial, b: Polynomial) -> Polynomial | None:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A pattern that was found.
+    """A found pattern.
 
     Attributes:
-        source: what stands for ``x``.
-        nodes: every node of the pattern, the last one last.
+        source: the value of ``x``.
+        nodes: every node of the pattern; the last one writes its result.
         argument: the atom's argument as a polynomial in ``x``.
         result: the last node's output as a polynomial in ``x`` and the atom.
     """
@@ -123,7 +123,7 @@ class Match:
 
 
 def source_candidates(scope: Scope, argument: Value) -> Iterator[Value]:
-    """Values that may be the pattern's ``x``: what arithmetic leads to the atom's argument, nearest first."""
+    """Yield values that may be the pattern's ``x``: the arithmetic operands of the atom's argument, nearest first."""
     pending, seen = [argument], {argument}
     while pending and len(seen) <= 4 * _MOST_STEPS:
         value = pending.pop(0)
@@ -143,16 +143,16 @@ def match_polynomial(
     *,
     farthest: bool = False,
 ) -> Match | None:
-    """Find arithmetic on ``x`` and an atom that computes what is wanted, and nothing else uses.
+    """Find arithmetic on ``x`` and an atom that computes a pattern and whose intermediate values have no other users.
 
     Args:
-        scope: where to look.
+        scope: the scope to search.
         atom_nodes: the nodes of the atom ``t``, such as Erf; the last one writes it.
-        argument: what ``t`` is computed from.
-        accepts: decides, given the argument as a polynomial in ``x`` (exponents ``(n, 0)``) and a result
-            as one in ``x`` and ``t``, whether this is the pattern.
-        farthest: of several values that may be ``x`` prefer the one farthest from the atom, for patterns
-            that take in any arithmetic before them.
+        argument: the value from which ``t`` is computed.
+        accepts: returns True if the argument, a polynomial in ``x`` (exponents ``(n, 0)``), and a result, a polynomial
+            in ``x`` and ``t``, are those of the pattern.
+        farthest: of several candidates for ``x``, prefer the one farthest from the atom, for patterns that include any
+            preceding arithmetic.
     """
     atom = atom_nodes[-1].outputs[0]
     if atom is None or not atom.dtype.is_floating:
@@ -177,7 +177,7 @@ def _follow(
     argument: Polynomial,
     accepts: Callable[[Polynomial, Polynomial], bool],
 ) -> Match | None:
-    """Go from the atom towards the outputs until the result is accepted."""
+    """Follow the only users from the atom towards the outputs until the result is accepted."""
     atom = atom_nodes[-1].outputs[0]
     assert atom is not None
     value = atom

@@ -1,4 +1,4 @@
-"""What most passes share: one scope (a graph or a sub-graph) with its uses, and edits that keep them true."""
+"""Shared parts of passes: a scope (a graph or sub-graph) with its producers and users, updated by edits."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["IMPURE_OPS", "Scope", "ScopePass", "first_origin"]
 
 Array = np.ndarray[Any, Any]
 
-#: Operators whose result differs from run to run.
+#: Operators whose results differ from run to run.
 IMPURE_OPS = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 
 
 def first_origin(nodes: Sequence[Node]) -> Origin | None:
-    """The origin that a node standing in for ``nodes`` carries: the first there is."""
+    """Return the origin of a node that replaces ``nodes``: the first origin among them."""
     return next((n.origin for n in nodes if n.origin is not None), None)
 
 
 class Scope:
-    """A graph or sub-graph under edit. Who writes and who uses each value is kept up to date.
+    """A graph or sub-graph during a rewrite. Producers and users of values are updated by each edit.
 
-    NOTE: a graph's outputs are never replaced by other values, because their names are the interface.
-    A node that writes one is replaced by a node that writes the same value.
+    NOTE: a graph's outputs are never replaced by other values, because their names are the model's interface. A node
+    that writes an output is replaced by a node that writes the same value.
     """
 
     def __init__(self, graph: Graph, outer: Scope | None = None) -> None:
@@ -42,7 +42,7 @@ class Scope:
         self._replacements: dict[Node, Sequence[Node]] = {}
         self._removed: set[Node] = set()
 
-    # Worked out when they are first needed, because most passes find nothing to do. The first edit needs them.
+    # Computed on first use, because most passes find nothing to do. The first edit needs them.
 
     @cached_property
     def _producers(self) -> dict[Value, Node]:
@@ -54,19 +54,19 @@ class Scope:
 
     @cached_property
     def _names(self) -> set[str]:
-        """Names of every value, in this graph and those around and inside it: what a new value must not be called."""
+        """Names of all values in this graph, its sub-graphs and enclosing graphs; a new value needs another name."""
         if self.outer is not None:
             return self.outer._names
         return {value.name for scope in self.graph.walk() for value in scope.defined()}
 
-    # **** looking ****
+    # **** queries ****
 
     def nodes(self) -> Iterator[Node]:
-        """The nodes in order, without those that edits during the iteration remove."""
+        """Yield the nodes in order, except those that edits during the iteration remove."""
         return (n for n in self.graph.nodes if n not in self._removed)
 
     def constant(self, value: Value | None) -> Array | None:
-        """The array of a constant of this graph or an enclosing one."""
+        """Return the array of a constant of this graph or an enclosing one, or None."""
         scope: Scope | None = self
         while scope is not None and value is not None:
             if value in scope.graph.constants:
@@ -75,40 +75,40 @@ class Scope:
         return None
 
     def scalar(self, value: Value | None) -> float | None:
-        """The number that a constant of one element holds."""
+        """Return the number in a constant of one element, or None."""
         array = self.constant(value)
         return float(array.reshape(())) if array is not None and array.size == 1 else None
 
     def integers(self, value: Value | None) -> tuple[int, ...] | None:
-        """The elements of a constant integer vector: axes, a shape."""
+        """Return the elements of a constant integer vector (axes, a shape), or None."""
         array = self.constant(value)
         return None if array is None else tuple(int(i) for i in array.reshape(-1))
 
     def producer(self, value: Value | None, *ops: str) -> Node | None:
-        """The node of this graph that writes a value, when it is one of ``ops`` (any when none is given)."""
+        """Return the node of this graph that writes a value, or None; with ``ops``, only a node of these operators."""
         node = None if value is None else self._producers.get(value)
         return node if node is not None and (not ops or node.qualified_op in ops) else None
 
     def consumers(self, value: Value) -> Sequence[Node]:
-        """The nodes that need a value; a use in a sub-graph counts for its node."""
+        """Return the nodes that read a value; a use in a sub-graph counts for its node."""
         return self._consumers.get(value, ())
 
     def is_output(self, value: Value) -> bool:
         return value in self._outputs
 
     def sole_consumer(self, value: Value) -> Node | None:
-        """The one node that uses a value, None for several or when it is a graph output."""
+        """Return the only node that reads a value; None if there are several, or if the value is a graph output."""
         users = self.consumers(value)
         return users[0] if len(users) == 1 and value not in self._outputs else None
 
     def used_only_by(self, value: Value, nodes: Sequence[Node]) -> bool:
-        """Whether nothing but ``nodes`` needs the value."""
+        """Return True if only ``nodes`` read the value."""
         return value not in self._outputs and all(user in nodes for user in self.consumers(value))
 
     # **** editing ****
 
     def new_value(self, wanted: str, type: TensorType) -> Value:
-        """A value with a name that nothing else has."""
+        """Return a new value with a unique name."""
         name, number = wanted, 1
         while name in self._names:
             name, number = f"{wanted}_{number}", number + 1
@@ -116,15 +116,15 @@ class Scope:
         return Value(name, type)
 
     def new_constant(self, wanted: str, array: Array) -> Value:
-        """A constant with a name that nothing else has."""
+        """Add a constant with a unique name."""
         value = self.new_value(wanted, TensorType.of_array(array))
         self.graph.constants[value] = array
         return value
 
     def replace(self, old: Sequence[Node], new: Sequence[Node]) -> None:
-        """Put ``new`` where the last of ``old`` stands. New nodes write the very values that are still used."""
+        """Replace ``old`` nodes, at the position of the last one, by ``new`` nodes that write all values still used."""
         for node in old:
-            self._forget(node)
+            self._unregister(node)
         for node in new:
             for value in dict.fromkeys(node.used()):
                 self._consumers.setdefault(value, []).append(node)
@@ -141,7 +141,7 @@ class Scope:
         *,
         domain: str = "",
     ) -> Node:
-        """One node instead of ``old``; it writes the first output of the last of them and has its name."""
+        """Replace ``old`` nodes by one node, which takes over the name and the first output of the last of them."""
         last = old[-1]
         node = Node(
             op,
@@ -156,39 +156,39 @@ class Scope:
         return node
 
     def make_constant(self, node: Node, arrays: Sequence[Array]) -> None:
-        """The node's outputs become constants with these elements."""
-        self._forget(node)
+        """Replace a node by constants with these elements."""
+        self._unregister(node)
         for value, array in zip(node.outputs, arrays):
             if value is not None:
-                # NOTE: a broadcast view would be small here and large in a file; asarray keeps rank 0.
+                # NOTE: a broadcast view would be small in memory and large in a file; asarray preserves rank 0.
                 array = np.asarray(array, order="C")
                 value.type = TensorType.of_array(array)
                 self.graph.constants[value] = array
         self.changed = True
 
     def merge(self, node: Node, equal: Mapping[Value, Value]) -> None:
-        """Drop a node none of whose outputs is a graph output; users take the values equal to them."""
-        self._forget(node)
+        """Remove a node whose outputs are no graph outputs; their users read the equal values instead."""
+        self._unregister(node)
         for old, new in equal.items():
             self._redirect(old, new)
         self.changed = True
 
     def bypass(self, node: Node, source: Value) -> bool:
-        """Drop a node whose first output equals ``source``; False when it must stay.
+        """Remove a node whose first output equals ``source``; return False if it must stay.
 
-        It stays where its output is a graph output and ``source`` cannot be renamed to it: a graph
-        input, a constant, a value of an enclosing graph, or another graph output.
+        It must stay if its output is a graph output and ``source`` cannot be renamed to it, because ``source`` is a
+        graph input, a constant, a value of an enclosing graph, or another graph output.
         """
         output = node.outputs[0]
         assert output is not None
         if output not in self._outputs:
-            self._forget(node)
+            self._unregister(node)
             self._redirect(output, source)
         else:
             producer = self._producers.get(source)
             if producer is None or source in self._outputs:
                 return False
-            self._forget(node)
+            self._unregister(node)
             producer.outputs = tuple(output if v is source else v for v in producer.outputs)
             self._producers[output] = producer
             del self._producers[source]
@@ -204,7 +204,8 @@ class Scope:
             for subgraph in user.subgraphs:
                 subgraph.replace_uses({old: new})
 
-    def _forget(self, node: Node) -> None:
+    def _unregister(self, node: Node) -> None:
+        """Mark a node as removed, and remove it from the producers and users."""
         self._removed.add(node)
         for value in dict.fromkeys(node.used()):
             users = self._consumers.get(value, [])
@@ -215,18 +216,19 @@ class Scope:
                 del self._producers[output]
 
     def commit(self) -> bool:
-        """Write the edits into the graph's list of nodes; whether there were any."""
+        """Write the edits to the graph's list of nodes; return True if there were any."""
         if self.changed:
-            self.graph.nodes = [n for node in self.graph.nodes for n in self._current(node)]
+            self.graph.nodes = [n for node in self.graph.nodes for n in self._with_replacements(node)]
             self._removed.clear()
             self._replacements.clear()
         return self.changed
 
-    def _current(self, node: Node) -> Iterator[Node]:
+    def _with_replacements(self, node: Node) -> Iterator[Node]:
+        """Yield a node unless it was removed, then its replacements."""
         if node not in self._removed:
             yield node
         for replacement in self._replacements.get(node, ()):
-            yield from self._current(replacement)
+            yield from self._with_replacements(replacement)
 
 
 class ScopePass(ABC):
@@ -248,4 +250,4 @@ class ScopePass(ABC):
 
     @abstractmethod
     def rewrite(self, scope: Scope) -> None:
-        """Edit one scope through its methods; ``scope.changed`` tells whether anything happened."""
+        """Edit one scope through its methods, which set ``scope.changed``."""

@@ -1,4 +1,4 @@
-"""Shape arithmetic is done once, with symbols, instead of every time the model runs."""
+"""Folding shape arithmetic symbolically, instead of computing it in each run."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ _SHAPE_NO_OPS = frozenset({"Expand", "Reshape", "Slice"})
 
 
 class ShapeFolding:
-    """Uses what shape inference knows about elements of integer tensors.
+    """Uses the elements of integer tensors that shape inference knows.
 
     Rules:
-        1. A value whose elements are all known (``Shape`` of known sizes and arithmetic on it)
-           becomes a constant.
-        2. The target of a Reshape becomes a constant when the output has at most one dimension that is
-           neither known nor a copy: a known size stands for itself, 0 copies the input's dimension at
-           the same place, -1 is the unknown one.
-        3. Expand, Reshape and Slice to the shape the input already has are removed.
-        4. Types of values inside the graph are refined to what inference finds, in sub-graphs those of
-           inputs and outputs too. This alone does not count as a change.
+        1. A value whose elements are all known (``Shape`` of known sizes and arithmetic on it) becomes a constant.
+        2. The target of a Reshape becomes a constant if the output has at most one dimension that is neither known nor
+           copied: known sizes are used directly, 0 copies the input's dimension at the same index, -1 is the unknown
+           one.
+        3. Expand, Reshape and Slice to the input's shape are removed.
+        4. Types of values inside the graph are refined to the inferred types; in sub-graphs also those of inputs and
+           outputs. This alone does not count as a change.
 
     Args:
-        known: keeps what is inferred, for the next round and for others.
+        known: stores the inferred types, for the next round and for later inference.
     """
 
     name = "shape_folding"
@@ -45,7 +44,7 @@ def _fold_scope(graph: Graph, outer: Scope | None, inference: GraphInference) ->
     scope = Scope(graph, outer)
     inference.add_constants(graph)
     for value in graph.inputs:
-        # NOTE: the types of a body's inputs are what inference of Loop found to hold in every iteration.
+        # NOTE: inference of Loop has found types for a body's inputs that hold in every iteration.
         inference.set_type(value, inference.type_of(value))
     for node in scope.nodes():
         types = inference.infer(node)
@@ -71,7 +70,7 @@ def _fold_scope(graph: Graph, outer: Scope | None, inference: GraphInference) ->
 
 
 def _reachable_subgraphs(node: Node, inference: GraphInference) -> list[Graph]:
-    """NOTE: a branch of If that is never taken need not fit its types, so it must not be inferred."""
+    """Return a node's sub-graphs, without a branch of an If that is never taken: its types may be inconsistent."""
     condition = inference.value_of(node.inputs[0]) if node.op == "If" and node.inputs[0] is not None else None
     if condition is None or condition.size != 1 or condition.dtype == object:
         return list(node.subgraphs)
@@ -81,12 +80,12 @@ def _reachable_subgraphs(node: Node, inference: GraphInference) -> list[Graph]:
 
 def _keep_declared(node: Node, types: list[TensorType], inference: GraphInference) -> None:
     for value, type in zip(node.outputs, types):
-        if value is not None and _knows_more(value.type, type):
+        if value is not None and _is_more_precise(value.type, type):
             inference.set_type(value, value.type)
 
 
-def _knows_more(declared: TensorType, inferred: TensorType) -> bool:
-    """Whether the type a value carries says more than inference does (an importer may know)."""
+def _is_more_precise(declared: TensorType, inferred: TensorType) -> bool:
+    """Return True if a value's declared type, for example from a reader, is more precise than the inferred one."""
     if declared.shape is None or declared.dtype != inferred.dtype:
         return False
     if inferred.shape is None:
@@ -96,7 +95,7 @@ def _knows_more(declared: TensorType, inferred: TensorType) -> bool:
 
 
 def fold_to_constant(scope: Scope, node: Node, inference: GraphInference) -> bool:
-    """Make a constant of a node's output where inference knows all elements; whether it did."""
+    """Replace a node by a constant if inference knows all elements of its output; return True if replaced."""
     output = node.outputs[0]
     if output is None or len(node.outputs) > 1 or node.qualified_op in IMPURE_OPS or any(node.subgraphs):
         return False
@@ -116,7 +115,7 @@ def _simplify_reshape(scope: Scope, node: Node, inference: GraphInference) -> No
     new = inference.type_of(output).shape
     wanted = inference.value_of(target)
     if new is None or wanted is None:
-        return  # the rank or every size depends on data
+        return  # the rank, or every size, depends on data
     vector = _reshape_target(inference.type_of(data).shape, new)
     if vector is None:
         return
@@ -127,13 +126,13 @@ def _simplify_reshape(scope: Scope, node: Node, inference: GraphInference) -> No
 
 
 def _reshape_target(old: Shape | None, new: Shape) -> list[int] | None:
-    """The constant Reshape target that leads from ``old`` to ``new``, or None."""
+    """Return the constant target of a Reshape from shape ``old`` to ``new``, or None."""
     vector: list[int] = []
     unknown: list[Dim] = []
     for axis, dim in enumerate(new):
         if isinstance(dim, int):
             if dim == 0:
-                return None  # 0 would be read as a copy
+                return None  # 0 would mean a copied dimension
             vector.append(dim)
         elif old is not None and axis < len(old) and old[axis] == dim:
             vector.append(0)

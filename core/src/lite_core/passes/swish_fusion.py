@@ -1,4 +1,4 @@
-"""x * Sigmoid(x) becomes one node."""
+"""Fusing ``x * Sigmoid(x)`` into one node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SwishFusion(ScopePass):
         1. ``x Sigmoid(x)`` -> lite.Swish.
         2. ``x Sigmoid(beta x)`` for a constant beta -> lite.Swish with that beta (1.702 is the quick Gelu).
 
-    Nothing else may use an intermediate value.
+    Intermediate values must have no other users.
     """
 
     name = "swish_fusion"

@@ -1,4 +1,4 @@
-"""Chains of Transpose and of Reshape are shortened."""
+"""Shortening chains of Transpose and of Reshape."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lite_core.passes.transpose_sinking import sink_transposes, transpose_order
 
 __all__ = ["TransposeReshapeCleaning"]
 
-# Operators that keep the elements in order: the result depends on the new shape alone.
+# Operators that keep the order of elements: the result depends only on the new shape.
 _RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 
 
@@ -19,13 +19,13 @@ class TransposeReshapeCleaning(ScopePass):
     """Composes, cancels and moves layout changes.
 
     Rules:
-        1. Transpose of a Transpose is one Transpose of the composed order, or nothing.
-        2. Reshape, Flatten, Squeeze, Unsqueeze of one of them that lead back to the first shape are
-           nothing; so are Squeeze and Unsqueeze by equal axes, whatever the shape.
-        3. Reshape of one of them reads the first input directly, when its target is a constant whose
-           zeros copy the same dimensions from there.
-        4. Flatten, Squeeze, Unsqueeze of one of them becomes one Reshape of the first input when at most
-           one dimension of the result is unknown.
+        1. Transpose of a Transpose becomes one Transpose of the composed order, or is removed.
+        2. Reshape, Flatten, Squeeze or Unsqueeze of one of these is removed if the result has the first input's shape;
+           Squeeze and Unsqueeze by equal axes always cancel.
+        3. Reshape of one of these reads the first input directly if its target is a constant whose zeros copy the same
+           dimensions from there.
+        4. Flatten, Squeeze or Unsqueeze of one of these becomes one Reshape of the first input if at most one dimension
+           of the result is unknown.
         5. A Transpose below element-wise nodes cancels the inverse Transposes above them: see
            ``transpose_sinking``.
     """
@@ -80,7 +80,7 @@ def _shorten_reshapes(scope: Scope, node: Node) -> None:
 
 
 def _inverse_axes(scope: Scope, inner: Node, node: Node) -> bool:
-    """Squeeze of Unsqueeze or the other way round, by the same axes: both count them in the longer shape."""
+    """Return True for Squeeze of Unsqueeze, or the reverse, by equal axes, which both refer to the longer shape."""
     if {inner.op, node.op} != {"Squeeze", "Unsqueeze"} or min(len(inner.inputs), len(node.inputs)) < 2:
         return False
     axes = scope.integers(inner.inputs[1])
@@ -88,7 +88,7 @@ def _inverse_axes(scope: Scope, inner: Node, node: Node) -> bool:
 
 
 def _retargeted(scope: Scope, node: Node, source: TensorType, middle: TensorType) -> Value | None:
-    """The target for reading ``source`` instead of ``middle``; None where zeros would copy something else."""
+    """Return the target for reading ``source`` instead of ``middle``; None if zeros would copy other dimensions."""
     value, output = node.inputs[1], node.outputs[0]
     target = scope.integers(value)
     if target is None or output is None:

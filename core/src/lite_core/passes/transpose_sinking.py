@@ -1,4 +1,4 @@
-"""Transposes on both sides of element-wise nodes cancel."""
+"""Cancelling Transposes on both sides of element-wise nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lite_core.passes.rewriting import Scope
 
 __all__ = ["sink_transposes", "transpose_order"]
 
-# Every input takes part element by element, broadcast against the others.
+# Element-wise operators: every input is broadcast against the others.
 _BROADCASTING = frozenset(
     {
         *("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Sum", "Mean", "Where", "PRelu"),
@@ -22,13 +22,13 @@ _BROADCASTING = frozenset(
         *("Softplus", "Softsign", "ThresholdedRelu", "lite.Swish"),
     }
 )
-# Only the first input does; the others are single numbers.
+# Only the first input is element-wise; the others are single numbers.
 _WITH_SCALARS = frozenset({"Clip"})
 _MOST_NODES = 32
 
 
 def transpose_order(node: Node) -> tuple[int, ...] | None:
-    """The order of axes of a Transpose; None when the rank is not known."""
+    """Return the order of axes of a Transpose; None if the rank is unknown."""
     source = node.inputs[0]
     order = node.attributes.get("perm")
     if isinstance(order, tuple):
@@ -40,7 +40,7 @@ def transpose_order(node: Node) -> tuple[int, ...] | None:
 
 @dataclass(slots=True)
 class _Region:
-    """Element-wise nodes above a Transpose, and what they read from outside, already in the new layout."""
+    """Element-wise nodes above a Transpose, and the outside values they read, already in the new layout."""
 
     scope: Scope
     order: tuple[int, ...]
@@ -52,8 +52,8 @@ class _Region:
     def inverse(self) -> tuple[int, ...]:
         return tuple(int(a) for a in np.argsort(self.order))
 
-    def collect(self, value: Value, consumer: Node) -> bool:
-        """Take in ``value``, which ``consumer`` reads; False when it does not fit."""
+    def collect(self, value: Value) -> bool:
+        """Add ``value``, which a node of the region reads, to the region; return False if that is impossible."""
         if value in self.sources:
             return True
         producer = self.scope.producer(value)
@@ -74,13 +74,13 @@ class _Region:
         if self.scope.is_output(value) or producer.qualified_op not in _BROADCASTING | _WITH_SCALARS:
             return False
         read = producer.inputs[:1] if producer.qualified_op in _WITH_SCALARS else producer.inputs
-        if value.type.rank != len(self.order) or not all(v is not None and self.collect(v, producer) for v in read):
+        if value.type.rank != len(self.order) or not all(v is not None and self.collect(v) for v in read):
             return False
-        self.nodes.append(producer)  # after what it reads: the order stays topological
+        self.nodes.append(producer)  # after its inputs: the order stays topological
         return True
 
     def is_private(self, last: Node) -> bool:
-        """Whether nothing outside uses what the nodes compute."""
+        """Return True if no node outside the region reads its results."""
         users = {*self.nodes, last}
         return all(
             v is not None and not self.scope.is_output(v) and users.issuperset(self.scope.consumers(v))
@@ -90,16 +90,16 @@ class _Region:
 
 
 def sink_transposes(scope: Scope, node: Node) -> bool:
-    """Remove a Transpose by computing the element-wise nodes above it in the layout it leads to.
+    """Remove a Transpose by computing the element-wise nodes above it in its output layout.
 
-    The nodes must be used by nothing else, and everything they read must be a Transpose of the inverse
-    order or a constant (which is transposed here and now).
+    The nodes must have no other users. Each value they read must be the output of a Transpose with the inverse order,
+    or a constant, which is transposed immediately.
     """
     order, middle, output = transpose_order(node), node.inputs[0], node.outputs[0]
     if order is None or middle is None or output is None:
         return False
     region = _Region(scope, order)
-    if not region.collect(middle, node) or not region.nodes or not region.cancelled:
+    if not region.collect(middle) or not region.nodes or not region.cancelled:
         return False
     if not region.is_private(node):
         return False

@@ -1,7 +1,7 @@
-"""Finding, loading and asking plugins, each isolated from the others.
+"""Finding and loading plugins and calling their hooks, each isolated from the others.
 
-A plugin is a module named by an entry point of the group ``lite.plugins``. It states the contract it was
-written for and implements hooks::
+A plugin is a module named by an entry point of the group ``lite.plugins``. It declares the version of the contract it
+was written for, and implements hooks::
 
     from lite_core.plugins import hookimpl
 
@@ -11,11 +11,11 @@ written for and implements hooks::
     def lite_backends():
         return [MyBackend()]
 
-Discovery reads metadata and imports nothing. A plugin that fails at any stage is recorded with its
-traceback, shown by ``lite backends`` and ``lite doctor``, and hurts nobody else.
+Discovery reads metadata and imports nothing. A failure of a plugin at any phase is recorded with its traceback, shown
+by ``lite backends`` and ``lite doctor``, and does not affect other plugins.
 
-From outside: ``LITE_STRICT_PLUGINS=1`` raises instead, ``LITE_TRACE_PLUGINS=1`` shows every step, and
-``LITE_BACKENDS=x86,opencl`` names the backends that may be used.
+Environment variables: ``LITE_STRICT_PLUGINS=1`` raises failures, ``LITE_TRACE_PLUGINS=1`` logs every step, and
+``LITE_BACKENDS=x86,opencl`` lists the backends that may be used.
 """
 
 from lite_core.plugins.backends import (

@@ -1,4 +1,4 @@
-"""The backends that plugins give, and which of them may be used."""
+"""The backends that plugins provide, and those that may be used."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = [
 
 
 def installed_backends(plugins: PluginManager | None = None) -> dict[str, Backend]:
-    """Every backend by name: the built-in ones, then the plugins'.
+    """Return every backend by name: the built-in ones, then the plugins'.
 
-    A backend whose name is taken is recorded and left out.
+    A backend with a duplicate name is recorded as a failure and omitted.
     """
     plugins = plugins or default_plugins()
     backends: dict[str, Backend] = {}
@@ -43,7 +43,7 @@ def installed_backends(plugins: PluginManager | None = None) -> dict[str, Backen
 
 
 def backend_sources(plugins: PluginManager | None = None) -> dict[str, str]:
-    """The distribution and version that each backend comes from, by its name: ``"lite-x86 0.1.0"``."""
+    """Return the distribution and version of each backend by its name: ``"lite-x86 0.1.0"``."""
     sources = dict.fromkeys(("host", "null"), f"lite-core {__version__}")
     for record, backend in (plugins or default_plugins()).ask("lite_backends"):
         sources.setdefault(backend.name, f"{record.distribution} {record.version}")
@@ -51,9 +51,9 @@ def backend_sources(plugins: PluginManager | None = None) -> dict[str, str]:
 
 
 def allowed_backends() -> frozenset[str] | None:
-    """The backends that ``LITE_BACKENDS=x86,opencl`` allows; None, all of them, where it is not set.
+    """Return the backends that ``LITE_BACKENDS=x86,opencl`` allows; None, which allows all, if it is not set.
 
-    ``host`` is always among them; when it is set and empty, ``host`` is the only one.
+    ``host`` is always allowed; if the variable is empty, ``host`` is the only one.
     """
     listed = os.environ.get("LITE_BACKENDS")
     if listed is None:
@@ -62,27 +62,27 @@ def allowed_backends() -> frozenset[str] | None:
 
 
 def available_backends(plugins: PluginManager | None = None) -> dict[str, Backend]:
-    """Every backend that may be used, by name: the installed ones that ``LITE_BACKENDS`` allows."""
+    """Return the backends that may be used, by name: the installed ones that ``LITE_BACKENDS`` allows."""
     allowed = allowed_backends()
     return {name: b for name, b in installed_backends(plugins).items() if allowed is None or name in allowed}
 
 
 def left_out_backends(plugins: PluginManager | None = None) -> dict[str, str]:
-    """Every backend that is installed and may not be used, with the reason."""
+    """Return the installed backends that must not be used, with the reason."""
     allowed = allowed_backends()
     reason = f"LITE_BACKENDS={os.environ.get('LITE_BACKENDS')} leaves it out"
     return {name: reason for name in installed_backends(plugins) if allowed is not None and name not in allowed}
 
 
 def plugins_with(*backends: Backend) -> PluginManager:
-    """A host that knows exactly these backends (and the built-in ones), and no installed plugin: for tests.
+    """Return a plugin manager with exactly these backends and the built-in ones, without installed plugins, for tests.
 
     Example::
 
         session = lite.load(graph, backend="toy", fallback="never", plugins=plugins_with(backend))
 
     Raises:
-        PluginError: one lacks a part of the contract, or its name is taken.
+        PluginError: a backend lacks a required member, or its name is taken.
     """
     plugins = PluginManager(list)
     record = plugins.register(_Backends(backends), "plugins_with")
@@ -93,7 +93,7 @@ def plugins_with(*backends: Backend) -> PluginManager:
 
 
 class _Backends:
-    """A plugin that gives the backends it was made with."""
+    """A plugin that provides given backends."""
 
     LITE_API_VERSION = API_VERSION
 

@@ -1,4 +1,4 @@
-"""What the things that plugins give must have and may have, and members that look like a misspelt optional one."""
+"""Required and optional members of the objects that plugins provide, and detection of misspelt optional members."""
 
 from __future__ import annotations
 
@@ -37,59 +37,59 @@ _OPTIONAL: dict[Kind, tuple[type, ...]] = {
     "memory": (contract.SharesHostMemory, contract.ViewsMemory),
 }
 
-#: What each item that a hook gives must have; see the contracts that HookSpecs names.
-_OF_HOOKS = {
+#: Required members of the items of hooks; see the contracts named by HookSpecs.
+_REQUIRED_OF_HOOKS = {
     "lite_formats": ("name", "suffixes", "sniff", "read"),
     "lite_ops": ("name", "domain", "reference", "infer"),
     "lite_passes": ("name", "__call__"),
     "lite_commands": ("name", "callback"),
 }
 
-#: How much alike two names are, 0 to 1, from which on one is taken for the other: ``restor`` and ``restore`` are 0.92.
-_ALIKE = 0.85
+#: Similarity of names, 0 to 1, from which one counts as a misspelling: ``restor`` and ``restore`` have 0.92.
+_SIMILARITY = 0.85
 
 
 def required_of_hook(hook: str) -> tuple[str, ...]:
-    """Names of the members that an item of a hook must have."""
-    return _members(_REQUIRED["backend"]) if hook == "lite_backends" else _OF_HOOKS[hook]
+    """Return the names of the members that an item of a hook must have."""
+    return _members(_REQUIRED["backend"]) if hook == "lite_backends" else _REQUIRED_OF_HOOKS[hook]
 
 
-def missing_members(thing: object, kind: Kind) -> list[str]:
-    """Names of required members of the contract that a thing lacks."""
-    return [name for name in _members(_REQUIRED[kind]) if not hasattr(thing, name)]
+def missing_members(instance: object, kind: Kind) -> list[str]:
+    """Return the names of required members of the contract that an object lacks."""
+    return [name for name in _members(_REQUIRED[kind]) if not hasattr(instance, name)]
 
 
-def misspelt_members(thing: object, kind: Kind) -> list[tuple[str, str]]:
-    """Public members of a thing that look like a misspelt optional member of the contract, which it lacks.
+def misspelt_members(checked: object, kind: Kind) -> list[tuple[str, str]]:
+    """Return the public members of an object that look like a misspelt optional member of the contract.
 
-    Without a warning, an optional part under another name would simply never be used.
+    Without a warning, an optional part with a misspelt name would silently never be used.
 
     Args:
-        thing: what is looked at, or its class.
-        kind: which contract it implements.
+        checked: an object, or its class.
+        kind: the contract that it implements.
 
     Returns:
-        Pairs of the name that is there and the name in the contract. Members of a class that names the Protocol among
-        its bases are checked by mypy, too.
+        Pairs of the object's name and the name in the contract. If a class lists the Protocol among its bases, mypy
+        checks its members, too.
     """
-    made_by: type[Any] = thing if isinstance(thing, type) else type(thing)
-    own = set() if made_by is thing else {name for name in getattr(thing, "__dict__", ()) if not name.startswith("_")}
-    present = own | {name for name in dir(made_by) if not name.startswith("_")}
+    cls: type[Any] = checked if isinstance(checked, type) else type(checked)
+    own = set() if cls is checked else {name for name in getattr(checked, "__dict__", ()) if not name.startswith("_")}
+    present = own | {name for name in dir(cls) if not name.startswith("_")}
     known = {name for part in (_REQUIRED[kind], *_OPTIONAL[kind]) for name in _members(part)}
     lacking = [name for part in _OPTIONAL[kind] for name in _members(part) if name not in present]
-    return sorted((name, meant) for name in present - known for meant in lacking if _is_alike(name, meant))
+    return sorted((name, meant) for name in present - known for meant in lacking if _is_similar(name, meant))
 
 
-def _is_alike(name: str, meant: str) -> bool:
+def _is_similar(name: str, meant: str) -> bool:
     import difflib  # not at the top: only a process that has plugins needs it
 
     ours, theirs = name.replace("_", "").lower(), meant.replace("_", "").lower()
-    # Letters that have changed places make words less alike than letters that are missing.
-    return sorted(ours) == sorted(theirs) or difflib.SequenceMatcher(None, ours, theirs).ratio() >= _ALIKE
+    # SequenceMatcher rates swapped letters lower than missing ones.
+    return sorted(ours) == sorted(theirs) or difflib.SequenceMatcher(None, ours, theirs).ratio() >= _SIMILARITY
 
 
 @functools.cache
 def _members(protocol: type) -> tuple[str, ...]:
-    """Names of the members that a Protocol declares: attributes, then methods, in their order."""
+    """Return the names of the members that a Protocol declares: attributes, then methods, in order of declaration."""
     declared = [*inspect.get_annotations(protocol), *vars(protocol)]
     return tuple(dict.fromkeys(name for name in declared if not name.startswith("_")))

@@ -1,4 +1,4 @@
-"""The hooks a plugin may implement."""
+"""The hooks that a plugin may implement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ hookimpl = pluggy.HookimplMarker("lite")
 
 
 class HookSpecs:
-    """The hooks a plugin may implement; each is called once, when it is first needed."""
+    """The hooks that a plugin may implement; each is called once, when it is first needed."""
 
     @hookspec
     def lite_backends(self) -> Iterable[Backend]:  # type: ignore[empty-body]
@@ -31,7 +31,7 @@ class HookSpecs:
 
     @hookspec
     def lite_ops(self) -> Iterable[Any]:  # type: ignore[empty-body]
-        """(optional) Operators (:func:`lite_core.ops.define`) in a domain of the plugin's own."""
+        """(optional) Operators (:func:`lite_core.ops.define`) in the plugin's domain."""
 
     @hookspec
     def lite_passes(self) -> Iterable[Any]:  # type: ignore[empty-body]

@@ -1,8 +1,8 @@
 """The entry points of installed distributions, read from the metadata folders on ``sys.path``.
 
-The standard library's :mod:`importlib.metadata` finds the same, but to import it, with the packages for e-mail and
-archives that it needs, takes longer than all the rest of loading plugins. It is asked where something else than
-folders can hold distributions: archives, the ``.egg-info`` of old installers, finders that others have added.
+The standard library's :mod:`importlib.metadata` gives the same result, but importing it, with the packages for e-mail
+and archives, takes longer than all the rest of loading plugins. It is used only if distributions may be elsewhere than
+in folders: in archives, in the ``.egg-info`` of old installers, or known to finders added by other packages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Distribution", "EntryPoint", "installed_entry_points"]
 
 
 class Distribution(Protocol):
-    """What is used of a distribution; :class:`importlib.metadata.Distribution` has it."""
+    """The part of :class:`importlib.metadata.Distribution` that Lite uses."""
 
     @property
     def name(self) -> str: ...
@@ -32,7 +32,7 @@ class Distribution(Protocol):
 
 
 class EntryPoint(Protocol):
-    """What is used of an entry point; :class:`importlib.metadata.EntryPoint` has it."""
+    """The part of :class:`importlib.metadata.EntryPoint` that Lite uses."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +44,7 @@ class EntryPoint(Protocol):
 
 
 def installed_entry_points(group: str) -> Iterable[EntryPoint]:
-    """The entry points of a group; of a distribution that is on the path twice, those of the first."""
+    """Return the entry points of a group. If a distribution is on the path twice, the first one counts."""
     found = None if _has_other_finders() else _entry_points_in_folders(group)
     if found is None:
         from importlib import metadata
@@ -58,24 +58,24 @@ def _has_other_finders() -> bool:
 
 
 def _entry_points_in_folders(group: str) -> list[EntryPoint] | None:
-    """None where there is more to search than folders of current installers."""
+    """Return the entry points in metadata folders, or None if archives or ``.egg-info`` must be searched, too."""
     found: list[EntryPoint] = []
     seen: set[str] = set()
-    for place in sys.path:
+    for folder in sys.path:
         try:
-            names = sorted(os.listdir(place or "."))
+            names = sorted(os.listdir(folder or "."))
         except FileNotFoundError:
             continue
-        except OSError:  # an archive
+        except OSError:  # for example an archive
             return None
         for name in names:
-            if name.endswith((".egg-info", ".egg")) and os.path.exists(os.path.join(place, name, "entry_points.txt")):
+            if name.endswith((".egg-info", ".egg")) and os.path.exists(os.path.join(folder, name, "entry_points.txt")):
                 return None
-            # The folder is called NAME-VERSION.dist-info, in different spellings of the name.
+            # The metadata folder is NAME-VERSION.dist-info, with different spellings of the name.
             distribution = re.sub(r"[-_.]+", "-", name.partition("-")[0]).lower()
             if name.endswith(".dist-info") and distribution not in seen:
                 seen.add(distribution)
-                found += _entry_points_of(_InstalledDistribution(Path(place, name)), group)
+                found += _entry_points_of(_InstalledDistribution(Path(folder, name)), group)
     return found
 
 
@@ -94,7 +94,7 @@ def _entry_points_of(distribution: _InstalledDistribution, group: str) -> Iterat
 
 
 class _InstalledDistribution:
-    """A distribution whose metadata lie in ``folder``."""
+    """A distribution with its metadata in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -113,7 +113,7 @@ class _InstalledDistribution:
 
     @cached_property
     def _fields(self) -> list[str]:
-        """The lines before the description; none where the file is missing."""
+        """The lines of METADATA before the description; none if the file is missing."""
         try:
             text = (self.folder / "METADATA").read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -132,7 +132,7 @@ class _InstalledEntryPoint:
         self.name, self.value, self.dist = name, value, dist
 
     def load(self) -> Any:
-        """Import the module and give the attribute, or the module itself."""
+        """Import the module, and return the attribute or the module itself."""
         module, _, attributes = self.value.partition("[")[0].partition(":")
         loaded: Any = import_module(module.strip())
         for attribute in filter(None, attributes.strip().split(".")):

@@ -1,6 +1,6 @@
-"""Which distribution brings a backend, a command or a format, so that a message can name what is not installed.
+"""The known distributions with their backends, commands and formats, so that messages can name what to install.
 
-The names are in a file that is generated from the ``[tool.lite]`` tables of the distributions; nothing here knows them.
+The names are in a file generated from the ``[tool.lite]`` tables of the distributions; the code contains none of them.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from typing import Any
 __all__ = ["backend_distribution", "command_distribution", "format_distribution", "format_distributions"]
 
 _FILE = Path(__file__).with_name("known_distributions.json")
-_BEGINNING = 256  # bytes of a file that are looked at
-_MOST_FILES = 100  # of a folder
+_BEGINNING = 256  # first bytes of a file that are compared
+_MOST_FILES = 100  # files of a folder that are examined
 
 
 def backend_distribution(name: str) -> str | None:
-    """The distribution that brings a backend: ``"lite-x86"`` for ``"x86"``. None for an unknown one."""
+    """Return the distribution that contains a backend: ``"lite-x86"`` for ``"x86"``. None for an unknown one."""
     found: str | None = _known()["backends"].get(name)
     return found
 
 
 def command_distribution(name: str) -> str | None:
-    """The distribution that adds a command to ``lite``. None for an unknown one."""
+    """Return the distribution that adds a command to ``lite``. None for an unknown one."""
     found: str | None = _known()["commands"].get(name)
     return found
 
 
 def format_distribution(path: str | Path) -> str | None:
-    """The distribution that reads a model: by its suffix, or by its first bytes. None for an unknown one.
+    """Return the distribution that reads a model, by its suffix or its first bytes. None for an unknown format.
 
     Args:
-        path: a file, which need not exist, or a folder, whose files are looked at.
+        path: a file, which need not exist, or a folder, whose files are examined.
     """
     path = Path(path)
     formats = _known()["formats"].values()
@@ -45,7 +45,7 @@ def format_distribution(path: str | Path) -> str | None:
 
 
 def format_distributions() -> dict[str, str]:
-    """The distribution that reads each known format, by the format's name."""
+    """Return the distribution that reads each known format, by the format's name."""
     return {name: entry["distribution"] for name, entry in _known()["formats"].items()}
 
 
@@ -61,7 +61,7 @@ def _by_content(formats: Iterable[dict[str, Any]], files: Iterable[Path]) -> str
         try:
             with file.open("rb") as stream:
                 beginning = stream.read(_BEGINNING).hex()
-        except OSError:  # who reports that the file cannot be read says more than this could
+        except OSError:  # reported in detail by the caller
             continue
         for format in formats:
             if any(re.match(pattern, beginning) for pattern in format["beginnings"]):
@@ -72,7 +72,7 @@ def _by_content(formats: Iterable[dict[str, Any]], files: Iterable[Path]) -> str
 
 @cache
 def _known() -> dict[str, dict[str, Any]]:
-    import json  # only where something is missing
+    import json  # not at the top: needed only if something is not installed
 
     known: dict[str, dict[str, Any]] = json.loads(_FILE.read_text(encoding="utf-8"))
     return known

@@ -1,4 +1,4 @@
-"""Loading plugins from entry points and asking their hooks, each isolated from the others."""
+"""The plugin manager: loads plugins from entry points and calls their hooks, each isolated from the others."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from lite_core.plugins.versions import api_problem, requirement_problem
 
 __all__ = ["PluginManager", "default_plugins"]
 
-# LITE_TRACE_PLUGINS=1 shows all of it, see lite_core.log.
+# LITE_TRACE_PLUGINS=1 enables all messages, see lite_core.log.
 logger = logging.getLogger("lite.plugins")
 
 
 class PluginManager:
-    """Loads plugins from entry points and asks their hooks, isolating each plugin.
+    """Loads plugins from entry points and calls their hooks, isolating each plugin. Thread-safe.
 
     Args:
-        entry_points: where plugins come from; the environment's ``lite.plugins`` group by default.
+        entry_points: returns the entry points of plugins; by default the installed ones of the group ``lite.plugins``.
     """
 
     def __init__(self, entry_points: Callable[[], Iterable[EntryPoint]] | None = None) -> None:
@@ -47,7 +47,7 @@ class PluginManager:
         self._loading = False
 
     def discover(self) -> list[PluginRecord]:
-        """Every installed plugin, from metadata alone; nothing is imported."""
+        """Return the record of every installed plugin, from metadata alone; nothing is imported."""
         with self._lock:
             if self._records is None:
                 start = perf_counter()
@@ -61,38 +61,38 @@ class PluginManager:
                     if owner is record:
                         self._pending.append((record, entry))
                     elif (owner.module, owner.distribution) == (record.module, record.distribution):
-                        continue  # one distribution seen twice on sys.path
+                        continue  # the same distribution occurs twice on sys.path
                     else:
                         duplicates.append(record)
                     self._records.append(record)
                     logger.debug("plugin %s is found, it is the module %s", record.label, record.module)
-                logger.debug("%d plugins found in %s", len(self._records), _since(start))
+                logger.debug("%d plugins found in %s", len(self._records), _elapsed(start))
                 for record in duplicates:
                     taken = f"the name is taken by {owners[record.name].label}, uninstall one"
                     self._fail(record, "duplicate", taken)
             return self._records
 
     def records(self) -> list[PluginRecord]:
-        """Every installed plugin after loading all that can be loaded."""
+        """Load all plugins, and return the record of every installed plugin."""
         self._load()
         return self.discover()
 
     def ask(self, hook: str) -> list[tuple[PluginRecord, Any]]:
-        """What the plugins give for a hook, each item with the plugin it comes from.
+        """Return the items that the plugins provide for a hook, each with its plugin's record.
 
-        An item that lacks a part of its contract is recorded and left out.
+        An item that lacks a required member is recorded as a failure and omitted.
         """
         with self._lock:
             if hook not in self._answers:
                 self._load()
                 answers = [(r, item) for r, plugin in self._loaded for item in self._ask_one(hook, r, plugin)]
                 if self._loading:
-                    return answers  # a plugin asks while plugins are being loaded: not the whole answer yet
+                    return answers  # called by a plugin during loading: the result is incomplete and not cached
                 self._answers[hook] = answers
             return list(self._answers[hook])
 
     def register(self, plugin: object, name: str, distribution: str = "this process") -> PluginRecord:
-        """Add a plugin by hand: a module or object with hooks, for tests and notebooks."""
+        """Add a plugin that is not installed: a module or object with hooks, for tests and notebooks."""
         with self._lock:
             self._load()
             record = PluginRecord(name, distribution, "-", getattr(plugin, "__name__", type(plugin).__name__))
@@ -102,12 +102,12 @@ class PluginManager:
             self._add_operators()
             return record
 
-    def reject(self, record: PluginRecord, stage: str, error: str, item: object = None) -> None:
-        """Record that something a plugin gave cannot be used; ``item`` is not given out again."""
+    def reject(self, record: PluginRecord, phase: str, error: str, item: object = None) -> None:
+        """Record that an item of a plugin cannot be used; ``ask`` no longer returns ``item``."""
         with self._lock:
-            if item is not None and stage in self._answers:
-                self._answers[stage] = [pair for pair in self._answers[stage] if pair[1] is not item]
-            self._fail(record, stage, error)
+            if item is not None and phase in self._answers:
+                self._answers[phase] = [pair for pair in self._answers[phase] if pair[1] is not item]
+            self._fail(record, phase, error)
 
     # **** loading ****
 
@@ -128,34 +128,34 @@ class PluginManager:
         with self._isolated(record, "version"):
             problem = requirement_problem((entry.dist and entry.dist.requires) or ())
             if problem:
-                self._refuse_version(record, problem)
+                self._fail_version(record, problem)
         if record.failed:
             return
         with self._isolated(record, "import"):
-            # Said before and after: what ends the whole process on import leaves its name as the last line.
+            # Logged before and after: if importing a plugin ends the process, its name is in the last line.
             logger.debug("plugin %s: importing %s", record.label, record.module)
             start = perf_counter()
             plugin = entry.load()
-            logger.debug("plugin %s: %s imported in %s", record.label, record.module, _since(start))
+            logger.debug("plugin %s: %s imported in %s", record.label, record.module, _elapsed(start))
             self._register(record, plugin)
 
     @contextmanager
-    def _isolated(self, record: PluginRecord, stage: str) -> Iterator[None]:
-        """Whatever a plugin raises here, SystemExit included, is recorded and hurts nobody else."""
+    def _isolated(self, record: PluginRecord, phase: str) -> Iterator[None]:
+        """Record any exception of a plugin, including SystemExit, instead of raising it."""
         try:
             yield
         except (KeyboardInterrupt, PluginError):
             raise
         except BaseException as error:
-            self._fail(record, stage, f"{type(error).__name__}: {error}", error)
+            self._fail(record, phase, f"{type(error).__name__}: {error}", error)
 
     def _add_operators(self) -> None:
-        """Extend the opset by what plugins declare; each operator needs a domain of the plugin's own."""
+        """Add the operators of plugins to the opset; they must not be in one of Lite's domains."""
         for record, definition in self.ask("lite_ops"):
             if not isinstance(definition, OpDef):
                 self._fail(record, "lite_ops", f"{definition!r} is not an OpDef")
             elif definition.domain in ("", "lite"):
-                self._fail(record, "lite_ops", f"{definition.qualified_name} is in a domain that is Lite's own")
+                self._fail(record, "lite_ops", f"{definition.qualified_name} is in a domain reserved for Lite")
             elif ops.find(definition.name, definition.domain) not in (None, definition):
                 self._fail(record, "lite_ops", f"operator {definition.qualified_name} is already defined")
             else:
@@ -165,7 +165,7 @@ class PluginManager:
         with self._isolated(record, "version"):
             problem = api_problem(getattr(plugin, "LITE_API_VERSION", None))
             if problem:
-                self._refuse_version(record, problem)
+                self._fail_version(record, problem)
         if record.failed:
             return
         with self._isolated(record, "register"):
@@ -176,7 +176,7 @@ class PluginManager:
                 if self._manager.is_registered(plugin):
                     self._manager.unregister(plugin)
                 raise
-            record.stage = "ready"
+            record.phase = "ready"
             self._loaded.append((record, plugin))
             logger.debug("plugin %s is registered", record.label)
 
@@ -203,7 +203,7 @@ class PluginManager:
         if accepted:
             record.provides[hook] = [item.name for item in accepted]
         given = ", ".join(record.provides.get(hook, ())) or "nothing"
-        logger.debug("plugin %s: %s gave %s in %s", record.label, hook, given, _since(start))
+        logger.debug("plugin %s: %s gave %s in %s", record.label, hook, given, _elapsed(start))
         return accepted
 
     def _warn_of_misspelt(self, record: PluginRecord, backend: Any) -> None:
@@ -213,20 +213,20 @@ class PluginManager:
                 record.warnings.append(warning)
                 logger.warning("plugin %s: %s", record.label, warning)
 
-    def _refuse_version(self, record: PluginRecord, problem: str) -> None:
+    def _fail_version(self, record: PluginRecord, problem: str) -> None:
         self._fail(record, "version", f"{problem}; install versions of lite-core and {record.distribution} that fit")
 
-    def _fail(self, record: PluginRecord, stage: str, error: str, cause: BaseException | None = None) -> None:
-        record.stage, record.error = stage, error
+    def _fail(self, record: PluginRecord, phase: str, error: str, cause: BaseException | None = None) -> None:
+        record.phase, record.error = phase, error
         if cause is not None:
             record.traceback = "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
-        message = f"plugin {record.label} failed at {stage}, what it gives there is left out: {error}"
+        message = f"plugin {record.label} failed at {phase}, its contribution there is ignored: {error}"
         if os.environ.get("LITE_STRICT_PLUGINS") == "1":
             raise PluginError(message) from cause
         logger.warning("%s (`lite doctor` shows the details)", message)
 
 
-def _since(start: float) -> str:
+def _elapsed(start: float) -> str:
     return f"{(perf_counter() - start) * 1e3:.1f} ms"
 
 
@@ -234,5 +234,5 @@ _default = PluginManager()
 
 
 def default_plugins() -> PluginManager:
-    """The process's plugins."""
+    """Return the plugin manager of this process."""
     return _default

@@ -1,4 +1,4 @@
-"""Checking options that a plugin takes: a name or value that it does not know is an error that says what there is."""
+"""Checking the options of a plugin: an unknown name or value is an error that lists the valid ones."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ __all__ = ["check_known"]
 
 
 def check_known(backend: str, options: Mapping[str, Any], known: Mapping[str, type | Sequence[Any]]) -> None:
-    """Refuse options that a backend does not have, for its ``check_options``.
+    """Raise for invalid options of a backend; to be called by its ``check_options``.
 
     Args:
         backend: its name.
-        options: as the user gave them.
-        known: for each option the type of its values, or the values that it may have.
+        options: the user's options.
+        known: for each option, the type of its values or the list of valid values.
 
     Raises:
-        InputError: an option is unknown, or its value does not fit.
+        InputError: an option is unknown, or its value is invalid.
     """
     for name, value in options.items():
         if name not in known:
             listed = ", ".join(sorted(known)) or "none"
-            raise InputError(f"backend {backend!r} has no option {name!r}{_meant(name, known)}; it has: {listed}")
+            raise InputError(f"backend {backend!r} has no option {name!r}{_suggestion(name, known)}; it has: {listed}")
         allowed = known[name]
         if isinstance(allowed, type):
-            # NOTE: to Python True is an int, too.
+            # NOTE: True is also an instance of int.
             if not isinstance(value, allowed) or (isinstance(value, bool) and allowed is not bool):
                 raise _wrong_value(backend, name, value, f"a value of type {allowed.__name__}")
         elif not any(type(value) is type(one) and value == one for one in allowed):
             raise _wrong_value(backend, name, value, "one of " + ", ".join(map(repr, allowed)))
 
 
-def _meant(name: str, known: Mapping[str, Any]) -> str:
+def _suggestion(name: str, known: Mapping[str, Any]) -> str:
     import difflib  # not at the top: only a mistake needs it
 
     near = difflib.get_close_matches(str(name).lower(), known, n=1)

@@ -1,4 +1,4 @@
-"""What is known about one plugin."""
+"""Records of plugins: identity, state and failures."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ __all__ = ["PluginRecord", "record_of"]
 
 @dataclass(slots=True)
 class PluginRecord:
-    """What is known about one plugin.
+    """The record of one plugin.
 
     Attributes:
         name: the entry point's name.
         distribution: the installed distribution it belongs to.
         version: that distribution's version.
-        module: the module the entry point names.
-        stage: ``discovered``, ``ready``, or the stage that failed: ``duplicate``, ``version`` (before the
+        module: the module that the entry point names.
+        phase: ``discovered``, ``ready``, or the phase that failed: ``duplicate``, ``version`` (before the
             import or after it), ``import``, ``register``, or the name of a hook.
-        error: why it failed, one line; empty while all is well.
-        traceback: the full traceback where there is one.
-        provides: what its hooks gave, by hook.
-        warnings: what looks wrong and hurts nobody, a sentence each, such as a misspelt optional member of a backend.
+        error: the reason of the failure, in one line; empty if there is none.
+        traceback: the full traceback, if the failure was an exception.
+        provides: names of the items that its hooks returned, by hook.
+        warnings: one sentence for each likely mistake that causes no failure, such as a misspelt optional member of a
+            backend.
     """
 
     name: str
     distribution: str
     version: str
     module: str
-    stage: str = "discovered"
+    phase: str = "discovered"
     error: str = ""
     traceback: str = ""
     provides: dict[str, list[str]] = field(default_factory=dict)
@@ -46,7 +47,7 @@ class PluginRecord:
 
 
 def record_of(entry: EntryPoint) -> PluginRecord:
-    """The record of a plugin that was found and nothing else, from metadata alone."""
+    """Return the record of a discovered plugin, from metadata alone."""
     distribution = entry.dist
     name = distribution.name if distribution else "unknown"
     return PluginRecord(entry.name, name, distribution.version if distribution else "-", entry.value)

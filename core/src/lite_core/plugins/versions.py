@@ -1,6 +1,6 @@
-"""Whether a plugin fits this lite-core: by what its package requires, and by the contract it states.
+"""Compatibility of plugins with this lite-core: their declared requirements and the contract version they state.
 
-The requirement is read from the package's metadata, so a plugin that does not fit is not even imported.
+Requirements are read from the package's metadata, so that an incompatible plugin is not even imported.
 """
 
 from __future__ import annotations
@@ -17,46 +17,46 @@ __all__ = ["api_problem", "requirement_problem"]
 
 logger = logging.getLogger("lite.plugins")
 
-_ABOUT_US = re.compile(r"lite[-_.]+core(?![-_.]*[a-z0-9])", re.IGNORECASE)
+_ON_LITE_CORE = re.compile(r"lite[-_.]+core(?![-_.]*[a-z0-9])", re.IGNORECASE)
 _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
-# What nearly every plugin writes: lite-core>=0.1,<0.2
+# The usual form of a requirement: lite-core>=0.1,<0.2
 _BOUNDS = re.compile(r"lite[-_.]+core\s*((?:[<>]=?\d+(?:\.\d+)*)(?:,[<>]=?\d+(?:\.\d+)*)*)", re.IGNORECASE)
 
 
 def api_problem(stated: object) -> str:
-    """Why a plugin's ``LITE_API_VERSION`` does not fit this core, empty when it does.
+    """Return the reason why a plugin's ``LITE_API_VERSION`` does not fit this core; empty if it fits.
 
     Args:
-        stated: a version, the range of versions ``(least, greatest)``, or None where the plugin states none.
+        stated: a version, a range of versions ``(least, greatest)``, or None if the plugin states none.
     """
     if stated is None:
-        return f"states no LITE_API_VERSION, this lite-core speaks API {API_VERSION}"
+        return f"states no LITE_API_VERSION, this lite-core supports API {API_VERSION}"
     bounds = (stated, stated) if isinstance(stated, int) else stated
     if not isinstance(bounds, tuple) or [type(bound) for bound in bounds] != [int, int] or bounds[0] > bounds[1]:
         return (
             f"states LITE_API_VERSION = {stated!r}; it must be a whole number or a range (least, greatest), "
-            f"this lite-core speaks API {API_VERSION}"
+            f"this lite-core supports API {API_VERSION}"
         )
     least, greatest = bounds
     if least <= API_VERSION <= greatest:
         return ""
     written_for = f"{least}" if least == greatest else f"{least} to {greatest}"
-    return f"is written for API {written_for}, this lite-core speaks API {API_VERSION}"
+    return f"is written for API {written_for}, this lite-core supports API {API_VERSION}"
 
 
 def requirement_problem(requirements: Iterable[str], version: str = __version__) -> str:
-    """Why a distribution's declared requirements forbid this lite-core, empty when they do not.
+    """Return the reason why a distribution's requirements exclude this lite-core; empty if they do not.
 
     Args:
-        requirements: what the distribution requires, as its metadata has it: ``lite-core<0.2,>=0.1``. One with
-            a marker (``; extra == "test"``) is about another situation and is left to pip.
-        version: the version of lite-core that is running.
+        requirements: the requirements in the distribution's metadata: ``lite-core<0.2,>=0.1``. A requirement with
+            a marker (``; extra == "test"``) is conditional and left to pip.
+        version: the running version of lite-core.
     """
     for text in requirements:
-        if not _ABOUT_US.match(text.strip()) or _is_plainly_met(text, version):
+        if not _ON_LITE_CORE.match(text.strip()) or _has_met_bounds(text, version):
             continue
-        # Importing these takes longer than all the rest of loading plugins.
+        # Importing these takes longer than all the rest of loading plugins, so that usual requirements avoid it.
         from packaging.requirements import InvalidRequirement, Requirement
         from packaging.utils import canonicalize_name
 
@@ -65,14 +65,14 @@ def requirement_problem(requirements: Iterable[str], version: str = __version__)
         except InvalidRequirement as error:
             logger.debug("the requirement %r is not understood; it is not checked: %s", text, error)
             continue
-        about_us = canonicalize_name(requirement.name) == "lite-core" and requirement.marker is None
-        if about_us and not requirement.specifier.contains(version, prereleases=True):
+        applies = canonicalize_name(requirement.name) == "lite-core" and requirement.marker is None
+        if applies and not requirement.specifier.contains(version, prereleases=True):
             return f"requires lite-core {requirement.specifier}, this is lite-core {version}"
     return ""
 
 
-def _is_plainly_met(requirement: str, version: str) -> bool:
-    """Whether a requirement made of plain bounds is met; False for what has to be read more carefully."""
+def _has_met_bounds(requirement: str, version: str) -> bool:
+    """Return True if a requirement of simple bounds is met; False also for any other form of requirement."""
     if not (_BOUNDS.fullmatch(requirement.strip()) and _NUMBERS.fullmatch(version)):
         return False
     ours = _numbers(version)
@@ -82,7 +82,7 @@ def _is_plainly_met(requirement: str, version: str) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    """The numbers of a version, without zeros at the end: 1.0 is 1."""
+    """Return the numbers of a version without trailing zeros: 1.0 equals 1."""
     numbers = [int(number) for number in version.split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()

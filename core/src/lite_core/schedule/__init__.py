@@ -1,4 +1,4 @@
-"""From a graph and the devices at hand to a plan that runs: placement, partitions, execution."""
+"""Scheduling: selecting devices, placing nodes, partitioning, and the plans that run."""
 
 from lite_core.schedule.compile import CompileError, compatibility_of, restore_partition
 from lite_core.schedule.devices import Candidate, Selection, select_devices

@@ -1,4 +1,4 @@
-"""Compiling partitions, or restoring them from what a model file has of them."""
+"""Compiling partitions, or restoring them from the saved state in a model file."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ logger = logging.getLogger("lite.schedule")
 
 _HOST = HostMemory()
 #: Classes of executables and memories whose members were compared with the contract.
-_looked_at: set[type[Any]] = set()
+_checked_classes: set[type[Any]] = set()
 
 
 class CompileError(ExecutionError):
-    """A backend failed to compile a partition. ``placed`` says which, ``reason`` why."""
+    """A backend failed to compile the partition ``placed``; ``reason`` is its error."""
 
     def __init__(self, placed: PlacedPartition, reason: str) -> None:
         self.placed = placed
@@ -45,7 +45,7 @@ class CompileError(ExecutionError):
 
 
 class CompiledPartition(NamedTuple):
-    """A partition that can run, and the memory that its tensors live in."""
+    """A compiled partition and the memory space of its tensors."""
 
     part: Partition
     candidate: Candidate
@@ -61,10 +61,10 @@ class CompiledPartition(NamedTuple):
 def compile_partition(
     placed: PlacedPartition, options: Options, plan_body: PlanBody | None = None
 ) -> CompiledPartition:
-    """Let the backend of a partition compile it. A control node's sub-graphs are left to ``plan_body``.
+    """Compile a partition with its backend. ``plan_body`` makes the plans of a control node's sub-graphs.
 
     Raises:
-        CompileError: it failed, or gave something that is not an executable.
+        CompileError: the backend failed, or returned an object that is not an executable.
     """
     candidate, part = placed.candidate, placed.partition
     if placed.is_control and plan_body is not None:
@@ -81,7 +81,7 @@ def compile_partition(
 def restore_partition(
     placed: PlacedPartition, pieces: Sequence[memoryview], compatibility: str, options: Options
 ) -> CompiledPartition | Stale:
-    """What was saved of a partition, ready to run, or why it has to be compiled again. Never raises."""
+    """Restore a partition from saved state, or return the reason why it must be compiled again. Never raises."""
     candidate, part = placed.candidate, placed.partition
     backend = candidate.backend
     if not isinstance(backend, RestoresState):
@@ -89,7 +89,7 @@ def restore_partition(
     try:
         here = compatibility_of(candidate, options)
         if compatibility != here:
-            return Stale(f"it was prepared for {compatibility or 'anything'}; here is {here or 'anything'}")
+            return Stale(f"it was prepared for {compatibility or 'anything'}; this machine has {here or 'anything'}")
         executable = backend.restore(pieces, part, candidate.device, candidate.options(options))
         return executable if isinstance(executable, Stale) else _checked(placed, executable, memory_of(candidate))
     except Exception as error:
@@ -98,7 +98,7 @@ def restore_partition(
 
 
 def compatibility_of(candidate: Candidate, options: Options) -> str:
-    """What must be the same for a backend's saved state to be used; empty where it does not say."""
+    """Return the text that must match before a backend's saved state is used; empty if the backend states none."""
     backend = candidate.backend
     if not isinstance(backend, StatesCompatibility):
         return ""
@@ -106,7 +106,7 @@ def compatibility_of(candidate: Candidate, options: Options) -> str:
 
 
 def memory_of(candidate: Candidate) -> Memory:
-    """Where the tensors of a device live."""
+    """Return the memory space of a device's tensors."""
     backend = candidate.backend
     return backend.memory(candidate.device) if isinstance(backend, ProvidesMemory) else _HOST
 
@@ -114,28 +114,27 @@ def memory_of(candidate: Candidate) -> Memory:
 def _checked(placed: PlacedPartition, executable: Executable, memory: Memory) -> CompiledPartition:
     label, part = placed.candidate.device.label, placed.partition
     kinds: tuple[tuple[object, Kind], ...] = ((executable, "executable"), (memory, "memory"))
-    for thing, kind in kinds:
-        missing = missing_members(thing, kind)
+    for instance, kind in kinds:
+        missing = missing_members(instance, kind)
         if missing:
             raise ExecutionError(
-                f"backend {label!r}: its {type(thing).__name__} for partition {part.name!r} lacks "
+                f"backend {label!r}: its {type(instance).__name__} for partition {part.name!r} lacks "
                 f"{', '.join(missing)}; see lite_core/backend.py"
             )
-        made_by: type[Any] = type(thing)
-        _warn_of_misspelt(made_by, kind, label)
+        _warn_of_misspelt_members(type(instance), kind, label)
     return CompiledPartition(placed.partition, placed.candidate, executable, memory)
 
 
-def _warn_of_misspelt(made_by: type[Any], kind: Kind, label: str) -> None:
-    """Once for each class: members of it that are never used because their names are not those of the contract."""
-    if made_by in _looked_at:
+def _warn_of_misspelt_members(checked: type[Any], kind: Kind, label: str) -> None:
+    """Warn, once for each class, of members that are never used because their names differ from the contract."""
+    if checked in _checked_classes:
         return
-    _looked_at.add(made_by)
-    for found, meant in misspelt_members(made_by, kind):
+    _checked_classes.add(checked)
+    for found, meant in misspelt_members(checked, kind):
         logger.warning(
             "backend %r: its %s has %r, which is never used: it looks like a misspelt %r",
             label,
-            made_by.__name__,
+            checked.__name__,
             found,
             meant,
         )

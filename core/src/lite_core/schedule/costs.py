@@ -1,4 +1,4 @@
-"""What nodes cost on devices and what copies between memory spaces cost: estimated, from what is stated or measured."""
+"""Estimated costs of nodes on devices and of copies between memory spaces, from stated or measured speeds."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _SECONDS_PER_SIZE = 1e-3
 
 
 class Work(NamedTuple):
-    """What a node does: floating-point operations, two for a multiply-add, and bytes that it reads and writes."""
+    """The work of a node: floating-point operations, two for a multiply-add, and bytes read and written."""
 
     flops: float
     bytes: float
 
 
 def work_of(node: Node) -> Work | None:
-    """The work of a node, from the types of its inputs and outputs.
+    """Estimate the work of a node from the types of its inputs and outputs.
 
     Returns:
-        None where it is not known: a dimension is symbolic, or the node runs sub-graphs.
+        None if it is unknown: a dimension is symbolic, or the node has sub-graphs.
     """
     values = [v for v in (*node.inputs, *node.outputs) if v is not None]
     if node.subgraphs or not all(v.type.is_static for v in values):
@@ -53,20 +53,21 @@ def work_of(node: Node) -> Work | None:
 
 
 def bytes_of(value: Value) -> int:
-    """The bytes of a tensor; 0 where a dimension is symbolic."""
+    """Return the size of a tensor in bytes; 0 if a dimension is symbolic."""
     return _static_bytes(value) if value.type.is_static else 0
 
 
 _VIEWS = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
-_READ_WHAT_THEY_WRITE = frozenset({"Gather", "GatherElements", "GatherND", "Shape", "Size", "Slice"})
+# These read only the elements that they write.
+_SELECTIONS = frozenset({"Gather", "GatherElements", "GatherND", "Shape", "Size", "Slice"})
 
 
 def _bytes_moved(node: Node) -> int:
-    """Each input read once and each output written once, unless the operator can do with less."""
+    """Count each input read once and each output written once; less for views and selections."""
     if node.op in _VIEWS:
         return 0
     written = sum(_static_bytes(v) for v in node.outputs if v is not None)
-    if node.op in _READ_WHAT_THEY_WRITE:
+    if node.op in _SELECTIONS:
         return 2 * written
     return written + sum(_static_bytes(v) for v in dict.fromkeys(node.inputs) if v is not None)
 
@@ -81,41 +82,41 @@ def _dims(value: Value | None) -> tuple[int, ...]:
 
 
 def _element_wise(node: Node) -> int:
-    """One operation for each element of the largest tensor: right for reductions, too."""
-    if node.op in _VIEWS or node.op in _READ_WHAT_THEY_WRITE:
+    """Count one operation for each element of the largest tensor, which also fits reductions."""
+    if node.op in _VIEWS or node.op in _SELECTIONS:
         return 0
     return max((prod(_dims(v)) for v in (*node.inputs, *node.outputs) if v is not None), default=0)
 
 
 def _convolution(weights: int) -> Callable[[Node], int]:
-    """Each element of the output is a sum over the weights ``[M, C / group, ...]`` of its channel."""
+    """Return a counter: each element of the output is a sum over its channel's weights ``[M, C / group, ...]``."""
     return lambda node: 2 * prod(_dims(node.outputs[0])) * prod(_dims(node.inputs[weights])[1:])
 
 
 def _transposed_convolution(node: Node) -> int:
-    """Each element of the input goes, times the weights ``[C, M / group, ...]`` of its channel, into the output."""
+    """Count one product of each input element with each of its channel's weights ``[C, M / group, ...]``."""
     return 2 * prod(_dims(node.inputs[0])) * prod(_dims(node.inputs[1])[1:])
 
 
 def _matrix_product(node: Node) -> int:
-    """Each element of the output is a sum over the last axis of the first input."""
+    """Count one sum over the last axis of the first input for each element of the output."""
     summed = _dims(node.inputs[0])[0 if node.attributes.get("transA") else -1]
     return 2 * prod(_dims(node.outputs[0])) * summed
 
 
 def _window(node: Node) -> int:
-    """Each element of the output is one of a window."""
+    """Count one window for each element of the output."""
     kernel: Any = node.attributes["kernel_shape"]
     return prod(_dims(node.outputs[0])) * int(prod(kernel))
 
 
 def _recurrent(node: Node) -> int:
-    """Each step ``[sequence, batch, ...]`` uses all weights."""
+    """Count all weights for each step ``[sequence, batch, ...]``."""
     steps = prod(_dims(node.inputs[0])[:2])
     return 2 * steps * (prod(_dims(node.inputs[1])) + prod(_dims(node.inputs[2])))
 
 
-#: Floating-point operations of a node; of any other operator, as if it worked element by element.
+#: Counters of floating-point operations; other operators count as element-wise.
 _FLOPS: Mapping[str, Callable[[Node], int]] = {
     "Conv": _convolution(1),
     "ConvInteger": _convolution(1),
@@ -139,11 +140,11 @@ _FLOPS: Mapping[str, Callable[[Node], int]] = {
 
 
 class Link(NamedTuple):
-    """How long copies between main memory and a memory space take.
+    """The cost of copies between main memory and a memory space.
 
     Attributes:
         space: the memory space.
-        upload: seconds that a copy to it takes at least, and for each byte.
+        upload: latency in seconds, and seconds per byte, of a copy to it.
         download: the same for copies from it.
     """
 
@@ -152,23 +153,23 @@ class Link(NamedTuple):
     download: tuple[float, float] = (0.0, 0.0)
 
     def upload_seconds(self, size: int) -> float:
-        """How long a copy of ``size`` bytes from main memory takes."""
+        """Return the time of a copy of ``size`` bytes from main memory."""
         return self.upload[0] + self.upload[1] * size
 
     def download_seconds(self, size: int) -> float:
-        """How long a copy of ``size`` bytes to main memory takes."""
+        """Return the time of a copy of ``size`` bytes to main memory."""
         return self.download[0] + self.download[1] * size
 
 
 def measure_link(memory: Memory) -> Link:
-    """Measure copies of a small and of a larger tensor, each way. Takes a few milliseconds."""
+    """Measure copies of a small and of a large tensor in both directions. Takes a few milliseconds."""
     up_small, down_small = _copy_seconds(memory, _SMALL_ELEMENTS)
     up_large, down_large = _copy_seconds(memory, _LARGE_ELEMENTS)
     return Link(memory.space, _line(up_small, up_large), _line(down_small, down_large))
 
 
 def _copy_seconds(memory: Memory, elements: int) -> tuple[float, float]:
-    """The median times of an upload and of a download of so many float32, or of what stands in for them."""
+    """Return the median times of an upload and a download of float32 elements (zero copy: of wrap and synchronize)."""
     array = np.zeros(elements, np.float32)
     data = memory.allocate(TensorType.of_array(array))
     upload: Callable[[], Any] = partial(memory.upload, array, data)
@@ -176,7 +177,7 @@ def _copy_seconds(memory: Memory, elements: int) -> tuple[float, float]:
     if can_share(memory):
         array = new_array(TensorType.of_array(array), memory)
         upload, download = partial(memory.wrap, array), partial(memory.synchronize, memory.wrap(array))
-    upload()  # the first one may have to prepare things
+    upload()  # warm-up
     uploads: list[float] = []
     downloads: list[float] = []
     while len(uploads) < _MOST_REPETITIONS and sum(uploads + downloads) < _SECONDS_PER_SIZE:
@@ -190,12 +191,12 @@ def _copy_seconds(memory: Memory, elements: int) -> tuple[float, float]:
 
 
 def _median(seconds: list[float]) -> float:
-    # Importing ``statistics`` would take every start longer than both measurements.
+    # Importing ``statistics`` would take longer than both measurements.
     return sorted(seconds)[len(seconds) // 2]
 
 
 def _line(small_seconds: float, large_seconds: float) -> tuple[float, float]:
-    """Start and slope per byte of the line through two measurements, neither below zero."""
+    """Return intercept and slope per byte of the line through two measurements, neither below zero."""
     small, large = 4 * _SMALL_ELEMENTS, 4 * _LARGE_ELEMENTS
     per_byte = max(0.0, (large_seconds - small_seconds) / (large - small))
     return max(0.0, small_seconds - per_byte * small), per_byte
@@ -206,7 +207,7 @@ _measuring = threading.Lock()
 
 
 def _measured_link(memory: Memory) -> Link:
-    """The link to a memory space, measured once per process."""
+    """Return the link to a memory space, measured once per process."""
     with _measuring:
         if memory.space not in _links:
             _links[memory.space] = measure_link(memory)
@@ -214,22 +215,22 @@ def _measured_link(memory: Memory) -> Link:
         return _links[memory.space]
 
 
-# **** both ****
+# **** nodes and copies ****
 
 
 class Costs:
-    """What nodes and copies cost on the devices at hand. Nothing is measured before it is asked for."""
+    """Costs of nodes and copies on the session's devices. Speeds are measured on first use."""
 
     def __init__(self) -> None:
         self._devices: dict[str, Device] = {}
 
     def node_seconds(self, node: Node, candidate: Candidate) -> float | None:
-        """How long a device takes for a node, by the roofline model: the longer of computing and of moving its bytes.
+        """Estimate the time of a node by the roofline model: the longer of its arithmetic and its memory traffic.
 
         Williams, Waterman and Patterson, "Roofline: an insightful visual performance model", 2009.
 
         Returns:
-            None where the node's work or the device's speed is not known.
+            None if the node's work or the device's speed is unknown.
         """
         device = self._devices.get(candidate.device.label) or self._measured(candidate)
         work = work_of(node) if device.flops and device.bandwidth else None
@@ -238,7 +239,7 @@ class Costs:
         return max(work.flops / device.flops, work.bytes / device.bandwidth) + device.launch_seconds
 
     def _measured(self, candidate: Candidate) -> Device:
-        """The device with its speed, measured once where its backend leaves that until somebody asks."""
+        """Return the device with its speed, measured once if its backend has the part MeasuresSpeed."""
         backend, device = candidate.backend, candidate.device
         if isinstance(backend, MeasuresSpeed):
             device = backend.measured(device)
@@ -246,10 +247,10 @@ class Costs:
         return device
 
     def link(self, candidate: Candidate) -> Link:
-        """How tensors get to the memory of a device and back.
+        """Return the cost of copies to and from a device's memory.
 
-        A backend whose memory cannot be measured has copies that cost nothing, so that they move no node. What is
-        wrong with it the user is told when a partition is compiled for it.
+        If the memory cannot be measured, copies cost nothing, so that they move no node. The user sees the error when a
+        partition is compiled for the device.
         """
         try:
             return _measured_link(memory_of(candidate))

@@ -1,4 +1,4 @@
-"""Which devices a session may use, in which order, and why not the others."""
+"""Selecting the devices of a session, in order of preference, with reasons for the others."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ logger = logging.getLogger("lite.schedule")
 
 
 class Candidate(NamedTuple):
-    """A device a session may use, with the backend that drives it.
+    """A device that a session may use, with its backend.
 
     Attributes:
         backend: the backend.
         device: one of its devices.
-        own_options: the backend's own options, from ``load(backend_options={name: ...})``.
+        own_options: backend-specific options from ``load(backend_options={name: ...})``.
     """
 
     backend: Backend
@@ -33,14 +33,14 @@ class Candidate(NamedTuple):
     own_options: Mapping[str, Any] = MappingProxyType({})
 
     def options(self, options: Options) -> Options:
-        """What the session allows, with the backend's own options."""
+        """Return the session's options with the backend-specific options added."""
         return replace(options, own=self.own_options) if self.own_options else options
 
 
 class Selection(NamedTuple):
     """Devices in order of preference, and a log line for every backend that was considered.
 
-    ``automatic`` says that nobody named them: where one fails, the next may take its place.
+    ``automatic`` is True if the caller named no devices: if one fails, the next may be used instead.
     """
 
     candidates: tuple[Candidate, ...]
@@ -63,16 +63,16 @@ def select_devices(
         requested: ``"auto"``, a backend's name, ``"name:index"`` for one of its devices, or several in
             order of preference. The environment variable ``LITE_BACKEND`` overrides it.
         backends: every usable backend by name.
-        fallback: ``"host"`` lets the host backend run what the named ones cannot; ``"never"`` does not.
-        left_out: backends that are installed and may not be used, with the reason.
-        targets: the backends that the model's file was made for, the preferred first: ``"auto"`` takes those that are
-            here, and any other only where none of them is.
+        fallback: ``"host"`` lets the host backend run nodes that the named ones refuse; ``"never"`` forbids it.
+        left_out: backends that are installed but must not be used, with the reason.
+        targets: the backends that the model's file was converted for, the preferred one first: ``"auto"`` uses the
+            available ones, and other backends only if none of them is available.
         backend_options: options of backends, by the backend's name.
 
     Raises:
-        InputError: an option is unknown to its backend, or there is no such backend.
-        BackendUnavailableError: a backend asked for by name is not installed or has no device; the
-            message has the reason. ``"auto"`` records why not, and raises only where nothing is left to run on.
+        InputError: an option is unknown to its backend, or its backend does not exist.
+        BackendUnavailableError: a backend requested by name is not installed or has no device; the message contains the
+            reason. ``"auto"`` logs the reasons, and raises only if no device remains.
     """
     if fallback not in ("host", "never"):
         raise InputError(f"fallback must be 'host' or 'never', is {fallback!r}")
@@ -80,30 +80,30 @@ def select_devices(
     log: list[str] = []
     if forced:
         requested = [name.strip() for name in forced.split(",") if name.strip()]
-        log.append(f"LITE_BACKEND={forced} overrides what the program asked for")
+        log.append(f"LITE_BACKEND={forced} overrides the program's choice of backends")
     left_out = left_out or {}
     log += [f"{name}: {why}" for name, why in left_out.items() if name != "null"]  # null is never automatic
     unknown = sorted((allowed_backends() or frozenset()) - backends.keys())
     log += [f"{name}: LITE_BACKENDS names it, but it is not installed" for name in unknown]
-    names = _names(requested)
+    names = _requested_names(requested)
     if names == ["auto"]:
-        candidates = _for_targets(backends, targets, left_out, log) if targets else _automatic(backends, log)
+        candidates = _for_targets(backends, targets, left_out, log) if targets else _by_score(backends, log)
     else:
-        candidates = [_named(name, backends, left_out, log) for name in names]
+        candidates = [_by_name(name, backends, left_out, log) for name in names]
     if fallback == "host" and not any(c.device.backend == "host" for c in candidates):
         host = backends["host"]
         devices = host.probe()
         assert not isinstance(devices, Unavailable)
         candidates.append(Candidate(host, devices[0]))
-        log.append("host: the fallback for what the others cannot run")
+        log.append("host: the fallback for nodes that the others cannot run")
     candidates = _with_options(candidates, backend_options or {}, [*backends, *left_out], log)
     for line in log:
         logger.info("%s", line)
     if not candidates:
         made_for = f"the model is made for {', '.join(targets)}; " if targets else ""
         raise BackendUnavailableError(
-            f"{made_for}no device is here to run it, and fallback='never' forbids host: {'; '.join(log)}. Install a "
-            "backend (`lite backends` shows what is here), or allow fallback='host'"
+            f"{made_for}no device is available to run it, and fallback='never' forbids host: {'; '.join(log)}. Install "
+            "a backend (`lite backends` lists the installed ones), or allow fallback='host'"
         )
     return Selection(tuple(candidates), tuple(log), names == ["auto"])
 
@@ -111,9 +111,9 @@ def select_devices(
 def _for_targets(
     backends: Mapping[str, Backend], targets: Sequence[str], left_out: Collection[str], log: list[str]
 ) -> list[Candidate]:
-    """The candidates that a model's file was made for; all of them where none of its targets is here.
+    """Return the candidates that a model's file was converted for, or all others if none of its targets is available.
 
-    Only where none is are other backends probed: that may take long, and start drivers that nobody needs.
+    Other backends are probed only in the second case: probing may take long and start drivers needlessly.
     """
     log += [
         f"{name}: the model is made for it, but it is not installed: {_how_to_install(name)}"
@@ -122,26 +122,27 @@ def _for_targets(
     ]
     listed = ", ".join(targets)
     others = {name: backend for name, backend in backends.items() if name not in (*targets, "host", "null")}
-    found = _automatic({name: backend for name, backend in backends.items() if name in targets}, log)
+    found = _by_score({name: backend for name, backend in backends.items() if name in targets}, log)
     if len({c.device.backend for c in found}) > 1:
         found.sort(key=lambda c: targets.index(c.device.backend))
         log.append(f"taken in the order of the model's targets: {listed}")
     if found or [*targets] == ["host"]:
         log += [f"{name}: not a target of the model ({listed}); name it as backend to use it" for name in others]
         return found
-    found = _automatic(others, log)
+    found = _by_score(others, log)
     if {*targets} != {"host"}:
         instead = ", ".join(c.device.label for c in found) or "host, the slow references,"
-        log.append(f"none of the model's targets ({listed}) is here: {instead} will compile and run it instead")
+        log.append(f"none of the model's targets ({listed}) is available: {instead} will compile and run it instead")
     return found
 
 
 def _with_options(
     candidates: Iterable[Candidate], given: Mapping[str, Mapping[str, Any]], installed: Sequence[str], log: list[str]
 ) -> list[Candidate]:
-    """The candidates with the options of their backends, which have checked them.
+    """Return the candidates with their backends' options, after the backends have checked them.
 
-    Options of a backend that this session does not use are said and passed over: a program may run elsewhere, too.
+    Options of a backend that this session does not use are logged and ignored: the same program may also run on other
+    machines.
     """
     if not isinstance(given, Mapping) or not all(isinstance(own, Mapping) for own in given.values()):
         raise InputError(f"backend_options must be like {{'NAME': {{'option': value}}}}, is {given!r}")
@@ -152,7 +153,7 @@ def _with_options(
                 raise InputError(
                     f"backend_options names {name!r}, and no such backend is installed: {_listed(installed)}"
                 )
-            log.append(f"{name}: its backend_options are passed over, this session does not use it")
+            log.append(f"{name}: its backend_options are ignored, because this session does not use it")
         elif own:
             backend = used[name]
             if not isinstance(backend, TakesOptions):
@@ -165,7 +166,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(map(str, names)))
 
 
-def _names(requested: object) -> list[str]:
+def _requested_names(requested: object) -> list[str]:
     names = [requested] if isinstance(requested, str) else requested
     if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) and n for n in names):
         raise InputError(
@@ -174,7 +175,8 @@ def _names(requested: object) -> list[str]:
     return list(names)
 
 
-def _automatic(backends: Mapping[str, Backend], log: list[str]) -> list[Candidate]:
+def _by_score(backends: Mapping[str, Backend], log: list[str]) -> list[Candidate]:
+    """Return all available devices except ``host`` and ``null``, highest score first."""
     found: list[Candidate] = []
     for name, backend in backends.items():
         if name in ("null", "host"):
@@ -189,10 +191,10 @@ def _automatic(backends: Mapping[str, Backend], log: list[str]) -> list[Candidat
     return found
 
 
-def _named(name: str, backends: Mapping[str, Backend], left_out: Mapping[str, str], log: list[str]) -> Candidate:
+def _by_name(name: str, backends: Mapping[str, Backend], left_out: Mapping[str, str], log: list[str]) -> Candidate:
     base, _, index = name.partition(":")
     if base == "auto":
-        raise InputError('"auto" stands alone: name backends in order of preference, or say backend="auto"')
+        raise InputError('"auto" cannot be combined: name backends in order of preference, or use backend="auto"')
     if base in left_out:
         raise BackendUnavailableError(
             f"backend {base!r} is installed, but {left_out[base]}; add it to LITE_BACKENDS, or unset that"
@@ -207,7 +209,7 @@ def _named(name: str, backends: Mapping[str, Backend], left_out: Mapping[str, st
     if chosen is None:
         listed = ", ".join(f"{d.label} ({d.name})" for d in devices)
         raise BackendUnavailableError(f"backend {base!r} has no device {index!r}; it has: {listed}")
-    log.append(f"{chosen.label}: asked for by name")
+    log.append(f"{chosen.label}: requested by name")
     return Candidate(backends[base], chosen)
 
 
@@ -218,15 +220,15 @@ def _how_to_install(backend: str) -> str:
 
 def _not_installed(name: str, installed: Sequence[str]) -> str:
     allowed = allowed_backends()
-    also = "" if allowed is None or name in allowed else "; LITE_BACKENDS would have to name it, too"
+    also = "" if allowed is None or name in allowed else "; LITE_BACKENDS must also name it"
     return (
-        f"backend {name!r} is not installed (here are: {_listed(installed)}): {_how_to_install(name)}{also}; "
+        f"backend {name!r} is not installed (installed: {_listed(installed)}): {_how_to_install(name)}{also}; "
         "`lite backends` shows what is installed and what failed to load"
     )
 
 
 def probe(backend: Backend) -> Sequence[Device] | Unavailable:
-    """What a backend finds; whatever it does wrong is an answer too, and does not hurt the others."""
+    """Return the devices that a backend finds; any failure is reported as Unavailable, so that it is isolated."""
     try:
         answer = backend.probe()
         devices = answer if isinstance(answer, Unavailable) else list(answer)
@@ -235,9 +237,9 @@ def probe(backend: Backend) -> Sequence[Device] | Unavailable:
         return Unavailable(f"its probe() failed with {type(error).__name__}: {error}")
     if isinstance(devices, Unavailable):
         return devices
-    strange = [d for d in devices if not isinstance(d, Device)]
-    if strange:
-        return Unavailable(f"its probe() gave {strange[0]!r}, which is not a Device")
+    invalid = [d for d in devices if not isinstance(d, Device)]
+    if invalid:
+        return Unavailable(f"its probe() returned {invalid[0]!r}, which is not a Device")
     return devices or Unavailable("its probe() found no device")
 
 

@@ -1,4 +1,4 @@
-"""Where nodes go when the backend they were given to fails to compile them."""
+"""Moving nodes to other devices after their backend failed to compile them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ logger = logging.getLogger("lite.schedule")
 
 
 def placement_without(graph: Graph, placement: Placement, error: CompileError) -> Placement:
-    """The placement with the nodes of a partition that failed to compile on the next devices that take them.
+    """Return the placement with the nodes of a failed partition on the next devices that accept them.
 
     Raises:
-        CompileError: ``error`` itself: a node has no other device.
+        CompileError: ``error`` itself, if no other device accepts a node.
     """
     failed = error.placed.candidate.device.label
     why = (failed, f"failed to compile it: {error.reason}")

@@ -1,14 +1,14 @@
-"""Moving nodes next to their neighbours where the copies that this saves take longer than what it costs.
+"""Moving nodes to the devices of their neighbours if the saved copies take longer than the nodes' slower execution.
 
-Every node is first placed on the best device that can run it. One node that only another device can run then costs
-two copies, or leaves a few cheap nodes alone between copies. What follows is greedy:
+Every node is first placed on the best device that can run it. A single node that only another device can run then costs
+two copies, or isolates a few cheap nodes between copies. A greedy algorithm removes such islands:
 
-1. An island is a largest set of nodes of one device that hang together: each shares a tensor with another.
-2. For each island and each device next to it, nodes of the island are given to that device one after another, those
-   first that are cheap to move and near to it. The best part of the island is where the total is least on the way.
-3. Such moves are made, the largest gain first, each only if it still gains; then again from 1, until none does.
+1. An island is a maximal connected set of nodes on one device; nodes are connected if they share a tensor.
+2. For each island and each neighbouring device, the nodes of the island are moved to that device one after another, the
+   cheapest and nearest first. The best part of the island is the prefix with the lowest total cost.
+3. These moves are applied, largest gain first, each only if it still gains. Repeat from 1 until no move gains.
 
-The order of the devices says which one is the better for a node: a node moves to save copies, never because the
+The order of the devices states which device is preferred for a node: a node moves to save copies, never because the
 estimate finds another device faster.
 """
 
@@ -28,7 +28,7 @@ from lite_core.schedule.costs import Costs, bytes_of
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.placement import Placement, ask
 
-__all__ = ["estimated_seconds", "merge_islands"]
+__all__ = ["merge_islands"]
 
 logger = logging.getLogger("lite.schedule")
 
@@ -37,64 +37,60 @@ _LEAST_GAIN = 1e-9  # seconds; less is rounding
 
 
 def merge_islands(graph: Graph, placement: Placement, costs: Costs) -> Placement:
-    """Move nodes to the device of a neighbour where that takes less time in all, by the estimates of ``costs``.
+    """Move nodes to the device of a neighbour if the total time decreases, by the estimates of ``costs``.
 
-    A node stays where it is if it is pinned, if the other device refuses it or has refused it before, or if its cost
-    is unknown on either of them: dimensions that depend on data, or a device that does not say how fast it is.
+    A node does not move if it is pinned, if the other device refuses it or has refused it before, or if its cost is
+    unknown on either device: because dimensions depend on data, or because a device does not state its speed.
 
     Args:
         graph: the graph with the types of one input signature.
         placement: the device of every node.
-        costs: what nodes and copies cost.
+        costs: costs of nodes and copies.
 
     Returns:
-        A placement whose assignments say why nodes moved; ``placement`` itself if none did.
+        A placement whose assignments contain the reasons for moves; ``placement`` itself if no node moves.
     """
     used = [placement.candidates[index] for index in set(placement.choice)]
     if len(used) < 2 or len({_space_of(candidate) for candidate in used}) < 2:
-        return placement  # there is no copy to save, and nothing is measured
+        return placement  # there are no copies to save, so that nothing needs to be measured
     labels = [candidate.device.label for candidate in placement.candidates]
-    split = _Split(graph, placement, costs)
+    trial = _TrialPlacement(graph, placement, costs)
     reasons: dict[int, list[tuple[str, str]]] = {}
     moved = True
     while moved:
         moved = False
-        for move in sorted(split.moves(), key=lambda m: (-m.gain, m.nodes, m.target)):
-            there = split.seconds(move.nodes)
-            if not split.make(move):
+        for move in sorted(trial.moves(), key=lambda m: (-m.gain, m.nodes, m.target)):
+            before = trial.seconds(move.nodes)
+            if not trial.apply(move):
                 continue
             moved = True
-            times = f"{there * 1e3:.3g} ms there, {split.seconds(move.nodes) * 1e3:.3g} ms here"
-            count = len(move.nodes)
-            why = f"moved to {labels[move.target]}: its island of {count} node(s) with copies would take {times}"
-            logger.debug("%s: %s", labels[move.source], why)
+            source, target = labels[move.source], labels[move.target]
+            after = trial.seconds(move.nodes)
+            times = f"{before * 1e3:.3g} ms on {source}, {after * 1e3:.3g} ms on {target}"
+            why = f"moved to {target}: {len(move.nodes)} node(s) with copies would take {times}"
+            logger.debug("%s: %s", source, why)
             for node in move.nodes:
-                reasons.setdefault(node, []).append((labels[move.source], why))
-    if tuple(split.choice) == placement.choice:
+                reasons.setdefault(node, []).append((source, why))
+    if tuple(trial.choice) == placement.choice:
         return placement
     assignments = list(placement.assignments)
-    for node, chosen in enumerate(split.choice):
+    for node, chosen in enumerate(trial.choice):
         if chosen != placement.choice[node]:
             refusals = (*assignments[node].refusals, *reasons[node])
             assignments[node] = assignments[node]._replace(device=labels[chosen], refusals=refusals)
-    return replace(placement, choice=tuple(split.choice), assignments=tuple(assignments))
+    return replace(placement, choice=tuple(trial.choice), assignments=tuple(assignments))
 
 
 def _space_of(candidate: Candidate) -> str:
-    """The memory space of a device; its own where its memory fails: :class:`Costs` says what is wrong with it."""
+    """Return the memory space of a device; a separate one if ``memory`` fails, which :class:`Costs` then logs."""
     try:
         return memory_of(candidate).space
     except Exception:
         return candidate.device.label
 
 
-def estimated_seconds(graph: Graph, placement: Placement, costs: Costs) -> float:
-    """What a run takes by the estimates: nodes, where they are known, and copies between memory spaces."""
-    return _Split(graph, placement, costs).seconds(range(len(graph.nodes)))
-
-
 class _Move(NamedTuple):
-    """Nodes that go from one device to another, which gains some seconds."""
+    """A move of nodes from one device to another, and the seconds that it gains."""
 
     nodes: tuple[int, ...]
     source: int
@@ -104,13 +100,13 @@ class _Move(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Tensor:
-    """A tensor that nodes touch: that they make or read."""
+    """A tensor with the nodes that write or read it."""
 
     size: int
     is_output: bool = False
     producer: int | None = None
     readers: list[int] = field(default_factory=list)
-    #: What its copies cost at present.
+    #: Present cost of its copies, in seconds.
     copying: float = 0.0
 
     @property
@@ -119,24 +115,24 @@ class _Tensor:
 
 
 def _tensors(graph: Graph) -> list[list[_Tensor]]:
-    """For each node the tensors that it touches. Constants are not among them: they are copied once, at load."""
+    """Return for each node the tensors that it reads or writes, except constants, which are copied once at load."""
     found = {value: _Tensor(bytes_of(value)) for value in graph.inputs}
-    touched: list[list[_Tensor]] = []
-    for node, operation in enumerate(graph.nodes):
-        used = [found[v] for v in dict.fromkeys(operation.used()) if v in found]
-        made = {v: _Tensor(bytes_of(v), producer=node) for v in operation.outputs if v is not None}
-        for tensor in used:
-            tensor.readers.append(node)
-        found.update(made)
-        touched.append([*used, *made.values()])
+    tensors: list[list[_Tensor]] = []
+    for index, node in enumerate(graph.nodes):
+        read = [found[v] for v in dict.fromkeys(node.used()) if v in found]
+        written = {v: _Tensor(bytes_of(v), producer=index) for v in node.outputs if v is not None}
+        for tensor in read:
+            tensor.readers.append(index)
+        found.update(written)
+        tensors.append([*read, *written.values()])
     for value in graph.outputs:
         if value in found:
             found[value].is_output = True
-    return touched
+    return tensors
 
 
-class _Split:
-    """Which node runs on which device, and what that costs. Nodes and devices are numbers."""
+class _TrialPlacement:
+    """The device of each node under change, with its cost. Nodes and devices are indices."""
 
     def __init__(self, graph: Graph, placement: Placement, costs: Costs) -> None:
         self.choice = list(placement.choice)
@@ -146,25 +142,24 @@ class _Split:
         links = {device: costs.link(placement.candidates[device]) for device in sorted(set(placement.choice))}
         self._spaces = {device: link.space for device, link in links.items()}
         self._links = {link.space: link for link in links.values()}
-        self._touched = _tensors(graph)
+        self._tensors = _tensors(graph)
         self._node_seconds: dict[tuple[int, int], float | None] = {}
         self._answers: dict[tuple[int, int], bool] = {}
-        for tensor in _all_tensors(self._touched):
+        for tensor in _unique_tensors(self._tensors):
             tensor.copying = self._copy_seconds(tensor)
 
-    def seconds(self, nodes: Iterable[int]) -> float:
-        """What nodes cost where they are, those of unknown cost left out, with all copies of what they touch."""
-        nodes = list(nodes)
-        tensors = _all_tensors(self._touched[node] for node in nodes)
+    def seconds(self, nodes: Sequence[int]) -> float:
+        """Return the present cost of nodes, except those of unknown cost, and of all copies of their tensors."""
+        tensors = _unique_tensors(self._tensors[node] for node in nodes)
         computing = sum(self._seconds_on(node, self.choice[node]) or 0.0 for node in nodes)
         return computing + sum(tensor.copying for tensor in tensors)
 
     def moves(self) -> list[_Move]:
-        """For each island and each device next to it the best move, where there is one."""
+        """Return the best move, if any gains, for each island and each neighbouring device."""
         found = []
         for island in self._islands():
             source = self.choice[island[0]]
-            tensors = _all_tensors(self._touched[node] for node in island)
+            tensors = _unique_tensors(self._tensors[node] for node in island)
             saved_at_most = sum(tensor.copying for tensor in tensors)
             neighbours = {self.choice[node] for tensor in tensors for node in tensor.nodes}
             for target in sorted(neighbours):
@@ -172,18 +167,18 @@ class _Split:
                     found += self._best_part(island, source, target, saved_at_most)
         return found
 
-    def make(self, move: _Move) -> bool:
-        """Make a move, unless others were made since it was found, and it does not gain any more."""
+    def apply(self, move: _Move) -> bool:
+        """Apply a move if it still gains after the moves applied since it was found; return True if applied."""
         if any(self.choice[node] != move.source for node in move.nodes):
             return False
         extra = sum(self._extra_seconds(node, move.source, move.target) or 0.0 for node in move.nodes)
-        if self._give(move.nodes, move.target) - extra > _LEAST_GAIN:
+        if self._assign(move.nodes, move.target) - extra > _LEAST_GAIN:
             return True
-        self._give(move.nodes, move.source)
+        self._assign(move.nodes, move.source)
         return False
 
     def _islands(self) -> list[list[int]]:
-        """Nodes of one device that hang together by tensors that they touch."""
+        """Return the maximal sets of nodes on one device that are connected by shared tensors."""
         seen: set[int] = set()
         islands: list[list[int]] = []
         for first in range(len(self.choice)):
@@ -191,8 +186,8 @@ class _Split:
                 continue
             seen.add(first)
             island = [first]
-            for node in island:  # grows on the way
-                for tensor in self._touched[node]:
+            for node in island:  # grows during the iteration
+                for tensor in self._tensors[node]:
                     for other in tensor.nodes:
                         if other not in seen and self.choice[other] == self.choice[first]:
                             seen.add(other)
@@ -201,51 +196,51 @@ class _Split:
         return islands
 
     def _best_part(self, island: Sequence[int], source: int, target: int, saved_at_most: float) -> list[_Move]:
-        """The part of an island that gains most at another device, if any does: found by giving it node after node."""
+        """Return the part of an island that gains most on another device, found by moving one node after another."""
         rest = set(island)
-        waiting: list[tuple[float, int, float]] = []  # what the way to a node costs, the node, what it costs itself
+        queue: list[tuple[float, int, float]] = []  # extra seconds on the path to a node, the node, its extra seconds
 
-        def offer(nodes: Iterable[int], way: float) -> None:
+        def enqueue(nodes: Iterable[int], path_seconds: float) -> None:
             for node in nodes:
                 if node in rest:
                     rest.remove(node)
                     extra = self._extra_seconds(node, source, target)
                     if extra is not None:
-                        heapq.heappush(waiting, (way + extra, node, extra))
+                        heapq.heappush(queue, (path_seconds + extra, node, extra))
 
-        offer((node for node in island if target in {self.choice[other] for other in self._neighbours(node)}), 0.0)
-        given: list[int] = []
+        enqueue((node for node in island if target in {self.choice[other] for other in self._neighbours(node)}), 0.0)
+        moved: list[int] = []
         saved = spent = gain = 0.0
         best = 0
-        while waiting:
-            way, node, extra = heapq.heappop(waiting)
+        while queue:
+            path_seconds, node, extra = heapq.heappop(queue)
             spent += extra
             if spent >= saved_at_most:
                 break
-            given.append(node)
-            saved += self._give([node], target)
+            moved.append(node)
+            saved += self._assign([node], target)
             if saved - spent > gain:
-                gain, best = saved - spent, len(given)
-            offer(self._neighbours(node), way)
-        self._give(given, source)
-        return [_Move(tuple(given[:best]), source, target, gain)] if gain > _LEAST_GAIN else []
+                gain, best = saved - spent, len(moved)
+            enqueue(self._neighbours(node), path_seconds)
+        self._assign(moved, source)
+        return [_Move(tuple(moved[:best]), source, target, gain)] if gain > _LEAST_GAIN else []
 
     def _neighbours(self, node: int) -> Iterator[int]:
-        return (other for tensor in self._touched[node] for other in tensor.nodes)
+        return (other for tensor in self._tensors[node] for other in tensor.nodes)
 
-    def _give(self, nodes: Iterable[int], device: int) -> float:
-        """Put nodes on a device; returns the seconds of copying that this saves."""
+    def _assign(self, nodes: Iterable[int], device: int) -> float:
+        """Assign nodes to a device; return the seconds of copying that this saves."""
         saved = 0.0
         for node in nodes:
             self.choice[node] = device
-            for tensor in self._touched[node]:
+            for tensor in self._tensors[node]:
                 saved += tensor.copying
                 tensor.copying = self._copy_seconds(tensor)
                 saved -= tensor.copying
         return saved
 
     def _copy_seconds(self, tensor: _Tensor) -> float:
-        """One copy for each memory space that needs a tensor and has it not, by way of main memory."""
+        """Return the cost of one copy, through main memory, to each other memory space that needs a tensor."""
         source = _HOST if tensor.producer is None else self._spaces[self.choice[tensor.producer]]
         needed = {self._spaces[self.choice[reader]] for reader in tensor.readers}
         if tensor.is_output:
@@ -257,9 +252,9 @@ class _Split:
         return down + sum(self._links[space].upload_seconds(tensor.size) for space in sorted(needed) if space != _HOST)
 
     def _extra_seconds(self, node: int, source: int, target: int) -> float | None:
-        """How much longer a node takes on another device, never below zero; None where it may not go there."""
+        """Return how much longer a node runs on another device, never below zero; None if it cannot move there."""
         now, then = self._seconds_on(node, source), self._seconds_on(node, target)
-        if now is None or then is None or not self._may_go(node, target):
+        if now is None or then is None or not self._can_move(node, target):
             return None
         return max(0.0, then - now)
 
@@ -270,8 +265,8 @@ class _Split:
             self._node_seconds[key] = self._costs.node_seconds(self._nodes[node], candidate)
         return self._node_seconds[key]
 
-    def _may_go(self, node: int, device: int) -> bool:
-        """Whether a node may go to a device: nobody has pinned it, and the device takes it, now and before."""
+    def _can_move(self, node: int, device: int) -> bool:
+        """Return True if a node can move to a device: it is not pinned, and the device does not refuse it."""
         key = (node, device)
         if key not in self._answers:
             candidate = self._placement.candidates[device]
@@ -284,6 +279,6 @@ class _Split:
         return self._answers[key]
 
 
-def _all_tensors(of_nodes: Iterable[Iterable[_Tensor]]) -> list[_Tensor]:
-    """Each tensor once."""
+def _unique_tensors(of_nodes: Iterable[Iterable[_Tensor]]) -> list[_Tensor]:
+    """Return each tensor of some nodes once."""
     return list(dict.fromkeys(tensor for tensors in of_nodes for tensor in tensors))

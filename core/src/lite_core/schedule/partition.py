@@ -1,4 +1,4 @@
-"""Cutting a placed graph into partitions: nodes of one device that can run in one go."""
+"""Cutting a graph into partitions according to the placement of its nodes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["PartitionIdentities", "PlacedPartition", "cut", "split"]
 
 
 class PlacedPartition(NamedTuple):
-    """A partition and the device it runs on. Its graph shares values with the graph it was cut from.
+    """A partition and its device. Its graph shares values with the graph it was cut from.
 
-    ``is_control`` says that it is one node whose sub-graphs have plans of their own.
+    ``is_control`` is True for a single node whose sub-graphs have separate plans.
     """
 
     partition: Partition
@@ -25,20 +25,20 @@ class PlacedPartition(NamedTuple):
 
 
 class PartitionIdentities:
-    """The identities of one session's partitions. May be used by many threads at once."""
+    """The identities of one session's partitions. Thread-safe."""
 
     def __init__(self) -> None:
         self._found: dict[Hashable, PartitionIdentity] = {}
 
     def of(self, name: str, positions: Sequence[int], graph: Graph) -> PartitionIdentity:
-        """The identity of a partition.
+        """Return the identity of a partition; the same object for partitions that differ only in sizes.
 
         Args:
-            name: the partition's; it names the device and, for a body, the node around it.
-            positions: where its nodes stand in the graph that it is cut from. With another placement they may differ.
-            graph: its own.
+            name: the partition's name; it contains the device and, for a body, the enclosing node.
+            positions: indices of its nodes in the graph that it is cut from; they differ for another placement.
+            graph: the partition's graph.
         """
-        # Ranks may follow from sizes: a Squeeze without axes drops the dimensions of size 1.
+        # Ranks may depend on sizes: a Squeeze without axes removes the dimensions of size 1.
         ranks = tuple([None if v.type.shape is None else len(v.type.shape) for v in graph.defined()])
         return self._found.setdefault((name, tuple(positions), ranks), PartitionIdentity())
 
@@ -49,23 +49,23 @@ def split(
     """Cut the graph into partitions that can run one after another in the order of the list.
 
     Every partition is convex: no path leaves it and comes back. Nodes of one device and one level form a partition;
-    a node whose sub-graphs have plans of their own is one by itself.
+    a node whose sub-graphs have separate plans is a partition by itself.
 
     Args:
         graph: the graph, with inferred types.
         placement: the device of every node.
-        prefix: what the names of the partitions begin with.
-        identities: those of the graph's partitions for other shapes; each partition is the first of its own if omitted.
+        prefix: prefix of the partitions' names.
+        identities: identities shared with the graph's partitions for other shapes; new ones by default.
     """
     identities = identities or PartitionIdentities()
-    #: For each node the device, and a number of its own for one that is alone.
-    places = [(choice, index + 1 if index in placement.bodies else 0) for index, choice in enumerate(placement.choice)]
-    levels = _levels(graph, places)
-    groups: dict[tuple[int, tuple[int, int]], list[int]] = {}
-    for index, key in enumerate(zip(levels, places)):
-        groups.setdefault(key, []).append(index)
+    # For each node its device, and 0 or a unique number if the node is a partition by itself.
+    owners = [(choice, index + 1 if index in placement.bodies else 0) for index, choice in enumerate(placement.choice)]
+    levels = _levels(graph, owners)
+    members: dict[tuple[int, tuple[int, int]], list[int]] = {}
+    for index, key in enumerate(zip(levels, owners)):
+        members.setdefault(key, []).append(index)
     placed = []
-    for number, ((_, (choice, alone)), positions) in enumerate(sorted(groups.items(), key=lambda item: item[0])):
+    for number, ((_, (choice, alone)), positions) in enumerate(sorted(members.items(), key=lambda item: item[0])):
         candidate = placement.candidates[choice]
         name = f"{prefix}{candidate.device.label}/{number}"
         own = cut(graph, name, [graph.nodes[index] for index in positions])
@@ -74,9 +74,9 @@ def split(
     return placed
 
 
-def _levels(graph: Graph, places: Sequence[tuple[int, int]]) -> list[int]:
-    """For each node the largest number of changes of place on a path that leads to it."""
-    if len(set(places)) <= 1:
+def _levels(graph: Graph, owners: Sequence[tuple[int, int]]) -> list[int]:
+    """Return for each node the largest number of owner changes on a path that leads to it."""
+    if len(set(owners)) <= 1:
         return [0] * len(graph.nodes)
     producer_of: dict[Value, int] = {}
     levels: list[int] = []
@@ -85,14 +85,14 @@ def _levels(graph: Graph, places: Sequence[tuple[int, int]]) -> list[int]:
         for value in node.used():
             before = producer_of.get(value)
             if before is not None:
-                level = max(level, levels[before] + (places[before] != places[index]))
+                level = max(level, levels[before] + (owners[before] != owners[index]))
         levels.append(level)
         producer_of.update((v, index) for v in node.outputs if v is not None)
     return levels
 
 
 def cut(graph: Graph, name: str, nodes: list[Node]) -> Graph:
-    """The nodes as a graph of their own."""
+    """Return some nodes of a graph as a separate graph that shares its values."""
     produced = [v for node in nodes for v in node.outputs if v is not None]
     inside = set(produced)
     used = dict.fromkeys(v for node in nodes for v in node.used() if v not in inside)

@@ -1,4 +1,4 @@
-"""Which device runs which node, and why not an earlier one."""
+"""Placement: the device of each node, with the refusals of preferred devices."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["NodeAssignment", "Placement", "ask", "place", "place_bodies", "place
 
 
 class NodeAssignment(NamedTuple):
-    """Where one node runs.
+    """The device of one node.
 
     Attributes:
         node: the node's name.
         op: its operator.
-        origin: what it was in the user's model.
+        origin: operator and name in the model that was read.
         device: label of the device that runs it.
-        refusals: label of every preferred device that does not run it, and why: it cannot, or copying to it and
-            back would take longer than running the node elsewhere.
+        refusals: label of every preferred device that does not run it, with the reason: the device cannot run it, or
+            copies would take longer than running the node on another device.
     """
 
     node: str
@@ -41,10 +41,10 @@ class Placement:
     Attributes:
         candidates: the devices, in order of preference.
         choice: for each node the index of its device in ``candidates``.
-        assignments: for each node the same in words, with reasons.
-        pinned: indices of nodes that the user has placed; they stay.
-        bodies: by the index of a node of ``host`` whose sub-graphs have plans of their own, because other devices take
-            nodes in there: where those nodes run.
+        assignments: for each node its device label, with the refusals of preferred devices.
+        pinned: indices of nodes that the user placed; they never move.
+        bodies: assignments of the nodes in sub-graphs with separate plans, by the index of the node, on ``host``, that
+            holds the sub-graphs. Sub-graphs have separate plans if other devices accept some of their nodes.
     """
 
     candidates: tuple[Candidate, ...]
@@ -54,19 +54,19 @@ class Placement:
     bodies: Mapping[int, tuple[NodeAssignment, ...]] = field(default_factory=dict)
 
     @property
-    def everywhere(self) -> tuple[NodeAssignment, ...]:
-        """The assignments, each followed by those of the nodes in its sub-graphs where these have plans."""
+    def all_assignments(self) -> tuple[NodeAssignment, ...]:
+        """The assignments; those of a node's sub-graphs with separate plans follow the node's assignment."""
         return tuple(a for i, outer in enumerate(self.assignments) for a in (outer, *self.bodies.get(i, ())))
 
 
 def place(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str] | None = None) -> Placement:
-    """Give each node to the first device that says Yes.
+    """Place each node on the first device that says Yes.
 
     Args:
-        graph: the graph. Sub-graphs stay with the node that holds them, unless that runs on ``host`` and other devices
-            take nodes in there: see :attr:`Placement.bodies`.
+        graph: the graph. Sub-graphs run with the node that holds them, unless it runs on ``host`` and other devices
+            accept nodes of its sub-graphs: see :attr:`Placement.bodies`.
         candidates: devices in order of preference.
-        pins: node name pattern (``"conv*"``) to device label: those nodes run there or nowhere.
+        pins: node name pattern (``"conv*"``) to device label, for nodes that must run there.
 
     Raises:
         UnsupportedOperatorError: some nodes run on no candidate; all are listed with the reasons.
@@ -86,18 +86,18 @@ def place(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]
 
             near = difflib.get_close_matches(pattern, names, n=5, cutoff=0.3)
             raise InputError(
-                f"placement pins {pattern!r}, but no node of the optimized graph is called so"
+                f"placement pins {pattern!r}, but no node of the optimized graph has such a name"
                 f"{' (near: ' + ', '.join(near) + ')' if near else ''}; `lite inspect MODEL --optimized` shows them"
             )
     return place_nodes(graph, candidates, pins or {})
 
 
 def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]) -> Placement:
-    """As :func:`place`, for a graph that may be a part of the one that the pins are for."""
+    """Place nodes as :func:`place` does, without checking the pins: the graph may be a part of the model's graph."""
     labels = [c.device.label for c in candidates]
     choice: list[int] = []
     assignments: list[NodeAssignment] = []
-    homeless: dict[tuple[str, str], list[str]] = {}
+    unsupported: dict[tuple[str, str], list[str]] = {}
     pinned_nodes: set[int] = set()
     for position, node in enumerate(graph.nodes):
         pinned = next((label for p, label in (pins or {}).items() if fnmatch.fnmatchcase(node.name, p)), None)
@@ -117,13 +117,13 @@ def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str
             refusals.append((label, answer.reason))
         else:
             reason = "; ".join(f"{label}: {why}" for label, why in refusals)
-            homeless.setdefault((node.qualified_op, reason), []).append(node.name)
-    if homeless:
+            unsupported.setdefault((node.qualified_op, reason), []).append(node.name)
+    if unsupported:
         raise UnsupportedOperatorError(
             f"graph {graph.name!r} on {', '.join(labels)}",
             [
                 OperatorProblem(op, why, tuple(nodes), 'allow fallback="host", or add a backend that runs it')
-                for (op, why), nodes in homeless.items()
+                for (op, why), nodes in unsupported.items()
             ],
         )
     bodies = place_bodies(graph, assignments, candidates, pins)
@@ -133,24 +133,24 @@ def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str
 def place_bodies(
     graph: Graph, assignments: Sequence[NodeAssignment], candidates: Sequence[Candidate], pins: Mapping[str, str]
 ) -> dict[int, tuple[NodeAssignment, ...]]:
-    """Which nodes have sub-graphs that get plans of their own, by index, and where the nodes in there run.
+    """Return the indices of nodes whose sub-graphs get separate plans, with the assignments of the nodes inside.
 
-    That is so where the node was left to ``host``, and not all in its sub-graphs is: else the references are faster
-    without plans.
+    These are nodes on ``host`` whose sub-graphs have at least one node that another device accepts. Other sub-graphs
+    run faster by the references than by plans.
     """
     bodies: dict[int, tuple[NodeAssignment, ...]] = {}
     for index, (node, assignment) in enumerate(zip(graph.nodes, assignments)):
         if node.subgraphs and assignment.device == "host":
-            inner = tuple(a for body in node.subgraphs for a in place_nodes(body, candidates, pins).everywhere)
+            inner = tuple(a for body in node.subgraphs for a in place_nodes(body, candidates, pins).all_assignments)
             if any(a.device != "host" for a in inner):
                 bodies[index] = inner
     return bodies
 
 
 def ask(candidate: Candidate, node: Node) -> Yes | No:
-    """Whether a device can run a node; whatever its backend does wrong is a No, too."""
+    """Ask a backend whether a device can run a node; any failure of the backend counts as No."""
     try:
         answer = candidate.backend.supports(node, candidate.device)
-    except Exception as error:  # a backend that fails to answer has not said Yes
+    except Exception as error:
         return No(f"its supports() failed with {type(error).__name__}: {error}")
     return answer if isinstance(answer, (Yes, No)) else No(f"its supports() answered {answer!r}, not Yes or No")

@@ -1,4 +1,4 @@
-"""A plan: compiled partitions and the copies between them, for one input signature; and running it."""
+"""Plans: compiled partitions and the copies between them for one input signature."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lite_core.schedule.control import ControlExecutable, PlanBody
 from lite_core.schedule.partition import PartitionIdentities, split
 from lite_core.schedule.placement import Placement
 from lite_core.schedule.profile import RunProfile
-from lite_core.schedule.steps import ControlStep, CopyStep, PartitionStep, Place, Run, Step
+from lite_core.schedule.steps import Allocation, ControlStep, CopyStep, PartitionStep, Run, Step
 
 __all__ = ["Plan", "copy_into", "make_plan"]
 
@@ -39,14 +39,14 @@ def make_plan(
     """Cut a graph into partitions, and compile them.
 
     Args:
-        graph: the graph with the types of the signature: every input's dimensions known.
+        graph: the graph with the types of the signature, all input dimensions known.
         placement: the device of every node of ``graph``.
-        options: what the session allows.
-        pool: where the runs take their memory from.
-        plan_body: makes the plans of sub-graphs, once the shapes of what goes into them are known; None leaves
-            sub-graphs to the backend of the node that has them.
-        prefix: what the names of the partitions begin with.
-        identities: those of the partitions that the graph has for other shapes.
+        options: the session's options.
+        pool: provides the memory of runs.
+        plan_body: makes the plans of sub-graphs when their input shapes are known; if None, the backend of a node also
+            runs its sub-graphs.
+        prefix: prefix of the partitions' names.
+        identities: identities shared with the graph's partitions for other shapes.
 
     Raises:
         CompileError: a backend failed to compile; names the backend and the partition.
@@ -57,15 +57,15 @@ def make_plan(
 
 
 class Plan:
-    """What runs when the inputs have given shapes.
+    """The steps of a run for one set of input shapes. ``print`` shows the steps and the arenas.
 
-    Tensors that only live in a run share an arena, one for each memory space, that goes from run to run.
+    Tensors that live only during a run share one arena for each memory space. Arenas are reused from run to run.
 
     Args:
-        graph: the graph; the types of its inputs, and of what passes between partitions, are those of the signature.
+        graph: the graph; the types of its inputs, and of values between partitions, are those of the signature.
         placement: the device of every node.
         compiled: the partitions, in an order in which they can run.
-        pool: where the runs take their memory from.
+        pool: provides the memory of runs.
     """
 
     def __init__(
@@ -79,20 +79,20 @@ class Plan:
         self.placement = placement
         self.compiled = tuple(compiled)
         self._pool = pool or ScratchPool()
-        self.steps, at_home = _link(graph, compiled)
-        self.arenas = _place(self.steps, set(at_home.values()))
+        self.steps, on_host = _link(graph, compiled)
+        self.arenas = _allocate(self.steps, set(on_host.values()))
         self._inputs = list(graph.inputs)
         produced = {value for step in self.steps for value in step.writes}
-        #: For each output of the graph where it is found, None for a constant, and whether it may be handed out without
-        #: a copy: storage that was made for it, not a graph input, and not a value that an earlier output is, too.
+        #: For each graph output: the value, its copy in main memory (None for a constant), and True if the caller may
+        #: get the storage without a copy. Graph inputs are copied, and so are values that are listed twice.
         self._outputs = [
-            (value, at_home.get(value), at_home.get(value) in produced and value not in graph.outputs[:index])
+            (value, on_host.get(value), on_host.get(value) in produced and value not in graph.outputs[:index])
             for index, value in enumerate(graph.outputs)
         ]
 
     @property
     def partitions(self) -> list[tuple[Partition, str]]:
-        """Each partition with the label of its device, in the order they run."""
+        """Each partition with the label of its device, in run order."""
         return [(c.part, c.label) for c in self.compiled]
 
     def run(
@@ -105,110 +105,114 @@ class Plan:
 
         Args:
             inputs: an array for each graph input, in order, of the signature's types.
-            out: arrays to write outputs into, by name; the others are newly allocated. They share memory
-                neither with inputs nor with each other.
-            profile: told the time of each partition, copy and kernel.
+            out: arrays to write outputs into, by name; other outputs are newly allocated. These arrays must not share
+                memory with inputs or with each other.
+            profile: receives the time of each partition, copy and kernel.
 
         Returns:
-            One array per graph output, in order. Each is the caller's own: it shares memory with no
-            input, constant, other output or later run.
+            One array per graph output, in order. The caller owns it: it shares memory with no input, constant, other
+            output or later run.
         """
         buffers = {v: Buffer(v.type, _HOST, read_only(array)) for v, array in zip(self._inputs, inputs)}
         run = Run(buffers, [self._pool.take(memory, size) for memory, size in self.arenas], out, profile)
         for step in self.steps:
             step.run(run)
         outputs = [self._collect(value, found, is_own, run) for value, found, is_own in self._outputs]
-        for block in run.blocks:  # after a failure they are not kept: who knows what still writes there
+        for block in run.blocks:  # after a failure they are not reused: a device may still be writing to them
             self._pool.give_back(block)
         return outputs
 
     def _collect(self, value: Value, found: Value | None, is_own: bool, run: Run) -> Array:
-        """A graph output as an array that belongs to the caller."""
+        """Return a graph output as an array that the caller owns."""
         if found is None:
             array = self.graph.constants[value].copy()
         else:
             buffer = run.buffers[found]
-            # Storage that a backend put in the place of the buffer's own may be anybody's: it is copied as well.
+            # Storage that a backend substituted for the buffer's own may be used elsewhere, so that it is copied, too.
             array = buffer.data if is_own and buffer.holds_its_own else buffer.data.copy()
         target = run.out.get(value.name) if run.out else None
         return array if target is None or target is array else copy_into(target, array, value.name)
 
     def describe(self) -> str:
-        """The plan in words: the steps in their order, and the arenas."""
-        shapes = ", ".join(repr(v) for v in self._inputs)
-        lines = [f"plan for {shapes}"]
+        """Return a description: the steps in run order, and the arenas."""
+        lines = [f"plan for {self._shapes()}"]
         lines += [f"  {number} {step.describe()}" for number, step in enumerate(self.steps)]
         lines += [f"  arena in {memory.space} memory: {size} bytes" for memory, size in self.arenas]
         return "\n".join(lines)
 
-    def __str__(self) -> str:
-        return self.describe()
+    __str__ = describe
+
+    def __repr__(self) -> str:
+        return f"<Plan for {self._shapes()}: {len(self.steps)} steps>"
+
+    def _shapes(self) -> str:
+        return ", ".join(repr(value) for value in self._inputs)
 
 
 def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Step], dict[Value, Value]]:
-    """The steps, with a copy wherever a value is needed in another memory space, and where each output is found."""
+    """Return the steps, with copies between memory spaces, and for each graph output its copy in main memory."""
     steps: list[Step] = []
-    leaving: set[Value] = set()
-    #: For each value what stands for it in each memory space, and that memory.
-    homes: dict[Value, dict[str, tuple[Value, Memory]]] = {v: {_HOST.space: (v, _HOST)} for v in graph.inputs}
+    copied: set[Value] = set()
+    #: For each value its copies by memory space, including the original, each with its memory.
+    copies: dict[Value, dict[str, tuple[Value, Memory]]] = {v: {_HOST.space: (v, _HOST)} for v in graph.inputs}
 
     def in_memory(value: Value, memory: Memory) -> Value:
-        known = homes[value]
-        if memory.space not in known:
-            source, origin = known.get(_HOST.space) or next(iter(known.values()))
+        by_space = copies[value]
+        if memory.space not in by_space:
+            source, origin = by_space.get(_HOST.space) or next(iter(by_space.values()))
             copy = Value(f"{value.name}@{memory.space}", value.type)
             steps.append(CopyStep(source, copy, origin, memory))
-            leaving.add(source)
-            known[memory.space] = (copy, memory)
-        return known[memory.space][0]
+            copied.add(source)
+            by_space[memory.space] = (copy, memory)
+        return by_space[memory.space][0]
 
     for partition in compiled:
         memory = partition.memory
         reads = [in_memory(value, memory) for value in partition.part.graph.inputs]
         is_control = isinstance(partition.executable, ControlExecutable)
         steps.append((ControlStep if is_control else PartitionStep)(partition, reads))
-        homes.update((value, {memory.space: (value, memory)}) for value in partition.part.graph.outputs)
-    found = {value: in_memory(value, _HOST) for value in graph.outputs if value in homes}
+        copies.update((value, {memory.space: (value, memory)}) for value in partition.part.graph.outputs)
+    on_host = {value: in_memory(value, _HOST) for value in graph.outputs if value in copies}
     for step in steps:
         if isinstance(step, PartitionStep):
-            step.leave(leaving)
-    return steps, found
+            step.mark_copied(copied)
+    return steps, on_host
 
 
-def _place(steps: Sequence[Step], outputs: set[Value]) -> list[tuple[Memory, int]]:
-    """Give everything that only lives in a run a place in an arena; returns the arenas: memory and size in bytes."""
+def _allocate(steps: Sequence[Step], outputs: set[Value]) -> list[tuple[Memory, int]]:
+    """Allocate all memory that is used only during a run in arenas; return each arena's memory and size in bytes."""
     last_reads = _last_reads(steps)
-    wanted: dict[str, list[tuple[Step, Value | None, Interval]]] = {}
+    requests: dict[str, list[tuple[Step, Value | None, Interval]]] = {}
     arenas: list[tuple[Memory, int]] = []
     for number, step in enumerate(steps):
         memory = step.memory
-        if not isinstance(memory, ViewsMemory):  # every tensor has to be allocated for itself
+        if not isinstance(memory, ViewsMemory):  # each tensor must be allocated separately
             if step.scratch_bytes:
-                step.scratch = Place(len(arenas), 0)
+                step.scratch = Allocation(len(arenas), 0)
                 arenas.append((memory, step.scratch_bytes))
             continue
-        here = wanted.setdefault(memory.space, [])
+        in_space = requests.setdefault(memory.space, [])
         if step.scratch_bytes:
-            here.append((step, None, Interval(step.scratch_bytes, number, number)))
+            in_space.append((step, None, Interval(step.scratch_bytes, number, number)))
         for value in step.writes:
-            if value not in outputs and value.type.is_static and not step.has_storage_for(value):
+            if value not in outputs and value.type.is_static and not step.has_own_storage(value):
                 size = int(value.type.size or 0) * value.dtype.itemsize  # type: ignore[arg-type]
-                here.append((step, value, Interval(size, number, last_reads.get(value, number))))
-    for entries in wanted.values():
-        plan = plan_arena([interval for _, _, interval in entries])
-        for (step, result, _), offset in zip(entries, plan.offsets):
-            place = Place(len(arenas), offset)
+                in_space.append((step, value, Interval(size, number, last_reads.get(value, number))))
+    for in_space in requests.values():
+        plan = plan_arena([interval for _, _, interval in in_space])
+        for (step, result, _), offset in zip(in_space, plan.offsets):
+            allocation = Allocation(len(arenas), offset)
             if result is None:
-                step.scratch = place
+                step.scratch = allocation
             else:
-                step.places[result] = place
-        if entries:
-            arenas.append((entries[0][0].memory, max(plan.size, 1)))  # empty tensors have a place, too
+                step.allocations[result] = allocation
+        if in_space:
+            arenas.append((in_space[0][0].memory, max(plan.size, 1)))  # empty tensors need an arena, too
     return arenas
 
 
 def _last_reads(steps: Sequence[Step]) -> dict[Value, int]:
-    """For each value the number of the last step that reads it, or what may share its storage."""
+    """Return for each value the number of the last step that reads it, or a copy that may share its storage."""
     last = {value: number for number, step in enumerate(steps) for value in step.reads}
     for step in steps:
         if isinstance(step, CopyStep) and step.may_share:
@@ -218,7 +222,7 @@ def _last_reads(steps: Sequence[Step]) -> dict[Value, int]:
 
 
 def copy_into(target: Array, array: Array, name: str) -> Array:
-    """Copy an output into the array the caller gave for it, and return that.
+    """Copy an output into the caller's array, and return that array.
 
     Raises:
         InputError: the caller's array has another shape; nothing is broadcast.

@@ -1,4 +1,4 @@
-"""The plans that are kept, one for each set of input shapes."""
+"""The cache of plans, one for each set of input shapes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ P = TypeVar("P")
 
 
 class PlanStatistics(NamedTuple):
-    """How plans were used.
+    """Statistics of a plan cache.
 
     Attributes:
         hits: runs that found a plan for the shapes of their inputs.
         misses: plans that had to be made.
-        evictions: plans that made way for others.
-        plans: how many there are now.
-        capacity: how many there are at most.
+        evictions: plans that were evicted.
+        plans: present number of plans.
+        capacity: maximum number of plans.
     """
 
     hits: int
@@ -34,10 +34,10 @@ class PlanStatistics(NamedTuple):
 
 
 class PlanCache(Generic[P]):
-    """The plans used last, by input shapes. May be used by many threads at once.
+    """An LRU cache of plans by input shapes. Thread-safe.
 
     Args:
-        capacity: how many are kept; the one not used for longest makes way.
+        capacity: maximum number of plans; the least recently used one is evicted.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -47,7 +47,7 @@ class PlanCache(Generic[P]):
         self._hits = self._misses = self._evictions = 0
 
     def find(self, signature: Signature) -> P | None:
-        """The plan for a signature where there is one already."""
+        """Return the cached plan for a signature, or None."""
         with self._lock:
             slot = self._slots.get(signature)
             if slot is None or slot.plan is None:
@@ -57,12 +57,12 @@ class PlanCache(Generic[P]):
             return slot.plan
 
     def get(self, signature: Signature, make: Callable[[Signature], P]) -> P:
-        """The plan for a signature; ``make`` makes it when it is first needed.
+        """Return the plan for a signature; call ``make`` if it is not cached.
 
-        Threads that need the same new plan wait for it; those whose plan is there do not.
+        Threads that need the same new plan wait for it; threads whose plan is cached do not wait.
         """
-        # NOTE: the cache does not keep `make`, usually a method of its owner: a session would then be freed, with all
-        # that it holds, only when Python's collector of cycles runs.
+        # NOTE: the cache does not store `make`, usually a method of its owner: that would create a reference cycle, and
+        # a session and its memory would be freed only when the garbage collector runs.
         with self._lock:
             slot = self._slots.setdefault(signature, _Slot())
             self._slots.move_to_end(signature)
@@ -80,13 +80,13 @@ class PlanCache(Generic[P]):
 
     @property
     def statistics(self) -> PlanStatistics:
-        """How often a plan was found."""
+        """The hits, misses and evictions so far."""
         with self._lock:
             return PlanStatistics(self._hits, self._misses, self._evictions, len(self._slots), self._capacity)
 
 
 class _Slot(Generic[P]):
-    """Holds a plan, or the lock of the thread that is making it."""
+    """A cached plan, or the lock held by the thread that is making it."""
 
     __slots__ = ("lock", "plan")
 

@@ -1,4 +1,4 @@
-"""Making plans: of a model, and of the sub-graphs in it while it runs."""
+"""Making plans: for a model, and for its sub-graphs while it runs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ __all__ = ["Planner", "decide_branches"]
 
 
 def decide_branches(graph: Graph) -> Graph | None:
-    """See :func:`lite_core.passes.branch_inlining.with_branches_decided`, which few models need."""
+    """Call :func:`lite_core.passes.branch_inlining.inline_decided_branches`; return None if the graph has no If."""
     if not any(node.op == "If" for node in graph.nodes):
         return None
-    from lite_core.passes.branch_inlining import with_branches_decided
+    from lite_core.passes.branch_inlining import inline_decided_branches
 
-    return with_branches_decided(graph)
+    return inline_decided_branches(graph)
 
 
 class Planner:
-    """Makes the plans of one session. May be used by many threads at once.
+    """Makes the plans of one session. Thread-safe.
 
     Args:
         selection: the devices.
         pins: node name pattern to device label.
-        options: what the session allows.
-        pool: where the plans take their memory from.
-        log: gets a line for each partition that could not be compiled where it was placed.
+        options: the session's options.
+        pool: provides the memory of runs.
+        log: receives a line for each partition that its device failed to compile.
     """
 
     def __init__(
@@ -53,19 +53,19 @@ class Planner:
     def plan(
         self, graph: Graph, placement: Placement, prefix: str = "", identities: PartitionIdentities | None = None
     ) -> Plan:
-        """The plan of a graph for the shapes that its inputs have.
+        """Make the plan of a graph for the shapes of its inputs.
 
-        Islands whose copies cost more than they gain are merged with their surroundings. Where nobody named the
-        devices, and a backend fails to compile, its nodes go to the next.
+        Islands whose copies cost more than they gain are merged with their neighbours. If a backend fails to compile
+        and the caller named no devices, its nodes move to the next device.
 
         Args:
             graph: the graph, with inferred types.
             placement: the device of every node.
-            prefix: what the names of the partitions begin with.
-            identities: those of the partitions, where they are not the planner's.
+            prefix: prefix of the partitions' names.
+            identities: the identities of the partitions; the planner's by default.
 
         Raises:
-            CompileError: a backend failed to compile what it was named for, or what no other takes.
+            CompileError: a backend requested by name failed to compile, or no other device accepts the nodes.
         """
         placement = merge_islands(graph, placement, self._costs)
         while True:
@@ -79,22 +79,22 @@ class Planner:
                 self._log.append(str(error))
 
     def plan_decided(self, graph: Graph, prefix: str = "") -> Plan | None:
-        """As :meth:`plan`, where the shapes decide which branch of an If is taken; None where they decide none."""
+        """Make a plan as :meth:`plan` does, without the Ifs that the input shapes decide; None if they decide none."""
         decided = decide_branches(graph)
         if decided is None:
             return None
         placement = place_nodes(decided, self._selection.candidates, self._pins)
-        # NOTE: identities of its own, for the graph of other sizes may have other nodes and constants in these places.
+        # NOTE: separate identities: for other shapes, the graph may have other nodes and constants at these positions.
         return self.plan(decided, placement, prefix, PartitionIdentities())
 
     def plan_body(self, graph: Graph, prefix: str) -> Plan:
-        """The plan of a sub-graph, as a graph of its own: as :meth:`plan`, and finds the devices, too."""
+        """Place the nodes of a sub-graph, given as a separate graph, and make its plan."""
         return self.plan_decided(graph, prefix) or self.plan(
             graph, place_nodes(graph, self._selection.candidates, self._pins), prefix
         )
 
     def compile(self, placed: PlacedPartition) -> CompiledPartition:
-        """One partition, ready to run.
+        """Compile one partition.
 
         Raises:
             CompileError: its backend failed.

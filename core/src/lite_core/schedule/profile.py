@@ -1,4 +1,4 @@
-"""What one run took: by partition, by kernel and by operator."""
+"""Profiles of runs: times by partition, by kernel and by operator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CopyTime", "KernelRecord", "PartitionTime", "RunProfile"]
 
 
 class PartitionTime(NamedTuple):
-    """How long one partition took in one run, in seconds, and what its backend notes about it."""
+    """The time of one partition in one run, in seconds, with notes of its backend."""
 
     partition: str
     device: str
@@ -21,9 +21,9 @@ class PartitionTime(NamedTuple):
 
 
 class CopyTime(NamedTuple):
-    """How long one copy between memory spaces (IoCopy) took in one run, in seconds.
+    """The time of one copy between memory spaces (IoCopy) in one run, in seconds.
 
-    ``bytes`` is 0 where the device used the array in main memory itself.
+    ``bytes`` is 0 if the device used the array in main memory directly.
     """
 
     value: str
@@ -40,12 +40,12 @@ class KernelRecord(NamedTuple):
         kernel: the kernel's name.
         device: label of the device it ran on.
         partition: the partition it belongs to.
-        op: the operators it computes: ``Conv``, or ``Conv+Clip`` where the backend fused nodes.
+        op: the operators it computes: ``Conv``, or ``Conv+Clip`` if the backend fused nodes.
         nodes: names of those nodes.
-        seconds: the time it took.
-        flops: floating-point operations that it did; 0 where the backend does not say.
-        bytes: bytes that it read and wrote; 0 where the backend does not say.
-        peak_share: how much of the device's peak it reached, 0 to 1; None where the backend does not say.
+        seconds: its run time.
+        flops: floating-point operations; 0 if the backend does not report them.
+        bytes: bytes read and written; 0 if the backend does not report them.
+        peak_share: achieved share of the device's peak, 0 to 1; None if the backend does not report it.
     """
 
     kernel: str
@@ -63,13 +63,12 @@ _Record = TypeVar("_Record", "PartitionTime", "CopyTime", "KernelRecord")
 
 
 class RunProfile:
-    """What one run took; filled by ``session.run(..., profile=...)``. As text it is a table.
+    """The times of one run, recorded by ``session.run(..., profile=...)``. ``print`` shows tables.
 
     Attributes:
-        partitions: the time of each partition, in the order they ran.
-        copies: the time of each copy between memory spaces, in the order they ran.
-        kernels: the time of each kernel, in the order they ran. A partition whose backend does not measure
-            kernels has none here.
+        partitions: the time of each partition, in run order.
+        copies: the time of each copy between memory spaces, in run order.
+        kernels: the time of each kernel, in run order; none for a partition whose backend does not measure kernels.
         seconds: the time of the whole run.
     """
 
@@ -80,7 +79,7 @@ class RunProfile:
         self.seconds = 0.0
 
     def clear(self) -> None:
-        """Forget what another run took."""
+        """Remove the times of an earlier run."""
         self.partitions.clear()
         self.copies.clear()
         self.kernels.clear()
@@ -89,7 +88,7 @@ class RunProfile:
     def add(
         self, part: Partition, device: str, seconds: float, kernels: Iterable[KernelTime], notes: Sequence[str] = ()
     ) -> None:
-        """Record that a partition ran, and its kernels where they were measured."""
+        """Record the time of a partition, and of its kernels if they were measured."""
         self.partitions.append(PartitionTime(part.name, device, len(part.graph.nodes), seconds, tuple(notes)))
         ops = {node.name: node.qualified_op for node in part.graph.nodes}
         for kernel in kernels:
@@ -109,28 +108,26 @@ class RunProfile:
             )
 
     def add_repeated(self, inside: RunProfile) -> None:
-        """Record what the bodies of a node took: all the times that a partition, copy or kernel ran become one."""
-        self.partitions += _added_up(inside.partitions, lambda p: (p.partition, p.device), "seconds")
-        self.copies += _added_up(inside.copies, lambda c: (c.value, c.source, c.target), "seconds", "bytes")
-        self.kernels += _added_up(
-            inside.kernels, lambda k: (k.kernel, k.partition, k.nodes), "seconds", "flops", "bytes"
-        )
+        """Record the profile of a node's bodies; repeated runs of a partition, copy or kernel are summed."""
+        self.partitions += _summed(inside.partitions, lambda p: (p.partition, p.device), "seconds")
+        self.copies += _summed(inside.copies, lambda c: (c.value, c.source, c.target), "seconds", "bytes")
+        self.kernels += _summed(inside.kernels, lambda k: (k.kernel, k.partition, k.nodes), "seconds", "flops", "bytes")
 
     def accounted_seconds(self) -> float:
-        """Seconds spent in partitions and copies."""
+        """Return the seconds spent in partitions and copies."""
         return sum(part.seconds for part in self.partitions) + sum(copy.seconds for copy in self.copies)
 
     def by_device(self) -> dict[str, float]:
-        """Seconds spent on each device."""
+        """Return the seconds spent on each device."""
         return _totals((part.device, part.seconds) for part in self.partitions)
 
     def by_op(self) -> dict[str, float]:
-        """Seconds spent in the kernels of each operator, or group of fused operators; most time first."""
+        """Return the seconds spent in the kernels of each operator or group of fused operators, longest first."""
         totals = _totals((kernel.op, kernel.seconds) for kernel in self.kernels)
         return dict(sorted(totals.items(), key=lambda item: -item[1]))
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain dictionaries, lists, numbers and strings."""
+        """Return everything as plain dictionaries, lists, numbers and strings."""
         return {
             "seconds": self.seconds,
             "partitions": [part._asdict() for part in self.partitions],
@@ -140,13 +137,13 @@ class RunProfile:
         }
 
     def to_json(self) -> str:
-        """Everything as JSON."""
-        import json  # not at the top: every session imports this module, and few ask for this
+        """Return everything as JSON."""
+        import json  # not at the top: every session imports this module, but few need JSON
 
         return json.dumps(self.as_dict(), indent=2)
 
     def __str__(self) -> str:
-        """Tables: the kernels, slowest first; the totals by operator; the copies; the partitions."""
+        """Return tables: kernels, slowest first; totals by operator; copies; partitions."""
         tables = (self._kernel_table(), self._op_table(), self._copy_table(), self._partition_table())
         notes = "\n".join(f"{part.partition}: {note}" for part in self.partitions for note in part.notes)
         return "\n\n".join(filter(None, (*tables, notes)))
@@ -198,8 +195,8 @@ class RunProfile:
         return _table(("partition", "device", "nodes", "ms", "of run"), rows, numbers=(2, 4))
 
 
-def _added_up(records: Iterable[_Record], key: Callable[[_Record], Hashable], *amounts: str) -> list[_Record]:
-    """One record for all of one key: the last, with the sums of the amounts."""
+def _summed(records: Iterable[_Record], key: Callable[[_Record], Hashable], *amounts: str) -> list[_Record]:
+    """Merge the records with equal keys into one: the last, with the sums of the amounts."""
     found: dict[Hashable, _Record] = {}
     for record in records:
         before = found.get(key(record))
@@ -224,12 +221,12 @@ def _percent(part: float, whole: float) -> str:
 
 
 def _rate(amount: float, seconds: float) -> str:
-    """Billions a second."""
+    """Format a rate in billions per second."""
     return f"{amount / seconds / 1e9:.1f}" if amount and seconds else "-"
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: tuple[int, int]) -> str:
-    """Columns in line, those from the first to the last of ``numbers`` to the right; empty without rows."""
+    """Format aligned columns; those from the first to the last of ``numbers`` are right-aligned. Empty without rows."""
     if not rows:
         return ""
     widths = [max(len(row[i]) for row in (headers, *rows)) for i in range(len(headers))]

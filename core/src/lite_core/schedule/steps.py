@@ -1,4 +1,4 @@
-"""What a plan runs, one step after another: partitions, and copies between memory spaces."""
+"""The steps of a plan: running partitions, and copying between memory spaces."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.control import ControlExecutable
 from lite_core.schedule.profile import CopyTime, RunProfile
 
-__all__ = ["ControlStep", "CopyStep", "PartitionStep", "Place", "Run", "Step"]
+__all__ = ["Allocation", "ControlStep", "CopyStep", "PartitionStep", "Run", "Step"]
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
 class Run:
-    """One run of a plan.
+    """The state of one run of a plan.
 
     Attributes:
-        buffers: what has been computed, by value.
+        buffers: computed tensors, by value.
         blocks: the memory of each of the plan's arenas.
-        out: arrays that the caller gave for outputs, by name.
-        profile: told what each step took, where somebody wants to know.
-        shared: the array in main memory that a device's storage is, for values where it is one.
+        out: the caller's arrays for outputs, by name.
+        profile: receives the times of the steps, or None.
+        shared: for values whose device storage wraps an array in main memory, that array.
     """
 
     buffers: dict[Value, Buffer]
@@ -43,42 +43,42 @@ class Run:
     shared: dict[Value, Array] = field(default_factory=dict)
 
 
-class Place(NamedTuple):
-    """Where a tensor lies: in which arena, and how many bytes from its start."""
+class Allocation(NamedTuple):
+    """Memory in an arena: the arena's index, and the offset in bytes."""
 
     arena: int
     offset: int
 
 
 class Step(Protocol):
-    """One step. ``reads`` and ``writes`` are keys of :attr:`Run.buffers`; ``places`` says where results go."""
+    """One step. ``reads`` and ``writes`` are keys of :attr:`Run.buffers`; ``allocations`` holds results in arenas."""
 
     reads: Sequence[Value]
     writes: Sequence[Value]
-    places: dict[Value, Place]
+    allocations: dict[Value, Allocation]
 
     @property
     def memory(self) -> Memory:
-        """The memory that results are in."""
+        """The memory space of the results."""
         ...
 
     @property
     def scratch_bytes(self) -> int:
-        """Scratch memory that the step needs."""
+        """Size of the step's scratch memory."""
         ...
 
-    scratch: Place | None
+    scratch: Allocation | None
 
-    def has_storage_for(self, value: Value) -> bool:
-        """Whether a result has storage of its own in every run, so that it needs no place in an arena."""
+    def has_own_storage(self, value: Value) -> bool:
+        """Return True if a result gets separate storage in every run, so that it needs no memory in an arena."""
         ...
 
     def run(self, run: Run) -> None:
-        """Take what it reads from the run's buffers, and put there what it writes."""
+        """Execute the step: read from the run's buffers, and add the results to them."""
         ...
 
     def describe(self) -> str:
-        """The step in words, one line."""
+        """Return a one-line description."""
         ...
 
 
@@ -87,7 +87,7 @@ class PartitionStep:
 
     Args:
         compiled: the partition.
-        reads: for each input of its graph the value, or copy of a value, that it takes.
+        reads: for each input of its graph the value to read, which may be a copy in its memory space.
     """
 
     def __init__(self, compiled: CompiledPartition, reads: Sequence[Value]) -> None:
@@ -97,23 +97,23 @@ class PartitionStep:
         self.memory: Memory = compiled.memory
         self.reads: Sequence[Value] = list(reads)
         self.writes: Sequence[Value] = list(compiled.part.graph.outputs)
-        self.places: dict[Value, Place] = {}
-        self.scratch: Place | None = None
-        self._leaving: frozenset[Value] = frozenset()
+        self.allocations: dict[Value, Allocation] = {}
+        self.scratch: Allocation | None = None
+        self._copied: frozenset[Value] = frozenset()
         self._executable = compiled.executable
-        # A type whose shape depends on data has no storage before the run.
+        # A result whose shape depends on data is allocated during the run.
         self._results = [(value, value.type, value.type.is_static) for value in self.writes]
 
     @property
     def scratch_bytes(self) -> int:
         return self._executable.scratch_bytes
 
-    def leave(self, values: Set[Value]) -> None:
-        """Say which values are copied to other memory: where they can, they are computed in main memory at once."""
-        self._leaving = frozenset(values).intersection(self.writes) if can_share(self.memory) else frozenset()
+    def mark_copied(self, values: Set[Value]) -> None:
+        """Set the values that are copied to other memory: if possible, they are computed directly in main memory."""
+        self._copied = frozenset(values).intersection(self.writes) if can_share(self.memory) else frozenset()
 
-    def has_storage_for(self, value: Value) -> bool:
-        return value in self._leaving
+    def has_own_storage(self, value: Value) -> bool:
+        return value in self._copied
 
     def run(self, run: Run) -> None:
         arguments = [run.buffers[value] for value in self.reads]
@@ -138,18 +138,18 @@ class PartitionStep:
             run.buffers[value] = result
 
     def _result(self, value: Value, type: TensorType, is_static: bool, run: Run) -> Buffer:
-        if value in self.places:
-            place = self.places[value]
-            return run.blocks[place.arena].tensor(place.offset, type)
+        if value in self.allocations:
+            arena, offset = self.allocations[value]
+            return run.blocks[arena].tensor(offset, type)
         memory = self.memory
         given = run.out.get(value.name) if run.out else None
         if given is not None and type != TensorType.of_array(given):
             given = None
         if given is not None and memory.space == HostMemory.space:
             return Buffer(type, memory, given)
-        if is_static and value in self._leaving and can_share(memory):
+        if is_static and value in self._copied and can_share(memory):
             array = given if given is not None and is_shareable(given, memory) else new_array(type, memory)
-            if is_shareable(array, memory):  # an empty one is not
+            if is_shareable(array, memory):  # False for empty arrays
                 run.shared[value] = array
                 return Buffer(type, memory, memory.wrap(array))
         return Buffer(type, memory, memory.allocate(type) if is_static else None)
@@ -179,7 +179,7 @@ class PartitionStep:
 
 
 class ControlStep(PartitionStep):
-    """Runs a node whose sub-graphs have plans of their own. Its time is what remains beside those."""
+    """Runs a node whose sub-graphs have separate plans. Its profiled time excludes the time of these plans."""
 
     def _run_profiled(
         self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile
@@ -198,32 +198,32 @@ class ControlStep(PartitionStep):
 
 
 class CopyStep:
-    """IoCopy: copies a tensor from one memory space to another, through main memory where neither is that.
+    """IoCopy: copies a tensor from one memory space to another, through main memory if neither is main memory.
 
-    Nothing is copied from or to a device that works in main memory, as far as it takes the array that is there.
+    With zero copy, the array in main memory is wrapped instead of copied.
 
     Args:
-        source: the value that is copied.
-        result: what stands for it in the other space.
-        origin: the memory it is in.
-        memory: the memory it is copied to.
+        source: the value to copy.
+        result: the value that represents the copy.
+        origin: the memory to copy from.
+        memory: the memory to copy to.
     """
 
     def __init__(self, source: Value, result: Value, origin: Memory, memory: Memory) -> None:
         self.reads: Sequence[Value] = [source]
         self.writes: Sequence[Value] = [result]
         self.memory = memory
-        self.places: dict[Value, Place] = {}
-        self.scratch: Place | None = None
+        self.allocations: dict[Value, Allocation] = {}
+        self.scratch: Allocation | None = None
         self.scratch_bytes = 0
         self._origin = origin
 
     @property
     def may_share(self) -> bool:
-        """Whether the result may be the storage of what is copied."""
+        """True if the result may share the storage of the source."""
         return can_share(self.memory)
 
-    def has_storage_for(self, value: Value) -> bool:
+    def has_own_storage(self, value: Value) -> bool:
         return self.memory.space == HostMemory.space
 
     def run(self, run: Run) -> None:
@@ -243,7 +243,7 @@ class CopyStep:
             run.profile.copies.append(CopyTime(source.name, origin, target, size, seconds))
 
     def _fetch(self, run: Run) -> tuple[Array, bool]:
-        """What is copied, in main memory, and whether it had to be copied there."""
+        """Return the source as an array in main memory, and True if it was copied there."""
         source = self.reads[0]
         buffer = run.buffers[source]
         memory = buffer.memory
@@ -255,19 +255,19 @@ class CopyStep:
         return memory.download(buffer.data), True
 
     def _store(self, array: Array, run: Run) -> tuple[Buffer, bool]:
-        """The result, and whether the array was copied into it."""
+        """Return the result, and True if the array was copied into it."""
         if self.memory.space == HostMemory.space:
             return Buffer(TensorType.of_array(array), self.memory, array), False
-        # Storage that a backend put in the place of the buffer's own may be gone when the result is read.
+        # Storage that a backend substituted for the buffer's own may be released before the result is read.
         is_safe = run.buffers[self.reads[0]].holds_its_own
         if is_safe and can_share(self.memory) and is_shareable(array, self.memory):
             return Buffer(TensorType.of_array(array), self.memory, self.memory.wrap(read_only(array))), False
-        place = self.places.get(self.writes[0])
-        if place is None:
+        allocation = self.allocations.get(self.writes[0])
+        if allocation is None:
             target = Buffer(TensorType.of_array(array), self.memory)
             target.allocate(array.shape)
         else:
-            target = run.blocks[place.arena].tensor(place.offset, self.writes[0].type)
+            target = run.blocks[allocation.arena].tensor(allocation.offset, self.writes[0].type)
         self.memory.upload(array, target.data)
         return target, True
 

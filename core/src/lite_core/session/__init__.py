@@ -1,4 +1,4 @@
-"""Loading a model and running it."""
+"""Loading and running models."""
 
 from lite_core.schedule import PlanStatistics, RunProfile
 from lite_core.session.binding import Binding

@@ -1,7 +1,7 @@
-"""Checking what is passed to a session: inputs, shapes, and arrays for outputs.
+"""Checking a session's arguments: inputs, shapes, and arrays for outputs.
 
-Numbers are converted only where every number stays the same. Every problem is found before anything
-runs, and all of them are in one :class:`InputError`.
+Inputs are converted only if that preserves every number. All problems are found before anything runs, and are reported
+in one :class:`InputError`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ Array = np.ndarray[Any, Any]
 
 
 def ready_arrays(wanted: Sequence[tuple[str, np.dtype[Any]]], given: object) -> list[Array] | None:
-    """The arrays of the inputs, in order, where each can be used as it is; None where :func:`to_arrays` must look.
+    """Return the input arrays in order if all can be used unchanged, or None if :func:`to_arrays` must check them.
 
-    The quick way for what nearly every call passes: a dict of contiguous arrays of the right element types. Shapes
-    are not looked at.
+    The fast path for nearly every call: a dict of contiguous arrays of the right element types. Shapes are not checked.
 
     Args:
         wanted: name and element type of each input.
-        given: what the caller passed.
+        given: the caller's argument.
     """
     if type(given) is not dict or len(given) != len(wanted):
         return None
@@ -49,16 +48,16 @@ def ready_arrays(wanted: Sequence[tuple[str, np.dtype[Any]]], given: object) -> 
 def to_arrays(
     model: str, inputs: Sequence[Value], given: Mapping[str, Any] | None, named: Mapping[str, Any]
 ) -> dict[str, Array]:
-    """An array of the right type for every input.
+    """Return an array of the right type for every input.
 
     Args:
         model: the model's name, for messages.
         inputs: the graph's inputs.
-        given: name to array, or what NumPy makes one of.
+        given: name to array, or to anything that NumPy converts to an array.
         named: further inputs given as keywords.
 
     Raises:
-        InputError: inputs are missing, unknown, or do not fit in shape or element type; lists all.
+        InputError: lists all inputs that are missing, unknown, or of a wrong shape or element type.
     """
     if given is not None and not isinstance(given, Mapping):
         raise InputError(
@@ -83,10 +82,10 @@ def to_arrays(
 def check_shapes(
     model: str, inputs: Sequence[Value], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[int, ...]]:
-    """A shape for every input; those with static types may be left out.
+    """Return a shape for every input; shapes of inputs with static types may be omitted.
 
     Raises:
-        InputError: a shape is missing, of an unknown input, or does not fit.
+        InputError: a shape is missing, names an unknown input, or does not fit.
     """
     complete = {v.name: v.type.shape for v in inputs if v.type.is_static}
     complete.update((n, tuple(s) if isinstance(s, Sequence) else s) for n, s in shapes.items())
@@ -103,10 +102,10 @@ def check_shapes(
 
 
 def check_out(outputs: Mapping[str, TensorType], out: Mapping[str, Array] | None) -> None:
-    """Arrays that outputs are written into must be contiguous, writable, of the right type, and apart.
+    """Check the arrays given for outputs: contiguous, writable, of the right type, and not overlapping.
 
     Raises:
-        InputError: one of them is not.
+        InputError: an array violates one of these.
     """
     for name, array in (out or {}).items():
         expected = outputs.get(name)
@@ -126,7 +125,7 @@ def check_out(outputs: Mapping[str, TensorType], out: Mapping[str, Array] | None
 
 
 def overlapping(out: Mapping[str, Array], inputs: Sequence[Array]) -> set[str]:
-    """Names of the output arrays that share memory with an input, which is still needed when they are written."""
+    """Return the names of the output arrays that share memory with an input: writing them early would change it."""
     return {n for n, a in out.items() if any(np.may_share_memory(a, x) for x in inputs)}
 
 
@@ -138,7 +137,7 @@ def _name_problems(inputs: Iterable[Value], given: Mapping[str, Any]) -> list[st
 
 
 def _symbol_problems(inputs: Sequence[Value], shapes: Mapping[str, Sequence[int]]) -> list[str]:
-    """Symbols that stand for two sizes, and expressions that the sizes contradict."""
+    """Return the conflicts: symbols with two different sizes, and expressions that disagree with the sizes."""
     try:
         bindings = bind_symbols(inputs, shapes)
     except GraphError as problem:
@@ -156,12 +155,13 @@ def _symbol_problems(inputs: Sequence[Value], shapes: Mapping[str, Sequence[int]
 
 
 def _converted(name: str, given: Any, expected: TensorType) -> Array:
-    """``given`` as an array of the input's type.
+    """Convert an argument to an array of the input's type.
 
-    Python lists and numbers take the model's element type if it can hold them. Arrays must already have
-    it, except that byte order is adapted and an integer type is widened.
+    Python lists and numbers are converted to the model's element type if it can hold them. Arrays must already have
+    that type; only their byte order is adapted, and integer types are widened.
     """
-    # NOTE: naming np.ma imports it, which takes longer than many a model; who made a masked array has imported it.
+    # NOTE: accessing np.ma imports it, which takes longer than running many a model. A caller with a masked array has
+    # imported it already.
     if "numpy.ma" in sys.modules and isinstance(given, np.ma.MaskedArray):
         raise InputError(f"input {name!r} is a masked array; fill it first: {name}.filled(value)")
     is_array = hasattr(given, "__array__")
@@ -180,14 +180,14 @@ def _converted(name: str, given: Any, expected: TensorType) -> Array:
             f"convert it yourself: {name}.astype({expected.dtype.value!r})"
         )
     else:
-        array = _same_numbers(name, array, expected)
+        array = _exactly_converted(name, array, expected)
     if not expected.accepts(array.shape):
         raise InputError(f"input {name!r} must have shape {_shape_text(expected)}, has {list(array.shape)}")
     return np.require(array, requirements=("C_CONTIGUOUS", "ALIGNED"))
 
 
-def _same_numbers(name: str, array: Array, expected: TensorType) -> Array:
-    """Numbers in the input's element type. A float is rounded to its precision, nothing else changes."""
+def _exactly_converted(name: str, array: Array, expected: TensorType) -> Array:
+    """Convert numbers to the input's element type without loss, except for rounding floats to its precision."""
     with np.errstate(all="ignore"):
         converted: Array = array.astype(expected.dtype.numpy)
         if expected.dtype.is_floating:

@@ -1,4 +1,4 @@
-"""Running a session again and again on the same arrays."""
+"""Running a session repeatedly on the same arrays."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Array = np.ndarray[Any, Any]
 
 
 class RunSession(Protocol):
-    """``Session.run``, as far as a binding needs it."""
+    """The part of ``Session.run``'s signature that a binding needs."""
 
     def __call__(self, inputs: Mapping[str, Any], *, out: Mapping[str, Array] | None = None) -> dict[str, Array]: ...
 
 
 class Binding:
-    """Arrays tied to a session's inputs and outputs. Not for several threads at once.
+    """Arrays bound to a session's inputs and outputs. Not thread-safe.
 
     Args:
         run: runs the session.
-        inputs: arrays that the caller fills before each run.
-        outputs: arrays that receive the outputs; those of a first run where omitted.
+        inputs: arrays that the caller writes before each run.
+        outputs: arrays that receive the outputs; if omitted, those returned by a first run.
     """
 
     def __init__(
@@ -37,5 +37,5 @@ class Binding:
         self.outputs: dict[str, Array] = dict(outputs) if outputs else run(self.inputs)
 
     def run(self) -> dict[str, Array]:
-        """Run on what the input arrays hold now; returns the output arrays, overwritten."""
+        """Run on the present content of the input arrays; return the output arrays, overwritten."""
         return self._run(self.inputs, out=self.outputs)

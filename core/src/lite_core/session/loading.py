@@ -1,4 +1,4 @@
-"""Loading a model: the door to everything else."""
+"""``load``, the entry point of the library."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ def load(
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     reader_options: Mapping[str, Any] | None = None,
 ) -> Session:
-    """Load a model and prepare it for running.
+    """Load a model and return a session that runs it.
 
     Args:
         model: a .lite file, a file or folder that an installed plugin reads, or a graph.
-        backend: ``"auto"`` takes the best device for each node, or those that a .lite file was made for, in its order;
-            the name of a backend or of one of its devices, ``"NAME:1"``, or several in order of preference, uses these
-            only (and ``host`` for what they cannot run). From outside, ``LITE_BACKEND`` overrides it, and
-            ``LITE_BACKENDS`` names the backends that may be used at all.
-        threads: how many threads the backends may use; all processors when omitted.
+        backend: ``"auto"`` selects the best device for each node; for a .lite file, the devices it was converted for,
+            in its order. The name of a backend or of one of its devices, ``"NAME:1"``, or several in order of
+            preference, restricts the session to these (and ``host`` for nodes that they cannot run). The environment
+            variable ``LITE_BACKEND`` overrides it, and ``LITE_BACKENDS`` lists the backends that may be used at all.
+        threads: maximum number of threads of the backends; by default the number of processors.
         precision: ``"float32"``, or ``"float16"`` / ``"bfloat16"`` to let backends compute in that type.
-        exact: forbid algorithms that trade accuracy for speed, such as Winograd's convolution.
-        tune: let backends measure which of their kernels are fastest on this machine, the first time that they meet a
-            layer, and keep that for later sessions. It takes seconds to minutes; a backend that has nothing to measure
+        exact: forbid algorithms that trade accuracy for speed, such as Winograd convolution.
+        tune: let backends measure which of their kernels are fastest on this machine when they first compile a layer,
+            and store the result for later sessions. It takes seconds to minutes; a backend without tunable kernels
             ignores it.
-        fallback: ``"never"`` forbids ``host`` to run what the named backends cannot.
+        fallback: ``"never"`` forbids running nodes on ``host`` that the named backends refuse.
         placement: node name pattern to backend, for nodes that must run there.
-        optimize: run the graph passes first; those of a .lite file were run when it was made.
-        plans: how many plans, one for each set of input shapes, are kept at most.
+        optimize: run the graph passes first. A .lite file is already optimized.
+        plans: maximum number of cached plans; each is for one set of input shapes.
         plugins: the plugins to use instead of the installed ones, for tests.
         backend_options: options of backends, by the backend's name: ``{"NAME": {"option": value}}``. Each backend
-            checks its own and says which it has.
+            checks its own options; an error message lists the valid ones.
         reader_options: options of the reader of the model's format, such as ``{"params": path}``.
 
     Raises:
-        ModelFormatError: the file is not a model that can be read here, or is damaged.
+        ModelFormatError: no installed reader can read the file, or it is damaged.
         UnsupportedOperatorError: operators cannot be lowered or run; all are listed.
-        InputError: an argument or option is unknown or does not fit.
-        BackendUnavailableError: a backend asked for by name cannot be used.
+        InputError: an argument or option is unknown or invalid.
+        BackendUnavailableError: a backend requested by name cannot be used.
     """
     with collector_paused():
         return Session(

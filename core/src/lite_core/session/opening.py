@@ -1,4 +1,4 @@
-"""Opening what a caller names as a model: a graph, a .lite file, or what a plugin reads."""
+"""Opening a model: a graph, a .lite file, or a file or folder that a plugin reads."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["OpenedModel", "open_model"]
 
 
 class OpenedModel(NamedTuple):
-    """A model that was opened.
+    """An opened model.
 
     Attributes:
-        graph: as it was read. Of a .lite file its constants are not verified yet: what the file has prepared may not
-            need them, see :meth:`lite_core.container.ModelFile.verify_constants`.
-        file: the .lite file that it is from; None for anything else.
-        is_callers: whether the graph is the caller's own, so that a session must not edit it.
+        graph: the graph as read. The constants of a .lite file are not verified yet, because prepared plans may not
+            read them; see :meth:`lite_core.container.ModelFile.verify_constants`.
+        file: the .lite file it was read from, else None.
+        is_callers: True if the graph belongs to the caller, so that a session must not edit it.
     """
 
     graph: Graph
@@ -31,7 +31,7 @@ class OpenedModel(NamedTuple):
 
     @property
     def optimized(self) -> bool:
-        """Whether the passes have seen the graph already."""
+        """True if the passes were already run on the graph."""
         return self.file is not None and self.file.optimized
 
 
@@ -41,17 +41,17 @@ def open_model(
     plugins: PluginManager | None = None,
     reader_options: Mapping[str, Any] | None = None,
 ) -> OpenedModel:
-    """Open a model; the file is looked at once.
+    """Open a model.
 
     Args:
         model: a .lite file, a file or folder that an installed plugin reads, or a graph.
         plugins: the plugins to use instead of the installed ones.
-        reader_options: options of the format's reader, such as the place of a parameter file.
+        reader_options: options of the format's reader, such as the path of a parameter file.
 
     Raises:
-        ModelFormatError: the file is not a model that can be read here, or is damaged.
+        ModelFormatError: no installed reader can read the file, or it is damaged.
         UnsupportedOperatorError: operators cannot be lowered; all are listed.
-        InputError: this is no model, or its reader has no such option.
+        InputError: ``model`` is neither a path nor a graph, or its reader has no such option.
     """
     options = dict(reader_options or {})
     if isinstance(model, Graph):

@@ -1,4 +1,4 @@
-"""What a model file has prepared for the devices of a session: where each node runs, and compiled partitions."""
+"""Prepared parts of a model file: the placement of nodes and compiled partitions for a session's devices."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Prepared:
-    """The part of a model file that fits the devices of a session.
+    """The placement and the plans that a model file contains for one target, which fit a session's devices.
 
     Args:
         file: the model file.
-        record: what it has for one target.
+        record: the file's record of the target.
         candidates: the session's devices.
     """
 
@@ -49,42 +49,42 @@ class Prepared:
     def find(
         file: ModelFile, candidates: Sequence[Candidate], options: Options, sources: Mapping[str, str], log: list[str]
     ) -> Prepared | None:
-        """What a file has for the session's first device; None, and the reason in ``log``, where nothing fits.
+        """Return the file's prepared part for the session's first device, or None with the reason in ``log``.
 
         Args:
             file: the model file.
             candidates: the session's devices.
-            options: what the session allows.
-            sources: the distribution and version that each installed backend comes from.
-            log: gets a line that says what is used, or why nothing is.
+            options: the session's options.
+            sources: distribution and version of each installed backend.
+            log: receives a line with the reason if the prepared part cannot be used.
         """
         first = candidates[0].device.backend
         record = next((r for r in file.targets if r.backend == first), None)
         if record is None:
             return None
         if "" in record.devices:
-            log.append(f"{first}: no device was there to prepare the model's file for; it is compiled anew")
+            log.append(f"{first}: the model's file is not prepared for this device; the model is compiled again")
             return None
         needed = {*record.devices, *(part.backend for plan in record.plans for part in plan.partitions)}
         missing = sorted(needed - {c.device.backend for c in candidates})
         if os.environ.get("LITE_SAVED") == "ignore":
             why = "LITE_SAVED=ignore is set"
         elif record.plugin != sources.get(first):
-            why = f"it was made with {record.plugin}, here is {sources.get(first, 'none')}"
+            why = f"it was made with {record.plugin}, installed is {sources.get(first, 'none')}"
         elif (record.precision, record.exact) != (options.precision, options.exact):
             why = (
-                f"it is for precision={record.precision!r}, exact={record.exact}, asked for is "
+                f"it is for precision={record.precision!r}, exact={record.exact}, requested is "
                 f"precision={options.precision!r}, exact={options.exact}"
             )
         elif missing:
             why = f"it also needs {', '.join(missing)}, which this session does not use"
         else:
             return Prepared(file, record, candidates)
-        log.append(f"{first}: what the model's file has prepared is not used: {why}; it is compiled anew")
+        log.append(f"{first}: the prepared plans of the model's file are not used: {why}; the model is compiled again")
         return None
 
     def placement(self, graph: Graph) -> Placement:
-        """Where the nodes run, as it was found out when the file was made."""
+        """Return the placement of the nodes that was recorded when the file was made."""
         numbers = {c.device.backend: self._candidates.index(c) for c in self._by_name.values()}
         labels = {name: c.device.label for name, c in self._by_name.items()}
         assignments = tuple(
@@ -98,7 +98,10 @@ class Prepared:
         return Placement(self._candidates, choice, assignments, bodies=bodies)
 
     def plan_record(self, shapes: Mapping[str, tuple[int, ...]], threads: int) -> PlanRecord | None:
-        """The plan for input shapes, if there is one: that for as many threads, else the next more, else the most."""
+        """Return the record of the plan for input shapes, or None.
+
+        Prefer the same number of threads, else the next larger number, else the largest.
+        """
         fitting = [record for record in self._record.plans if dict(record.shapes) == dict(shapes)]
         return min(fitting, key=lambda r: (r.threads < threads, abs(r.threads - threads)), default=None)
 
@@ -111,31 +114,31 @@ class Prepared:
         options: Options,
         log: list[str],
     ) -> Plan:
-        """The plan of a record: its partitions restored, those that are stale compiled.
+        """Build the plan of a record: restore its partitions, and compile those that are stale.
 
         Args:
             record: one of the file's plans.
-            graph: the graph, its inputs of the types of the signature.
-            infer: gives all other values of the graph their types; called only when something has to be compiled.
-            planner: compiles.
-            options: what the session allows.
-            log: gets a line for each partition that could not be restored.
+            graph: the graph, with the signature's types for its inputs.
+            infer: infers the types of all other values of the graph; called only if a partition must be compiled.
+            planner: compiles partitions.
+            options: the session's options.
+            log: receives a line for each partition that could not be restored.
 
         Raises:
-            CompileError: a backend failed to compile what was stale.
-            ModelFormatError: the record does not fit the graph, or what is needed of the file is damaged.
+            CompileError: a backend failed to compile a stale partition.
+            ModelFormatError: the record does not fit the graph, or a section that is read is damaged.
         """
         self._set_types(record, graph)
         placement = self.placement(graph)
         compiled: list[CompiledPartition] = []
         inferred = False
-        known = set(graph.inputs)
+        computed = set(graph.inputs)
         for part in record.partitions:
-            placed = self._placed(part, graph, placement)
+            placed = self._placed_partition(part, graph, placement)
             own = placed.partition.graph
-            if not known.issuperset(own.inputs):
-                raise self._unfit(f"partition {part.name!r} comes before one whose results it needs")
-            known.update(own.outputs)
+            if not computed.issuperset(own.inputs):
+                raise self._mismatch(f"partition {part.name!r} comes before one whose results it needs")
+            computed.update(own.outputs)
             if placed.is_control:
                 self._file.verify_constants(own.every_constant())
                 compiled.append(planner.compile(placed))
@@ -143,7 +146,7 @@ class Prepared:
             restored = self._restore_partition(part, placed, options)
             if isinstance(restored, Stale):
                 if part.sections:
-                    log.append(f"{placed.candidate.device.label}: {part.name} is compiled anew: {restored.reason}")
+                    log.append(f"{placed.candidate.device.label}: {part.name} is compiled again: {restored.reason}")
                 if not inferred:
                     self._file.verify_constants(graph.every_constant())
                     infer()
@@ -166,22 +169,22 @@ class Prepared:
         return restore_partition(placed, self._file.contents(record.sections), record.compatibility, options)
 
     def _set_types(self, record: PlanRecord, graph: Graph) -> None:
-        """Give what passes between partitions the types that it has with the shapes of the record."""
+        """Set the types of values between partitions to those recorded for the record's shapes."""
         types = {name: type for part in record.partitions for name, type in part.outputs}
         for value in (v for node in graph.nodes for v in node.outputs if v is not None):
             type = types.get(value.name)
             if type is not None:
                 if not _fits(type, value.type):
-                    raise self._unfit(f"{value.name!r} is {value.type} in the graph, and {type} in a plan")
+                    raise self._mismatch(f"{value.name!r} is {value.type} in the graph, and {type} in a plan")
                 value.type = type
 
-    def _unfit(self, reason: str) -> ModelFormatError:
+    def _mismatch(self, reason: str) -> ModelFormatError:
         return ModelFormatError(
             f"model {str(self._file.path)!r}: section 'targets' does not fit the graph: {reason}; "
             "convert the model again"
         )
 
-    def _placed(self, record: PartitionRecord, graph: Graph, placement: Placement) -> PlacedPartition:
+    def _placed_partition(self, record: PartitionRecord, graph: Graph, placement: Placement) -> PlacedPartition:
         nodes = [graph.nodes[i] for i in record.nodes]
         part = Partition(record.name, cut(graph, record.name, nodes))
         is_control = len(nodes) == 1 and record.nodes[0] in placement.bodies
@@ -189,7 +192,7 @@ class Prepared:
 
 
 def _fits(type: TensorType, declared: TensorType) -> bool:
-    """Whether a type that is known better can be of the type that a graph declares."""
+    """Return True if a type is an instance of the type that a graph declares, which may have symbolic dimensions."""
     if declared.shape is None or type.shape is None:
         return type.dtype is declared.dtype
     return (type.dtype, type.rank) == (declared.dtype, declared.rank) and all(
@@ -198,7 +201,7 @@ def _fits(type: TensorType, declared: TensorType) -> bool:
 
 
 def _constants_read(compiled: CompiledPartition) -> list[Array]:
-    """The constants of a partition that its executable reads: all, where it does not say."""
+    """Return the constants that a partition's executable reads; all if it does not list them."""
     constants = compiled.part.graph.constants
     if not isinstance(compiled.executable, ListsConstantsRead):
         return list(compiled.part.graph.every_constant())

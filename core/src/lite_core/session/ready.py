@@ -1,4 +1,4 @@
-"""Making a graph ready to run: checked, rewritten by the passes, its types inferred."""
+"""Making a graph ready to run: verification, passes, type inference."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["ReadyGraph", "make_ready"]
 
 
 class ReadyGraph(NamedTuple):
-    """A graph as sessions run it.
+    """A graph in the form that sessions run.
 
     Attributes:
-        graph: verified and rewritten; every type is inferred, and constants are aligned as backends are promised.
-        changed_by: names of the passes that changed something, in the order in which they first did.
+        graph: verified and rewritten, with inferred types and with constants aligned as the backend contract requires.
+        changed_by: names of the passes that changed the graph, ordered by their first change.
     """
 
     graph: Graph
@@ -25,19 +25,19 @@ class ReadyGraph(NamedTuple):
 def make_ready(
     graph: Graph, plugins: PluginManager | None = None, *, run_passes: bool = True, copy: bool = True
 ) -> ReadyGraph:
-    """Make a graph ready to run; sessions, conversion and the commands that show what runs do it this way.
+    """Make a graph ready to run: verify it, run the passes, infer types. Sessions and conversion share this function.
 
     Args:
-        graph: not changed, unless ``copy`` says otherwise.
-        plugins: those whose passes run after Lite's own; the process's by default.
-        run_passes: False leaves the passes out, for a graph that they have seen.
-        copy: False edits the graph itself, which spares inferring again what was inferred when it was built.
+        graph: left unchanged unless ``copy`` is False.
+        plugins: the plugins whose passes run after Lite's; the process's plugins by default.
+        run_passes: False skips the passes, for a graph that is already optimized.
+        copy: False edits the graph itself, which reuses the types inferred when it was built.
 
     Raises:
         GraphError: the graph is not valid.
         PassError: a pass failed.
     """
-    from lite_core import ops, passes  # not at the top: what a model file has prepared needs neither
+    from lite_core import ops, passes  # not at the top: prepared plans need neither
     from lite_core.ops.infer import KnownInference, infer_graph
 
     ops.verify(graph)
@@ -50,5 +50,5 @@ def make_ready(
         graph, records = passes.optimize(graph, extra=extra, known=known, copy=False)
         changed_by = tuple(dict.fromkeys(record.name for record in records if record.changed))
     infer_graph(graph, known=known)
-    graph.align_constants()  # after the passes: most weights are new arrays by then and need no copy
+    graph.align_constants()  # after the passes: by then most weights are new, aligned arrays
     return ReadyGraph(graph, changed_by)

@@ -1,4 +1,4 @@
-"""A model ready to run."""
+"""The session: a loaded model with cached plans."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ logger = logging.getLogger("lite.session")
 
 Array = np.ndarray[Any, Any]
 
-#: How many plans a session keeps where nobody says.
+#: Default number of plans that a session caches.
 MOST_PLANS = 16
 _PRECISIONS = ("float32", "float16", "bfloat16")
 
 
 class Session:
-    """A model ready to run. One session may be used by many threads at once.
+    """A model ready to run. Thread-safe: many threads may run one session at once.
 
-    Use :func:`lite_core.load` to make one. ``inputs`` and ``outputs`` map names to types, in the model's order.
+    Create one with :func:`lite_core.load`. ``inputs`` and ``outputs`` map names to types, in the model's order.
 
     Args:
-        model: the model, opened; the session takes over its graph, unless that is the caller's.
-        backend, threads, precision, exact, tune, fallback, placement, optimize, plans, plugins, backend_options: as for
+        model: the opened model; the session takes ownership of its graph unless the graph belongs to the caller.
+        backend, threads, precision, exact, tune, fallback, placement, optimize, plans, plugins, backend_options: see
             :func:`lite_core.load`.
     """
 
@@ -82,7 +82,7 @@ class Session:
             if number is not None and (not isinstance(number, int) or number < 1):
                 raise InputError(f"{name} must be a whole number, at least 1, is {number!r}")
         plugins, file = plugins or default_plugins(), model.file
-        #: The .lite file that the model is from; None for anything else.
+        #: The .lite file of the model, else None.
         self.file: ModelFile | None = file
         self._options = Options(threads or os.cpu_count() or 1, precision, exact, tune)
         self._selection = select_devices(
@@ -117,8 +117,8 @@ class Session:
         self.inputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.inputs})
         self.outputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.outputs})
         self._wanted = [(v.name, v.dtype.numpy) for v in self.graph.inputs]
-        self._output_names = [v.name for v in self.graph.outputs]  # a value may be given out twice
-        #: The profile of the last run with ``profile=``, whichever thread it was on.
+        self._output_names = [v.name for v in self.graph.outputs]  # a value may be listed twice
+        #: The profile of the last run with ``profile=``, in any thread.
         self.last_profile: RunProfile | None = None
 
     # **** running ****
@@ -134,22 +134,22 @@ class Session:
         """Run the model.
 
         Args:
-            inputs: an array (or what NumPy makes one of) for each input, by name.
-            out: arrays to write outputs into, by name, contiguous and of the right type.
-            profile: filled with the time of each partition and kernel; ``True`` makes one, which is then
+            inputs: an array, or anything NumPy converts to an array, for each input, by name.
+            out: arrays to write outputs into, by name; contiguous and of the right type.
+            profile: receives the time of each partition and kernel; ``True`` creates a profile, available as
                 :attr:`last_profile`.
             named: inputs whose names are identifiers may be given as keywords.
 
         Returns:
-            Output name to array, in the model's order. The arrays are the caller's own: no later run,
-            no other thread and not even the end of the session changes them.
+            Output name to array, in the model's order. The caller owns the arrays: no later run and no other thread
+            changes them, and they outlive the session.
 
         Raises:
-            InputError: an input is missing, unknown, or does not fit in shape or element type.
+            InputError: an input is missing, unknown, or of a wrong shape or element type.
         """
         given = inputs if not named else named if inputs is None else None
         arrays = ready_arrays(self._wanted, given)
-        # A plan is there only for shapes that fitted when it was made, so there is nothing left to check.
+        # A cached plan implies that the shapes were checked when it was made.
         plan = None if arrays is None else self._plans.find(tuple([array.shape for array in arrays]))
         if plan is None or arrays is None:
             arrays = list(to_arrays(self.graph.name, self.graph.inputs, inputs, named).values())
@@ -161,10 +161,10 @@ class Session:
         return dict(zip(self._output_names, plan.run(arrays)))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]] | None = None) -> None:
-        """Compile everything for input shapes before the first run.
+        """Plan and compile for input shapes before the first run.
 
         Args:
-            shapes: a shape for each input with unknown dimensions; the others have their own.
+            shapes: a shape for each input with symbolic dimensions; it may be omitted for the other inputs.
 
         Raises:
             InputError: a shape is missing or does not fit.
@@ -172,45 +172,45 @@ class Session:
         self.plan(shapes)
 
     def plan(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Plan:
-        """The plan for input shapes, made if need be: as text it lists the partitions, the copies and the arenas.
+        """Return the plan for input shapes. ``print`` shows its partitions, copies and arenas.
 
         Args:
-            shapes: as for :meth:`prepare`.
+            shapes: see :meth:`prepare`.
         """
         signature = tuple(check_shapes(self.graph.name, self.graph.inputs, shapes or {}).values())
         return self._plans.get(signature, self._make_plan)
 
     def bind(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None) -> Binding:
-        """Tie arrays to inputs and outputs once, to run without copies again and again.
+        """Bind arrays to inputs and outputs, to run repeatedly without copies.
 
         Args:
-            inputs: arrays the caller fills before each run.
-            outputs: arrays that receive the outputs; allocated by a first run when omitted.
+            inputs: arrays that the caller writes before each run.
+            outputs: arrays that receive the outputs; if omitted, allocated by a first run.
         """
         return Binding(self.run, inputs, outputs)
 
-    # **** looking ****
+    # **** inspection ****
 
     def assignment(self) -> tuple[NodeAssignment, ...]:
-        """Which node runs where, and why not on a preferred device: of the plan that was made last.
+        """Return the device of each node, and why preferred devices do not run it, for the most recent plan.
 
-        Before there is one, where the nodes would go if copies cost nothing.
+        Before the first plan: the placement without considering the cost of copies.
         """
-        return self._latest.everywhere
+        return self._latest.all_assignments
 
     @property
     def selection_log(self) -> tuple[str, ...]:
-        """One line for each backend that was considered, and then the :attr:`notes`."""
+        """One line for each backend that was considered, followed by the :attr:`notes`."""
         return (*self._selection.log, *self.notes)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line for all that a model file has prepared and that could not be used, and for what failed to compile."""
+        """One line for each prepared part of a model file that could not be used, and for each failed compilation."""
         return tuple(dict.fromkeys(self._notes))
 
     @property
     def plan_statistics(self) -> PlanStatistics:
-        """How often a run found a plan for its input shapes."""
+        """Hits, misses and evictions of the plan cache."""
         return self._plans.statistics
 
     @property
@@ -219,11 +219,11 @@ class Session:
         return tuple(label for label, _ in self._counts().most_common())
 
     def _counts(self) -> Counter[str]:
-        """How many nodes each device runs."""
+        """Return the number of nodes on each device."""
         return Counter(a.device for a in self.assignment())
 
     def describe(self) -> str:
-        """The session in words: inputs, outputs, devices and how many nodes each runs, and why."""
+        """Return a description: inputs, outputs, the number of nodes on each device, and the reasons."""
         source = f", from {self.file.path}" if self.file else ""
         lines = [f"model {self.graph.name}: {len(self.graph.nodes)} nodes{source}"]
         lines += [f"  input  {name}: {type_}" for name, type_ in self.inputs.items()]
@@ -239,12 +239,12 @@ class Session:
     def __repr__(self) -> str:
         return f"<Session {self.graph.name} on {', '.join(self.devices) or 'no device'}>"
 
-    # **** inside ****
+    # **** internals ****
 
     def _run_into(
         self, plan: Plan, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile | None
     ) -> dict[str, Array]:
-        """Run, and write outputs into the arrays given for them: at the end, where one shares memory with an input."""
+        """Run and write outputs into the given arrays; an array that shares memory with an input is written last."""
         out = out or {}
         check_out(self.outputs, out)
         late = overlapping(out, arrays)
@@ -273,7 +273,7 @@ class Session:
         return plan
 
     def _restored_plan(self, signature: Signature) -> Plan | None:
-        """The plan that the model's file has for these shapes."""
+        """Restore the plan that the model's file contains for these shapes, or return None."""
         if self._prepared is None:
             return None
         record = self._prepared.plan_record(dict(zip(self.inputs, signature)), self._options.threads)
@@ -292,16 +292,16 @@ class Session:
 
     def _new_plan(self, signature: Signature) -> Plan:
         graph = self.graph.copy()
-        if self._prepared and self.file:  # its graph was taken as it is: nothing of it is verified or inferred yet
+        if self._prepared and self.file:  # its graph was used as read: not verified, and types not inferred
             self.file.verify_constants(graph.every_constant())
             self._infer(graph, signature)
-        elif not self._is_declared(signature):
+        elif not self._is_inferred_for(signature):
             self._infer(graph, signature)
         return self._planner.plan_decided(graph) or self._planner.plan(graph, self._placement)
 
-    def _is_declared(self, signature: Signature) -> bool:
-        """Whether these are the shapes that the graph's types follow from already."""
-        # With given shapes a branch that does not fit them keeps its types, so that a graph with branches is inferred.
+    def _is_inferred_for(self, signature: Signature) -> bool:
+        """Return True if the graph's types were already inferred from these shapes."""
+        # A graph with branches is always inferred again: a branch that does not fit the given shapes keeps its types.
         return all(type.shape == shape for type, shape in zip(self.inputs.values(), signature)) and not any(
             any(node.subgraphs) for node in self.graph.nodes
         )
@@ -317,12 +317,12 @@ class Session:
 
 
 def _check_operators(graph: Graph, file: ModelFile) -> None:
-    """Say at once which operators of a model file this version does not have.
+    """Raise if a model file contains operators that this version lacks.
 
     Raises:
-        UnsupportedOperatorError: there are some.
+        UnsupportedOperatorError: lists all of them.
     """
-    from lite_core import ops  # not at the top: what a file has prepared needs none
+    from lite_core import ops  # not at the top: prepared plans need no operators
 
     unknown: dict[str, list[str]] = {}
     for scope in graph.walk():

@@ -1,6 +1,6 @@
-"""Writes the golden files of the present format: run once for each version of the format, and keep what it made.
+"""Write the golden files of the current format: run once for each version of the format, and keep the files.
 
-``python core/tests/goldens/container/make.py`` refuses to overwrite: a file of a released format is read for ever.
+``python core/tests/goldens/container/make.py`` never overwrites a file: files of released formats must stay readable.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from lite_core.container import FORMAT_VERSION, write_model
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from container_graphs import GRAPHS, records  # noqa: E402  (lies beside the tests)
+from container_graphs import GRAPHS, records  # noqa: E402  (a module in the folder of the tests)
 
 
 def main() -> None:
-    """Write the files that are not there yet."""
+    """Write the files that do not exist yet."""
     folder = HERE / f"format_{FORMAT_VERSION}"
     folder.mkdir(exist_ok=True)
     for name, make in GRAPHS.items():

@@ -1,6 +1,7 @@
-"""What backends that compile partitions share; a library, not a plugin.
+"""Building blocks of backends that compile whole partitions. This is a library, not a plugin.
 
-From the ground up: :mod:`fusion`, :mod:`tensors`, :mod:`known`, :mod:`sources`, :mod:`equation`, :mod:`recurrent` and
-:mod:`lifetimes` use nothing else of this package; :mod:`views` are of tensors, :mod:`places` of views, :mod:`chains` of
-groups; :mod:`registry` says which function lowers a group; :mod:`staging` compiles what has no shapes yet.
+Modules from the lowest layer up: :mod:`fusion`, :mod:`tensors`, :mod:`known_values`, :mod:`sources`, :mod:`equation`,
+:mod:`recurrent`, :mod:`lifetimes` and :mod:`staging` import no other module of this package; :mod:`views` builds on
+:mod:`tensors`, :mod:`destinations` on :mod:`views`, :mod:`chains` on :mod:`fusion`, :mod:`registry` on :mod:`fusion`
+and :mod:`known_values`.
 """

@@ -1,6 +1,6 @@
-"""Element-wise operators that run one after another on values in registers, as they are read from the graph.
+"""Chains: element-wise operators that are computed one after another in registers, read from the graph.
 
-How a chain becomes code, and what its operands are, each backend says for itself.
+Each backend generates the code of a chain and defines its operands itself.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from lite_compiler.fusion import Group
 from lite_core import ops
 from lite_core.ir import Attribute, DType, Node, Value
 
-__all__ = ["Apply", "can_chain", "default_attributes", "only_passes_on", "pass_on", "read_chain", "refuse_results"]
+__all__ = ["Apply", "can_chain", "default_attributes", "is_identity", "lower_identity", "read_chain", "refuse_results"]
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
-#: Operators that change nothing; the second output of Dropout is a mask of ones.
-_SAME = ("Identity", "Dropout")
+#: Operators that return their input unchanged; the second output of Dropout is a mask of ones.
+_IDENTITIES = ("Identity", "Dropout")
 
 
 class Apply(NamedTuple):
-    """One operator of a chain, part of the key of the compiled kernel.
+    """One operator of a chain; part of the key of the compiled kernel.
 
-    Values are numbered: 0 is what the chain starts from, then come its operands, then the result of each operator.
+    Values are numbered: 0 is the chain's start, then follow its operands, then the result of each operator.
 
     Attributes:
-        op: its qualified name.
+        op: the qualified name of the operator.
         inputs: value numbers; None stands for an optional input that is left out.
         output: element type of the result.
-        attributes: those that the node has, by name.
+        attributes: the attributes that the node sets, as (name, value) pairs sorted by name.
     """
 
     op: str
@@ -43,20 +43,20 @@ class Apply(NamedTuple):
 
 
 def read_chain(start: Value, nodes: Sequence[Node]) -> tuple[list[Value], tuple[Apply, ...]]:
-    """What element-wise nodes do to a value, one after another.
+    """Describe a run of element-wise nodes as a chain.
 
     Args:
-        start: what the first of them reads.
+        start: the value that the first node reads.
         nodes: each reads the result of the one before.
 
     Returns:
-        The values that are read beside the start, in the order of their numbers, and the operators.
+        The values that the chain reads besides ``start``, in the order of their numbers, and the operators.
     """
-    made = {node.outputs[0] for node in nodes}
+    results = {node.outputs[0] for node in nodes}
     numbers: dict[Value, int] = {start: 0}
     for node in nodes:
         for value in _operands(node):
-            if value is not None and value not in numbers and value not in made:
+            if value is not None and value not in numbers and value not in results:
                 numbers[value] = len(numbers)
     reads = list(numbers)[1:]
     steps = []
@@ -70,16 +70,16 @@ def read_chain(start: Value, nodes: Sequence[Node]) -> tuple[list[Value], tuple[
 
 
 def _operands(node: Node) -> Sequence[Value | None]:
-    """The inputs whose elements an element-wise node reads.
+    """Return the inputs whose elements an element-wise node reads.
 
-    NOTE: CastLike takes the element type of its second input alone, whose shape need not fit.
+    NOTE: CastLike uses only the element type of its second input, whose shape need not be broadcastable.
     """
     return node.inputs[:1] if node.qualified_op == "CastLike" else node.inputs
 
 
 @cache
 def default_attributes(op: str) -> Mapping[str, Any]:
-    """The attributes of an operator, by its qualified name, that have a default, with it."""
+    """Return the defaults of an operator's optional attributes by attribute name; ``op`` is its qualified name."""
     domain, _, name = op.rpartition(".")
     definition = ops.find(name, domain)
     if definition is None:
@@ -87,55 +87,55 @@ def default_attributes(op: str) -> Mapping[str, Any]:
     return {name: spec.default for name, spec in definition.attributes.items() if not spec.required}
 
 
-# **** which nodes can be part of a chain ****
+# **** nodes that can be part of a chain ****
 
 
 def can_chain(node: Node, operators: Container[str], refuse: Callable[[Node], str | None]) -> bool:
-    """Whether a node can be part of a chain: one result, which is computed element by element.
+    """Return True if a node can be part of a chain: it has a single result, which is computed element by element.
 
     Args:
-        node: of the graph.
-        operators: qualified names of those that the backend has.
-        refuse: why it cannot emit a node of them, a sentence, or None.
+        node: the node.
+        operators: qualified names of the element-wise operators that the backend has.
+        refuse: returns the reason why the backend cannot emit a node of these operators, or None.
     """
-    is_one_of_them = len(node.outputs) == 1 and node.outputs[0] is not None and node.qualified_op in operators
-    return is_one_of_them and refuse(node) is None
+    has_single_result = len(node.outputs) == 1 and node.outputs[0] is not None
+    return has_single_result and node.qualified_op in operators and refuse(node) is None
 
 
 def refuse_results(node: Node) -> str | None:
-    """Why a node of an element-wise operator cannot run by itself whatever its types are; None where it can."""
-    return (
-        None if node.outputs[0] is not None and (len(node.outputs) == 1 or node.op in _SAME) else "more than one output"
-    )
+    """Return the reason why the outputs of an element-wise node cannot be computed, or None. Types do not matter."""
+    is_complete = node.outputs[0] is not None
+    is_single = len(node.outputs) == 1 or node.op in _IDENTITIES
+    return None if is_complete and is_single else "more than one output"
 
 
-# **** nodes that change nothing ****
+# **** identity nodes ****
 
 
-class KnowsValues(Protocol[T]):
-    """What is known of the values of a graph that is being lowered."""
+class ValueTable(Protocol[T]):
+    """The tensors and the known elements of the values of a graph that is being lowered."""
 
     def tensor(self, value: Value) -> T:
-        """Where a value is."""
+        """Return the tensor that holds a value."""
         ...
 
     def bind(self, value: Value, tensor: T) -> None:
-        """Say where a value is."""
+        """Record the tensor that holds a value."""
         ...
 
-    def know(self, value: Value, array: Array) -> None:
+    def set_known(self, value: Value, array: Array) -> None:
         """Record the elements of a value that are known before the run."""
         ...
 
 
-def only_passes_on(group: Group) -> bool:
-    """Whether the result of a group is its input, under another name."""
-    return all(node.op in _SAME for node in group.nodes)
+def is_identity(group: Group) -> bool:
+    """Return True if the result of a group equals its input."""
+    return all(node.op in _IDENTITIES for node in group.nodes)
 
 
-def pass_on(lowering: KnowsValues[Any], group: Group) -> None:
-    """Lower such a group: nothing runs."""
+def lower_identity(lowering: ValueTable[Any], group: Group) -> None:
+    """Lower a group of identity nodes: the output is bound to the input's tensor, and no step is emitted."""
     lowering.bind(group.output, lowering.tensor(group.input(0)))
     for mask in group.head.outputs[1:]:
         if mask is not None:
-            lowering.know(mask, np.ones(mask.shape, bool))
+            lowering.set_known(mask, np.ones(mask.shape, bool))

@@ -1,4 +1,4 @@
-"""Concat and outputs without copies: where steps write what is joined, or leaves a partition as a view."""
+"""Copy elision for Concat and outputs: steps write directly into the concatenated result or the partition's output."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from lite_compiler.tensors import StridedTensor
-from lite_compiler.views import transposition
+from lite_compiler.views import transpose_order
 from lite_core import ops
 from lite_core.ir import Graph, Node, Value
 
-__all__ = ["destination_through", "part_of", "parts_of", "reserve_destinations"]
+__all__ = ["concat_part", "concat_parts", "destination_through", "reserve_destinations"]
 
 T = TypeVar("T", bound=StridedTensor[Any])
 
-#: Operators whose result is all of their input under another shape: what is reserved for it is so for the input.
+#: Operators that only change the shape: a destination reserved for the result serves for the input.
 _RESHAPING = frozenset(("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"))
 
 
@@ -26,86 +26,89 @@ def reserve_destinations(
     result_of: Callable[[Node], T | None],
     reserve: Callable[[Value, T], bool],
 ) -> None:
-    """Decide before anything is lowered where values are to lie.
+    """Reserve destinations for values before the graph is lowered.
 
-    1. An input of a Concat is to be made in its part of the result, unless it has a place already: in another Concat,
-       or elsewhere in the same one. Other readers of the input then read that part.
-    2. The input may be made by another Concat, which then joins its own inputs there.
-    3. What is reserved for a view of a value (Reshape, Transpose) is reserved for the value, where strides can say it;
-       so is an output of the partition.
+    1. An input of a Concat is written into its part of the result, unless it already has a destination: in another
+       Concat, or in another part of the same one. Other readers of the input then read that part.
+    2. If another Concat computes the input, it concatenates its own inputs into that part.
+    3. A destination reserved for a view of a value (Reshape, Transpose) is reserved for the value itself if strides
+       can express it. The same applies to the outputs of the partition.
 
-    Whoever makes a value takes the place if it can write there; what then lies elsewhere is copied when the Concat
-    runs, or at the end.
+    The step that computes a value uses the reserved destination if it can write there. A value that it writes elsewhere
+    is copied when the Concat runs, or at the end of the program.
 
     Args:
-        graph: that is going to be lowered, every shape known.
-        outputs: where the outputs of the partition lie.
-        result_of: where a Concat makes its result; asked of the last one first, so that where a Concat is part of
-            another one, the outer one decides. None where nothing is to be reserved for what it joins.
-        reserve: takes note of a place for a value; False where the value has one, or must not be made there.
+        graph: the graph to be lowered; every shape is known.
+        outputs: the tensors of the partition's outputs.
+        result_of: returns the destination of a Concat's result, or None if nothing is to be reserved for its inputs.
+            It is called for the last Concat first, so that the outer one of nested Concats decides.
+        reserve: records a destination for a value; returns False if the value already has one or must not be written
+            there.
     """
     reservation = _Reservation({v: n for n in graph.nodes for v in n.outputs if v is not None}, reserve)
     for value, output in outputs.items():
-        reservation.follow(value, output)
+        reservation.assign_source(value, output)
     for node in reversed(graph.nodes):
         if node.qualified_op == "Concat":
             result = result_of(node)
             if result is not None:
-                for value, part in parts_of(node, result):
-                    reservation.make(value, part)
+                for value, part in concat_parts(node, result):
+                    reservation.assign(value, part)
 
 
 @dataclass(frozen=True)
 class _Reservation(Generic[T]):
+    """Reserves destinations for values and, through nodes that return views, for the sources of these views."""
+
     producers: Mapping[Value, Node]
     reserve: Callable[[Value, T], bool]
 
-    def make(self, value: Value, place: T) -> None:
-        """Have a value made in a place, if it may be, and what it is a view of."""
-        if self.reserve(value, place):
-            self.follow(value, place)
+    def assign(self, value: Value, destination: T) -> None:
+        """Reserve a destination for a value and for the source that the value is a view of."""
+        if self.reserve(value, destination):
+            self.assign_source(value, destination)
 
-    def follow(self, value: Value, place: T) -> None:
-        """Reserve the place for what a value is a view of."""
+    def assign_source(self, value: Value, destination: T) -> None:
+        """Reserve a value's destination for the source that the value is a view of, if it is one."""
         node = self.producers.get(value)
         source = node.inputs[0] if node is not None and node.inputs else None
         if node is not None and source is not None:
-            seen = destination_through(node, source, place)
-            if seen is not None:
-                self.make(source, seen)
+            view = destination_through(node, source, destination)
+            if view is not None:
+                self.assign(source, view)
 
 
-def destination_through(node: Node, source: Value, place: T) -> T | None:
-    """Where the input of a node lies if its result, a view, lies in a place; None where there is no such place."""
+def destination_through(node: Node, source: Value, destination: T) -> T | None:
+    """Return the destination of a node's input that puts its result, a view, at ``destination``; None if impossible."""
     if node.qualified_op in _RESHAPING:
-        return place.reshape(source.shape)
+        return destination.reshape(source.shape)
     if node.qualified_op == "Transpose":
-        order = transposition(node)
-        return place.permute([order.index(axis) for axis in range(len(order))])
+        order = transpose_order(node)
+        return destination.permute([order.index(axis) for axis in range(len(order))])
     return None
 
 
-def parts_of(node: Node, result: T) -> list[tuple[Value, T]]:
-    """The inputs of a Concat, each with its part of the result; see :func:`part_of`."""
-    joined = node.outputs[0]
-    assert joined is not None
-    axis = ops.get(node).attributes_of(node)["axis"] % len(joined.shape)
+def concat_parts(node: Node, result: T) -> list[tuple[Value, T]]:
+    """Return the inputs of a Concat, each with its part of the result; see :func:`concat_part`."""
+    output = node.outputs[0]
+    assert output is not None
+    axis = ops.get(node).attributes_of(node)["axis"] % len(output.shape)
     parts, start = [], 0
     for value in node.used():
-        parts.append((value, part_of(result, value.shape, axis, start)))
+        parts.append((value, concat_part(result, value.shape, axis, start)))
         start += value.shape[axis]
     return parts
 
 
-def part_of(result: T, shape: Sequence[int], axis: int, start: int) -> T:
-    """The part of a Concat's result for an input.
+def concat_part(result: T, shape: Sequence[int], axis: int, start: int) -> T:
+    """Return the part of a Concat's result that an input is written to.
 
     Args:
-        result: of the Concat's shape; or of one in which the axis is split in two, and each input is one element of the
-            first: so it is where the channels that it joins are shuffled.
-        shape: of the input.
-        axis: of the Concat.
-        start: where the input begins.
+        result: a tensor of the Concat's shape, or one with the axis split in two, in which each input is one element of
+            the first of the two axes. The latter occurs when the concatenated channels are shuffled afterwards.
+        shape: the shape of the input.
+        axis: the axis of the Concat.
+        start: the position along the axis where the input begins.
     """
     if result.rank == len(shape):
         return result.slice(axis, start, shape[axis])

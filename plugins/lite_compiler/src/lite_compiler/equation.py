@@ -1,4 +1,4 @@
-"""The equation of an Einsum, and whether it is a product of two matrices."""
+"""The equation of an Einsum, and its conversion to a matrix product."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 __all__ = ["Contraction", "Equation", "Labels"]
 
-#: One label per axis: a letter, or ``...0``, ``...1`` (the last one first) under an ellipsis.
+#: One label per axis: a letter, or ``...0``, ``...1`` for the axes of an ellipsis, counted from the last one.
 Labels = tuple[str, ...]
 
 _ELLIPSIS = "..."
@@ -16,7 +16,7 @@ _ELLIPSIS = "..."
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """A batched matrix product: the labels of both operands and of the result, each of them of one kind."""
+    """The labels of a batched matrix product; each label belongs to the batch, the rows, the columns or the depth."""
 
     left: Labels
     right: Labels
@@ -48,7 +48,7 @@ class Equation:
 
     @staticmethod
     def parse(equation: str, ranks: Sequence[int]) -> Equation:
-        """An equation that inference has checked against operands of these ranks."""
+        """Parse an equation that type inference has checked against operands of these ranks."""
         left, arrow, right = equation.replace(" ", "").partition("->")
         terms = left.split(",")
         covered = [rank - len(t.replace(_ELLIPSIS, "")) if _ELLIPSIS in t else 0 for t, rank in zip(terms, ranks)]
@@ -60,11 +60,11 @@ class Equation:
 
     @property
     def summed(self) -> Labels:
-        """Those that the result does not have, in the order in which they occur."""
+        """The labels that are summed over, in the order of their first occurrence."""
         return tuple(dict.fromkeys(n for labels in self.operands for n in labels if n not in self.output))
 
     def sizes(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
-        """How large each axis is; a size of 1 is broadcast."""
+        """Return the size of each label's axis; an axis of size 1 is broadcast."""
         found: dict[str, int] = {}
         for labels, shape in zip(self.operands, shapes):
             for label, size in zip(labels, shape):
@@ -72,15 +72,15 @@ class Equation:
         return found
 
     def contraction(self) -> Contraction | None:
-        """The same as a product of two matrices, maybe of one row or column; None where it is not one."""
+        """Return the equation as a matrix product, possibly of one row or column; None if it is not one."""
         if len(self.operands) != 2:
             return None
         left, right = self.operands
         axes = Contraction(left, right, self.output)
-        once = all(len(set(labels)) == len(labels) for labels in self.operands)
-        # A label of one operand only that does not stay would have to be summed before the product.
-        stay = {*axes.batch, *axes.rows, *axes.columns, *axes.depth} == {*left, *right}
-        return axes if once and stay and axes.depth else None
+        has_distinct_labels = all(len(set(labels)) == len(labels) for labels in self.operands)
+        # A label that only one operand has and the result lacks would have to be summed before the product.
+        is_complete = {*axes.batch, *axes.rows, *axes.columns, *axes.depth} == {*left, *right}
+        return axes if has_distinct_labels and is_complete and axes.depth else None
 
 
 def _labels(term: str, ellipsis_rank: int) -> Labels:

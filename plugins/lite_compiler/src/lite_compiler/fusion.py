@@ -1,4 +1,4 @@
-"""Which nodes become one step of a backend: a producer and element-wise operators after it, or a run of those."""
+"""Fusion: grouping nodes that run as one step, such as a convolution and the element-wise nodes after it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lite_core.ir import Graph, Node, Value
 
 __all__ = ["Group", "absorb_producers", "count_uses", "group_nodes"]
 
-#: Longer runs gain nothing: every operand is one more argument of the kernel, and needs registers.
-_LONGEST = 12
+#: Maximum number of nodes in a tail. Longer ones gain nothing: each operand adds a kernel argument and needs registers.
+_MAX_TAIL = 12
 
 
 @dataclass(eq=False)
@@ -20,10 +20,10 @@ class Group:
     """Nodes that run as one step.
 
     Attributes:
-        head: the node that makes the first value.
-        position: when it runs: where its last node stands in the graph.
-        tail: element-wise nodes applied to it, each to the result of the one before.
-        producer: the group that makes the head's first input, where it runs inside of this one.
+        head: the first node of the group.
+        position: the index in the graph of the group's last node; groups run in the order of their positions.
+        tail: element-wise nodes, applied one after another to the result of the head.
+        producer: the group that computes the head's first input, if it runs inside this group's step.
     """
 
     head: Node
@@ -37,22 +37,22 @@ class Group:
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """The head's, defaults included."""
+        """The attributes of the head, defaults included."""
         return ops.get(self.head).attributes_of(self.head)
 
     def input(self, position: int) -> Value:
-        """An input of the head that must be there."""
+        """Return a required input of the head."""
         value = self.head.inputs[position]
         assert value is not None
         return value
 
     def optional(self, position: int) -> Value | None:
-        """An input of the head that may be left out."""
+        """Return an optional input of the head, or None if it is left out."""
         return self.head.inputs[position] if position < len(self.head.inputs) else None
 
     @property
     def output(self) -> Value:
-        """The value that leaves the group: first output of its last node."""
+        """The result of the group: the first output of its last node."""
         value = (self.tail[-1] if self.tail else self.head).outputs[0]
         assert value is not None
         return value
@@ -61,20 +61,20 @@ class Group:
 def group_nodes(
     graph: Graph, uses: Mapping[Value, int], elementwise: Set[Node], takes_tail: Callable[[Node], bool]
 ) -> list[Group]:
-    """Groups of a graph's nodes in an order in which they can run.
+    """Group the nodes of a graph; the groups are returned in an order in which they can run.
 
-    An element-wise node joins the group that makes one of its operands when nothing else uses that operand and it has
-    the shape of the node's result. Where several would do, one whose head is no element-wise node takes it, and of
-    those the latest: a residual addition goes to the convolution that is computed last, where the value is still in
-    its registers.
+    An element-wise node joins the group that computes one of its operands if nothing else uses that operand and the
+    operand has the shape of the node's result. Among several such groups, those whose head takes a tail are preferred,
+    and then the latest: a residual addition is fused into the convolution that runs last, while the value is still in
+    registers.
 
     Args:
-        graph: whose nodes they are.
+        graph: the graph.
         uses: how often each value is read, from :func:`count_uses`.
-        elementwise: the nodes that can follow others.
-        takes_tail: whether a node's step can do what follows it, too.
+        elementwise: the nodes that can be part of a tail.
+        takes_tail: returns True if the step of a node can also compute the element-wise nodes after it.
     """
-    open_groups: dict[Value, Group] = {}  # those that can take another node, by the value that leaves them
+    open_groups: dict[Value, Group] = {}  # groups that can take another node, by their result
     groups: list[Group] = []
     for position, node in enumerate(graph.nodes):
         output, group = node.outputs[0], None
@@ -91,7 +91,7 @@ def group_nodes(
         else:
             group.tail.append(node)
             group.position = position
-        if output is not None and len(group.tail) < _LONGEST and (node in elementwise or takes_tail(node)):
+        if output is not None and len(group.tail) < _MAX_TAIL and (node in elementwise or takes_tail(node)):
             open_groups[output] = group
     return sorted(groups, key=lambda g: g.position)
 
@@ -99,18 +99,19 @@ def group_nodes(
 def absorb_producers(
     groups: list[Group], uses: Mapping[Value, int], fits: Callable[[Group, Group], bool]
 ) -> list[Group]:
-    """The groups that are left when some run inside of the only group that reads what they make.
+    """Move groups into the step of the only group that reads their result, and return the groups that remain.
 
     Args:
-        groups: from :func:`group_nodes`.
+        groups: the groups from :func:`group_nodes`.
         uses: how often each value is read, from :func:`count_uses`.
-        fits: whether the first group, which makes the first input of the second one's head, should run inside of it.
+        fits: returns True if the first group, which computes the first input of the second group's head, should run
+            inside the second.
     """
-    maker = {value: group for group in groups for value in group.nodes[-1].outputs[:1] if value is not None}
+    producers = {value: group for group in groups for value in group.nodes[-1].outputs[:1] if value is not None}
     absorbed: set[Group] = set()
     for group in groups:
         value = group.head.inputs[0] if group.head.inputs else None
-        producer = None if value is None or uses[value] > 1 else maker.get(value)
+        producer = None if value is None or uses[value] > 1 else producers.get(value)
         if producer is not None and producer.producer is None and fits(producer, group):
             group.producer = producer
             absorbed.add(producer)
@@ -118,7 +119,7 @@ def absorb_producers(
 
 
 def count_uses(graph: Graph) -> dict[Value, int]:
-    """How often each value is read; the outputs of the graph are read once more."""
+    """Count how often each value is read; being an output of the graph counts as one read."""
     uses: dict[Value, int] = {}
     for node in graph.nodes:
         for value in node.used():

@@ -1,4 +1,4 @@
-"""Where in the arena each tensor lies: storages whose lifetimes do not overlap share memory."""
+"""Lifetimes of storages, and their offsets in the arena: storages whose lifetimes do not overlap share memory."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Generic, Protocol, TypeVar
 from lite_core.backend import Interval
 from lite_core.memory.arena import plan_arena
 
-__all__ = ["ArenaStorage", "Lifetime", "lifetimes_of", "place", "take_over"]
+__all__ = ["ArenaStorage", "Lifetime", "assign_offsets", "lifetimes_of", "try_reuse_operand"]
 
 
 class ArenaStorage(Protocol):
-    """A piece of the arena, told apart from others by which object it is.
+    """A block of memory in the arena, compared by identity.
 
     Attributes:
-        bytes: its size.
-        offset: bytes from the beginning of the arena, decided by :func:`place`.
+        bytes: the size of the block.
+        offset: bytes from the beginning of the arena, set by :func:`assign_offsets`.
     """
 
     bytes: int
@@ -29,7 +29,13 @@ S = TypeVar("S", bound=ArenaStorage)
 
 @dataclass(eq=False, slots=True)
 class Lifetime(Generic[S]):
-    """A piece of the arena, the first and the last step that touch it, and the storages that lie there in turn."""
+    """The lifetime of a block of the arena.
+
+    Attributes:
+        storages: the storages that occupy the block one after another; all have the same size.
+        first: the first step that uses the block.
+        last: the last step that uses the block.
+    """
 
     storages: list[S]
     first: int
@@ -37,18 +43,18 @@ class Lifetime(Generic[S]):
 
     @property
     def interval(self) -> Interval:
-        """The piece as the planner takes it."""
+        """The lifetime in the form that the arena planner takes."""
         return Interval(self.storages[0].bytes, self.first, self.last)
 
 
-def lifetimes_of(touched: Iterable[Iterable[S]]) -> dict[S, Lifetime[S]]:
-    """From when to when each storage is used.
+def lifetimes_of(used: Iterable[Iterable[S]]) -> dict[S, Lifetime[S]]:
+    """Return the lifetime of each storage.
 
     Args:
-        touched: for each step the storages in the arena that it reads or writes.
+        used: for each step, the storages in the arena that it reads or writes.
     """
     lives: dict[S, Lifetime[S]] = {}
-    for number, storages in enumerate(touched):
+    for number, storages in enumerate(used):
         for storage in storages:
             life = lives.get(storage)
             if life is None:
@@ -58,14 +64,16 @@ def lifetimes_of(touched: Iterable[Iterable[S]]) -> dict[S, Lifetime[S]]:
     return lives
 
 
-def take_over(lives: dict[S, Lifetime[S]], step: int, result: S, operand: S) -> bool:
-    """Have the result of a step lie where an operand of it does, if nothing needs that later; whether that is so.
+def try_reuse_operand(lives: dict[S, Lifetime[S]], step: int, result: S, operand: S) -> bool:
+    """Let the result of a step reuse the memory of an operand; return False if the operand or the result prevents it.
+
+    The memory is reused if this step is the last use of the operand and the first use of the result.
 
     Args:
-        lives: of all storages; those that lie at one place share their lifetime then.
-        step: its number.
-        result: which begins with this step, or stays where it is.
-        operand: of the same size, whose elements the step reads before it writes to the same place.
+        lives: the lifetimes of all storages; storages that share memory also share one lifetime.
+        step: the index of the step.
+        result: the storage of the result.
+        operand: a storage of the same size; the step reads each of its elements before it writes to the same address.
     """
     old, new = lives[operand], lives[result]
     if not old.last == step == new.first:
@@ -76,8 +84,8 @@ def take_over(lives: dict[S, Lifetime[S]], step: int, result: S, operand: S) -> 
     return True
 
 
-def place(lifetimes: Collection[Lifetime[Any]]) -> int:
-    """Give every storage its offset; returns the bytes of the arena."""
+def assign_offsets(lifetimes: Collection[Lifetime[Any]]) -> int:
+    """Set the arena offset of every storage, and return the size of the arena in bytes."""
     plan = plan_arena([life.interval for life in lifetimes])
     for life, offset in zip(lifetimes, plan.offsets):
         for storage in life.storages:

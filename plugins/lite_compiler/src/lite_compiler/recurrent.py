@@ -1,4 +1,4 @@
-"""The activation functions of LSTM, GRU and RNN, which their attributes name."""
+"""The activation functions of LSTM, GRU and RNN, read from their attributes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["ActivationFunction", "activation_functions"]
 
 _DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 
-#: What alpha and beta are where they are not given, for the functions that have them.
+#: Default values of alpha and beta, for the functions that have them.
 _PARAMETERS: Mapping[str, tuple[float, ...]] = {
     "affine": (1.0, 0.0),
     "leakyrelu": (0.01,),
@@ -21,7 +21,7 @@ _PARAMETERS: Mapping[str, tuple[float, ...]] = {
 
 
 class ActivationFunction(NamedTuple):
-    """A function by its name, in lower case, with its alpha, or alpha and beta, if it has them."""
+    """An activation function: its name in lower case, and its parameters: none, alpha, or alpha and beta."""
 
     name: str
     parameters: tuple[float, ...]
@@ -30,18 +30,20 @@ class ActivationFunction(NamedTuple):
 def activation_functions(
     op: str, attributes: Mapping[str, Any], directions: int
 ) -> list[tuple[ActivationFunction, ...]]:
-    """The functions of each direction; alphas and betas are handed out to those that take them, in order.
+    """Return the activation functions of each direction.
+
+    The values of ``activation_alpha`` and ``activation_beta`` are assigned in order to the functions that take them.
 
     Args:
         op: LSTM, GRU or RNN.
-        attributes: all that the node has, defaults included.
-        directions: one or two.
+        attributes: all attributes of the node, defaults included.
+        directions: 1 or 2.
     """
     names = [name.lower() for name in attributes["activations"] or _DEFAULTS[op] * directions]
-    given = [iter(attributes[f"activation_{which}"] or ()) for which in ("alpha", "beta")]
+    explicit = [iter(attributes[f"activation_{parameter}"] or ()) for parameter in ("alpha", "beta")]
     functions = []
     for name in names:
-        parameters = [float(next(numbers, default)) for numbers, default in zip(given, _PARAMETERS.get(name, ()))]
+        parameters = [float(next(numbers, default)) for numbers, default in zip(explicit, _PARAMETERS.get(name, ()))]
         functions.append(ActivationFunction(name, tuple(parameters)))
     count = len(names) // directions
     return [tuple(functions[d * count : (d + 1) * count]) for d in range(directions)]

@@ -1,4 +1,4 @@
-"""How a backend lowers operators: functions by qualified name, in modules that are imported when they are needed."""
+"""A backend's table of lowering functions by operator; the modules that define them are imported on demand."""
 
 from __future__ import annotations
 
@@ -8,100 +8,101 @@ from importlib import import_module
 from typing import Generic, TypeVar
 
 from lite_compiler.fusion import Group
-from lite_compiler.known import known_values
+from lite_compiler.known_values import find_known_values
 from lite_core.ir import Graph, Node, Value
 
 __all__ = ["Lower", "Refuse", "Registry"]
 
 C = TypeVar("C")
 
-#: Emits the steps of a group, whose head is of the operator it is registered for, into what a backend lowers with.
+#: Emits the steps of a group, whose head is a node of the registered operator, into the backend's lowering context.
 Lower = Callable[[C, Group], None]
-#: Why a node cannot be run, a sentence, or None.
+#: Returns the reason why a node cannot be run, or None.
 Refuse = Callable[[Node], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry(Generic[C]):
-    """How an operator is run: what :meth:`Registry.lowers` or :meth:`Registry.rewritten` was told."""
+    """A registered operator: the arguments of :meth:`Registry.lowers` or :meth:`Registry.register_rewritten`."""
 
     lower: Lower[C] | None
     refuse: Refuse
     epilogue: bool = False
-    known: tuple[int, ...] = ()
+    known_inputs: tuple[int, ...] = ()
 
 
 class Registry(Generic[C]):
-    """The operators that a backend runs, by qualified name: ``Conv`` or ``lite.YoloBox``.
+    """The operators that a backend runs, by qualified name such as ``Conv`` or ``lite.YoloBox``.
 
-    Modules of the backend register how they are run. One is imported when an operator that it registers is first asked
-    for: a model imports only what it needs. So that this can be known before, a table says which module that is. The
-    table is held to be true: what a module registers and is not listed for it, or is listed and not registered, is an
-    error when the module is imported. An operator that nobody registers needs no entry anywhere.
+    Modules of the backend register lowering functions, one module for each operator family. A module is imported when
+    one of its operators is first looked up, so that a model imports only the modules it needs. The table of families
+    tells which module that is. Importing a module raises an error if the table and the registrations differ. Operators
+    without a kernel are not listed anywhere.
 
     Args:
-        package: whose modules they are.
-        families: by module the operators that it registers, separated by spaces.
-        rest: the module that registers all others.
-        kernels: what messages say that there is none of, for example ``CPU kernel``.
+        package: the package that contains the modules.
+        families: for each module, the operators that it registers, separated by spaces.
+        default_family: the module that registers the operators that ``families`` does not list.
+        kernel_name: the word for a kernel in error messages, for example ``CPU kernel``.
     """
 
-    def __init__(self, package: str, families: Mapping[str, str], *, rest: str, kernels: str) -> None:
-        self._package, self._rest, self._kernels = package, rest, kernels
-        #: By module the operators that it registers; those of ``rest`` are not listed.
+    def __init__(self, package: str, families: Mapping[str, str], *, default_family: str, kernel_name: str) -> None:
+        self._package, self._default_family, self._kernel_name = package, default_family, kernel_name
+        #: The operators that each module registers; those of the default family are not listed.
         self.families = {family: tuple(operators.split()) for family, operators in families.items()}
-        self._homes = {op: family for family, operators in self.families.items() for op in operators}
+        self._family_of = {op: family for family, operators in self.families.items() for op in operators}
         self._imported: set[str] = set()
         self._entries: dict[str, _Entry[C]] = {}
 
-    # **** registering ****
+    # **** registration ****
 
     def lowers(
-        self, *ops: str, refuse: Refuse = lambda node: None, epilogue: bool = False, known: Sequence[int] = ()
+        self, *ops: str, refuse: Refuse = lambda node: None, epilogue: bool = False, known_inputs: Sequence[int] = ()
     ) -> Callable[[Lower[C]], Lower[C]]:
-        """Register how operators are run.
+        """Return a decorator that registers the lowering function of operators.
 
         Args:
-            ops: qualified names.
-            refuse: says why a node with its types and attributes cannot be run, if so. Shapes may be unknown.
-            epilogue: the element-wise nodes that follow can be part of the step: the function then runs all of its
-                group, else it only sees groups without a tail.
-            known: positions of inputs whose elements must be known when the node is lowered: axes, a number of
-                results. See :meth:`undecided`.
+            ops: qualified names of the operators.
+            refuse: returns the reason why a node cannot be run because of its types or attributes, or None. Shapes may
+                be unknown.
+            epilogue: True if the function also lowers the element-wise nodes that follow, the tail of its group. Else
+                its groups have no tail.
+            known_inputs: positions of inputs whose elements must be known when the node is lowered, such as axes or a
+                number of results. See :meth:`data_dependent_nodes`.
         """
 
         def add(function: Lower[C]) -> Lower[C]:
             for op in ops:
-                self._add(op, _Entry(function, refuse, epilogue, tuple(known)), function.__module__)
+                self._add(op, _Entry(function, refuse, epilogue, tuple(known_inputs)), function.__module__)
             return function
 
         return add
 
-    def rewritten(self, module: str, *ops: str, refuse: Refuse = lambda node: None) -> None:
-        """Register operators that are written with others before a graph is lowered; ``module`` is who does so."""
+    def register_rewritten(self, module: str, *ops: str, refuse: Refuse = lambda node: None) -> None:
+        """Register operators that ``module`` replaces by other operators before a graph is lowered."""
         for op in ops:
             self._add(op, _Entry(None, refuse), module)
 
     def _add(self, op: str, entry: _Entry[C], module: str) -> None:
-        home = f"{self._package}.{self._homes.get(op, self._rest)}"
-        if module != home:
-            raise ValueError(f"{module} registers {op}, which the table of families says is of {home}")
+        expected = f"{self._package}.{self._family_of.get(op, self._default_family)}"
+        if module != expected:
+            raise ValueError(f"{module} registers {op}, but the table of families assigns {op} to {expected}")
         if op in self._entries:
-            raise ValueError(f"there are two ways to lower {op}")
+            raise ValueError(f"{op} is registered twice")
         self._entries[op] = entry
 
-    # **** asking ****
+    # **** queries ****
 
     def registered_operators(self) -> set[str]:
-        """All operators that are run, if not with every element type and attribute; their modules stay where they are.
+        """Return all operators that the backend runs, though perhaps not with every element type and attribute.
 
-        One module is imported: that of the operators which the table does not list.
+        Only the module of the default family is imported, because the table does not list its operators.
         """
-        self.import_family(self._rest)
-        return {*self._homes, *self._entries}
+        self.import_family(self._default_family)
+        return {*self._family_of, *self._entries}
 
     def find_lowering(self, node: Node) -> tuple[Lower[C] | None, str]:
-        """How a node is lowered, or None and the reason why it cannot be."""
+        """Return the lowering function of a node, or None and the reason why the node cannot be lowered."""
         entry = self._entry(node)
         if entry is None or entry.lower is None:
             return None, self._missing(node)
@@ -109,54 +110,54 @@ class Registry(Generic[C]):
         return (entry.lower, "") if reason is None else (None, reason)
 
     def refusal(self, node: Node) -> str | None:
-        """Why a node cannot be run, a sentence; None when it can, as it is or written with others."""
+        """Return the reason why a node cannot be run, or None if it can be run, directly or rewritten."""
         entry = self._entry(node)
         return self._missing(node) if entry is None else entry.refuse(node)
 
     def is_rewritten(self, node: Node) -> bool:
-        """Whether a node is written with others before a graph is lowered."""
+        """Return True if a node is replaced by other nodes before the graph is lowered."""
         entry = self._entry(node)
         return entry is not None and entry.lower is None
 
     def takes_epilogue(self, node: Node) -> bool:
-        """Whether the element-wise nodes that follow can be part of its step."""
+        """Return True if the element-wise nodes after a node can be part of its step."""
         entry = self._entry(node)
         return entry is not None and entry.epilogue
 
-    def undecided(self, graph: Graph) -> list[Node]:
-        """Nodes that cannot be lowered whatever the shapes: elements that must be known depend on data.
+    def data_dependent_nodes(self, graph: Graph) -> list[Node]:
+        """Return the nodes that cannot be lowered for any shapes, because inputs that must be known depend on data.
 
-        They run on the host between two pieces of a partition; see :class:`lite_compiler.staging.StagedExecutable`.
+        They run on the host between two stages of a partition; see :class:`lite_compiler.staging.StagedExecutable`.
         """
-        known = known_values(graph)
-        return [node for node in graph.nodes if not known.issuperset(self._needed(node))]
+        known = find_known_values(graph)
+        return [node for node in graph.nodes if not known.issuperset(self._known_inputs(node))]
 
-    def _needed(self, node: Node) -> list[Value]:
-        """Inputs whose elements must be known when the node is lowered."""
+    def _known_inputs(self, node: Node) -> list[Value]:
+        """Return the inputs whose elements must be known when the node is lowered."""
         entry = self._entry(node)
-        inputs = [] if entry is None else [node.inputs[i] for i in entry.known if i < len(node.inputs)]
+        inputs = [] if entry is None else [node.inputs[i] for i in entry.known_inputs if i < len(node.inputs)]
         return [v for v in inputs if v is not None]
 
     def _missing(self, node: Node) -> str:
-        return f"there is no {self._kernels} for {node.qualified_op}"
+        return f"there is no {self._kernel_name} for {node.qualified_op}"
 
     def _entry(self, node: Node) -> _Entry[C] | None:
         op = node.qualified_op
-        family = self._homes.get(op, self._rest)
+        family = self._family_of.get(op, self._default_family)
         if family not in self._imported:
             self.import_family(family)
         return self._entries.get(op)
 
     def import_family(self, family: str) -> None:
-        """Import a module that registers operators, as the first question about one of them does.
+        """Import the module of a family, as the first lookup of one of its operators does.
 
         Raises:
-            ValueError: the table of families is wrong about it.
+            ValueError: the module does not register what the table of families lists for it.
         """
         import_module(f"{self._package}.{family}")
         missing = [op for op in self.families.get(family, ()) if op not in self._entries]
         if missing:
             raise ValueError(
-                f"{self._package}.{family} is listed with {', '.join(missing)}, and does not register them"
+                f"{self._package}.{family} does not register {', '.join(missing)}, which the table of families lists"
             )
         self._imported.add(family)

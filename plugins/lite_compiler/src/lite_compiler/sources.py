@@ -1,4 +1,4 @@
-"""Which code this is: what has been compiled and saved by other code is not used."""
+"""Versions of source code, so that programs compiled and saved by other code are not used."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ _OWN_FOLDER = os.path.dirname(__file__)
 
 @cache
 def version_of_sources(folder: str, *, endings: tuple[str, ...] = (".py",)) -> str:
-    """A checksum and the size of the sources of a package and of this one, whose code is part of what it compiles.
+    """Return the checksum and the size of the source files of a package and of lite_compiler.
 
-    The sources rather than the package's version: an edited kernel must never meet its former self. CRC-32 rather than
-    a cryptographic hash: every process that loads a saved model waits for it.
+    The sources of lite_compiler count because its code decides what a backend compiles. A checksum is used instead of
+    the package's version because a kernel may be edited without a new version. It is CRC-32, not a cryptographic hash,
+    because every process that loads a saved model waits for it.
 
     Args:
-        folder: of the package.
-        endings: what the names of its sources end with.
+        folder: the folder of the package.
+        endings: the suffixes of its source files.
     """
     checksum = size = 0
     for path in (*sorted(_sources(folder, endings)), *sorted(_sources(_OWN_FOLDER, (".py",)))):

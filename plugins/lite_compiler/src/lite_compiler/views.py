@@ -1,4 +1,4 @@
-"""What operators that only move elements are in terms of strides: the views that they are, or are copied between."""
+"""Operators that only move elements, expressed by strides: the view that they return, or the views to copy between."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from lite_core import ops
 from lite_core.ir import Node
 
 __all__ = [
-    "between_depth_and_space",
-    "between_space_and_depth",
-    "evenly_spaced",
-    "gathered",
-    "repeated",
-    "sliced",
-    "transposition",
+    "depth_to_space_views",
+    "even_spacing",
+    "gather_view",
+    "slice_view",
+    "space_to_depth_views",
+    "tile_view",
+    "transpose_order",
 ]
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T", bound=StridedTensor[Any])
 
 
-def transposition(node: Node) -> list[int]:
-    """Which dimension of its input each dimension of a Transpose's result is."""
+def transpose_order(node: Node) -> list[int]:
+    """Return the permutation of a Transpose: for each dimension of the result, the dimension of the input."""
     x = node.inputs[0]
     assert x is not None
     rank = len(x.shape)
@@ -35,17 +35,17 @@ def transposition(node: Node) -> list[int]:
     return list(reversed(range(rank))) if order is None else [a % rank for a in order]
 
 
-def sliced(
+def slice_view(
     tensor: T, shape: Sequence[int], starts: Sequence[int], axes: Iterable[int] | None, steps: Sequence[int] | None
 ) -> T:
-    """The view that a Slice is: every so many elements of some axes, maybe backwards.
+    """Return the result of a Slice as a view.
 
     Args:
-        tensor: what is sliced.
-        shape: of the result.
-        starts: the first element along each of the axes; counted from the end if negative, and may be out of range.
-        axes: which they are; the first ones if left out.
-        steps: how far apart elements are; all are taken if left out.
+        tensor: the input.
+        shape: the shape of the result.
+        starts: the first element along each of the axes; counted from the end if negative, and possibly out of range.
+        axes: the sliced axes; the first ones if None.
+        steps: the step along each of the axes, possibly negative; 1 if None.
     """
     for axis, start, step in zip(range(len(starts)) if axes is None else axes, starts, steps or [1] * len(starts)):
         axis %= tensor.rank
@@ -56,9 +56,9 @@ def sliced(
     return tensor
 
 
-def gathered(tensor: T, axis: int, indices: Array) -> T | None:
-    """The view that a Gather is, where its indices are evenly spaced; else None."""
-    spaced = evenly_spaced(indices, tensor.shape[axis])
+def gather_view(tensor: T, axis: int, indices: Array) -> T | None:
+    """Return the result of a Gather as a view if its indices are evenly spaced, else None."""
+    spaced = even_spacing(indices, tensor.shape[axis])
     if spaced is None:
         return None
     first, step = spaced
@@ -69,8 +69,13 @@ def gathered(tensor: T, axis: int, indices: Array) -> T | None:
     return tensor.view(shape, strides, tensor.offset + first * stride)
 
 
-def evenly_spaced(indices: Array, size: int) -> tuple[int, int] | None:
-    """First index and step, where the indices of an axis of ``size`` can be written so."""
+def even_spacing(indices: Array, size: int) -> tuple[int, int] | None:
+    """Return the first index and the step if the indices are evenly spaced, else None.
+
+    Args:
+        indices: indices along an axis; negative ones count from the end.
+        size: the size of the axis.
+    """
     if not indices.size:
         return None
     flat = indices.reshape(-1).astype(np.int64)
@@ -81,20 +86,20 @@ def evenly_spaced(indices: Array, size: int) -> tuple[int, int] | None:
     return int(flat[0]), int(steps[0]) if steps.size else 1
 
 
-def repeated(tensor: T, repeats: Sequence[int]) -> T:
-    """Before each dimension one that repeats it so many times, by a stride of 0: what a Tile copies."""
+def tile_view(tensor: T, repeats: Sequence[int]) -> T:
+    """Return the view that a Tile copies: each dimension is preceded by one of stride 0 that repeats it."""
     shape = [n for pair in zip(repeats, tensor.shape) for n in pair]
     return tensor.view(shape, [s for stride in tensor.strides for s in (0, stride)])
 
 
-def between_depth_and_space(source: T, target: T, block: int, mode: str) -> tuple[T, T]:
-    """Views of one shape: what a DepthToSpace copies from the first to the second.
+def depth_to_space_views(source: T, target: T, block: int, mode: str) -> tuple[T, T]:
+    """Return two views of one shape; a DepthToSpace copies the first to the second.
 
     Args:
-        source: images with many channels.
-        target: images with many pixels.
-        block: rows, and columns, of the pixels that become of one.
-        mode: ``DCR`` or ``CRD``, the order in which its channels become them.
+        source: the input images.
+        target: the output images, with fewer channels and more pixels.
+        block: the block size: one input pixel becomes ``block`` x ``block`` output pixels.
+        mode: ``DCR`` (depth, column, row) or ``CRD``, the order in which channels are distributed over the block.
     """
     n, channels, h, w = source.shape
     depth = channels // (block * block)
@@ -105,8 +110,8 @@ def between_depth_and_space(source: T, target: T, block: int, mode: str) -> tupl
     return blocks, split_dimensions(target, [(n,), (depth,), (h, block), (w, block)])
 
 
-def between_space_and_depth(source: T, target: T, block: int) -> tuple[T, T]:
-    """Views of one shape: what a SpaceToDepth copies from the first to the second; see the other direction."""
+def space_to_depth_views(source: T, target: T, block: int) -> tuple[T, T]:
+    """Return two views of one shape; a SpaceToDepth copies the first to the second. Compare depth_to_space_views."""
     n, channels, height, width = source.shape
     h, w = height // block, width // block
     blocks = split_dimensions(source, [(n,), (channels,), (h, block), (w, block)]).permute((0, 3, 5, 1, 2, 4))

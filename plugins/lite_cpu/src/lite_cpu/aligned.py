@@ -1,4 +1,4 @@
-"""Arrays that begin at a cache line, so that no vector of them lies in two."""
+"""Arrays aligned to a cache line, so that no vector of them crosses two lines."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["LINE_BYTES", "aligned_empty", "is_aligned"]
 
 Array = np.ndarray[Any, Any]
 
-#: A cache line, and the widest vector.
+#: Size of a cache line and of the widest vector, in bytes.
 LINE_BYTES = 64
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-    """A new array of this shape, its elements not set."""
+    """Return an uninitialized array that begins at a cache line."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     memory = np.empty(size + LINE_BYTES, np.uint8)
     start = -memory.ctypes.data % LINE_BYTES
@@ -26,5 +26,5 @@ def aligned_empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
 
 
 def is_aligned(array: Array) -> bool:
-    """Whether the array is contiguous and begins at a cache line."""
+    """Return True if the array is contiguous and begins at a cache line."""
     return array.flags.c_contiguous and array.ctypes.data % LINE_BYTES == 0

@@ -1,4 +1,4 @@
-"""What CPU backends share: everything but which processor it is."""
+"""Base class of CPU backends: everything except the description of the processor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from lite_cpu.machine import Machine
 
 if TYPE_CHECKING:
     from lite_cpu.executable import CpuExecutable
-    from lite_cpu.lowering.structure import Structure
+    from lite_cpu.lowering.partition_analysis import PartitionAnalysis
 
 __all__ = ["CpuBackend"]
 
@@ -48,18 +48,18 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
 
     @abstractmethod
     def machine(self) -> Machine:
-        """The processor as the kernels see it."""
+        """Return the description of the processor that kernels are compiled for."""
 
     @abstractmethod
     def probe(self) -> Sequence[Device] | Unavailable:
-        """The devices of this machine."""
+        """Return the devices of this machine."""
 
     def external_sgemm(self, options: Options) -> ExternalSgemm | None:
-        """A matrix product of another library that is faster for large ones; asked when the first one is compiled."""
+        """Return another library's matrix product, faster for large ones; called when the first one is compiled."""
         return None
 
     def binding_options(self, options: Options) -> Mapping[str, str]:
-        """The backend's own options, by name, that a saved program must have been compiled with to be used."""
+        """Return the backend's own options, by name, that must be the same for a saved program to be used."""
         return {}
 
     def supports(self, node: Node, device: Device) -> Yes | No:
@@ -79,35 +79,36 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
         return Yes() if reason is None else No(reason)
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        from lite_compiler.staging import StagedExecutable, is_static
+        from lite_compiler.staging import StagedExecutable, can_compile_whole
         from lite_cpu.machine_code.objects import KernelCompileError, missing_compiler
 
         if missing_compiler():
             raise KernelCompileError(missing_compiler())
 
         def compile_static(graph: Graph) -> CpuExecutable:
-            return shared.compile(graph, reduced, find_sgemm)
+            return shared.compile(graph, relevant, find_sgemm)
 
-        shared, reduced, find_sgemm = self._share(), self._reduced(options), partial(self.external_sgemm, options)
-        if is_static(part.graph):
-            return shared.compile(part.graph, reduced, find_sgemm, part.identity)
+        shared, relevant = self._share(), self._relevant_options(options)
+        find_sgemm = partial(self.external_sgemm, options)
+        if can_compile_whole(part.graph):
+            return shared.compile(part.graph, relevant, find_sgemm, part.identity)
         return StagedExecutable(part.graph, HostMemory(), compile_static)
 
     def compatibility(self, device: Device, options: Options) -> str:
-        """What must be the same for saved programs to be used: the machine, this package's code, and some options."""
+        """Return a text that must be equal for saved programs to be used: machine, version of the code, options."""
         from lite_cpu.saved.frame import compatibility
 
-        return compatibility(self._share().library.identity, self._reduced(options))
+        return compatibility(self._share().library.identity, self._relevant_options(options))
 
     def restore(
         self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
     ) -> CpuExecutable | Stale:
-        """An executable from what one saved: nothing is lowered, packed or compiled."""
+        """Restore an executable from its saved pieces, without lowering, packing or compiling."""
         compatible, find_sgemm = self.compatibility(device, options), partial(self.external_sgemm, options)
         return self._share().restore(pieces, part.graph, options, compatible, find_sgemm)
 
-    def _reduced(self, options: Options) -> Options:
-        """Of the backend's own options those that programs depend on."""
+    def _relevant_options(self, options: Options) -> Options:
+        """Return the options, of the backend's own ones only those that programs depend on."""
         return replace(options, own=self.binding_options(options))
 
     def _share(self) -> _Shared:
@@ -118,7 +119,7 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
 
 
 class _Shared:
-    """What partitions of a process share: compiled kernels, packed weights and, in a identity, the structure."""
+    """State shared by the partitions of a process: compiled kernels, packed weights, and analyses by identity."""
 
     def __init__(self, machine: Machine) -> None:
         from lite_cpu.lowering.weights import WeightCache
@@ -126,7 +127,7 @@ class _Shared:
 
         self.library = KernelLibrary(machine)
         self.weights = WeightCache()
-        self._structures: weakref.WeakKeyDictionary[PartitionIdentity, Structure] = weakref.WeakKeyDictionary()
+        self._analyses: weakref.WeakKeyDictionary[PartitionIdentity, PartitionAnalysis] = weakref.WeakKeyDictionary()
         self._peak_flops = 0.0
 
     def compile(
@@ -134,11 +135,11 @@ class _Shared:
     ) -> CpuExecutable:
         from lite_cpu.executable import CpuExecutable
         from lite_cpu.lowering.compile import compile_graph
-        from lite_cpu.lowering.structure import Structure
+        from lite_cpu.lowering.partition_analysis import PartitionAnalysis
         from lite_cpu.runtime import usable_threads
 
-        structure = None if identity is None else self._structures.setdefault(identity, Structure())
-        compiled = compile_graph(graph, options, self.library, self.weights, find_sgemm, structure)
+        analysis = None if identity is None else self._analyses.setdefault(identity, PartitionAnalysis())
+        compiled = compile_graph(graph, options, self.library, self.weights, find_sgemm, analysis)
         return CpuExecutable(compiled, usable_threads(options.threads), self.peak_flops)
 
     def restore(
@@ -161,7 +162,7 @@ class _Shared:
         return CpuExecutable(restored, usable_threads(options.threads), self.peak_flops)
 
     def peak_flops(self) -> float:
-        """Floating-point operations that one core can do in a second; measured when it is first asked for."""
+        """Return the floating-point operations per second of one core, measured at the first call."""
         if not self._peak_flops:
             from lite_cpu.peak import measure_peak_flops
 

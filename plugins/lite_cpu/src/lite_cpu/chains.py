@@ -1,7 +1,7 @@
-"""Element-wise operators that run one after another on values in registers.
+"""Chains: element-wise operators computed one after another in registers.
 
-A :class:`Chain` is what a kernel does to an element before it is stored: the epilogue of a convolution, or
-all of an element-wise kernel. It is static data, part of the key of the compiled kernel.
+A kernel applies a :class:`Chain` to an element before it stores it: it is the epilogue of a convolution, or the whole
+of an element-wise kernel. A chain is static data and part of the key of the compiled kernel.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from lite_cpu.scalar_ops import cost, emit_operator
 __all__ = ["Chain", "Operand"]
 
 
-# Chains are tuples, not dataclasses, because every plan makes, hashes and compares them for each of its kernels.
+# Chains are tuples, not dataclasses, because every plan creates, hashes and compares them for each of its kernels.
 
 
 class Operand(NamedTuple):
-    """Something a chain reads beside what it starts from.
+    """An operand of a chain.
 
-    ``spread`` is True where one element serves all lanes of a vector (stride 0 in the innermost dimension).
-    ``constant`` is the number that every element has, part of the code instead of being loaded.
+    Attributes:
+        dtype: its element type.
+        spread: one element serves all lanes of a vector (stride 0 in the innermost dimension).
+        constant: the value of every element, which is then part of the code instead of being loaded.
     """
 
     dtype: DType
@@ -33,9 +35,10 @@ class Operand(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Values are numbered: 0 is ``start``, then come the operands, then the result of each step.
+    """A chain of element-wise operators.
 
-    The last value is the result. A chain without steps passes its start on.
+    Values are numbered: 0 is ``start``, then come the operands, then the result of each step. The last value is the
+    result of the chain; without steps it is the start.
     """
 
     start: Operand
@@ -48,11 +51,11 @@ class Chain(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """Floating-point operations for one element, roughly."""
+        """Approximate number of floating-point operations per element."""
         return sum(cost(step.op) for step in self.steps)
 
     def then(self, other: Chain) -> Chain:
-        """This chain followed by another, which starts from its result. This one's operands come first."""
+        """Append a chain that starts from the result of this one; this chain's operands come first."""
         mine, theirs, done = len(self.operands), len(other.operands), len(self.steps)
 
         def first(number: int | None) -> int | None:
@@ -68,7 +71,7 @@ class Chain(NamedTuple):
         return Chain(self.start, self.operands + other.operands, tuple(steps))
 
     def emit(self, k: Emitter, start: Val, load: Callable[[int, Operand], Val]) -> Val:
-        """The result for ``start``; ``load(i, operand)`` gives operand ``i`` in as many lanes."""
+        """Emit the chain and return its result; ``load(i, operand)`` loads operand ``i`` in as many lanes as start."""
         values = [_computed(start)]
         for i, operand in enumerate(self.operands):
             fixed = operand.constant
@@ -81,5 +84,5 @@ class Chain(NamedTuple):
 
 
 def _computed(value: Val) -> Val:
-    """16-bit floats are computed in float32."""
+    """Convert 16-bit floats to float32, in which they are computed."""
     return value.to(DType.FLOAT32) if value.dtype.is_half else value

@@ -1,8 +1,8 @@
-"""Writing kernels: a thin language over llvmlite's IR builder.
+"""The language that kernels are written in: a thin layer over llvmlite's IR builder.
 
-A kernel is written as Python that runs once and leaves LLVM IR behind: Python's ``for`` unrolls,
-:meth:`Emitter.loop` loops at run time. Numbers are :class:`Val`, scalars or vectors, with the usual
-operators; memory is reached through :class:`Pointer`::
+A kernel is Python code that runs once and emits LLVM IR: a Python ``for`` statement is unrolled, :meth:`Emitter.loop`
+is a loop at run time. Numbers are scalars or vectors of class :class:`Val` with the usual operators; memory is accessed
+through :class:`Pointer`::
 
     k = Emitter(machine)
     with k.kernel("relu__f32") as (pointers, params, begin, end, scratch):
@@ -12,9 +12,9 @@ operators; memory is reached through :class:`Pointer`::
             y[i].store((v < 0.0).select(0.0, v))
     text = k.text()
 
-Every kernel has the same C signature, ``void (ptr pointers, ptr params, i64 begin, i64 end, ptr
-scratch)``: addresses of tensors, sizes and strides as int64, the work items this call must do, and
-memory that only this thread uses.
+Every kernel has the same C signature, ``void (ptr pointers, ptr params, i64 begin, i64 end, ptr scratch)``: addresses
+of tensors, sizes and strides as int64, the range of work items that this call processes, and the scratch memory of the
+thread.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _type(dtype: DType, lanes: int) -> ir.Type:
 
 
 class Val:
-    """A scalar (``lanes == 1``) or a vector of ``dtype``; a bool is one bit."""
+    """A value in a register: a scalar (``lanes == 1``) or a vector of ``dtype``; a bool is one bit."""
 
     __slots__ = ("dtype", "ir", "k", "lanes")
 
@@ -74,11 +74,11 @@ class Val:
         return self._binary(other, "fmul", "mul")
 
     def __truediv__(self, other: Number) -> Val:
-        """Quotient; of integers truncated toward zero."""
+        """Quotient; that of integers is truncated toward zero."""
         return self._binary(other, "fdiv", "sdiv", "udiv")
 
     def __floordiv__(self, other: Number) -> Val:
-        """Quotient of two integers that are not negative."""
+        """Quotient of two non-negative integers."""
         return self._binary(other, "fdiv", "sdiv", "udiv")
 
     def __mod__(self, other: Number) -> Val:
@@ -120,7 +120,7 @@ class Val:
     def __rtruediv__(self, other: int | float) -> Val:
         return self.k.constant(other, self.dtype, self.lanes) / self
 
-    # **** comparison (an unordered pair, one with NaN, compares false but for ``ne``) ****
+    # **** comparison (a pair with NaN compares false, except for ``ne``) ****
 
     def _compare(self, sign: str, other: Number) -> Val:
         a, b = self.k.alike(self, other)
@@ -152,7 +152,7 @@ class Val:
         return Val(self.k, self.k.b.fcmp_unordered("uno", self.ir, self.ir), DType.BOOL, self.lanes)
 
     def select(self, yes: Number, no: Number) -> Val:
-        """``yes`` where this bool is true, else ``no``."""
+        """Return ``yes`` where this bool is true, else ``no``."""
         if not isinstance(yes, Val) and not isinstance(no, Val):
             raise TypeError("one side of a select must be a Val, to say the element type")
         a, b = self.k.alike(yes, no)
@@ -163,7 +163,7 @@ class Val:
     # **** shape and type ****
 
     def splat(self, lanes: int) -> Val:
-        """A vector with this scalar in every lane."""
+        """Return a vector with this scalar in every lane."""
         if self.lanes == lanes:
             return self
         if self.lanes != 1:
@@ -177,18 +177,18 @@ class Val:
         return Val(self.k, self.k.b.extract_element(self.ir, ir.Constant(I32, index)), self.dtype)
 
     def shuffle(self, other: Val, lanes: Sequence[int]) -> Val:
-        """The lanes of this vector followed by ``other``'s, picked by number."""
+        """Return the lanes of the given numbers from this vector followed by ``other``."""
         mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
         return Val(self.k, self.k.b.shuffle_vector(self.ir, other.ir, mask), self.dtype, len(lanes))
 
     def bits(self, dtype: DType) -> Val:
-        """The same bits as another type of the same width."""
+        """Reinterpret the bits as another type of the same width."""
         return Val(self.k, self.k.b.bitcast(self.ir, _type(dtype, self.lanes)), dtype, self.lanes)
 
     def to(self, dtype: DType) -> Val:
-        """Converted as C does; a float out of an integer's range gives an unspecified integer.
+        """Convert to ``dtype`` as C does; a float outside an integer type's range gives an unspecified integer.
 
-        To bool is ``x != 0``; to bfloat16 and float16 rounds to nearest even.
+        The conversion to bool is ``x != 0``; to bfloat16 and float16 it rounds to nearest even.
         """
         k, b, source = self.k, self.k.b, self.dtype
         if source is dtype:
@@ -218,7 +218,7 @@ class Val:
 
 
 class Pointer:
-    """The address of an element of ``dtype``; ``p[i]`` is the address ``i`` elements on."""
+    """The address of an element of ``dtype``; ``p[i]`` is the address ``i`` elements further."""
 
     __slots__ = ("dtype", "ir", "k")
 
@@ -233,7 +233,7 @@ class Pointer:
         return Pointer(self.k, self.ir, dtype)
 
     def load(self, lanes: int = 1, mask: Val | None = None) -> Val:
-        """The element, or ``lanes`` of them; where ``mask`` is false memory is not touched and 0 comes back."""
+        """Load an element, or ``lanes`` of them; where ``mask`` is false, memory is not read and the result is 0."""
         stored = DType.UINT8 if self.dtype is DType.BOOL else self.dtype
         type_ = _type(stored, lanes)
         if mask is None:
@@ -247,7 +247,7 @@ class Pointer:
         return loaded.ne(0) if self.dtype is DType.BOOL else loaded
 
     def store(self, value: Number, mask: Val | None = None) -> None:
-        """Write a scalar or a vector, where ``mask`` is true."""
+        """Store a scalar or a vector where ``mask`` is true."""
         stored = DType.UINT8 if self.dtype is DType.BOOL else self.dtype
         value = self.k.value(value, stored).to(stored)
         if mask is None:
@@ -257,13 +257,13 @@ class Pointer:
             self.k.intrinsic(name, ir.VoidType(), [value.ir, self.ir, mask.ir], pointer_alignment=(1, stored.itemsize))
 
     def prefetch(self, *, write: bool = False, level: int = 1) -> None:
-        """Ask for the cache line of this address; ``level`` 1 is the nearest cache."""
+        """Prefetch the cache line of this address; ``level`` 1 is the nearest cache."""
         arguments = [self.ir, *(ir.Constant(I32, n) for n in (int(write), 4 - level, 1))]
         self.k.intrinsic("llvm.prefetch.p0", ir.VoidType(), arguments)
 
 
 class Variable:
-    """A value that changes as the kernel runs (the optimiser keeps it in a register)."""
+    """A mutable variable of the kernel; LLVM keeps it in a register."""
 
     __slots__ = ("_slot", "dtype", "k", "lanes")
 
@@ -281,13 +281,13 @@ class Variable:
 
 
 class Pointers:
-    """The first argument of a kernel: where its tensors are."""
+    """The first argument of a kernel: the addresses of its tensors."""
 
     def __init__(self, k: Emitter, base: ir.Value) -> None:
         self._k, self._base = k, base
 
     def tensor(self, index: Number, dtype: DType) -> Pointer:
-        """The address of tensor number ``index``."""
+        """Return the address of tensor number ``index``."""
         k = self._k
         slot = k.b.gep(self._base, [k.index(index).ir], source_etype=PTR)
         return Pointer(k, k.b.load(slot, typ=PTR), dtype)
@@ -303,18 +303,18 @@ class Params:
         return self._pointer[index].load()
 
     def number(self, index: Number, dtype: DType) -> Val:
-        """A parameter that carries the bits of a float32 or float64 (see :func:`float_bits`)."""
+        """Return a parameter that holds the bits of a float32 or float64 (see :func:`float_bits`)."""
         return self._pointer[index].cast(dtype).load()
 
 
 def float_bits(number: float, dtype: DType = DType.FLOAT32) -> int:
-    """A float as an int64 parameter, for :meth:`Params.number`."""
+    """Return the bits of a float as an int64 parameter, for :meth:`Params.number`."""
     packed = struct.pack("<f", number) + bytes(4) if dtype is DType.FLOAT32 else struct.pack("<d", number)
     return int(struct.unpack("<q", packed)[0])
 
 
 class Emitter:
-    """A module of kernels under construction, for one machine."""
+    """An LLVM module of kernels under construction, for one machine."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -323,14 +323,14 @@ class Emitter:
         self.b: ir.IRBuilder = ir.IRBuilder()
 
     def text(self) -> str:
-        """The module as LLVM assembly."""
+        """Return the module as LLVM assembly."""
         return str(self.module)
 
     # **** functions ****
 
     @contextmanager
     def kernel(self, name: str) -> Iterator[tuple[Pointers, Params, Val, Val, Pointer]]:
-        """Define an exported kernel; yields pointers, params, begin, end and scratch (of bytes)."""
+        """Define an exported kernel; yield pointers, params, begin, end and scratch (a pointer to bytes)."""
         signature = ir.FunctionType(ir.VoidType(), [PTR, PTR, I64, I64, PTR])
         function = ir.Function(self.module, signature, name)
         with self._body(function):
@@ -344,10 +344,10 @@ class Emitter:
             )
 
     def function(self, name: str, body: Callable[..., None], *arguments: Val | Pointer) -> None:
-        """Call a function of this module, defining it by ``body`` the first time its name is used.
+        """Call a function of this module; the first use of its name defines it by ``body``.
 
-        ``body`` receives one Val or Pointer for each argument and returns nothing. Code that several
-        places of a kernel need is emitted once this way, and not inlined everywhere.
+        ``body`` receives one Val or Pointer for each argument and returns nothing. A kernel uses this for code that
+        it needs several times, which is then emitted only once and not inlined.
         """
         function = self.module.globals.get(name)
         if function is None:
@@ -381,17 +381,17 @@ class Emitter:
         return Val(self, ir.Constant(_type(dtype, lanes), value), dtype, lanes)
 
     def index(self, number: Number) -> Val:
-        """An int64 scalar."""
+        """Return a number as an int64 scalar."""
         return number if isinstance(number, Val) else self.constant(number, DType.INT64)
 
     def value(self, number: Number, dtype: DType, lanes: int = 1) -> Val:
-        """A number as a Val, spread over lanes; a Val keeps its type."""
+        """Return a number as a Val with ``lanes`` lanes; a Val keeps its type."""
         if isinstance(number, Val):
             return number.splat(lanes) if lanes > 1 else number
         return self.constant(number, dtype, lanes)
 
     def alike(self, a: Number, b: Number) -> tuple[Val, Val]:
-        """Two numbers with one type and one number of lanes: Python numbers take the type of the other."""
+        """Return two numbers with the same type and number of lanes; a Python number takes the other's type."""
         model = a if isinstance(a, Val) else b
         assert isinstance(model, Val)
         lanes = max(x.lanes for x in (a, b) if isinstance(x, Val))
@@ -401,14 +401,14 @@ class Emitter:
         return first, second
 
     def vector(self, numbers: Sequence[int | float], dtype: DType) -> Val:
-        """A constant vector."""
+        """Return a constant vector."""
         return Val(self, ir.Constant(_type(dtype, len(numbers)), list(numbers)), dtype, len(numbers))
 
     def variable(self, initial: Val) -> Variable:
         return Variable(self, initial)
 
     def fma(self, a: Val, b: Val, c: Val) -> Val:
-        """``a * b + c``, rounded once where the machine can."""
+        """Return ``a * b + c``, rounded once if the machine has a fused multiply-add."""
         (a, b), lanes = self.alike(a, b), max(a.lanes, b.lanes, c.lanes)
         a, b, c = a.splat(lanes), b.splat(lanes), c.splat(lanes)
         if not self.machine.fma:
@@ -416,7 +416,7 @@ class Emitter:
         return self.call("llvm.fma", a, b, c)
 
     def call(self, name: str, *arguments: Val) -> Val:
-        """An LLVM intrinsic whose result and operands have one type, for example ``llvm.sqrt``."""
+        """Call an LLVM intrinsic whose result and operands have the same type, for example ``llvm.sqrt``."""
         first = arguments[0]
         value = self.intrinsic(f"{name}.{_suffix(first.ir.type)}", first.ir.type, [a.ir for a in arguments])
         return Val(self, value, first.dtype, first.lanes)
@@ -441,38 +441,38 @@ class Emitter:
         return self.b.call(function, list(arguments), arg_attrs=attributes)
 
     def call_address(self, address: Val, arguments: Sequence[Val | Pointer], *, convention: str = "") -> None:
-        """Call the C function at an address, which is an int64; its result is left alone.
+        """Call the C function at an address, which is an int64, and ignore its result.
 
-        ``convention`` is LLVM's name of the calling convention where it is not the target's own.
+        ``convention`` is LLVM's name of the calling convention if it differs from the target's.
         """
         signature = ir.FunctionType(ir.VoidType(), [a.ir.type for a in arguments])
-        # llvmlite takes the callee's type from the value called, which an opaque pointer cannot tell.
+        # llvmlite reads the callee's type from the called value, and an opaque pointer has none.
         callee = self.b.inttoptr(address.ir, signature.as_pointer())
         self.b.call(callee, [a.ir for a in arguments], cconv=convention or None)
 
     def choose(self, condition: Val, yes: Pointer, no: Pointer) -> Pointer:
-        """One of two addresses, without a branch."""
+        """Select one of two addresses without a branch."""
         return Pointer(self, self.b.select(condition.ir, yes.ir, no.ir), yes.dtype)
 
     def minimum(self, a: Number, b: Number) -> Val:
-        """The smaller of two; for floats the first when either is NaN."""
+        """Return the smaller of two numbers; of floats the first if either is NaN."""
         x, y = self.alike(a, b)
         return (y < x).select(y, x)
 
     def maximum(self, a: Number, b: Number) -> Val:
-        """The larger of two; for floats the first when either is NaN."""
+        """Return the larger of two numbers; of floats the first if either is NaN."""
         x, y = self.alike(a, b)
         return (y > x).select(y, x)
 
     def sum_lanes(self, vector: Val) -> Val:
-        """The sum of a float or integer vector, added pairwise."""
+        """Return the sum of the lanes of a float or integer vector, added pairwise."""
         return self.fold_lanes(vector, lambda a, b: a + b)
 
     def max_lanes(self, vector: Val) -> Val:
         return self.fold_lanes(vector, self.maximum)
 
     def fold_lanes(self, vector: Val, combine: Callable[[Val, Val], Val]) -> Val:
-        """All lanes combined to a scalar, pairwise."""
+        """Combine all lanes to a scalar, pairwise; the number of lanes is a power of two."""
         while vector.lanes > 1:
             half = vector.lanes // 2
             low = vector.shuffle(vector, range(half))
@@ -483,11 +483,11 @@ class Emitter:
         return vector
 
     def first_lanes(self, count: Val, lanes: int) -> Val:
-        """A mask of ``lanes`` bools, true in the first ``count`` of them."""
+        """Return a mask of ``lanes`` bools, of which the first ``count`` are true."""
         return self.vector(range(lanes), DType.INT32) < count.to(DType.INT32).splat(lanes)
 
     def load_first(self, pointer: Pointer, count: Val | None, lanes: int) -> Val:
-        """A vector of which only the first ``count`` elements may be touched (all of them when None)."""
+        """Load a vector, reading only the first ``count`` elements (all if None); the other lanes are 0."""
         if count is None or lanes == 1:
             return pointer.load(lanes)
         if self._has_masks(pointer.dtype):
@@ -499,7 +499,7 @@ class Emitter:
         return copy.cast(pointer.dtype).load(lanes)
 
     def store_first(self, pointer: Pointer, value: Val, count: Val | None) -> None:
-        """Write the first ``count`` elements of a vector (all of them when None)."""
+        """Store the first ``count`` elements of a vector (all if None)."""
         if count is None or value.lanes == 1:
             pointer.store(value)
         elif self._has_masks(pointer.dtype):
@@ -511,20 +511,20 @@ class Emitter:
                 pointer.cast(copy.dtype)[i].store(copy[i].load())
 
     def _has_masks(self, dtype: DType) -> bool:
-        """Whether elements can be masked: AVX-512 masks small integers too, AVX2 only elements of 4 and 8 bytes."""
+        """True if loads and stores can be masked: AVX-512 also masks small integers, AVX2 only 4 and 8 bytes."""
         if dtype.itemsize < 4 and not (dtype.is_integer and self.machine.vector_bytes == 64):
             return False
         return self.machine.masks
 
     def _stack(self, dtype: DType, lanes: int) -> Pointer:
-        """Room for a vector on the stack, seen as integers."""
+        """Allocate memory for a vector on the stack, typed as integers."""
         with self.b.goto_entry_block():
             slot = self.b.alloca(_type(_stored(dtype), lanes))
-        slot.type = PTR  # llvmlite still gives it the type of what it points to
+        slot.type = PTR  # llvmlite still uses typed pointers for alloca
         return Pointer(self, slot, _stored(dtype))
 
     def round_to_bfloat16(self, x: Val) -> Val:
-        """float32 to bfloat16, to nearest even; NaN stays NaN."""
+        """Convert float32 to bfloat16, rounding to nearest even; NaN stays NaN."""
         bits = x.bits(DType.UINT32)
         rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
         quiet = (bits >> 16) | 0x40
@@ -536,7 +536,7 @@ class Emitter:
 
     @contextmanager
     def loop(self, start: Number, stop: Number, step: Number = 1) -> Iterator[Val]:
-        """Run the body for ``start, start + step, ...`` below ``stop``; yields the index, an int64."""
+        """Emit a loop over ``start, start + step, ...`` below ``stop``; yield the index, an int64."""
         first, last, by = self.index(start), self.index(stop), self.index(step)
         before = self.b.block
         head, body, after = (self.b.append_basic_block(n) for n in ("loop", "body", "after"))
@@ -568,10 +568,10 @@ class Emitter:
     def span(
         self, count: Number, lanes: int, body: Callable[[Val, int], None], *, unroll: int = 1, narrow: bool = False
     ) -> None:
-        """Walk ``count`` elements: ``body(index, lanes)`` for whole vectors, ``body(index, 1)`` for the rest.
+        """Emit loops over ``count`` elements: ``body(index, lanes)`` for whole vectors, then ``body(index, 1)``.
 
-        ``unroll`` whole vectors are taken per turn where there are as many. With ``narrow`` the rest is first taken
-        in vectors of half the lanes, a quarter, and so on.
+        An iteration processes ``unroll`` whole vectors while enough are left. With ``narrow`` the remaining elements
+        are first processed in vectors of half the lanes, a quarter, and so on.
         """
         total = self.index(count)
         start = self.index(0)
@@ -595,12 +595,12 @@ def _like(k: Emitter, model: Val | Pointer, value: ir.Value) -> Val | Pointer:
 
 
 def _stored(dtype: DType) -> DType:
-    """The unsigned integer as wide as an element of ``dtype`` in memory."""
+    """Return the unsigned integer type as wide as an element of ``dtype`` in memory."""
     return DType(f"uint{8 * dtype.itemsize}")
 
 
 def _suffix(type_: Any) -> str:
-    """An intrinsic's name ends with its type: ``v8f32``, ``i64``."""
+    """Return the suffix of an intrinsic's name for a type: ``v8f32``, ``i64``."""
     if isinstance(type_, ir.VectorType):
         return f"v{type_.count}{_suffix(type_.element)}"
     names = {"half": "f16", "float": "f32", "double": "f64"}
@@ -608,7 +608,7 @@ def _suffix(type_: Any) -> str:
 
 
 def _rounded(number: float, dtype: DType) -> float:
-    """LLVM takes a constant of a narrow float only where it is exact in that type."""
+    """Round a constant to ``dtype``: LLVM accepts only constants that are exact in their type."""
     if math.isnan(number) or math.isinf(number) or dtype is DType.FLOAT64:
         return number
     code = "f" if dtype is DType.FLOAT32 else "e"

@@ -1,4 +1,4 @@
-"""A compiled partition: a native program, and what one run hands to it."""
+"""The executable of a partition: a native program, and the call that runs it on buffers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["CompiledProgram", "CpuExecutable", "Pieces", "StepInfo"]
 
 Array = np.ndarray[Any, Any]
 
-#: What a model file keeps of a program; arrays are not copied for it.
+#: A saved program, as a model file stores it; arrays are views, not copies.
 Pieces = list[bytes | memoryview]
 
 
 class StepInfo(NamedTuple):
-    """What a step of a program is, for people: the kernel, the nodes it computes, the work it does."""
+    """Description of a step, for profiles: the kernel, the nodes it computes, its operations and bytes moved."""
 
     kernel: str
     nodes: tuple[str, ...]
@@ -38,7 +38,16 @@ class StepInfo(NamedTuple):
 
 
 class CompiledProgram(NamedTuple):
-    """A program, what its steps are, what may turn out wrong, what lies in its arena, and all of it in pieces."""
+    """A compiled program with everything that its executable reports about it.
+
+    Attributes:
+        program: the program.
+        steps: descriptions of its steps.
+        faults: messages of the errors that kernels may detect in a run.
+        intervals: lifetimes and sizes of the tensors in its arena.
+        weight_bytes: size of the constants that it reads.
+        save: returns the program as pieces.
+    """
 
     program: Program
     steps: tuple[StepInfo, ...]
@@ -49,12 +58,12 @@ class CompiledProgram(NamedTuple):
 
 
 class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
-    """Runs a program. May be used by several threads at once: all state of a run is its own.
+    """An executable that runs a compiled program; runs share no state, so several threads may use it at once.
 
     Args:
         compiled: the program.
-        threads: how many threads a run may use.
-        peak_flops: tells the floating-point operations that one core can do in a second, for profiles.
+        threads: maximum number of threads of a run.
+        peak_flops: returns the floating-point operations per second of one core, for profiles.
     """
 
     def __init__(self, compiled: CompiledProgram, threads: int, peak_flops: Callable[[], float]) -> None:
@@ -67,15 +76,15 @@ class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
         self._threads = threads
         self._save = compiled.save
         size = self._program.scratch_bytes(threads)
-        #: A little more than the arena, which begins at the next multiple of the alignment.
+        #: Includes the bytes that are skipped to align the arena.
         self.scratch_bytes = size + ALIGNMENT if size else 0
 
     def save(self) -> Pieces:
-        """Everything, for :meth:`CpuBackend.restore`: the program, its kernels, and the weights that were packed."""
+        """Return the program, its kernels and the packed weights as pieces for :meth:`CpuBackend.restore`."""
         return self._save()
 
     def memory_use(self) -> MemoryUse:
-        """What lies in the arena, and what there is beside it."""
+        """Return the sizes of arena, scratch memory and weights, and the lifetimes of the tensors in the arena."""
         program = self._program
         scratch_bytes = self._threads * program.thread_scratch_bytes
         return MemoryUse(program.arena_bytes, self._intervals, scratch_bytes, self._weight_bytes)
@@ -87,12 +96,12 @@ class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
         scratch: Buffer | None,
         times: Array | None = None,
     ) -> None:
-        """Run the program; ``times`` as for :meth:`Program.run`.
+        """Run the program; for ``times`` see :meth:`Program.run`.
 
         Raises:
-            ExecutionError: a kernel met data that its operator does not allow, such as an index out of range.
+            ExecutionError: a kernel found data that its operator does not allow, such as an index out of range.
         """
-        # NOTE: a copy made here must live until the run is over.
+        # NOTE: this list keeps copies of non-contiguous inputs alive until the run is over.
         sources = [b.data if b.data.flags.c_contiguous else np.ascontiguousarray(b.data) for b in inputs]
         arena = 0 if scratch is None else -(-_address(scratch.data) // ALIGNMENT) * ALIGNMENT
         addresses = [arena, 0, *map(_address, sources), *[_address(b.data) for b in outputs]]
@@ -108,7 +117,7 @@ class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
     def run_profiled(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
     ) -> Sequence[KernelTime]:
-        """As :meth:`run`, and says what each kernel took and which share of the peak of all threads it reached."""
+        """Run the program and return the time of each kernel and its share of the peak of all threads."""
         times = np.zeros(len(self._steps) + 1, np.int64)
         peak = self._peak_flops() * self._threads
         self.run(inputs, outputs, scratch, times)
@@ -120,5 +129,5 @@ class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
 
 
 def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]  # half the price of array.ctypes.data
+    address: int = array.__array_interface__["data"][0]  # takes half the time of array.ctypes.data
     return address

@@ -10,12 +10,12 @@ __all__ = ["ExternalSgemm", "no_external_sgemm"]
 class ExternalSgemm(NamedTuple):
     """A function with the signature of ``cblas_sgemm``.
 
-    It must stay loaded for the life of the process, may be called by several threads at once, and starts none.
+    It must stay loaded for the lifetime of the process, allow calls from several threads at once, and start no threads.
 
     Attributes:
         name: the library, for example ``MKL``; shown in profiles.
-        address: of the function; its integers are 32 bits wide.
-        convention: LLVM's name of its calling convention where that is not C's on Linux: ``win64cc``.
+        address: address of the function; its integers are 32 bits wide.
+        convention: LLVM's name of its calling convention if that differs from C's on Linux: ``win64cc``.
     """
 
     name: str
@@ -24,5 +24,5 @@ class ExternalSgemm(NamedTuple):
 
 
 def no_external_sgemm() -> ExternalSgemm | None:
-    """The answer of a backend that has none."""
+    """Return None: the backend offers no matrix product of another library."""
     return None

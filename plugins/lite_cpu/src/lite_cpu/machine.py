@@ -1,7 +1,7 @@
-"""What kernels need to know about a processor: its registers, its instructions, its caches.
+"""Descriptions of processors for the kernels: registers, instructions and caches.
 
-A :class:`Machine` is data. Everything that differs between processors is decided from one, so the same
-kernels are emitted for SSE4, AVX2, AVX-512, NEON or any other target that LLVM knows, on any machine.
+A :class:`Machine` is data. Kernels decide everything that differs between processors from it, so the same kernels can
+be emitted for SSE4, AVX2, AVX-512, NEON or any other target of LLVM, on any machine.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ __all__ = ["AARCH64", "X86_64_V2", "X86_64_V3", "X86_64_V4", "Machine"]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A processor as the kernels see it.
+    """Description of a processor.
 
     Attributes:
-        name: what a person calls it, for example ``x86-64-v3``; part of the key of every compiled kernel.
-        triple: the LLVM target. Always one whose objects are ELF files: images of code are loaded by Lite
-            itself, so one object format serves every operating system.
+        name: readable name, for example ``x86-64-v3``; part of the key of every compiled kernel.
+        triple: the LLVM target, always one whose objects are ELF files: Lite loads code images itself, so one object
+            format serves every operating system.
         cpu: LLVM's name of the processor to schedule for.
         features: LLVM features beyond those of ``cpu``, each with its sign, for example ``+avx512vnni``.
         vector_bytes: width of a vector register, in bytes.
-        vector_registers: how many there are.
-        fma: has a fused multiply-add.
-        masks: masked loads and stores are single instructions.
-        dot_product: multiplies and adds four 8-bit pairs in one instruction (VNNI, SDOT).
-        half: converts float16 to float32 in one instruction.
-        l1_bytes: data cache of one core, first level, in bytes.
-        l2_bytes: second level, in bytes.
+        vector_registers: number of vector registers.
+        fma: it has a fused multiply-add instruction.
+        masks: it has instructions for masked loads and stores.
+        dot_product: one instruction multiplies and adds four 8-bit pairs (VNNI, SDOT).
+        half: one instruction converts float16 to float32.
+        l1_bytes: size of one core's first-level data cache, in bytes.
+        l2_bytes: size of one core's second-level cache, in bytes.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Machine:
     l2_bytes: int = 512 << 10
 
     def lanes(self, itemsize: int = 4) -> int:
-        """Elements of ``itemsize`` bytes in a vector register."""
+        """Return the number of elements of ``itemsize`` bytes in a vector register."""
         return self.vector_bytes // itemsize
 
     def with_caches(self, l1_bytes: int, l2_bytes: int) -> Machine:
-        """The same processor with the cache sizes measured on the machine at hand."""
+        """Return the same processor with other cache sizes, for example those of the machine at hand."""
         return replace(self, l1_bytes=l1_bytes, l2_bytes=l2_bytes)
 
 

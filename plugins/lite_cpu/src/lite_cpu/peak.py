@@ -1,4 +1,4 @@
-"""Measuring the arithmetic peak of one core."""
+"""Measurement of the arithmetic peak of one core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REPETITIONS = 20
 
 
 def measure_peak_flops(library: KernelLibrary) -> float:
-    """Floating-point operations that one core does in a second with multiply-adds on registers: the best of some runs.
+    """Measure the floating-point operations per second of one core with multiply-adds on registers: best of 20 runs.
 
     Takes about 5 ms.
     """

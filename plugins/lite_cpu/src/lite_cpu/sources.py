@@ -1,4 +1,4 @@
-"""Which code this is: what has been compiled and saved by other code is not used."""
+"""Version of this package's source code; programs compiled or saved by other versions are not used."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["sources_version"]
 
 
 def sources_version() -> str:
-    """What tells the sources of this package, and of the library it compiles with, from any others."""
+    """Return a text that changes with the sources of this package and of lite_compiler."""
     return version_of_sources(os.path.dirname(__file__))

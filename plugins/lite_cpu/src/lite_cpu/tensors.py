@@ -1,4 +1,4 @@
-"""Tensors of a partition that runs on the CPU: where their memory is, and how images lie in it."""
+"""Tensors of a partition that runs on the CPU: their storage, and the layout of images in it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from lite_compiler.tensors import StridedTensor, memory_order
 
 __all__ = ["ABSOLUTE", "ARENA", "FIRST_ARGUMENT", "Storage", "Tensor", "collapse"]
 
-#: Numbers of the base addresses: the arena, address 0 (for memory whose address is known), inputs, outputs.
+#: Numbers of the base addresses: the arena, address 0 (for memory with a known address), then inputs and outputs.
 ARENA, ABSOLUTE, FIRST_ARGUMENT = 0, 1, 2
 
 
 class Storage:
-    """A piece of memory that lives as long as a run (in the arena), or longer (what it is bound to).
+    """A block of memory: a part of the arena, an argument, or a constant.
 
     Attributes:
         bytes: its size.
-        base: which base address it is relative to.
-        offset: bytes from that address; for the arena decided last, by the memory planner.
-        keep: an object that owns the memory, kept alive with the program.
+        base: number of the base address that it is relative to.
+        offset: bytes from that address; in the arena the memory planner decides it last.
+        keep: an object that owns the memory and is kept alive with the program.
     """
 
     __slots__ = ("__weakref__", "base", "bytes", "keep", "offset")
@@ -41,14 +41,14 @@ class Tensor(StridedTensor[Storage]):
 
     @property
     def is_channels_last(self) -> bool:
-        """Channels (dimension 1) are neighbours, and the pixels of an image follow each other at one distance."""
+        """True if channels (dimension 1) are contiguous and all pixels are evenly spaced."""
         return self.rank >= 2 and self.pixel_stride is not None
 
     @property
     def pixel_stride(self) -> int | None:
-        """Elements from one pixel to the next over all of batch and space, if that is one number.
+        """Distance of two neighbouring pixels, in elements, over batch and spatial dimensions.
 
-        None when channels are not neighbours, or pixels are not evenly spaced.
+        None if channels are not contiguous, or pixels are not evenly spaced.
         """
         if self.rank < 2 or (self.shape[1] > 1 and self.strides[1] != 1):
             return None
@@ -62,9 +62,9 @@ class Tensor(StridedTensor[Storage]):
 
 
 def collapse(tensors: Sequence[Tensor]) -> tuple[list[int], list[list[int]]]:
-    """Fewest loops that walk tensors of one shape together, in the order in which the first one lies in memory.
+    """Return the fewest loops that traverse tensors of one shape together, in the memory order of the first tensor.
 
     Returns:
-        The size of each loop, innermost last, and for each tensor its stride in each loop. At least one loop.
+        The size of each loop, innermost last, and for each tensor its stride in each loop. There is at least one loop.
     """
     return strided.collapse(tensors, memory_order(tensors[0]))

@@ -1,4 +1,4 @@
-"""ONNX models for Lite: :func:`read` gives a graph, :func:`write` gives one back."""
+"""ONNX models for Lite: :func:`read` returns a graph, :func:`write` saves one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["read", "write"]
 
-#: Where the public names are. They are imported when they are first used: importing onnx takes time.
-_HOMES = {"read": "reader", "write": "writer"}
+#: The module that defines each public name. It is imported on first use, because importing onnx takes time.
+_MODULES = {"read": "reader", "write": "writer"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""ONNX as a model format of Lite's. The package onnx is loaded when a model is read or written."""
+"""The model format ONNX. The package onnx is imported only when a model is read or written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OnnxFormat(WritesModels):
     suffixes = (".onnx",)
 
     def sniff(self, path: Path) -> bool:
-        """Whether the file begins as an ONNX model does."""
+        """Return True if the file begins like an ONNX model."""
         return sniff(path)
 
     def read(
@@ -38,33 +38,33 @@ class OnnxFormat(WritesModels):
 
         Args:
             path: the file.
-            lengths: how many tensors are in each input that is a sequence; None for an optional that is empty.
-            constants: elements of inputs that are to be constants.
+            lengths: the number of tensors in each input that is a sequence; None for an empty optional.
+            constants: elements of inputs that become constants.
             shapes: sizes of dimensions that the model leaves open.
 
         Raises:
-            ModelFormatError: the file is damaged, or tensors that it keeps in other files cannot be had.
+            ModelFormatError: the file is damaged, or tensors that it keeps in other files cannot be read.
             UnsupportedOperatorError: operators that cannot be lowered; all are listed.
         """
         return read(path, lengths=lengths, constants=constants, shapes=shapes)
 
     def write(self, graph: Graph, path: Path, **options: Any) -> None:
-        """Write a graph of any origin as an ONNX model; the options are those of :func:`lite_onnx.write`.
+        """Write a graph read from any format as an ONNX model; the options are those of :func:`lite_onnx.write`.
 
         Raises:
-            UnsupportedOperatorError: nodes that cannot be said in ONNX; all are listed.
-            GraphError: the graph is not valid, or ``onnx.checker`` refuses what was written.
+            UnsupportedOperatorError: nodes cannot be expressed in ONNX; all are listed.
+            GraphError: the graph is not valid, or ``onnx.checker`` rejects the model.
             ModelFormatError: the file cannot be written.
         """
-        from lite_onnx.writer import write  # needs onnx, which takes time to import, and few need it
+        from lite_onnx.writer import write  # imports onnx, which takes time; most sessions only read
 
         write(graph, path, **options)
 
     def serialize(self, graph: Graph) -> bytes:
-        """The bytes of a graph's ONNX model, constants in them; the same ones for the same graph. They are not checked.
+        """Return a graph's ONNX model as bytes, constants included. The bytes are deterministic and not checked.
 
         Raises:
-            UnsupportedOperatorError: nodes that cannot be said in ONNX; all are listed.
+            UnsupportedOperatorError: nodes cannot be expressed in ONNX; all are listed.
             GraphError: the graph is not valid.
         """
         from lite_onnx.writer import to_model

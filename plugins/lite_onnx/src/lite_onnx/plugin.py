@@ -1,4 +1,4 @@
-"""What lite-onnx gives to Lite. The format is imported when Lite asks which formats there are."""
+"""The plugin's hook implementations. The format is imported when Lite asks for the list of formats."""
 
 from __future__ import annotations
 

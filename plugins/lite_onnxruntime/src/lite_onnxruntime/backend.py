@@ -1,4 +1,4 @@
-"""The backend: which nodes ONNX Runtime takes, and its sessions for partitions."""
+"""The backend: asks ONNX Runtime which nodes it supports, and compiles partitions to its sessions."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from lite_onnxruntime.single_node import single_node
 
 __all__ = ["OnnxRuntimeBackend"]
 
-#: Above host, whose references are slower, and below every backend of Lite's own: this one is here to compare with.
+#: Above host, whose references are slower, and below every other backend: this one is an oracle.
 _SCORE = 0.5
-_MOST_ANSWERS = 4096
+_MAX_CACHED_ANSWERS = 4096
 
 
 class OnnxRuntimeBackend:
-    """Runs what ONNX Runtime's processor kernels can: ONNX's operators in the element types that these have."""
+    """Runs ONNX's operators on the processor, in the element types that ONNX Runtime has kernels for."""
 
     name = "onnxruntime"
 
     def probe(self) -> Sequence[Device] | Unavailable:
-        # NOTE: nothing is imported, which takes longer than loading a small model: every session asks for devices.
+        # NOTE: this must not import the packages: every session probes, and the import takes longer than a small model.
         for module, package in (("onnxruntime", "onnxruntime"), ("lite_onnx", "lite-onnx")):
             if importlib.util.find_spec(module) is None:
                 return Unavailable(f"the package {package} is not installed", f"pip install {package}")
         try:
             version = metadata.version("onnxruntime")
         except metadata.PackageNotFoundError:
-            version = "of another distribution"  # onnxruntime-gpu and others give the same module
+            version = "of another distribution"  # onnxruntime-gpu and others contain the same module
         details = {"onnxruntime": version, "provider": "CPUExecutionProvider"}
         return [Device(self.name, name=f"ONNX Runtime {version} on the processor", score=_SCORE, details=details)]
 
     def report(self) -> Sequence[str]:
-        """What ``lite doctor`` shows."""
+        """Return the lines that ``lite doctor`` shows."""
         try:
             import onnxruntime
         except ImportError as error:
@@ -53,7 +53,7 @@ class OnnxRuntimeBackend:
         reason = refusal(node)
         if reason is None:
             try:
-                reason = _refused(onnx_model(single_node(node)))
+                reason = _refusal_by_onnxruntime(onnx_model(single_node(node)))
             except LiteError as error:
                 reason = f"{node.qualified_op} cannot be written as ONNX: {error}"
         return No(reason) if reason else Yes()
@@ -63,22 +63,22 @@ class OnnxRuntimeBackend:
             session = open_session(onnx_model(part.graph), options.threads, fuse=not _has_doubles(part.graph))
         except LiteError:
             raise
-        except Exception as error:  # of a dozen types, which have no other base class in common
+        except Exception as error:  # ONNX Runtime raises a dozen types without a common base class
             raise ExecutionError(f"backend 'onnxruntime' cannot compile {part.name!r}: {_first_line(error)}") from error
         return OnnxRuntimeExecutable(session, part.graph)
 
 
 def _has_doubles(graph: Graph) -> bool:
-    """NOTE: what ONNX Runtime fuses of float64 keeps some of its numbers in float32."""
+    """Return True for graphs with float64, for which fusions are disabled: they keep some numbers in float32."""
     return any(value.dtype is DType.FLOAT64 for value in graph.defined())
 
 
-@lru_cache(_MOST_ANSWERS)
-def _refused(model: bytes) -> str:
-    """Why ONNX Runtime does not open a model of one node; empty where it does."""
+@lru_cache(_MAX_CACHED_ANSWERS)
+def _refusal_by_onnxruntime(model: bytes) -> str:
+    """Return the reason why ONNX Runtime does not open a model of one node; empty if it opens it."""
     try:
         open_session(model, threads=1)
-    except Exception as error:  # of a dozen types, which have no other base class in common
+    except Exception as error:  # ONNX Runtime raises a dozen types without a common base class
         return f"ONNX Runtime: {_first_line(error)}"
     return ""
 

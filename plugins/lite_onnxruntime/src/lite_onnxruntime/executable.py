@@ -1,4 +1,4 @@
-"""A session of ONNX Runtime's as an executable: tensors are bound by their addresses, so that nothing is copied."""
+"""The executable: an ONNX Runtime session whose tensors are bound by address, without copies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lite_core.ir import DType, Graph
 __all__ = ["OnnxRuntimeExecutable", "open_session"]
 
 _ERRORS_ONLY = 3
-#: Zeros that a Pad puts round a MaxPool's input become padding of the MaxPool, which ignores them.
+#: This fusion turns zeros that a Pad puts around a MaxPool's input into padding of the MaxPool, which ignores them.
 _WRONG_FUSIONS = ["Pad_Fusion"]
-#: What ONNX numbers element types as that NumPy lacks; ONNX Runtime takes the others by their NumPy types.
+#: ONNX's numbers of element types that NumPy does not have; ONNX Runtime accepts the others as NumPy types.
 _ONNX_NUMBERS = {
     DType.BFLOAT16: 16,
     DType.FLOAT8E4M3FN: 17,
@@ -28,15 +28,15 @@ _ONNX_NUMBERS = {
 
 
 def open_session(model: bytes, threads: int, *, fuse: bool = True) -> Any:
-    """ONNX Runtime's session for a model.
+    """Open an ONNX Runtime session for a model.
 
     Args:
-        model: its bytes.
-        threads: how many it may use.
-        fuse: whether it may put operators together into its own.
+        model: the model's bytes.
+        threads: the number of threads it may use.
+        fuse: False to disable fusions and other graph optimizations.
 
     Raises:
-        Exception: of ONNX Runtime's many types: it has no kernel, or the model is not valid for it.
+        Exception: one of ONNX Runtime's many types: it has no kernel, or the model is not valid for it.
     """
     import onnxruntime
 
@@ -46,7 +46,7 @@ def open_session(model: bytes, threads: int, *, fuse: bool = True) -> Any:
     options.log_severity_level = _ERRORS_ONLY
     if not fuse:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    # Threads that wait by spinning take the processor from the other backends of a session.
+    # Spinning threads would take processor time from the other backends of a session.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(
         model, options, providers=["CPUExecutionProvider"], disabled_optimizers=_WRONG_FUSIONS
@@ -54,11 +54,11 @@ def open_session(model: bytes, threads: int, *, fuse: bool = True) -> Any:
 
 
 class OnnxRuntimeExecutable:
-    """Runs a partition in an ONNX Runtime session; by several threads at once, as its sessions allow.
+    """Runs a partition in an ONNX Runtime session, also in several threads at once.
 
     Args:
-        session: for the graph.
-        graph: the partition's.
+        session: the ONNX Runtime session of the graph.
+        graph: the partition's graph.
     """
 
     scratch_bytes = 0
@@ -73,13 +73,13 @@ class OnnxRuntimeExecutable:
         for name, buffer in zip(self._inputs, inputs):
             _bind(binding.bind_input, name, buffer.data)
         for name, buffer in zip(self._outputs, outputs):
-            if buffer.data is None:  # its size is known when it is computed
+            if buffer.data is None:  # its shape depends on data
                 binding.bind_output(name, "cpu")
             else:
                 _bind(binding.bind_output, name, buffer.data)
         try:
             self._session.run_with_iobinding(binding)
-        except Exception as error:  # of a dozen types, which have no other base class in common
+        except Exception as error:  # ONNX Runtime raises a dozen types without a common base class
             raise ExecutionError(f"backend 'onnxruntime': {error}") from error
         for result, buffer in zip(binding.get_outputs(), outputs):
             if buffer.data is None:
@@ -92,7 +92,7 @@ def _bind(bind: Any, name: str, array: np.ndarray[Any, Any]) -> None:
 
 
 def _copy(result: Any, buffer: Buffer) -> None:
-    """A result that ONNX Runtime has allocated, of any element type, also those that NumPy has not."""
+    """Copy a result that ONNX Runtime has allocated, also of element types that NumPy does not have."""
     shape = tuple(result.shape())
     storage = buffer.allocate(shape)
     if storage.nbytes:

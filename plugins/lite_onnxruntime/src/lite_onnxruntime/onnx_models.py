@@ -1,4 +1,4 @@
-"""Graphs as ONNX models, by the plugin that has the format; nothing is imported from it."""
+"""Conversion of graphs to ONNX models by the format of another plugin, which is found by a hook, not imported."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["SerializesModels", "onnx_model"]
 
 @runtime_checkable
 class SerializesModels(Protocol):
-    """A format that gives a model as bytes, without a file."""
+    """The interface of a format that serializes a model to bytes, without a file."""
 
     name: str
 
     def serialize(self, graph: Graph) -> bytes:
-        """The bytes of a graph's model, the same ones for the same graph."""
+        """Return a graph's model as bytes, which are equal for equal graphs."""
         ...
 
 
 def onnx_model(graph: Graph) -> bytes:
-    """The bytes of an ONNX model.
+    """Convert a graph to the bytes of an ONNX model.
 
     Raises:
         BackendUnavailableError: no plugin writes ONNX.
-        UnsupportedOperatorError: nodes cannot be said in ONNX; all are listed.
+        UnsupportedOperatorError: nodes cannot be expressed in ONNX; all are listed.
     """
     return _onnx_format().serialize(graph)
 

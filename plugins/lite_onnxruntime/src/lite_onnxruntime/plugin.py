@@ -1,4 +1,4 @@
-"""What lite-onnxruntime gives to Lite. The backend is imported when Lite asks which backends there are."""
+"""The plugin's hook implementations. The backend is imported when Lite asks for the list of backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that ONNX Runtime opens and then cannot run, or computes otherwise than ONNX says."""
+"""Refusals of nodes that ONNX Runtime opens but cannot run, or computes differently from ONNX's specification."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _NIBBLES = (DType.INT4, DType.UINT4)
 
 
 def refusal(node: Node) -> str | None:
-    """Why a node is not for ONNX Runtime although it would take it; None where it is."""
+    """Return the reason why a node must not run on ONNX Runtime, although it would open it; None if it may."""
     if node.domain:
         return f"ONNX has no operator {node.qualified_op}"
     if any(value is not None and value.dtype in _NIBBLES for value in (*node.inputs, *node.outputs)):
-        return "ONNX Runtime has two integers of 4 bits in a byte, Lite one"
+        return "ONNX Runtime stores two 4-bit integers in a byte, Lite one"
     check = _CHECKS.get(node.op)
     return check(node) if check else None
 
@@ -31,63 +31,67 @@ def _rank(node: Node, index: int) -> int | None:
     return None if value is None else value.type.rank
 
 
-def _is_for_all(node: Node, index: int) -> bool:
-    """Whether a scale or zero point is one for the whole tensor, not one for each row or channel."""
+def _is_per_tensor(node: Node, index: int) -> bool:
+    """Return True if a scale or zero point is a single number, not one for each row or channel."""
     value = _input(node, index)
     return value is None or value.shape in ((), (1,))
 
 
-def _size_is_known_zero(value: Value | None) -> bool:
+def _is_known_empty(value: Value | None) -> bool:
     return value is not None and value.shape is not None and 0 in [d for d in value.shape if isinstance(d, int)]
 
 
-# **** each of these was seen with ONNX Runtime 1.31 ****
+# **** each of these was observed with ONNX Runtime 1.31 ****
 
 
 def _col2im(node: Node) -> str | None:
     shape = _input(node, 1)
-    planes = shape is not None and shape.shape is not None and shape.shape[0] == 2
-    return None if planes else "ONNX Runtime's Col2Im loses elements of what is not a plane"
+    is_2d = shape is not None and shape.shape is not None and shape.shape[0] == 2
+    return None if is_2d else "ONNX Runtime's Col2Im loses elements unless it has two spatial dimensions"
 
 
 def _conv_integer(node: Node) -> str | None:
-    return None if _is_for_all(node, 3) else "ONNX Runtime's ConvInteger has one zero point for all channels"
+    return (
+        None if _is_per_tensor(node, 3) else "ONNX Runtime's ConvInteger supports only one zero point for all channels"
+    )
 
 
 def _einsum(node: Node) -> str | None:
     letters = [c for c in str(node.attributes["equation"]) if c.isalpha()]
     mixed = any(c.isupper() for c in letters) and any(c.islower() for c in letters)
-    return "ONNX Runtime's Einsum does not take upper-case beside lower-case letters" if mixed else None
+    return "ONNX Runtime's Einsum does not support a mix of upper-case and lower-case letters" if mixed else None
 
 
 def _grid_sample(node: Node) -> str | None:
-    return None if _rank(node, 0) in (4, 5) else "ONNX Runtime's GridSample has two or three spatial dimensions"
+    return None if _rank(node, 0) in (4, 5) else "ONNX Runtime's GridSample supports two or three spatial dimensions"
 
 
 def _group_normalization(node: Node) -> str | None:
-    return "ONNX Runtime's GroupNormalization needs elements" if _size_is_known_zero(_input(node, 0)) else None
+    return (
+        "ONNX Runtime's GroupNormalization does not support empty tensors" if _is_known_empty(_input(node, 0)) else None
+    )
 
 
 def _lrn(node: Node) -> str | None:
-    return None if _rank(node, 0) == 4 else "ONNX Runtime's LRN has two spatial dimensions"
+    return None if _rank(node, 0) == 4 else "ONNX Runtime's LRN supports only two spatial dimensions"
 
 
 def _loop(node: Node) -> str | None:
-    stops = _input(node, 1) is None
-    return "ONNX Runtime's Loop heeds its body's condition where there is none before it" if stops else None
+    is_unconditional = _input(node, 1) is None
+    return "ONNX Runtime's Loop without a condition obeys its body's condition" if is_unconditional else None
 
 
 def _matrix_product(node: Node) -> str | None:
     first = _input(node, 0)
-    nothing = any(_size_is_known_zero(value) for value in node.inputs)
-    if nothing and first is not None and first.dtype.is_integer:
-        return "ONNX Runtime's products of integers need elements"
-    per_row = node.op == "MatMulInteger" and not _is_for_all(node, 2)
-    return "ONNX Runtime's MatMulInteger has one zero point for all rows" if per_row else None
+    has_empty_input = any(_is_known_empty(value) for value in node.inputs)
+    if has_empty_input and first is not None and first.dtype.is_integer:
+        return "ONNX Runtime's integer products do not support empty tensors"
+    per_row = node.op == "MatMulInteger" and not _is_per_tensor(node, 2)
+    return "ONNX Runtime's MatMulInteger supports only one zero point for all rows" if per_row else None
 
 
 def _max_unpool(node: Node) -> str | None:
-    return "ONNX Runtime's MaxUnpool places elements otherwise than ONNX says"
+    return "ONNX Runtime's MaxUnpool computes other offsets than ONNX specifies"
 
 
 def _mod(node: Node) -> str | None:
@@ -97,31 +101,31 @@ def _mod(node: Node) -> str | None:
 
 
 def _non_zero(node: Node) -> str | None:
-    return None if _rank(node, 0) else "ONNX Runtime's NonZero gives a scalar an axis"
+    return None if _rank(node, 0) else "ONNX Runtime's NonZero adds an axis to scalars"
 
 
 def _pad(node: Node) -> str | None:
     axes = _input(node, 3)
     if axes is not None and axes.dtype is DType.INT32:
-        return "ONNX Runtime's Pad takes axes as int64 only"
-    return "ONNX Runtime's Pad does not take scalars" if _rank(node, 0) == 0 else None
+        return "ONNX Runtime's Pad supports only axes of int64"
+    return "ONNX Runtime's Pad does not support scalars" if _rank(node, 0) == 0 else None
 
 
 def _q_linear_mat_mul(node: Node) -> str | None:
-    one = _is_for_all(node, 1) and _is_for_all(node, 2)
-    return None if one else "ONNX Runtime's QLinearMatMul has one scale for all rows"
+    is_per_tensor = _is_per_tensor(node, 1) and _is_per_tensor(node, 2)
+    return None if is_per_tensor else "ONNX Runtime's QLinearMatMul supports only one scale for all rows"
 
 
 def _reduction(node: Node) -> str | None:
     first = _input(node, 0)
-    if _size_is_known_zero(first):
-        return f"ONNX Runtime's {node.op} needs elements"
+    if _is_known_empty(first):
+        return f"ONNX Runtime's {node.op} does not support empty tensors"
     wide = node.op == "ReduceProd" and first is not None and first.dtype is DType.INT64
     return "ONNX Runtime's ReduceProd rounds 64-bit integers" if wide else None
 
 
 def _reshape(node: Node) -> str | None:
-    return "ONNX Runtime's Reshape needs elements" if _size_is_known_zero(_input(node, 0)) else None
+    return "ONNX Runtime's Reshape does not support empty tensors" if _is_known_empty(_input(node, 0)) else None
 
 
 def _recurrent(node: Node) -> str | None:
@@ -131,20 +135,20 @@ def _recurrent(node: Node) -> str | None:
 
 
 def _scan(node: Node) -> str | None:
-    nothing = any(_size_is_known_zero(value) for value in node.inputs)
-    return "ONNX Runtime's Scan needs elements" if nothing else None
+    has_empty_input = any(_is_known_empty(value) for value in node.inputs)
+    return "ONNX Runtime's Scan does not support empty tensors" if has_empty_input else None
 
 
 def _scatter(node: Node) -> str | None:
     half = (data := _input(node, 0)) is not None and data.dtype.is_half
     reduces = node.attributes.get("reduction", "none") != "none"
-    return f"ONNX Runtime's {node.op} does not reduce 16-bit floats" if half and reduces else None
+    return f"ONNX Runtime's {node.op} with a reduction does not support 16-bit floats" if half and reduces else None
 
 
 def _shrink(node: Node) -> str | None:
     first = _input(node, 0)
     wide = first is not None and first.dtype.itemsize == 8
-    return "ONNX Runtime's Shrink computes types of 64 bits in float32" if wide else None
+    return "ONNX Runtime's Shrink computes 64-bit types in float32" if wide else None
 
 
 def _wide_integers(node: Node) -> str | None:

@@ -1,4 +1,4 @@
-"""A graph of one node, the same for nodes that ONNX Runtime cannot answer differently for."""
+"""Graphs of single nodes, which are equal for nodes that ONNX Runtime supports equally."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ __all__ = ["single_node"]
 
 
 def single_node(node: Node) -> Graph:
-    """A node alone, its tensors the inputs and outputs, sizes and names forgotten.
+    """Return a graph of one node, with canonical names and without sizes.
 
-    What is left tells whether there is a kernel: the operator, its attributes, element types and ranks. So a model
-    with a hundred convolutions asks a few times.
+    The operator, its attributes, element types and ranks remain: they determine if there is a kernel. Many nodes of a
+    model have equal graphs, and one answer of ONNX Runtime serves all of them.
     """
-    alone: dict[Value, Value] = {}
+    inputs: dict[Value, Value] = {}
     for index, value in enumerate(dict.fromkeys(node.used())):
-        alone[value] = Value(f"input_{index}", _rank_only(value.type))
+        inputs[value] = Value(f"input_{index}", _rank_only(value.type))
     outputs = [
         None if value is None else Value(f"output_{index}", value.type.with_shape(None))
         for index, value in enumerate(node.outputs)
     ]
     attributes = {key: a.copy() if isinstance(a, Graph) else a for key, a in node.attributes.items()}
-    inputs = [None if value is None else alone[value] for value in node.inputs]
-    made = Node(node.op, inputs, outputs, attributes, domain=node.domain, name=node.op)
-    graph = Graph("one node", inputs=alone.values(), nodes=[made], outputs=[v for v in outputs if v is not None])
-    graph.replace_uses(alone)
+    operands = [None if value is None else inputs[value] for value in node.inputs]
+    copy = Node(node.op, operands, outputs, attributes, domain=node.domain, name=node.op)
+    graph = Graph("one node", inputs=inputs.values(), nodes=[copy], outputs=[v for v in outputs if v is not None])
+    graph.replace_uses(inputs)
     return graph
 
 

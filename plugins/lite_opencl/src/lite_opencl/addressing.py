@@ -1,8 +1,8 @@
-"""Where an element of a strided tensor lies, as C: the same few patterns for every operand of every kernel.
+"""Index expressions of strided tensors in C: the same few patterns serve every operand of every kernel.
 
-A kernel walks its result by row and column: a tensor's dimensions are split in two, those before are its rows, those
-after its columns, each counted by one number. A :class:`Pattern` says what becomes of such a number: which of the
-dimensions behind it move in a tensor, and how. It is part of the kernel's code; sizes and strides are arguments.
+A kernel iterates over its result by row and column: the dimensions are split in two, the first ones are the rows and
+the others the columns, and one number counts each half. A :class:`Pattern` lists the dimensions that such a number
+combines and how the tensor moves along each of them. It is part of the kernel's code; sizes and strides are arguments.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from lite_opencl.tensors import Tensor, collapse
 
 __all__ = ["Addressing", "address"]
 
-#: What one dimension does: stays (stride 0), moves by 1, moves by a stride that is an argument.
+#: Movement along one dimension: stride 0, stride 1, or a stride that is an argument.
 STAYS, UNIT, STRIDED = "0", "1", "s"
 
-#: For each dimension, innermost first, one of the three letters above.
+#: One of the three letters above for each dimension, innermost first.
 Pattern = str
 
 
 @dataclass(frozen=True, slots=True)
 class Addressing:
-    """How rows and columns of a result become an element of a tensor."""
+    """The mapping from rows and columns of a result to elements of a tensor."""
 
     rows: Pattern
     columns: Pattern
 
     def parameters(self, name: str) -> list[str]:
-        """Declarations of the sizes and strides that :meth:`index` reads, in the order of :func:`address`."""
+        """Return declarations of the sizes and strides that :meth:`index` reads, in the order of :func:`address`."""
         return [f"const int {parameter}" for parameter in self.arguments(name)]
 
     def arguments(self, name: str) -> list[str]:
-        """Their names."""
+        """Return the names of these parameters."""
         return [*_names(f"{name}_row", self.rows), *_names(f"{name}_column", self.columns)]
 
     def index(self, name: str) -> str:
-        """An expression of ``row`` and ``column``: elements from the tensor's first one."""
+        """Return an expression of ``row`` and ``column``: the distance from the tensor's first element, in elements."""
         terms = [*_terms("row", f"{name}_row", self.rows), *_terms("column", f"{name}_column", self.columns)]
         return " + ".join(terms) or "0"
 
 
 def address(tensor: Tensor, split: int) -> tuple[Addressing, list[np.int32]]:
-    """The addressing of a tensor, already broadcast to the result's shape, and the arguments it needs.
+    """Return the addressing of a tensor, already broadcast to the result's shape, and the arguments that it needs.
 
     Args:
-        tensor: its dimensions are those of the result.
-        split: how many of them are rows.
+        tensor: a tensor with the dimensions of the result.
+        split: the number of dimensions that are rows.
     """
     rows, row_arguments = _pattern(tensor.view(tensor.shape[:split], tensor.strides[:split]))
     columns, column_arguments = _pattern(tensor.view(tensor.shape[split:], tensor.strides[split:]))

@@ -34,7 +34,7 @@ __all__ = ["OpenClBackend"]
 
 
 class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState, ReportsFindings):
-    """Runs partitions on OpenCL devices; ``opencl`` is the best of them, ``opencl:1`` the next."""
+    """Run partitions on OpenCL devices; ``opencl`` is the best device, ``opencl:1`` the next."""
 
     name = "opencl"
 
@@ -43,7 +43,7 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
         self._found: list[FoundDevice] | Unavailable | None = None
 
     def probe(self) -> Sequence[Device] | Unavailable:
-        """Every device, the best first; drivers are looked for once in a process."""
+        """Return every device, the best first. Drivers are searched until devices are found, then never again."""
         found = self._devices()
         if isinstance(found, Unavailable):
             return found
@@ -65,21 +65,21 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
         return self._runtime(device).memory
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        from lite_compiler.staging import StagedExecutable, is_static
+        from lite_compiler.staging import StagedExecutable, can_compile_whole
         from lite_opencl.lowering.compile import compile_graph
-        from lite_opencl.lowering.registry import undecided
+        from lite_opencl.lowering.registry import data_dependent_nodes
 
         runtime = self._runtime(device)
 
         def compile_static(graph: Graph) -> OpenClExecutable:
             return compile_graph(graph, options, runtime)
 
-        if is_static(part.graph, undecided):
+        if can_compile_whole(part.graph, data_dependent_nodes):
             return compile_static(part.graph)
-        return StagedExecutable(part.graph, runtime.memory, compile_static, undecided)
+        return StagedExecutable(part.graph, runtime.memory, compile_static, data_dependent_nodes)
 
     def compatibility(self, device: Device, options: Options) -> str:
-        """What must be the same for saved programs to be used: device, driver and this package's code."""
+        """Return the identity that saved programs depend on: device, driver and this package's code."""
         from lite_opencl.programs.sources import sources_version
 
         return f"{self._device(device).identity} | lite-opencl {sources_version()} | {options.precision}"
@@ -87,20 +87,20 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
     def restore(
         self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
     ) -> Executable | Stale:
-        """An executable from what one saved: nothing is lowered, packed or built from source."""
+        """Return an executable from its saved state, without lowering, packing or building from source."""
         from lite_opencl.compiled.executable import OpenClExecutable
         from lite_opencl.compiled.saved import restore
-        from lite_opencl.lowering.half import unheeded_precision
+        from lite_opencl.lowering.half import unsupported_precision
 
         runtime = self._runtime(device)
         restored = restore(pieces, part.graph, runtime, options)
         if isinstance(restored, Stale):
             return restored
         notes = [f"programs: {len(restored.programs)} from the model's file"]
-        return OpenClExecutable(restored, runtime, [*notes, *unheeded_precision(options, runtime.found)])
+        return OpenClExecutable(restored, runtime, [*notes, *unsupported_precision(options, runtime.found)])
 
     def report(self) -> Sequence[str]:
-        """Lines for ``lite doctor``: every device and what it has, and the programs that are kept."""
+        """Return lines for ``lite doctor``: every device with its features, and the cached programs."""
         from lite_opencl.device.runtime import started_runtimes
         from lite_opencl.programs.binary_cache import BinaryCache, cache_folder
         from lite_opencl.tuning.table import TuningTable

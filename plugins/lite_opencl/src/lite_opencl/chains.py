@@ -1,10 +1,10 @@
-"""Element-wise operators that run one after another on a value in a register.
+"""Chains: element-wise operators that run one after another on a value in a register.
 
-A :class:`Chain` is what a kernel does to an element before it stores it: the epilogue of a convolution, or all of an
-element-wise kernel. It is static data, part of the key of the compiled kernel, and becomes two macros::
+A kernel applies a :class:`Chain` to each element before it stores it: as the epilogue of a convolution, or as all of
+an element-wise kernel. A chain is static data, part of the key of the compiled kernel, and becomes two macros::
 
-    EPILOGUE_PARAMETERS              what the kernel's parameter list ends with (empty, or begins with a comma)
-    EPILOGUE(value, row, column)     the result for a value, in the compute type of the output: STORE_Y takes it
+    EPILOGUE_PARAMETERS              the end of the kernel's parameter list (empty, or begins with a comma)
+    EPILOGUE(value, row, column)     the result for a value, in the compute type of the output, for STORE_Y
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ["Chain", "Operand"]
 
 
 class Operand(NamedTuple):
-    """Something a chain reads beside what it starts from; without ``addressing`` a number that is passed by value."""
+    """Another input of a chain beside its start; without ``addressing`` a number that is passed by value."""
 
     dtype: DType
     addressing: Addressing | None
 
 
 class Chain(NamedTuple):
-    """Values are numbered: 0 is what it starts from, then come the operands, then the result of each step.
+    """Element-wise steps on numbered values: 0 is the start, then come the operands, then the result of each step.
 
-    The last value is the result. A chain without steps passes its start on.
+    The last value is the result. A chain without steps returns its start.
     """
 
     start: DType
@@ -43,16 +43,16 @@ class Chain(NamedTuple):
 
     @property
     def dtypes(self) -> set[DType]:
-        """Every element type in it."""
+        """All element types of the chain's values."""
         return {self.start, *(o.dtype for o in self.operands), *(s.output for s in self.steps)}
 
     @property
     def cost(self) -> int:
-        """Floating-point operations for one element, roughly."""
+        """The approximate number of floating-point operations for one element."""
         return sum(cost(step.op) for step in self.steps)
 
     def text(self) -> str:
-        """The macros, in C."""
+        """Return the macros in C."""
         result = c_type(self.output)
         dtypes: list[DType] = [self.start, *(o.dtype for o in self.operands)]
         names = [f"v{i}" for i in range(len(dtypes))]
@@ -86,7 +86,7 @@ class Chain(NamedTuple):
 
 
 def _operand(i: int, operand: Operand) -> tuple[list[str], list[str], str]:
-    """Parameters, arguments and the value of an operand."""
+    """Return the parameters, the arguments and the value expression of an operand."""
     kind, name = c_type(operand.dtype), f"operand{i}"
     if operand.addressing is None:
         return [f"const {kind.compute} {name}"], [name], name

@@ -1,4 +1,4 @@
-"""What lite-opencl gives to Lite. The backend is imported when Lite asks which backends there are."""
+"""Plugin hooks of lite-opencl. The backend is imported only when Lite asks for backends."""
 
 from __future__ import annotations
 

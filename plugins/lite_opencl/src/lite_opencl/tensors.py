@@ -1,4 +1,4 @@
-"""Tensors of a partition on a device: views of pieces of its memory, and what kernels are told of them.
+"""Tensors of a partition: strided views of device memory.
 
 Most tensors are dense, in the order of their dimensions; a reshape, slice, transposition or broadcast is another view
 of the same storage and costs nothing.
@@ -14,7 +14,7 @@ from lite_compiler.tensors import StridedTensor
 from lite_core.ir import DType
 from lite_opencl.device.memory import Allocation
 
-__all__ = ["Storage", "Tensor", "anywhere", "collapse", "types_of"]
+__all__ = ["Storage", "Tensor", "accepts_any", "collapse", "types_of"]
 
 
 @dataclass(eq=False, slots=True)
@@ -23,13 +23,13 @@ class Storage:
 
     Attributes:
         bytes: its size.
-        place: where it is: an allocation for a constant, the number of an argument of the partition (inputs, then
-            outputs), or None for the arena.
-        offset: bytes from the beginning of the arena, decided when memory is planned; 0 elsewhere.
+        memory: the memory that holds it: the allocation of a constant, the number of an argument of the partition
+            (inputs, then outputs), or None for the arena.
+        offset: bytes from the beginning of the arena, set when memory is planned; 0 outside the arena.
     """
 
     bytes: int
-    place: Allocation | int | None = None
+    memory: Allocation | int | None = None
     offset: int = 0
 
 
@@ -39,20 +39,20 @@ class Tensor(StridedTensor[Storage]):
     __slots__ = ()
 
 
-def anywhere(place: Tensor) -> bool:
-    """Whether a step that takes strides can write to a tensor: it can; see ``Lowering.target``."""
+def accepts_any(destination: Tensor) -> bool:
+    """Return True: a step that takes strides can write to every destination. See ``Lowering.target``."""
     return True
 
 
 def collapse(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Views of tensors of one shape with the fewest dimensions in which all of them can be walked together.
+    """Return views of tensors of one shape with the fewest dimensions that all of them can be walked in together.
 
-    At least one dimension. Neighbours in the dimensions' own order are merged; their order is kept.
+    The views have at least one dimension. Neighbouring dimensions are merged; their order is kept.
     """
     sizes, strides = strided.collapse(tensors)
-    return [tensor.view(sizes, mine) for tensor, mine in zip(tensors, strides)]
+    return [tensor.view(sizes, own) for tensor, own in zip(tensors, strides)]
 
 
 def types_of(**tensors: Tensor) -> tuple[tuple[str, DType], ...]:
-    """What :class:`KernelSource` takes as its types: those in which tensors lie in memory, by the kernel's names."""
+    """Return the ``types`` of a :class:`KernelSource`: the element types of tensors by the kernel's names for them."""
     return tuple((name, tensor.dtype) for name, tensor in tensors.items())

@@ -1,4 +1,4 @@
-"""Lite plugin for Paddle models: reads ``.pdmodel``, ``__model__`` and PIR ``.json``, by content."""
+"""Lite plugin for Paddle models: reads ``.pdmodel``, ``__model__`` and PIR ``.json``, recognised by content."""
 
 __version__ = "0.1.0"
 

@@ -1,4 +1,4 @@
-"""What lite-paddle gives to Lite. Imports nothing heavy: readers are loaded when a file is looked at."""
+"""The hooks of lite-paddle. Imports nothing heavy: the reader is imported when a file is examined."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LITE_API_VERSION = 1
 
 
 class PaddleFormat:
-    """Paddle inference models of 1.x to 3.x; see :mod:`lite_paddle.reader`."""
+    """Reader for inference models of Paddle 1.x to 3.x; see :mod:`lite_paddle.reader`."""
 
     name = "paddle"
     suffixes = (".pdmodel", ".json", "__model__")
 
     def sniff(self, path: Path) -> bool:
-        """Whether the file, or the folder, holds a Paddle program."""
+        """Return True if the file or folder holds a Paddle program."""
         from lite_paddle.reader import sniff
 
         return sniff(path) is not None
@@ -32,7 +32,7 @@ class PaddleFormat:
 
         Args:
             path: the program file, or a folder with one.
-            params: the parameter file, where it does not lie beside the program.
+            params: the parameter file, if it is not beside the program.
 
         Raises:
             ModelFormatError: the file is damaged, not an inference model, or parameters are missing.

@@ -1,30 +1,30 @@
-"""The neutral form of a Paddle program: what the reader produces and the lowering consumes.
+"""The neutral form of a Paddle program: produced by the reader and consumed by the lowering.
 
-Legacy files (``.pdmodel``, ``__model__``) and PIR files (``.json``) look the same here:
+Legacy files (``.pdmodel``, ``__model__``) and PIR files (``.json``) have the same form here:
 
 * **SSA.** A :class:`SourceValue` is written once and compared by identity. In-place operators and
   variables that are written several times have been renamed away.
 * **One vocabulary.** :attr:`SourceOp.type`, the slots and the attributes are those of the legacy
-  operators (``matmul_v2`` with ``trans_x``, ``reshape2`` with ``Shape``), whichever file they came from.
+  operators (``matmul_v2`` with ``trans_x``, ``reshape2`` with ``Shape``), regardless of the kind of file.
   A PIR operator without a legacy name keeps its own, without dialect and trailing underscore, and
   its operands and results are in the slots ``"0"``, ``"1"``, ...
 * **Slots hold lists.** A slot that the operator does not use is absent, so ``op.inputs.get("Bias")``
   is None or a non-empty list. Vector values do not exist; ``concat`` has several values in ``X``.
-* **Attributes are complete** for the operators in ``reader/attribute_defaults.json``: what a file does
-  not say has its default. Bookkeeping (``op_role``, ``use_cudnn``, ``is_test`` ...) is gone.
+* **Attributes are complete** for the operators in ``reader/attribute_defaults.json``: attributes missing in a
+  file have their defaults. Bookkeeping (``op_role``, ``use_cudnn``, ``is_test`` ...) is removed.
   An attribute whose value is computed at run time is an input slot, never an attribute placeholder:
-  where a slot such as ``Shape``, ``ShapeTensor`` (a list), ``AxisTensor``, ``K`` is present, it wins.
+  a slot such as ``Shape``, ``ShapeTensor`` (a list), ``AxisTensor``, ``K`` takes precedence if it is present.
 * **Slots that legacy operators do not have**, for operands that only PIR can compute at run time:
   ``AxesTensor`` (squeeze2), ``AxisTensor`` (reductions, arg_max, arg_min, cumsum), ``SectionsTensor``
   (split), ``StartsTensor``/``EndsTensor``/``StepsTensor`` (set_value), ``ValueTensor`` (fill_any_like),
   ``OutputSizeTensor`` (conv2d_transpose), ``KernelSizeTensor`` (pool2d), ``PadValueTensor`` (pad),
   ``DropoutProbTensor`` (dropout), ``NumRowsTensor``/``NumColumnsTensor`` (eye); each is one 1-D or
-  one-element tensor. Those that say several numbers
-  have a twin ``...TensorList``, a list of one-element tensors. A legacy attribute whose value is a variable is in the
-  same slots; one that no lowering reads as a tensor is in the slot ``@name``, and the operator is refused.
+  one-element tensor. Slots for several numbers have a twin ``...TensorList``, a list of one-element tensors.
+  A legacy attribute whose value is a variable is in the same slots; an attribute that no lowering reads as a
+  tensor is in the slot ``@name``, and the operator is refused.
 * **Element types that the two kinds choose differently** are attributes: ``shape.dtype`` is ``"int32"`` in
-  legacy files and ``"int64"`` in PIR; ``range.dtype`` is None in legacy files (that of the inputs).
-* **Attributes are normalised**: element types are strings (``"int64"``) or None for "same as the input";
+  legacy files and ``"int64"`` in PIR; ``range.dtype`` is None in legacy files (the type of the inputs).
+* **Attributes are normalized**: element types are strings (``"int64"``) or None for "same as the input";
   ``fill_constant.value`` is a number (``str_value`` is merged into it), ``assign_value`` and ``set_value``
   carry their numbers in ``values``; reductions always have ``reduce_all``, which is true when every
   axis is reduced (then the list of axes is empty).
@@ -32,7 +32,7 @@ Legacy files (``.pdmodel``, ``__model__``) and PIR files (``.json``) look the sa
 * **Tensor arrays are values.** ``create_array`` makes an empty one, ``write_to_array`` takes the array in
   the slot ``Array`` and returns the changed array in ``Out``.
 * **Running statistics do not change** in inference: ``batch_norm`` has no ``MeanOut``/``VarianceOut``
-  outputs; whoever read those reads ``Mean``/``Variance``.
+  outputs; readers of those outputs read ``Mean``/``Variance`` instead.
 """
 
 from __future__ import annotations
@@ -49,16 +49,15 @@ __all__ = ["SourceBlock", "SourceOp", "SourceProgram", "SourceType", "SourceValu
 
 @dataclass(frozen=True, slots=True)
 class SourceType:
-    """What the file says about a value.
+    """The type of a value according to the file.
 
     For parameters this is exact. For other values of legacy files the shape is a hint that may be stale.
 
     Attributes:
-        dtype: Element type, such as ``"float32"``, ``"bfloat16"``, ``"bool"``; ``"undefined"`` when not
-            given.
+        dtype: Element type, such as ``"float32"``, ``"bfloat16"``, ``"bool"``; ``"undefined"`` if the file has none.
         shape: Dimensions, -1 for unknown ones, ``()`` for a 0-D tensor; None when the rank is unknown.
         is_array: True for a tensor array, a list of tensors made by ``write_to_array``.
-        lod_level: Levels of sequence offsets that Paddle 1.x carries beside the tensor; 0 for a plain tensor.
+        lod_level: Levels of sequence offsets that Paddle 1.x stores beside the tensor; 0 for a plain tensor.
     """
 
     dtype: str
@@ -71,8 +70,8 @@ class SourceType:
 class SourceValue:
     """One value, written once: by an operator, as block argument, program input or parameter.
 
-    The name is the variable's in a legacy file (``name@1`` for its second value and so on), in a PIR file the
-    parameter's or input's own, or made from operator and number. Names are for messages; use identity.
+    In a legacy file the name is the variable's (``name@1`` for its second value and so on); in a PIR file it is
+    the parameter's or input's own, or made from operator and number. Names are for messages; use identity.
     """
 
     name: str
@@ -103,7 +102,7 @@ class SourceOp:
         blocks: Sub-blocks of ``if`` and ``while``.
         index: Position in the file's block, for messages.
         original_type: The type as the file writes it, such as ``pd_op.conv2d``.
-        scope: Where in the network it was made, such as ``/Conv2D/``; empty when the file does not say.
+        scope: Layer of the network that created it, such as ``/Conv2D/``; empty if the file has none.
     """
 
     type: str
@@ -125,7 +124,7 @@ class SourceBlock:
     results: list[SourceValue] = field(default_factory=list)
 
     def walk(self) -> Iterator[SourceOp]:
-        """Every operator of this block and of the blocks inside it."""
+        """Iterate over every operator of this block and of the blocks inside it."""
         for op in self.ops:
             yield op
             for block in op.blocks:

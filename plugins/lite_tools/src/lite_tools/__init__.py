@@ -1,1 +1,1 @@
-"""The command line of Lite, and what stands behind it: conversion, quantization, diagnostics and checks."""
+"""The command line of Lite, with conversion, quantization, diagnostics and checks of models."""

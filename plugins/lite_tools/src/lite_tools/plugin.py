@@ -1,4 +1,4 @@
-"""What lite-tools gives to Lite: commands. Each is imported when it is invoked."""
+"""The plugin's hook implementation: the commands, each of which is imported when it is invoked."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 LITE_API_VERSION = 1
 
 _COMMANDS = {
-    "backends": "Show the installed backends, their devices, and why one is missing",
-    "bench": "Measure how long a model takes, on several backends in turns",
-    "check": "Tell whether a model can be read and run, and what is in the way",
-    "convert": "Convert a model into one .lite file for one or several targets",
-    "doctor": "Show the environment, every plugin, and what is wrong with them",
+    "backends": "List the installed backends, their devices, and reasons why devices are missing",
+    "bench": "Measure the run time of a model on one or several backends",
+    "check": "Check that a model can be read and run, and list all problems",
+    "convert": "Convert a model to a .lite file for one or several targets",
+    "doctor": "Show the environment, all plugins, and their problems",
     "inspect": "Print a model's graph, operators and inputs",
-    "new-backend": "Write the package of a new backend, with kernels and tests",
-    "ops": "List the operators of the opset, or describe one",
+    "new-backend": "Create the package of a new backend, with kernels and tests",
+    "ops": "List the operators of the opset, or describe one of them",
     "run": "Run a model on arrays, images or random inputs",
 }
 

@@ -1,4 +1,4 @@
-"""Lite's backend for x86-64 processors: SSE4, AVX2 and AVX-512, with MKL where it is found."""
+"""Lite's backend for x86-64 processors: SSE4, AVX2 and AVX-512, and MKL if it is installed."""
 
 __version__ = "0.1.0"
 

@@ -1,4 +1,4 @@
-"""The backend ``x86``: the kernels of lite-cpu on the processor at hand."""
+"""The backend ``x86``: the kernels of lite-cpu, compiled for this processor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOO_OLD = "the backend `host` runs on every processor"
 
 
 class X86Backend(CpuBackend, ReportsFindings, TakesOptions):
-    """Runs partitions on the processor, where that is an x86-64 of level v2 or above."""
+    """Backend for x86-64 processors of level v2 or above."""
 
     def __init__(self) -> None:
         super().__init__("x86")
@@ -36,10 +36,10 @@ class X86Backend(CpuBackend, ReportsFindings, TakesOptions):
         self._choices: dict[MklSetting, Choice] = {}
 
     def machine(self) -> Machine:
-        """The processor as the kernels see it.
+        """Return the description of the processor that kernels are compiled for.
 
         Raises:
-            BackendUnavailableError: there is no device, see :meth:`probe`.
+            BackendUnavailableError: there is no device; see :meth:`probe`.
         """
         missing = self._missing()
         if missing:
@@ -50,23 +50,24 @@ class X86Backend(CpuBackend, ReportsFindings, TakesOptions):
         check_known(self.name, options, KNOWN_OPTIONS)
 
     def external_sgemm(self, options: Options) -> ExternalSgemm | None:
-        """MKL's, where it is found, and is measured faster than Lite's own kernels or always wanted."""
-        return self._chosen(mkl_setting(options.own, os.environ)).sgemm
+        """Return MKL's matrix product if MKL is installed and either faster than Lite's kernels or always wanted."""
+        return self._choice(mkl_setting(options.own, os.environ)).sgemm
 
     def binding_options(self, options: Options) -> Mapping[str, str]:
-        """``mkl``, where MKL computes whatever it can: programs that leave it out were compiled otherwise.
+        """Return the option ``mkl`` if it is ``always`` and MKL is installed, else nothing.
 
-        The other settings need no mention: a program that calls MKL is refused where it is not to be called, and own
-        kernels are right for all who do not insist on MKL.
+        Programs compiled with another setting may not call MKL, so they must not be used with ``always``. The other
+        settings bind nothing: a program that calls MKL is rejected if MKL must not be called, and Lite's own kernels
+        are correct for every session that does not require MKL.
         """
         setting = mkl_setting(options.own, os.environ)
-        is_always_used = setting.value == "always" and self._chosen(setting).sgemm is not None
+        is_always_used = setting.value == "always" and self._choice(setting).sgemm is not None
         return {"mkl": setting.value} if is_always_used else {}
 
     def probe(self) -> Sequence[Device] | Unavailable:
-        """One device, the processor; its details are the level, features, cores and caches.
+        """Return one device, the processor, with its level, features, cores and caches as details.
 
-        Its speed is estimated, see :mod:`lite_x86.speed`: measuring would make every start slower.
+        Its speed is estimated, because measuring it would slow down every start; see :mod:`lite_x86.speed`.
         """
         missing = self._missing()
         if missing:
@@ -91,43 +92,44 @@ class X86Backend(CpuBackend, ReportsFindings, TakesOptions):
         ]
 
     def report(self) -> Sequence[str]:
-        """Lines for ``lite doctor``: the processor, where MKL was looked for, and what was chosen."""
+        """Return the lines for ``lite doctor``: the processor, the search for MKL, and whether MKL is used."""
         devices = self.probe()
         if isinstance(devices, Unavailable):
             return []
         (device,) = devices
         setting = mkl_setting({}, os.environ)
-        reason = self._chosen(setting).reason
+        reason = self._choice(setting).reason
         return [
             *(f"{key}: {value}" for key, value in device.details.items()),
-            *_searched(setting).lines(),
+            *_search_for(setting).lines(),
             *([reason] if reason else []),
         ]
 
-    def _chosen(self, setting: MklSetting) -> Choice:
-        """What computes large matrix products, chosen once for each setting."""
+    def _choice(self, setting: MklSetting) -> Choice:
+        """Return the implementation of large matrix products, chosen once for each setting."""
         with self._choosing:
             if setting not in self._choices:
                 from lite_x86.mkl_choice import choose
 
-                self._choices[setting] = choose(setting, _searched(setting), self._share().library)
+                self._choices[setting] = choose(setting, _search_for(setting), self._share().library)
             return self._choices[setting]
 
     def _missing(self) -> Unavailable | None:
-        """Why there is no device, if so."""
+        """Return the reason why there is no device, or None if there is one."""
         if not detect.is_x86_64():
             return Unavailable(f"this is not a 64-bit x86 process but {platform.machine() or 'unknown'}", _NOT_X86)
         features = detect.this_processor().features
         if not features:
             return Unavailable(
-                "the system does not say what the processor can do, and llvmlite, which does, is missing", _LLVM
+                "the system does not report the processor's features, and llvmlite, which detects them, is missing",
+                _LLVM,
             )
-        lacking = detect.lacking("v2", features)
-        if lacking:
-            return Unavailable(f"the processor lacks {', '.join(lacking)} of x86-64-v2", _TOO_OLD)
+        missing = detect.missing_features("v2", features)
+        if missing:
+            return Unavailable(f"the processor lacks {', '.join(missing)} of x86-64-v2", _TOO_OLD)
         return None
 
 
-def _searched(setting: MklSetting) -> mkl.Search:
-    """The search for MKL; none is made for who does not want it."""
-    return mkl.not_looked_for(setting.source) if setting.value == "never" else mkl.search()
+def _search_for(setting: MklSetting) -> mkl.Search:
+    """Search for MKL, unless the setting is ``never``."""
+    return mkl.skipped_search(setting.source) if setting.value == "never" else mkl.search()

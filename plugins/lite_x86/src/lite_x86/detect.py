@@ -1,7 +1,7 @@
-"""Which processor this is, and the :class:`~lite_cpu.machine.Machine` that kernels are compiled for.
+"""Detection of the processor, and of the :class:`~lite_cpu.machine.Machine` that kernels are compiled for.
 
-Levels are those of the x86-64 psABI (https://gitlab.com/x86-psABIs/x86-64-ABI, section 3.1.1). Features have
-LLVM's names everywhere. On Linux nothing is asked but files of the kernel; elsewhere llvmlite is.
+Levels are those of the x86-64 psABI (https://gitlab.com/x86-psABIs/x86-64-ABI, section 3.1.1). Features have LLVM's
+names everywhere. On Linux only files of the kernel are read; on other systems llvmlite detects the features.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = [
     "cache_bytes",
     "clock_hertz",
     "is_x86_64",
-    "lacking",
-    "machine_of",
+    "machine_for",
+    "missing_features",
     "parse_cpuinfo",
     "this_machine",
     "this_processor",
@@ -41,14 +41,14 @@ _HIGHEST_CLOCK = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
 
 _LEVELS: Mapping[str, Machine] = {"v2": X86_64_V2, "v3": X86_64_V3, "v4": X86_64_V4}
 
-# What each level needs on top of the one below; all of it belongs to the level in the psABI.
-_NEEDED: Mapping[str, frozenset[str]] = {
+# The features that each level of the psABI adds to the level below.
+_REQUIRED: Mapping[str, frozenset[str]] = {
     "v2": frozenset({"cx16", "sahf", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"}),
     "v3": frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}),
     "v4": frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
 }
 
-# What kernels use beyond a level, where the processor has it: feature -> how the machine's name shows it.
+# Features beyond a level that kernels use if the processor has them, with their suffixes of the machine's name.
 _EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     "v2": {},
     "v3": {"avxvnni": "vnni"},
@@ -56,9 +56,9 @@ _EXTENSIONS: Mapping[str, Mapping[str, str]] = {
 }
 
 #: The features that decide which kernels a processor gets.
-KNOWN_FEATURES = frozenset().union(*_NEEDED.values(), *_EXTENSIONS.values())
+KNOWN_FEATURES = frozenset().union(*_REQUIRED.values(), *_EXTENSIONS.values())
 
-# Linux's names of features where they are not LLVM's.
+# LLVM's names of the features that Linux names differently.
 _LINUX_NAMES: Mapping[str, str] = {
     "abm": "lzcnt",
     "avx512_bf16": "avx512bf16",
@@ -75,14 +75,14 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class Processor(NamedTuple):
-    """What the system says about the processor.
+    """The properties of the processor that the system reports.
 
     Attributes:
-        model: the name its maker gave it.
-        features: what it can do, in LLVM's names.
-        cache_bytes: size of its data and unified caches as one core sees them, in bytes, by level; what the
-            system does not say is not in it.
-        clock_hertz: its highest clock as far as the system says; 0 where it does not.
+        model: the model name.
+        features: the features, by LLVM's names.
+        cache_bytes: the sizes in bytes of the data and unified caches of one core, by level; unknown caches are left
+            out.
+        clock_hertz: the highest clock in Hz; 0 if unknown.
     """
 
     model: str
@@ -92,18 +92,18 @@ class Processor(NamedTuple):
 
     @property
     def caches(self) -> str:
-        """The caches as text."""
+        """A description of the caches."""
         known = [f"L{level} {size >> 10} KiB" for level, size in sorted(self.cache_bytes.items())]
         return ", ".join(known) or "unknown"
 
 
 def is_x86_64() -> bool:
-    """Whether this process runs 64-bit x86 code."""
+    """Return True if this process runs 64-bit x86 code."""
     return platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 1 << 32
 
 
 def usable_cores() -> int:
-    """How many logical processors this process may run on."""
+    """Return the number of logical processors that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -111,7 +111,7 @@ def usable_cores() -> int:
 
 @cache
 def this_processor() -> Processor:
-    """The processor at hand, read once."""
+    """Return this processor; it is detected once."""
     text = _CPUINFO.read_text() if _CPUINFO.exists() else ""
     model, features = parse_cpuinfo(text)
     if not features:
@@ -121,20 +121,20 @@ def this_processor() -> Processor:
 
 @cache
 def this_machine() -> Machine:
-    """What kernels are compiled for here; ``LITE_X86_LEVEL`` is read once.
+    """Return the machine that kernels are compiled for; ``LITE_X86_LEVEL`` is read once.
 
     Raises:
-        ValueError: see :func:`machine_of`.
+        ValueError: see :func:`machine_for`.
     """
-    machine = machine_of(this_processor(), os.environ.get("LITE_X86_LEVEL", ""))
+    machine = machine_for(this_processor(), os.environ.get("LITE_X86_LEVEL", ""))
     logger.info("kernels are compiled for %s (%s)", machine.name, this_processor().model)
     return machine
 
 
 def parse_cpuinfo(text: str) -> tuple[str, frozenset[str]]:
-    """The model and the features of the first processor in Linux's ``/proc/cpuinfo``.
+    """Return the model and the features of the first processor in Linux's ``/proc/cpuinfo``.
 
-    Linux leaves out what the processor has and the system does not support.
+    Linux leaves out features of the processor that the system does not support.
     """
     first = dict(re.findall(r"^(model name|flags)\s*:\s*(.*?)\s*$", text.partition("\n\n")[0], re.MULTILINE))
     flags = first.get("flags", "").split()
@@ -142,26 +142,30 @@ def parse_cpuinfo(text: str) -> tuple[str, frozenset[str]]:
 
 
 def clock_hertz(cpuinfo: str, highest_clock: Path) -> float:
-    """The processor's clock in Hz: the highest, or else the higher of the present one and the one in its name.
+    """Return the processor's highest clock in Hz, or else the higher of its current clock and the clock in its name.
 
     Args:
-        cpuinfo: Linux's ``/proc/cpuinfo``, which has the present clock of each processor.
+        cpuinfo: Linux's ``/proc/cpuinfo``, which contains the current clock of each processor.
         highest_clock: Linux's ``cpuinfo_max_freq``, in kHz; virtual machines do not have it.
 
     Returns:
-        0 where none of them says.
+        The clock, or 0 if none of these is available.
     """
     try:
         return float(highest_clock.read_text()) * 1e3
     except (OSError, ValueError) as error:
         logger.debug("the highest clock is unknown: %s", error)
-    present = [float(clock) * 1e6 for clock in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", cpuinfo, re.MULTILINE)]
+    current = [float(clock) * 1e6 for clock in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", cpuinfo, re.MULTILINE)]
     nominal = [float(clock) * 1e9 for clock in re.findall(r"^model name.*@ ([\d.]+)GHz", cpuinfo, re.MULTILINE)]
-    return max([*present, *nominal], default=0.0)
+    return max([*current, *nominal], default=0.0)
 
 
 def cache_bytes(folder: Path) -> dict[int, int]:
-    """Size in bytes of data and unified caches by level, from Linux's ``/sys/devices/system/cpu/cpu0/cache``."""
+    """Return the sizes in bytes of data and unified caches by level.
+
+    Args:
+        folder: Linux's ``/sys/devices/system/cpu/cpu0/cache``.
+    """
     sizes: dict[int, int] = {}
     for index in folder.glob("index*"):
         try:
@@ -175,38 +179,40 @@ def cache_bytes(folder: Path) -> dict[int, int]:
     return sizes
 
 
-def lacking(level: str, features: frozenset[str]) -> list[str]:
-    """What a processor with these features lacks for ``"v2"``, ``"v3"`` or ``"v4"``; empty when nothing."""
-    below = list(_NEEDED)[: list(_NEEDED).index(level) + 1]
-    return sorted(frozenset().union(*(_NEEDED[name] for name in below)) - features)
+def missing_features(level: str, features: frozenset[str]) -> list[str]:
+    """Return the features that level ``"v2"``, ``"v3"`` or ``"v4"`` requires and ``features`` lacks."""
+    included = list(_REQUIRED)[: list(_REQUIRED).index(level) + 1]
+    return sorted(frozenset().union(*(_REQUIRED[name] for name in included)) - features)
 
 
-def machine_of(processor: Processor, forced: str = "") -> Machine:
-    """The highest level a processor has, with its extensions and its caches.
+def machine_for(processor: Processor, forced: str = "") -> Machine:
+    """Return the machine of the highest level that a processor has, with its extensions and caches.
 
     Args:
-        processor: what the system says.
-        forced: ``"v2"``, ``"v3"`` or ``"v4"`` for a lower level; one that the processor has not, or that does
-            not exist, is refused with a warning in the log.
+        processor: the properties of the processor.
+        forced: ``"v2"``, ``"v3"`` or ``"v4"`` to use a lower level; a level that the processor lacks, or that does not
+            exist, is ignored with a warning in the log.
 
     Raises:
-        ValueError: the processor has not even x86-64-v2.
+        ValueError: the processor lacks x86-64-v2.
     """
-    able = [level for level in _LEVELS if not lacking(level, processor.features)]
-    if not able:
-        raise ValueError(f"{processor.model} lacks {', '.join(lacking('v2', processor.features))} of x86-64-v2")
-    level = able[-1]
-    if forced in able:
+    supported = [level for level in _LEVELS if not missing_features(level, processor.features)]
+    if not supported:
+        raise ValueError(
+            f"{processor.model} lacks {', '.join(missing_features('v2', processor.features))} of x86-64-v2"
+        )
+    level = supported[-1]
+    if forced in supported:
         level = forced
     elif forced in _LEVELS:
-        absent = ", ".join(lacking(forced, processor.features))
+        absent = ", ".join(missing_features(forced, processor.features))
         logger.warning("LITE_X86_LEVEL=%s is refused, %s lacks %s; %s is used", forced, processor.model, absent, level)
     elif forced:
         logger.warning("LITE_X86_LEVEL=%s is none of %s; %s is used", forced, ", ".join(_LEVELS), level)
-    return _extended(_LEVELS[level], _EXTENSIONS[level], processor)
+    return _with_extensions(_LEVELS[level], _EXTENSIONS[level], processor)
 
 
-def _extended(base: Machine, extensions: Mapping[str, str], processor: Processor) -> Machine:
+def _with_extensions(base: Machine, extensions: Mapping[str, str], processor: Processor) -> Machine:
     present = {feature: label for feature, label in extensions.items() if feature in processor.features}
     machine = replace(
         base,
@@ -219,7 +225,7 @@ def _extended(base: Machine, extensions: Mapping[str, str], processor: Processor
 
 
 def _ask_llvm() -> tuple[str, frozenset[str]]:
-    # Imported here: it costs tens of milliseconds, and Linux does without it.
+    # Imported here because it takes tens of milliseconds and Linux does not need it.
     try:
         from llvmlite import binding
     except ImportError as error:

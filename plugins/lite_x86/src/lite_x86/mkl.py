@@ -1,7 +1,7 @@
-"""Finding and loading MKL, whose ``cblas_sgemm`` is one more matrix product to choose from.
+"""Finding and loading MKL, whose ``cblas_sgemm`` is an alternative to Lite's own matrix product.
 
-Nothing is searched before :func:`search` is called. Every place is recorded with what was found there; MKL that is
-missing, broken or incomplete is a line in the log (logger ``lite.x86.mkl``), never an error.
+Nothing is searched before :func:`search` is called. The result of every searched location is recorded. If MKL is
+missing, broken or incomplete, that is logged (logger ``lite.x86.mkl``) and never an error.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lite_x86.mkl_search import Place, places
+from lite_x86.mkl_search import Location
+from lite_x86.mkl_search import locations as default_locations
 
-__all__ = ["Attempt", "Mkl", "Search", "find", "not_looked_for", "search"]
+__all__ = ["Attempt", "Mkl", "Search", "find", "search", "skipped_search"]
 
 logger = logging.getLogger("lite.x86.mkl")
 
@@ -30,24 +31,24 @@ _FUNCTIONS = (
     "MKL_Set_Threading_Layer",
     "MKL_Set_Num_Threads_Local",
 )
-# The layers that mkl_rt loads at the first call, by what replaces "mkl_rt" in its file name.
+# The libraries ("layers") that mkl_rt loads at the first call; these names replace "mkl_rt" in its file name.
 _LAYERS = {"win32": ("mkl_core", "mkl_sequential", "mkl_def"), "darwin": ("mkl_core", "mkl_sequential")}
-_NEEDED_LAYERS = _LAYERS.get(sys.platform, ("mkl_core", "mkl_intel_lp64", "mkl_sequential", "mkl_def"))
+_REQUIRED_LAYERS = _LAYERS.get(sys.platform, ("mkl_core", "mkl_intel_lp64", "mkl_sequential", "mkl_def"))
 
-# Values of mkl_service.h.
+# Constants of mkl_service.h.
 _INTERFACE_LP64, _THREADING_SEQUENTIAL = 0, 1
 
 
 class Mkl(NamedTuple):
-    """A loaded MKL. It stays loaded as long as the process lives.
+    """A loaded MKL. It stays loaded until the process ends.
 
     Attributes:
         path: the library's file.
         version: for example ``2026.2``.
-        sequential: it starts no threads of its own. Where False, other code had given it threads before; a
+        sequential: True if MKL starts no threads. If False, other code in the process has made it multi-threaded, and a
             thread that calls it must first call ``set_num_threads_local`` with 1.
         sgemm: address of ``cblas_sgemm``; its integers are 32 bits wide.
-        set_num_threads_local: address of ``int MKL_Set_Num_Threads_Local(int)``, for the calling thread.
+        set_num_threads_local: address of ``int MKL_Set_Num_Threads_Local(int)``, which affects the calling thread.
     """
 
     path: Path
@@ -58,25 +59,25 @@ class Mkl(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One place that was looked at, and what came of it."""
+    """One searched location or library, and the result."""
 
-    place: str
+    location: str
     result: str
     library: str = ""
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.place, self.library, self.result) if part)
+        return ": ".join(part for part in (self.location, self.library, self.result) if part)
 
 
 class Search(NamedTuple):
-    """Where MKL was looked for, and what was chosen: ``mkl`` is None where there is none."""
+    """The result of a search for MKL; ``mkl`` is None if none was found."""
 
     outcome: str
     mkl: Mkl | None = None
     attempts: tuple[Attempt, ...] = ()
 
     def lines(self) -> list[str]:
-        """The search as text: the outcome, then every attempt, indented."""
+        """Return the search as text: the outcome, then every attempt, indented."""
         return [f"MKL: {self.outcome}", *(f"  {attempt}" for attempt in self.attempts)]
 
 
@@ -84,7 +85,7 @@ _lock = threading.Lock()
 
 
 def search() -> Search:
-    """The search of this process, made once, when it is first asked for."""
+    """Search for MKL; a process searches once and returns the same result from then on."""
     with _lock:
         return _search_once()
 
@@ -94,19 +95,19 @@ def _search_once() -> Search:
     return find(os.environ)
 
 
-def find(environment: Mapping[str, str], where: Iterable[Place] | None = None) -> Search:
-    """Look for MKL, log each attempt and the outcome.
+def find(environment: Mapping[str, str], locations: Iterable[Location] | None = None) -> Search:
+    """Search for MKL, and log each attempt and the outcome.
 
     Args:
-        environment: the variables that name places.
-        where: the places to look at, those of :func:`~lite_x86.mkl_search.places` by default.
+        environment: environment variables, some of which name locations.
+        locations: the locations to search; by default those of :func:`lite_x86.mkl_search.locations`.
     """
-    return _logged(_find(places(environment) if where is None else where))
+    return _logged(_find(default_locations(environment) if locations is None else locations))
 
 
-def not_looked_for(why: str) -> Search:
-    """What stands for the search where MKL is not wanted; ``why`` goes into the log."""
-    return _logged(Search(f"not looked for, {why}"))
+def skipped_search(reason: str) -> Search:
+    """Return the result that replaces a search if MKL must not be used; ``reason`` is logged."""
+    return _logged(Search(f"not looked for, {reason}"))
 
 
 def _logged(result: Search) -> Search:
@@ -114,44 +115,45 @@ def _logged(result: Search) -> Search:
     return result
 
 
-def _find(where: Iterable[Place]) -> Search:
+def _find(locations: Iterable[Location]) -> Search:
     attempts: list[Attempt] = []
-    refused: set[str] = set()
+    rejected: set[str] = set()
 
-    def record(place: str, result: str, library: str = "") -> None:
-        attempts.append(Attempt(place, result, library))
-        # Who names a file or folder wants to know that it is not what is used.
-        named = place == "LITE_MKL_PATH" and result not in ("loaded", "not set")
-        logger.log(logging.WARNING if named else logging.DEBUG, "%s", attempts[-1])
+    def record(location: str, result: str, library: str = "") -> None:
+        attempts.append(Attempt(location, result, library))
+        # A user who names a file or folder must learn that it is not used.
+        is_unused_choice = location == "LITE_MKL_PATH" and result not in ("loaded", "not set")
+        logger.log(logging.WARNING if is_unused_choice else logging.DEBUG, "%s", attempts[-1])
 
-    for place in where:
-        if place.empty:
-            record(place.name, place.empty)
-        for library in place.libraries:
+    for location in locations:
+        if location.problem:
+            record(location.name, location.problem)
+        for library in location.libraries:
             file = os.path.realpath(library) if os.path.dirname(library) else library
-            if file in refused:
-                record(place.name, "refused before", library)
+            if file in rejected:
+                record(location.name, "rejected above", library)
                 continue
             try:
                 mkl = _open(library)
             except OSError as error:
-                refused.add(file)
-                record(place.name, str(error).removeprefix(f"{library}: "), library)
+                rejected.add(file)
+                record(location.name, str(error).removeprefix(f"{library}: "), library)
                 continue
-            record(place.name, "loaded", library)
+            record(location.name, "loaded", library)
             threads = "" if mkl.sequential else ", which other code in this process uses with threads"
             return Search(f"{mkl.version} at {mkl.path}{threads}", mkl, tuple(attempts))
-    return Search("not found, Lite's own kernels do all; `pip install mkl` brings it", None, tuple(attempts))
+    return Search("not found, Lite's own kernels are used; `pip install mkl` installs it", None, tuple(attempts))
 
 
 def _open(library: str) -> Mkl:
-    """Load a library and prepare it for calls from threads of Lite's.
+    """Load a library and configure it for calls from Lite's threads.
 
     Raises:
-        OSError: it cannot be loaded, is not MKL, or lacks a part.
+        OSError: the library cannot be loaded, is not MKL, or is incomplete.
     """
     if os.path.dirname(library):
-        # Before it is loaded: one that is refused later stays, and the loader gives it to who asks for its bare name.
+        # Checked before loading: a library that is rejected later stays loaded, and the loader would return it for its
+        # bare name.
         _check_layers(Path(library).resolve())
     loaded = ctypes.CDLL(library)
     absent = [name for name in _FUNCTIONS if not hasattr(loaded, name)]
@@ -159,7 +161,7 @@ def _open(library: str) -> Mkl:
         raise OSError(f"not MKL, it has no {absent[0]}")
     sgemm = _address(loaded.cblas_sgemm)
     path = _file_of(sgemm, library)
-    # NOTE: MKL ends the process at the first call when a layer is missing; no call may come before this check.
+    # NOTE: MKL ends the process at the first call if a layer is missing, so no call may come before this check.
     _check_layers(path)
     loaded.MKL_Set_Interface_Layer(_INTERFACE_LP64)
     sequential = loaded.MKL_Set_Threading_Layer(_THREADING_SEQUENTIAL) == _THREADING_SEQUENTIAL
@@ -173,7 +175,7 @@ def _address(function: Any) -> int:
 
 
 def _check_layers(path: Path) -> None:
-    for name in _NEEDED_LAYERS:
+    for name in _REQUIRED_LAYERS:
         layer = path.with_name(path.name.replace("mkl_rt", name))
         if not layer.exists():
             raise OSError(f"incomplete, there is no {layer}")
@@ -196,10 +198,10 @@ class _DlInfo(ctypes.Structure):
 
 
 def _file_of(address: int, library: str) -> Path:
-    """The file a loaded function comes from, links resolved: the loader chose it where it was given a bare name."""
+    """Return the file of a loaded function, with links resolved; for a bare library name, the loader chose the file."""
     if os.path.dirname(library):
         return Path(library).resolve()
     info = _DlInfo()
     if not ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(info)) or not info.file:
-        raise OSError("the loader does not say which file it is")
+        raise OSError("the loader does not report which file it is")
     return Path(os.fsdecode(info.file)).resolve()

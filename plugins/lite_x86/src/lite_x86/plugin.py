@@ -1,4 +1,4 @@
-"""What lite-x86 gives to Lite. The backend is imported when Lite asks which backends there are."""
+"""Plugin hooks of lite-x86. The backend is imported only when Lite asks for backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 3: graphs of several operators, as backends meet them: fused, shared, in pieces, of changing shapes."""
+"""Level 3: graphs of several operators: fusion, shared values, several partitions, changing shapes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["cases"]
 
 
 def cases() -> Iterator[Case]:
-    """The cases of level 3.
+    """Yield the cases of level 3.
 
-    Graphs of fixed shapes run as they are, as one partition; in float32 (and types that are not floating) also
+    Graphs of fixed shapes run unchanged as one partition, and in float32 (and types that are not floating) also
     in a session with passes, as ``graph[f32,residual-block,optimized]``.
     """
     from lite_conformance.cases.graphs import blocks, chains, control, dynamic, integers, partitions, sequences, sharing

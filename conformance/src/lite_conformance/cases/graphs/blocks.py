@@ -107,7 +107,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("odd-channels", FLOATS, op="Conv")
 def _(g: Draft) -> None:
-    """Channel counts that are no multiple of any vector width, and widths that leave a rest."""
+    """Channel counts and widths that are no multiples of a vector width."""
     x = g.input(1, 1, 7, 11)
     for channels in (3, 17, 5, 9, 1):
         x = g("Relu", g.conv(x, channels, 3))
@@ -124,7 +124,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("wide-fan", NARROW, op="Concat")
 def _(g: Draft) -> None:
-    """One value into eight branches, eight values into one."""
+    """One value is used by eight branches, whose results are concatenated."""
     x = g("Tanh", g.input(1, 5, 4, 4))
     unary = ("Relu", "Sigmoid", "Exp", "Neg", "Abs", "Tanh", "Softsign", "HardSwish")
     g.output(g("Concat", *(g.conv(g(op, x), 3, 1) for op in unary), axis=1))

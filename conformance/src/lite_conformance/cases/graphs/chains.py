@@ -1,4 +1,4 @@
-"""Chains that backends fuse, and that passes fold."""
+"""Chains of operators that backends fuse and passes fold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ graphs = GraphTable()
 
 
 def _conv_norm(g: Draft) -> Value:
-    """Seven channels, which no vector width divides."""
+    """Return a normalised convolution of seven channels, which is no multiple of a vector width."""
     return g.batch_norm(g.conv(g.input(2, 5, 9, 7), 7, 3))
 
 
@@ -28,7 +28,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("conv-bn-relu6", FLOATS, op="Conv")
 def _(g: Draft) -> None:
-    # Scaled, so that the upper limit matters.
+    # Scaled, so that the upper limit takes effect.
     g.output(g("Clip", g("Mul", _conv_norm(g), 4.0), 0.0, 6.0))
 
 
@@ -55,7 +55,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("conv-bn-prelu", op="Conv")
 def _(g: Draft) -> None:
-    g.output(g("PRelu", _conv_norm(g), g.weight(7, 1, 1, fill=positive)))
+    g.output(g("PRelu", _conv_norm(g), g.weight(7, 1, 1, init=positive)))
 
 
 @graphs.case("conv-bn-swish", FLOATS, op="Conv")
@@ -77,14 +77,14 @@ def _(g: Draft) -> None:
 
 @graphs.case("conv-add-broadcast", op="Conv")
 def _(g: Draft) -> None:
-    """What is added is no bias: it differs from row to row, or from image to image."""
+    """The addends are not biases: they differ between rows, or between images."""
     x = g.conv(g.input(2, 3, 6, 5), 4, 3)
     g.output(g("Relu", g("Add", x, g.input(6, 5))), g("Relu", g("Add", x, g.input(2, 1, 1, 1))))
 
 
 @graphs.case("conv-relu-add", op="Conv")
 def _(g: Draft) -> None:
-    """The addition comes after the activation; fusing it before is wrong."""
+    """The addition follows the activation; fusing it before the activation is wrong."""
     x = g.input(1, 5, 6, 6)
     g.output(g("Add", g("Relu", g.conv(x, 5, 3)), x))
 
@@ -93,13 +93,13 @@ def _(g: Draft) -> None:
 def _(g: Draft) -> None:
     """A scale and a shift for each channel after a convolution, as in a folded normalisation."""
     x = g.conv(g.input(1, 4, 6, 6), 6, 3)
-    g.output(g("Add", g("Mul", x, g.weight(1, 6, 1, 1, fill=positive)), g.weight(1, 6, 1, 1)))
+    g.output(g("Add", g("Mul", x, g.weight(1, 6, 1, 1, init=positive)), g.weight(1, 6, 1, 1)))
 
 
 @graphs.case("mul-add-conv", FLOATS, op="Conv")
 def _(g: Draft) -> None:
     """A shift before a padded convolution: the border is padded with zeros, not with the shift."""
-    x = g("Add", g("Mul", g.input(1, 4, 6, 6), g.weight(1, 4, 1, 1, fill=positive)), g.weight(1, 4, 1, 1))
+    x = g("Add", g("Mul", g.input(1, 4, 6, 6), g.weight(1, 4, 1, 1, init=positive)), g.weight(1, 4, 1, 1))
     g.output(g.conv(x, 6, 3))
 
 
@@ -116,7 +116,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("pad-value-conv", op="Conv")
 def _(g: Draft) -> None:
-    """Padding with something other than zero is not a convolution's own."""
+    """Padding other than with zeros, which a convolution cannot absorb."""
     x = g.input(1, 3, 6, 5)
     filled = g("Pad", x, (0, 0, 1, 1, 0, 0, 1, 1), 1.5)
     mirrored = g("Pad", x, (0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")
@@ -125,7 +125,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("pad-maxpool", op="MaxPool")
 def _(g: Draft) -> None:
-    """Zeros put in by Pad are numbers to MaxPool, unlike its own padding."""
+    """MaxPool compares with zeros that Pad inserted, but not with its own padding."""
     x = g("Sub", g.input(1, 3, 6, 6), 5.0)
     padded = g("Pad", x, (0, 0, 1, 1, 0, 0, 1, 1))
     g.output(g("MaxPool", padded, kernel_shape=(3, 3)), g("MaxPool", x, kernel_shape=(3, 3), pads=(1,) * 4))
@@ -155,7 +155,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("matmul-add-gelu-tanh", op="MatMul")
 def _(g: Draft) -> None:
-    """The other definition of GELU, by a hyperbolic tangent."""
+    """The approximation of GELU with a hyperbolic tangent."""
     x = g.linear(g.input(2, 5, 12), 9)
     cube = g("Mul", g("Pow", x, 3.0), 0.044715)
     inner = g("Tanh", g("Mul", g("Add", x, cube), 0.7978845608))
@@ -169,7 +169,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("matmul-add-not-a-bias", op="MatMul")
 def _(g: Draft) -> None:
-    """What is added to a product is a column, or a whole matrix, not a row of biases."""
+    """The addends of the product are a column and whole matrices, not a row of biases."""
     x = g("MatMul", g.input(4, 6), g.weight(6, 4))
     g.output(g("Add", x, g.weight(4, 1)), g("Add", x, g.input(4, 4)), g("Add", x, g.input(2, 4, 4)))
 
@@ -194,13 +194,13 @@ def _(g: Draft) -> None:
     x = g("Tanh", g("Mul", x, g.input(3, 1, 1)))
     x = g("Sub", g.input(7), x)
     x = g("Exp", g("Mul", x, 0.5))
-    x = g("Div", x, g.input(2, 1, 1, 7, fill=positive))
+    x = g("Div", x, g.input(2, 1, 1, 7, init=positive))
     g.output(g("Sqrt", x))
 
 
 @graphs.case("elementwise-grows", FLOATS)
 def _(g: Draft) -> None:
-    """A chain whose shape grows on the way: [7], [5, 7], [3, 5, 7], [2, 3, 5, 7]."""
+    """A chain whose shape grows: [7], [5, 7], [3, 5, 7], [2, 3, 5, 7]."""
     x = g("Relu", g.input(7))
     x = g("Sigmoid", g("Add", x, g.input(5, 1)))
     x = g("Neg", g("Mul", x, g.input(3, 1, 1)))
@@ -209,8 +209,8 @@ def _(g: Draft) -> None:
 
 @graphs.case("elementwise-order", FLOATS)
 def _(g: Draft) -> None:
-    """Operators that do not commute, with the running value first and second."""
-    x, y = g.input(4, 9), g.input(4, 9, fill=positive)
+    """Operators that do not commute, with the chain's value as first and as second operand."""
+    x, y = g.input(4, 9), g.input(4, 9, init=positive)
     a = g("Div", g("Sub", x, y), y)
     b = g("Sub", y, g("Div", a, y))
     g.output(g("Pow", y, g("Tanh", b)), g("Where", g("Less", x, y), a, b))
@@ -252,6 +252,6 @@ def _(g: Draft) -> None:
 
 @graphs.case("scale-is-an-input", op="Conv")
 def _(g: Draft) -> None:
-    """Weights, scale and shift given at run time: nothing can be folded or packed ahead."""
+    """Weights, scale and shift are run-time inputs: nothing can be folded or packed at compile time."""
     x = g("Conv", g.input(1, 3, 5, 5), g.input(4, 3, 3, 3), g.input(4), pads=(1,) * 4)
-    g.output(g("Relu", g("BatchNormalization", x, g.input(4), g.input(4), g.input(4), g.input(4, fill=positive))))
+    g.output(g("Relu", g("BatchNormalization", x, g.input(4), g.input(4), g.input(4), g.input(4, init=positive))))

@@ -16,7 +16,7 @@ _TRUTHS = (True, False)
 
 @graphs.case("if-branches", _TYPES, op="If")
 def _(g: Draft) -> None:
-    """Both branches, one after the other, on values they capture."""
+    """Both branches, in successive runs, on captured values."""
     x = g.input(3, 5)
     condition = g.input_of(*_TRUTHS, dtype="bool")
     then = g.branch("then", lambda b: b("Add", x, x))
@@ -35,7 +35,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("if-computed-condition", op="If")
 def _(g: Draft) -> None:
-    """The condition is computed from the input, and the result goes on being used."""
+    """The condition is computed from the input, and the result is used by other nodes."""
     x = g.input_of([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [5.0, -4.0, 1.0])
     total = g("ReduceSum", x, (0,), keepdims=0)
     then = g.branch("then", lambda b: b("Sqrt", total))
@@ -46,7 +46,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("if-two-outputs", _TYPES, op="If")
 def _(g: Draft) -> None:
-    """Two outputs; one branch hands on what it captures, and a constant of its own."""
+    """Two outputs; one branch returns a captured value, and uses its own constant."""
     x, y = g.input(2, 4), g.input(2, 4)
     condition = g.input_of(*_TRUTHS, dtype="bool")
     then = g.branch("then", lambda b: [b("Add", x, y), b("Sub", x, y)])
@@ -56,7 +56,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("if-sizes-differ", op="If")
 def _(g: Draft) -> None:
-    """The branches give results of different sizes: nobody knows which until it runs."""
+    """The branches give results of different sizes, so that the size is known only at run time."""
     x = g.input(4, 3)
     condition = g.input_of(*_TRUTHS, dtype="bool")
     then = g.branch("then", lambda b: b("Concat", x, x, axis=0))
@@ -67,7 +67,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("if-in-if", _TYPES, op="If")
 def _(g: Draft) -> None:
-    """All four ways through two conditions, with values of both graphs around."""
+    """All four combinations of two conditions, with captured values of both enclosing graphs."""
     x = g.input(2, 3)
     outer = g.input_of(True, True, False, False, dtype="bool")
     inner = g.input_of(True, False, True, False, dtype="bool")
@@ -93,13 +93,13 @@ def _(g: Draft) -> None:
 
 
 def _body(g: Draft, carried: tuple[int, ...]) -> tuple[Draft, Value, Value, Value]:
-    """A loop's body with one carried value: body, iteration, condition, carried value."""
+    """Return a loop body with one carried value: draft, iteration number, condition, carried value."""
     b = g.body("body")
     return b, b.argument("int64"), b.argument("bool"), b.argument(g.dtype, *carried)
 
 
 def _accumulating(g: Draft, x: Value) -> Graph:
-    """Adds a captured value, and hands out the square of each state."""
+    """Return a body that adds a captured value to the state; the scan output is the square of each state."""
     b, _, condition, state = _body(g, (2, 3))
     after = b("Add", state, x)
     b.output(b("Identity", condition), after, b("Mul", after, after))
@@ -108,7 +108,7 @@ def _accumulating(g: Draft, x: Value) -> Graph:
 
 @graphs.case("loop-trip-count", ("float32", "float64", "int64"), op="Loop")
 def _(g: Draft) -> None:
-    """A number of trips that is known ahead; a carried value, a stacked one and a captured one."""
+    """A constant trip count; a carried value, a scan output and a captured value."""
     body = _accumulating(g, g("Neg", g.input(2, 3)))
     trips, always = g.constant(5, "int64"), g.constant(True, "bool")
     g.output(*g.several("Loop", 2, trips, always, g.input(2, 3), body=body))
@@ -116,7 +116,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("loop-trips-at-run-time", op="Loop")
 def _(g: Draft) -> None:
-    """The number of trips is an input: four, none, one."""
+    """The trip count is an input: four, none, one."""
     body = _accumulating(g, g.input(2, 3))
     trips, go = g.input_of(4, 0, 1, dtype="int64"), g.input_of(True, dtype="bool")
     g.output(*g.several("Loop", 2, trips, go, g.input(2, 3), body=body))
@@ -124,7 +124,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("loop-never-entered", op="Loop")
 def _(g: Draft) -> None:
-    """The condition is false before the first trip, every other time."""
+    """The condition is false before the first iteration, in every other run."""
     body = _accumulating(g, g.input(2, 3))
     go = g.input_of(False, True, dtype="bool")
     g.output(*g.several("Loop", 2, g.constant(3, "int64"), go, g.input(2, 3), body=body))
@@ -132,7 +132,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("loop-while", op="Loop")
 def _(g: Draft) -> None:
-    """Doubles until the sum is large enough; only the condition ends it."""
+    """The value doubles until the sum is large enough; only the condition ends the loop."""
     b, _, _, state = _body(g, (3,))
     after = b("Add", state, state)
     b.output(b("Less", b("ReduceSum", after, (0,), keepdims=0), 100.0), after)
@@ -142,7 +142,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("loop-iteration-number", ("float32", "int64"), numerics=EXACT, op="Loop")
 def _(g: Draft) -> None:
-    """Takes a row by the number of the trip, and hands on an unchanged value beside a changed one."""
+    """The iteration number selects a row; one carried value stays unchanged, another changes."""
     rows = g.input(4, 3)
     b = g.body("body")
     number, condition = b.argument("int64"), b.argument("bool")
@@ -158,7 +158,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("loop-grows", op="Loop")
 def _(g: Draft) -> None:
-    """The carried value has another size in each trip."""
+    """The carried value has a different size in each iteration."""
     b = g.body("body")
     _, condition, state = b.argument("int64"), b.argument("bool"), b.argument(g.dtype, "length")
     b.output(b("Identity", condition), b("Concat", state, b("Mul", b("Slice", state, (0,), (1,), (0,)), 2.0), axis=0))
@@ -168,7 +168,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("loop-in-loop", ("float32", "int64"), op="Loop")
 def _(g: Draft) -> None:
-    """The inner loop captures from the outer body and from the graph."""
+    """The inner loop captures values of the outer body and of the graph."""
     x = g.input(2, 3)
     outer, number, condition, state = _body(g, (2, 3))
     inner = outer.body("inner")
@@ -184,7 +184,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("if-in-loop", op="Loop")
 def _(g: Draft) -> None:
-    """Every other trip takes the other branch."""
+    """The iterations alternate between the branches."""
     x = g.input(2, 3)
     b, number, condition, state = _body(g, (2, 3))
     even = b("Equal", b("Mod", number, b.constant(2, "int64")), b.constant(0, "int64"))

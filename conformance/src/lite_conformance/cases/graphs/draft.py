@@ -1,6 +1,6 @@
-"""Writing graphs briefly: operands that are numbers, weights that are drawn, inputs that know their contents.
+"""A concise way to write graphs: numbers as operands, random weights, inputs with their contents.
 
-One function is one graph::
+Each function is a graph::
 
     @graphs.case("conv-bn-relu", FLOATS)
     def _(g: Draft) -> None:
@@ -27,12 +27,12 @@ from lite_core.ir import DType, Graph, Value
 __all__ = ["FLOATS", "INTEGERS", "NARROW", "Draft", "Drafted", "GraphTable", "Sketch"]
 
 FLOATS = ("float32", "float16", "bfloat16", "float64")
-#: For operators that ONNX defines by functions with constants in float32, or with sums in float32 even of float64.
+#: Types of operators that ONNX defines with float32 constants, or with float32 sums even for float64.
 NARROW = ("float32", "float16", "bfloat16")
 INTEGERS = ("int32", "int64")
 
-#: What :meth:`Draft.__call__` takes as an input: a number is a scalar constant of the draft's element type,
-#: a tuple of whole numbers an int64 vector.
+#: An input of :meth:`Draft.__call__`: a number is a scalar constant of the draft's element type, a tuple of
+#: integers an int64 vector.
 Operand = Value | float | tuple[int, ...] | None
 
 Sketch = Callable[["Draft"], None]
@@ -43,7 +43,7 @@ class _Input:
     name: str
     shape: tuple[int | str, ...]
     dtype: DType
-    fill: Initializer
+    initializer: Initializer
     rounds: tuple[Array, ...]
 
     def make(self, seed: int, number: int, sizes: Mapping[str, int]) -> Array:
@@ -51,15 +51,15 @@ class _Input:
             return self.rounds[number % len(self.rounds)]
         shape = tuple(sizes[d] if isinstance(d, str) else d for d in self.shape)
         random = np.random.default_rng([seed, number, zlib.crc32(self.name.encode())])
-        return np.ascontiguousarray(self.fill(random, shape, self.dtype)).reshape(shape)
+        return np.ascontiguousarray(self.initializer(random, shape, self.dtype)).reshape(shape)
 
 
 class Drafted:
-    """A finished graph and what its inputs can be.
+    """A finished graph and its sets of inputs.
 
     Attributes:
         graph: the graph.
-        rounds: how many different sets of inputs say something about it.
+        rounds: number of different sets of inputs to test it with.
     """
 
     def __init__(self, graph: Graph, inputs: Sequence[_Input], seed: int) -> None:
@@ -69,22 +69,22 @@ class Drafted:
         self._seed = seed
 
     def arrays(self, number: int, sizes: Mapping[str, int] | None = None) -> list[Array]:
-        """The inputs of a round, in the graph's order.
+        """Return the inputs of a round, in the graph's order.
 
         Args:
-            number: of the round; each has other contents.
-            sizes: what the symbols in the inputs' shapes stand for.
+            number: number of the round; the contents differ between rounds.
+            sizes: sizes of the symbols in the inputs' shapes.
         """
         return [i.make(self._seed, number, sizes or {}) for i in self._inputs]
 
 
 class Draft:
-    """A graph on the way. Calling it adds a node and gives its first output.
+    """A graph under construction. Calling it adds a node and returns the node's first output.
 
     Args:
-        name: the graph's name; its weights depend on it.
-        dtype: the element type of everything that does not say otherwise.
-        seed: of weights and inputs.
+        name: the graph's name, which is part of the seed of its weights.
+        dtype: the default element type.
+        seed: seed of weights and inputs.
         outer: the draft of the enclosing graph, for bodies.
     """
 
@@ -99,45 +99,45 @@ class Draft:
 
     # **** values ****
 
-    def input(self, *shape: int | str, fill: Initializer = normal, dtype: str | None = None) -> Value:
-        """An input; a dimension that is a text is a symbol."""
-        return self._input(shape, DType.of(dtype) if dtype else self.dtype, fill, ())
+    def input(self, *shape: int | str, init: Initializer = normal, dtype: str | None = None) -> Value:
+        """Add an input; a text as a dimension is a symbol."""
+        return self._input(shape, DType.of(dtype) if dtype else self.dtype, init, ())
 
     def input_of(self, *rounds: Any, dtype: str | None = None) -> Value:
-        """An input with exactly these contents, one after another from round to round; of one shape all."""
+        """Add an input with exactly these contents, one for each round, all of the same shape."""
         type = DType.of(dtype) if dtype else self.dtype
         arrays = tuple(np.asarray(r).astype(type.numpy) for r in rounds)
         return self._input(arrays[0].shape, type, normal, arrays)
 
-    def _input(self, shape: tuple[int | str, ...], dtype: DType, fill: Initializer, rounds: tuple[Array, ...]) -> Value:
+    def _input(self, shape: tuple[int | str, ...], dtype: DType, init: Initializer, rounds: tuple[Array, ...]) -> Value:
         name = f"input_{len(self._inputs)}"
-        self._inputs.append(_Input(name, shape, dtype, fill, rounds))
+        self._inputs.append(_Input(name, shape, dtype, init, rounds))
         return self.builder.input(name, dtype, shape)
 
     def argument(self, dtype: str | DType, *shape: int | str) -> Value:
-        """An input of the body of a Loop or Scan."""
+        """Add an input to the body of a Loop or Scan."""
         name = self.builder.unique_name(f"argument_{len(self.builder.graph.inputs)}")
         return self.builder.input(name, dtype, shape)
 
-    def weight(self, *shape: int, fill: Initializer | None = None) -> Value:
-        """A constant whose products sum up to about 1: normal, divided by the root of all sizes but the first."""
-        if fill is not None or not self.dtype.is_floating:
-            return self.builder.constant((fill or normal)(self._random, shape, self.dtype))
+    def weight(self, *shape: int, init: Initializer | None = None) -> Value:
+        """Add a constant, by default scaled for sums of about 1: normal / sqrt(product of all sizes but the first)."""
+        if init is not None or not self.dtype.is_floating:
+            return self.builder.constant((init or normal)(self._random, shape, self.dtype))
         drawn = self._random.standard_normal(shape) / math.sqrt(max(1, math.prod(shape[1:])))
         return self.constant(drawn)
 
     def constant(self, elements: Any, dtype: str | None = None) -> Value:
-        """A constant with these elements, of the draft's element type unless told otherwise."""
+        """Add a constant with these elements, by default of the draft's element type."""
         return self.builder.constant(np.asarray(elements).astype(DType.of(dtype or self.dtype).numpy))
 
     # **** nodes ****
 
     def __call__(self, op: str, /, *operands: Operand, **attributes: Any) -> Value:
-        """Add a node with one output (or of whose outputs only the first matters)."""
+        """Add a node and return its first output."""
         return self.several(op, 1, *operands, **attributes)[0]
 
     def several(self, op: str, count: int, /, *operands: Operand, **attributes: Any) -> list[Value]:
-        """Add a node with several outputs."""
+        """Add a node with ``count`` outputs and return them."""
         if self.dtype is DType.FLOAT64:
             attributes.update(held_in_float32(op, "", attributes))
         return self.builder.add_node(op, [self._value(o) for o in operands], attributes, outputs=count)
@@ -148,16 +148,16 @@ class Draft:
         return self.builder.ints(*operand) if isinstance(operand, tuple) else self.constant(operand)
 
     def output(self, *values: Value) -> None:
-        """Make values outputs of the graph, in this order; one value may be several."""
+        """Make values outputs of the graph, in this order; a value may occur several times."""
         for value in values:
             self.builder.output(value)
 
     def body(self, name: str) -> Draft:
-        """A draft for a graph inside this one, which sees this one's values."""
+        """Return a draft of a graph inside this one, which may use the values of this one."""
         return Draft(name, self.dtype, self._seed, self)
 
     def branch(self, name: str, write: Callable[[Draft], Value | Sequence[Value]]) -> Graph:
-        """A graph without inputs inside this one, whose outputs a function writes: a branch of If."""
+        """Return a branch of If: a graph without inputs inside this one, whose outputs a function makes."""
         inner = self.body(name)
         written = write(inner)
         inner.output(*([written] if isinstance(written, Value) else written))
@@ -166,39 +166,39 @@ class Draft:
     # **** layers ****
 
     def conv(self, x: Value, channels: int, kernel: int = 3, *, bias: bool = True, **attributes: Any) -> Value:
-        """A convolution of square kernels over ``[n, c, h, w]`` that keeps the size unless ``strides`` or ``pads``."""
+        """Add a convolution with square kernels over ``[n, c, h, w]``, by default padded to keep the size."""
         groups = attributes.get("group", 1)
         weight = self.weight(channels, _channels(x) // groups, kernel, kernel)
         attributes.setdefault("pads", (kernel // 2,) * 4)
         return self("Conv", x, weight, self.weight(channels) if bias else None, **attributes)
 
     def batch_norm(self, x: Value) -> Value:
-        """Batch normalisation over the second dimension, with statistics that are anything but neutral."""
+        """Add a batch normalisation over the second dimension, with random statistics."""
         channels = _channels(x)
-        scale, variance = (self.weight(channels, fill=positive) for _ in range(2))
+        scale, variance = (self.weight(channels, init=positive) for _ in range(2))
         return self("BatchNormalization", x, scale, self.weight(channels), self.weight(channels), variance)
 
     def linear(self, x: Value, outputs: int) -> Value:
-        """``x W + b`` over the last dimension, as MatMul and Add."""
+        """Add ``x W + b`` over the last dimension, as MatMul and Add."""
         inputs = x.shape[-1]
         weight = np.swapaxes(self._random.standard_normal((outputs, inputs)) / np.sqrt(inputs), 0, 1)
         return self("Add", self("MatMul", x, self.constant(weight)), self.weight(outputs))
 
     def gelu(self, x: Value) -> Value:
-        """``x (1 + erf(x / sqrt(2))) / 2`` in primitive operators."""
+        """Add ``x (1 + erf(x / sqrt(2))) / 2`` in primitive operators."""
         raised = self("Add", self("Erf", self("Div", x, 2**0.5)), 1.0)
         return self("Mul", self("Mul", x, raised), 0.5)
 
     def swish(self, x: Value) -> Value:
-        """``x sigmoid(x)``."""
+        """Add ``x sigmoid(x)`` in primitive operators."""
         return self("Mul", x, self("Sigmoid", x))
 
     def hard_swish(self, x: Value) -> Value:
-        """``x relu6(x + 3) / 6`` in primitive operators."""
+        """Add ``x relu6(x + 3) / 6`` in primitive operators."""
         return self("Div", self("Mul", x, self("Clip", self("Add", x, 3.0), 0.0, 6.0)), 6.0)
 
     def done(self) -> Drafted:
-        """The graph, verified."""
+        """Return the verified graph and its inputs."""
         return Drafted(self.builder.build(), self._inputs, self._seed)
 
 
@@ -210,27 +210,27 @@ def _channels(x: Value) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GraphCase:
-    """A graph of the suite: what draws it, and how near its outputs must be."""
+    """A graph of the suite: the function that writes it, and the required accuracy."""
 
     label: str
     dtype: DType
     sketch: Sketch
     numerics: Numerics
     op: str
-    #: Sizes of the symbols in the inputs' shapes, for one run after another; empty for fixed shapes.
+    #: Sizes of the symbols in the inputs' shapes, for successive runs; empty for fixed shapes.
     signatures: tuple[Mapping[str, int], ...] = ()
-    #: Whether it runs in a session also without passes, because a partition never looks like this.
+    #: True if it runs only in sessions, with and without passes, because no partition has this form.
     only_session: bool = False
 
     def draft(self, seed: int) -> Drafted:
-        """The graph; the same one for the same seed."""
+        """Return the graph with its inputs; the same for the same seed."""
         draft = Draft(self.label, self.dtype, seed)
         self.sketch(draft)
         return draft.done()
 
 
 class GraphTable:
-    """The graphs of one theme."""
+    """A list of graphs on one topic."""
 
     def __init__(self) -> None:
         self._cases: list[GraphCase] = []
@@ -245,15 +245,15 @@ class GraphTable:
         signatures: Sequence[Mapping[str, int]] = (),
         only_session: bool = False,
     ) -> Callable[[Sketch], Sketch]:
-        """Add a graph; decorates the function that draws it.
+        """Return a decorator that adds the graph that a function writes.
 
         Args:
-            label: names it among all graphs.
-            dtypes: element types to draw it in.
-            numerics: how near its outputs must be.
-            op: the operator it is mainly about, where there is one.
+            label: unique name of the graph; it is part of the seed of its weights.
+            dtypes: element types of the graph.
+            numerics: the required accuracy of its outputs.
+            op: the operator it mainly tests, or empty.
             signatures: see :class:`GraphCase`.
-            only_session: likewise.
+            only_session: see :class:`GraphCase`.
         """
 
         def add(sketch: Sketch) -> Sketch:

@@ -1,4 +1,4 @@
-"""One session, many input shapes: plans are made, kept and found again; sizes that depend on data."""
+"""One session with many input shapes: plans are made, cached and reused; sizes that depend on data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["graphs"]
 
 graphs = GraphTable()
 
-#: Batches and widths in turn and back again; the second run of a shape has other contents than the first.
+#: Changing batches and widths; some repeat, with other contents than before.
 _IMAGES = tuple({"n": n, "w": w} for n, w in ((1, 7), (3, 32), (1, 33), (0, 7), (3, 32), (1, 7)))
 _BATCHES = tuple({"n": n} for n in (1, 3, 0, 32, 33, 3, 1))
-#: Sizes that no data dependent result can do without.
-_FILLED = tuple({"n": n} for n in (4, 7, 33, 4, 32, 7))
+#: Sizes without 0, for results whose sizes depend on data.
+_NON_EMPTY = tuple({"n": n} for n in (4, 7, 33, 4, 32, 7))
 
 
 @graphs.case("conv", signatures=_IMAGES, op="Conv")
@@ -26,7 +26,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("conv-two-sizes", signatures=_IMAGES, op="Conv")
 def _(g: Draft) -> None:
-    """A residual block and a head whose output keeps its size."""
+    """A residual block, and a head whose output has a fixed size per image."""
     x = g.conv(g.input("n", 2, "w", 9), 6, 3, strides=(2, 2))
     x = g("Relu", g("Add", x, g.conv(x, 6, 3)))
     g.output(g("Gemm", g("Flatten", g("GlobalAveragePool", x)), g.weight(6, 4), g.weight(4)))
@@ -39,14 +39,14 @@ def _(g: Draft) -> None:
 
 @graphs.case("elementwise", ("float32", "int64"), signatures=_IMAGES)
 def _(g: Draft) -> None:
-    """Two inputs that broadcast, one size of which is 1 where the other changes."""
+    """Two inputs that broadcast: a size of 1 against one of 5, and changing sizes."""
     x, y = g.input("n", 1, "w"), g.input(5, "w")
     g.output(g("Mul", g("Add", x, y), g("Sub", x, g.constant(2))), g("Neg", y))
 
 
 @graphs.case("elementwise-one-becomes-many", signatures=_BATCHES)
 def _(g: Draft) -> None:
-    """A size that is 1 in some runs, where it must broadcast, and not in others."""
+    """A size that is 1 in some runs, where it broadcasts, and larger in others."""
     g.output(g("Tanh", g("Mul", g.input("n", 4), g.weight(1, 4))), g("Add", g.input("n", 1), g.weight(4)))
 
 
@@ -68,7 +68,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("reshape-computed", signatures=_IMAGES, op="Reshape")
 def _(g: Draft) -> None:
-    """The target of a Reshape from Shape, Gather and Concat, as exporters write it."""
+    """The target shape of a Reshape from Shape, Gather and Concat, as exporters write it."""
     x = g.input("n", 4, "w")
     shape = g("Shape", x)
     sizes = [g("Unsqueeze", g("Gather", shape, g.constant(axis, "int64")), (0,)) for axis in (0, 2)]
@@ -79,7 +79,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("flatten-rows", signatures=_IMAGES, op="MatMul")
 def _(g: Draft) -> None:
-    """To a matrix of as many rows as there are, and back by the shape that was."""
+    """Reshape to a matrix with the number of rows inferred, and back to the original shape."""
     x = g.input("n", "w", 5)
     rows = g("Reshape", x, (-1, 5))
     product = g("MatMul", rows, g.weight(5, 3))
@@ -89,7 +89,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("expand-and-range", signatures=_IMAGES, op="Expand")
 def _(g: Draft) -> None:
-    """Positions made from the length of the input."""
+    """Positions computed from the length of the input."""
     x = g.input("n", "w", 3)
     length = g("Gather", g("Shape", x), g.constant(1, "int64"))
     index = g("Range", g.constant(0, "int64"), length, g.constant(1, "int64"))
@@ -99,7 +99,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("resize-to-match", signatures=_IMAGES[:3] + _IMAGES[4:], op="Resize")
 def _(g: Draft) -> None:
-    """A small map enlarged to the size of another."""
+    """A feature map resized to the size of another."""
     fine = g.input("n", 3, 8, "w")
     coarse = g.conv(fine, 3, 3, strides=(2, 2))
     grown = g("Resize", coarse, None, None, g("Shape", fine), mode="linear")
@@ -108,7 +108,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("slice-and-concat", ("float32", "int32"), signatures=_IMAGES, numerics=EXACT, op="Slice")
 def _(g: Draft) -> None:
-    """All but the first, and the last first: sizes that are the width less one."""
+    """All elements but the first, whose size is the width minus one, and every second element in reverse order."""
     x = g.input("n", 4, "w")
     tail = g("Slice", x, (1,), (2**62,), (2,))
     back = g("Slice", x, (-1,), (-(2**62),), (2,), (-2,))
@@ -131,7 +131,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("loop-over-length", signatures=_BATCHES, op="Loop")
 def _(g: Draft) -> None:
-    """As many trips as the input has rows."""
+    """The trip count is the number of rows of the input."""
     rows = g.input("n", 3)
     body = g.body("body")
     number, going, state = body.argument("int64"), body.argument("bool"), body.argument(g.dtype, 3)
@@ -144,7 +144,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("if-by-size", signatures=_BATCHES, op="If")
 def _(g: Draft) -> None:
-    """A branch taken by the size of the input."""
+    """The size of the input selects the branch."""
     x = g.input("n", 3)
     many = g("Greater", g("Gather", g("Shape", x), g.constant(0, "int64")), g.constant(2, "int64"))
     then = g.branch("then", lambda b: b("Tanh", x))
@@ -155,24 +155,24 @@ def _(g: Draft) -> None:
 # **** sizes that depend on data ****
 
 
-@graphs.case("nonzero-output", ("float32", "bool"), signatures=_FILLED, numerics=EXACT, op="NonZero")
+@graphs.case("nonzero-output", ("float32", "bool"), signatures=_NON_EMPTY, numerics=EXACT, op="NonZero")
 def _(g: Draft) -> None:
     x = g.input("n", 5)
     g.output(g("NonZero", x if g.dtype is DType.BOOL else g("Relu", x)))
 
 
-@graphs.case("nonzero-inside", signatures=_FILLED, op="NonZero")
+@graphs.case("nonzero-inside", signatures=_NON_EMPTY, op="NonZero")
 def _(g: Draft) -> None:
-    """Positive elements are gathered, and layers follow on as many rows as there are."""
+    """Positive elements are gathered, and layers run on that many rows."""
     x = g.input("n", 5)
-    places = g("Transpose", g("NonZero", g("Greater", x, 0.0)))
-    found = g("Unsqueeze", g("GatherND", x, places), (1,))
+    positions = g("Transpose", g("NonZero", g("Greater", x, 0.0)))
+    found = g("Unsqueeze", g("GatherND", x, positions), (1,))
     g.output(g("Tanh", g("Gemm", found, g.weight(1, 3), g.weight(3))), g("Shape", found))
 
 
-@graphs.case("compress-inside", signatures=_FILLED, op="Compress")
+@graphs.case("compress-inside", signatures=_NON_EMPTY, op="Compress")
 def _(g: Draft) -> None:
-    """Rows are picked, go through layers, and are put back where they were."""
+    """Rows are selected, processed by layers, and scattered back to their positions."""
     x = g.linear(g.input("n", 6), 6)
     chosen = g("Greater", g("Gather", x, g.constant(0, "int64"), axis=1), 0.0)
     rows = g("Compress", x, chosen, axis=0)
@@ -180,39 +180,39 @@ def _(g: Draft) -> None:
     g.output(g("ScatterND", x, g("Transpose", g("NonZero", chosen)), changed), changed)
 
 
-@graphs.case("nothing-found", signatures=_FILLED, op="NonZero")
+@graphs.case("nothing-found", signatures=_NON_EMPTY, op="NonZero")
 def _(g: Draft) -> None:
-    """Nothing is found: what follows works on no rows at all."""
+    """No row is selected, so that the layers run on zero rows."""
     x = g.input("n", 5)
     rows = g("Compress", x, g("Greater", g("ReduceMax", x, (1,), keepdims=0), 1e6), axis=0)
     g.output(g("Relu", g.linear(rows, 3)), g("Concat", rows, x, axis=0))
 
 
 def _boxes(g: Draft) -> tuple[Value, Value]:
-    """Boxes on a grid, of which neighbours overlap; scores that all differ."""
-    centres = g.input(1, "n", 2, fill=distinct)
+    """Return boxes on a grid, of which neighbours overlap, and distinct scores."""
+    centres = g.input(1, "n", 2, init=distinct)
     boxes = g("Concat", g("Sub", centres, 1.0), g("Add", centres, 1.0), axis=2)
-    return boxes, g("Sigmoid", g("Mul", g.input(1, 2, "n", fill=distinct), 0.1))
+    return boxes, g("Sigmoid", g("Mul", g.input(1, 2, "n", init=distinct), 0.1))
 
 
-@graphs.case("nms-output", signatures=_FILLED, op="NonMaxSuppression")
+@graphs.case("nms-output", signatures=_NON_EMPTY, op="NonMaxSuppression")
 def _(g: Draft) -> None:
     boxes, scores = _boxes(g)
     limits = g.constant([9], "int64"), g.constant([0.3], "float32"), g.constant([0.2], "float32")
     g.output(g("NonMaxSuppression", boxes, scores, *limits))
 
 
-@graphs.case("nms-inside", signatures=_FILLED, op="NonMaxSuppression")
+@graphs.case("nms-inside", signatures=_NON_EMPTY, op="NonMaxSuppression")
 def _(g: Draft) -> None:
-    """What is kept is gathered and decoded."""
+    """The boxes that remain are gathered and scaled."""
     boxes, scores = _boxes(g)
     kept = g("NonMaxSuppression", boxes, scores, g.constant([9], "int64"), g.constant([0.3], "float32"))
-    places = g("Gather", kept, (0, 2), axis=1)
-    best = g("Mul", g("GatherND", boxes, places), 8.0)
+    image_and_box = g("Gather", kept, (0, 2), axis=1)
+    best = g("Mul", g("GatherND", boxes, image_and_box), 8.0)
     g.output(best, g("GatherND", scores, kept), g("Gather", kept, g.constant(1, "int64"), axis=1))
 
 
-@graphs.case("unique-inside", ("int64", "float32"), signatures=_FILLED, numerics=EXACT, op="Unique")
+@graphs.case("unique-inside", ("int64", "float32"), signatures=_NON_EMPTY, numerics=EXACT, op="Unique")
 def _(g: Draft) -> None:
     x = g.input("n")
     x = x if g.dtype.is_integer else g("Round", x)

@@ -1,4 +1,4 @@
-"""Integer and boolean paths, casts and quantisation: nothing is tolerated."""
+"""Integer and boolean graphs, casts and quantisation, with exact results."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def _(g: Draft) -> None:
 
 @graphs.case("integer-division", INTEGERS, numerics=EXACT, op="Div")
 def _(g: Draft) -> None:
-    """Division cuts towards zero, and the remainder has the divisor's sign."""
-    x, y = g.input(4, 6), g.input(6, fill=integers(1, 5))
+    """Division truncates towards zero, and the remainder has the divisor's sign."""
+    x, y = g.input(4, 6), g.input(6, init=integers(1, 5))
     quotient = g("Div", x, y)
     g.output(quotient, g("Sub", x, g("Mul", quotient, y)), g("Mod", x, y), g("Mod", x, g("Neg", y)))
 
 
 @graphs.case("index-arithmetic", INTEGERS, numerics=EXACT, op="Gather")
 def _(g: Draft) -> None:
-    """Indices computed in the graph: rows and columns of a flat one."""
-    flat = g.input(7, fill=integers(0, 12))
+    """Indices computed in the graph: rows and columns from flat indices."""
+    flat = g.input(7, init=integers(0, 12))
     width = g.constant(4)
     row, column = g("Div", flat, width), g("Mod", flat, width)
     table = g.weight(3, 4)
@@ -45,11 +45,11 @@ def _(g: Draft) -> None:
 @graphs.case("gather-scatter", ("int64", "int32", "float32"), numerics=EXACT, op="ScatterElements")
 def _(g: Draft) -> None:
     x = g.input(5, 4)
-    places = g.constant([[3, 1, 0, 4], [0, 4, 2, 1]], "int64")
-    moved = g("ScatterElements", x, places, g("Neg", g.input(2, 4)), axis=0)
+    index = g.constant([[3, 1, 0, 4], [0, 4, 2, 1]], "int64")
+    moved = g("ScatterElements", x, index, g("Neg", g.input(2, 4)), axis=0)
     g.output(
         moved,
-        g("GatherElements", moved, places, axis=0),
+        g("GatherElements", moved, index, axis=0),
         g("ScatterND", x, g.constant([[1], [3]], "int64"), g.input(2, 4)),
     )
 
@@ -64,8 +64,8 @@ def _(g: Draft) -> None:
 
 @graphs.case("cast-chain", ("float32",), numerics=EXACT, op="Cast")
 def _(g: Draft) -> None:
-    """Cut to whole numbers, tested, and back."""
-    x = g.input(4, 7, fill=uniform(-100, 100))
+    """Conversions to integers, to booleans, and back."""
+    x = g.input(4, 7, init=uniform(-100, 100))
     whole = g("Cast", x, to=DType.INT32)
     byte = g("Cast", g("Cast", g("Abs", x), to=DType.UINT8), to=DType.FLOAT16)
     truth = g("Cast", whole, to=DType.BOOL)
@@ -74,10 +74,10 @@ def _(g: Draft) -> None:
 
 @graphs.case("quantize-dequantize", ("float32",), numerics=EXACT, op="QuantizeLinear")
 def _(g: Draft) -> None:
-    """Scales that are powers of two: no rounding is left to chance."""
+    """Scales are powers of two, so that quotients are exact."""
     scale = g.constant(0.0625)
     zero = g.constant(3, "uint8")
-    x = g("QuantizeLinear", g("Mul", g.input(3, 8, fill=integers(-9, 12)), 0.125), scale, zero)
+    x = g("QuantizeLinear", g("Mul", g.input(3, 8, init=integers(-9, 12)), 0.125), scale, zero)
     pooled = g("Max", x, g.constant(5, "uint8"))
     g.output(x, g("DequantizeLinear", pooled, scale, zero))
 
@@ -91,6 +91,6 @@ def _(g: Draft) -> None:
 @graphs.case("one-hot-sum", INTEGERS, op="OneHot")
 def _(g: Draft) -> None:
     """Counting by one-hot vectors."""
-    labels = g.input(9, fill=integers(0, 5))
+    labels = g.input(9, init=integers(0, 5))
     hot = g("OneHot", labels, g.constant(5, "int64"), g.constant([0, 1], "int64"), axis=-1)
     g.output(g("ReduceSum", hot, (0,), keepdims=0), g("ArgMax", hot, axis=-1))

@@ -1,8 +1,7 @@
-"""Sessions whose nodes alternate between the backend and another device: what crosses, how often, and in what order.
+"""Sessions whose nodes alternate between the backend and another device, with copies of tensors between them.
 
-Every graph is made of an operator that the backend has, whatever that is, with nodes pinned to the other device
-around it. Each runs twice: beside ``host``, whose tensors lie in main memory, and (``,copied``) beside a device
-with a memory of its own.
+Every graph combines an operator that the backend supports with nodes pinned to the other device. Each graph runs
+twice: with ``host``, whose tensors are in main memory, and (``,copied``) with a device that has its own memory.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ import numpy as np
 
 from lite_conformance.cases.case import Case, Context
 from lite_conformance.cases.graphs.draft import Draft, Drafted
-from lite_conformance.cases.graphs.running import session_outputs, told
+from lite_conformance.cases.graphs.running import failure_prefix, session_outputs
 from lite_conformance.cases.graphs.second_device import SecondDevice
-from lite_conformance.cases.graphs.two_devices import HERE, THERE, TwoDeviceGraph, find_supported_case
+from lite_conformance.cases.graphs.two_devices import ON_BACKEND, ON_OTHER, TwoDeviceGraph, find_supported_case
 from lite_conformance.cases.supported import SupportedCase, supported_cases
 from lite_conformance.cases.tensors import Array
 from lite_conformance.judge.checks import check_outcome
@@ -40,7 +39,7 @@ _ROW_WISE = ("Relu", "Sigmoid", "Neg", "Exp", "Identity", "Tanh", "Abs")
 
 
 def cases() -> Iterator[Case]:
-    """The cases of level 3 that are about partitions."""
+    """Yield the cases of level 3 about partitions."""
     for suffix, copied in (("", False), (",copied", True)):
         for label, pattern in _patterns.items():
             run = partial(_run_pattern, pattern=pattern, copied=copied)
@@ -53,6 +52,7 @@ def cases() -> Iterator[Case]:
 
 
 def _pattern(pattern: Pattern) -> Pattern:
+    """Register a pattern; its case is named after the function."""
     _patterns[pattern.__name__.strip("_").replace("_", "-")] = pattern
     return pattern
 
@@ -62,144 +62,144 @@ def _pattern(pattern: Pattern) -> Pattern:
 
 @_pattern
 def _sandwich(p: TwoDeviceGraph) -> None:
-    """There, here, there."""
-    p.output(p.there("Identity", p.here(p.copied(p.operands()))))
+    """Other device, backend, other device."""
+    p.output(p.on_other("Identity", p.on_backend(p.copy_to_other(p.operands()))))
 
 
 @_pattern
-def _bread_outside(p: TwoDeviceGraph) -> None:
-    """Here, there, here: inputs and outputs of the model lie on the backend."""
-    p.output(p.here(p.choose(p.here(p.operands()), True)))
+def _backend_outside(p: TwoDeviceGraph) -> None:
+    """Backend, other device, backend: inputs and outputs of the model are on the backend."""
+    p.output(p.on_backend(p.select(p.on_backend(p.operands()), True)))
 
 
 @_pattern
 def _alternating(p: TwoDeviceGraph) -> None:
-    """Five times here and four times there; every value made here is an output."""
-    y = p.here(p.operands())
+    """Five times the backend and four times the other device; every value made on the backend is an output."""
+    y = p.on_backend(p.operands())
     p.output(y)
     for turn in range(4):
-        y = p.here(p.choose(y, turn % 2 == 0))
+        y = p.on_backend(p.select(y, turn % 2 == 0))
         p.output(y)
 
 
 @_pattern
 def _consumers_on_both(p: TwoDeviceGraph) -> None:
-    """A value made here is used here, there twice, and is an output."""
-    y = p.here(p.operands())
-    p.output(p.follow(y), p.there("Identity", y), p.there("Shape", y), y)
+    """A value made on the backend is used there, twice on the other device, and as an output."""
+    y = p.on_backend(p.operands())
+    p.output(p.consume(y), p.on_other("Identity", y), p.on_other("Shape", y), y)
 
 
 @_pattern
 def _consumers_of_an_input(p: TwoDeviceGraph) -> None:
-    """The model's own inputs are used on both devices, and handed out."""
+    """Inputs of the model are used on both devices, and as outputs."""
     x = p.operands()
-    p.output(p.here(x), *p.copied(x), p.here(p.copied(x)), *x)
+    p.output(p.on_backend(x), *p.copy_to_other(x), p.on_backend(p.copy_to_other(x)), *x)
 
 
 @_pattern
 def _diamond(p: TwoDeviceGraph) -> None:
-    """From there to both devices, and back together there."""
-    x = p.copied(p.operands())
-    y = p.here(x)
-    truth = p.truth(y, True)
-    chosen = [p.there("Where", truth, a, b) for a, b in zip(p.copied(x), p.operands())]
-    p.output(p.here(chosen), y)
+    """From the other device to both devices, joined on the other device."""
+    x = p.copy_to_other(p.operands())
+    y = p.on_backend(x)
+    condition = p.condition(y, True)
+    chosen = [p.on_other("Where", condition, a, b) for a, b in zip(p.copy_to_other(x), p.operands())]
+    p.output(p.on_backend(chosen), y)
 
 
 @_pattern
-def _diamond_here(p: TwoDeviceGraph) -> None:
-    """From here to both devices, and back together here."""
-    y = p.here(p.operands())
-    left = p.choose(y, False)
-    right = p.follow(y)
-    p.output(p.here(left), right, p.here(p.choose(right, True)))
+def _diamond_on_backend(p: TwoDeviceGraph) -> None:
+    """From the backend to both devices, joined on the backend."""
+    y = p.on_backend(p.operands())
+    left = p.select(y, False)
+    right = p.consume(y)
+    p.output(p.on_backend(left), right, p.on_backend(p.select(right, True)))
 
 
 @_pattern
 def _crosses_twice(p: TwoDeviceGraph) -> None:
-    """A value made here is needed there now, and once more after another partition has run here."""
-    y = p.here(p.operands())
-    z = p.here(p.choose(y, True))
-    later = p.truth(z, False)
-    p.output(p.there("Where", later, y, y), z)
+    """A value made on the backend is used on the other device, and again after another partition on the backend."""
+    y = p.on_backend(p.operands())
+    z = p.on_backend(p.select(y, True))
+    later = p.condition(z, False)
+    p.output(p.on_other("Where", later, y, y), z)
 
 
 @_pattern
-def _there_and_back_unchanged(p: TwoDeviceGraph) -> None:
-    """Values of there that are used here, and there again long after."""
-    x = p.copied(p.operands())
-    y = p.here(x)
-    z = p.here(p.choose(y, False))
-    later = p.truth(z, True)
-    p.output(*(p.there("Where", later, v, v) for v in x), z)
+def _unchanged_after_crossing(p: TwoDeviceGraph) -> None:
+    """Values of the other device are used on the backend, and much later on the other device again."""
+    x = p.copy_to_other(p.operands())
+    y = p.on_backend(x)
+    z = p.on_backend(p.select(y, False))
+    later = p.condition(z, True)
+    p.output(*(p.on_other("Where", later, v, v) for v in x), z)
 
 
 @_pattern
 def _outputs_everywhere(p: TwoDeviceGraph) -> None:
-    """Outputs of both devices in turn, one twice, an input, and a constant."""
+    """Outputs of both devices alternately, one of them twice, an input, and a constant."""
     x = p.operands()
-    y = p.here(x)
-    z = p.here(p.choose(y, True))
-    p.output(p.there("Identity", z), y, p.there("Shape", y), z, y, x[0], p.builder.constant(np.float32(0.5), "kept"))
+    y = p.on_backend(x)
+    z = p.on_backend(p.select(y, True))
+    p.output(
+        p.on_other("Identity", z), y, p.on_other("Shape", y), z, y, x[0], p.builder.constant(np.float32(0.5), "kept")
+    )
 
 
 @_pattern
 def _independent_chains(p: TwoDeviceGraph) -> None:
-    """Chains that do not touch, the devices of one the other way round: one partition holds parts of both."""
-    y = p.here(p.operands())
-    other = p.copied(p.operands())
-    second = p.here(p.choose(y, True))
-    p.output(p.there("Identity", p.here(other)), second, p.there("Identity", second))
+    """Two independent chains with their devices in opposite order: one partition has nodes of both."""
+    y = p.on_backend(p.operands())
+    other = p.copy_to_other(p.operands())
+    second = p.on_backend(p.select(y, True))
+    p.output(p.on_other("Identity", p.on_backend(other)), second, p.on_other("Identity", second))
 
 
 @_pattern
 def _many_at_once(p: TwoDeviceGraph) -> None:
-    """Six values cross together, are joined there, and the next crosses back."""
-    values = [p.here(p.operands()) for _ in range(6)]
-    flat = [p.there("Reshape", v, p.builder.ints(-1)) for v in values]
-    joined = p.there("Concat", *flat, axis=0)
-    p.output(joined, p.here(p.choose(joined, True)), *values[::-1])
+    """Six values cross together and are concatenated on the other device; the next value crosses back."""
+    values = [p.on_backend(p.operands()) for _ in range(6)]
+    flat = [p.on_other("Reshape", v, p.builder.ints(-1)) for v in values]
+    joined = p.on_other("Concat", *flat, axis=0)
+    p.output(joined, p.on_backend(p.select(joined, True)), *values[::-1])
 
 
 # **** running ****
 
 
 def _run_pattern(context: Context, pattern: Pattern, copied: bool) -> Outcome:
-    """The pattern on each of a few operators that the backend has."""
-    return merged(
-        [_run(context, pattern, supported_case, copied) for supported_case in supported_cases(context.subject)]
-    )
+    """Run the pattern with each of a few operators that the backend supports."""
+    return merged([_run(context, pattern, case, copied) for case in supported_cases(context.subject)])
 
 
 def _run_special(context: Context, what: str, copied: bool) -> Outcome:
     return _run(context, _sandwich, find_supported_case(context.subject, what), copied)
 
 
-def _run(context: Context, pattern: Pattern, supported_case: SupportedCase, copied: bool) -> Outcome:
-    patchwork = TwoDeviceGraph(supported_case, context.settings.seed)
-    pattern(patchwork)
-    graph = patchwork.builder.build()
-    with told(supported_case.name):
+def _run(context: Context, pattern: Pattern, case: SupportedCase, copied: bool) -> Outcome:
+    graph_builder = TwoDeviceGraph(case, context.settings.seed)
+    pattern(graph_builder)
+    graph = graph_builder.builder.build()
+    with failure_prefix(case.name):
         session = _pinned_session(context, graph, copied)
-        # A relaxed truth where the operator's own is in its own type: rounding, comparing.
-        numerics = replace(GRAPH, truth=supported_case.case.numerics.truth)
-        return merged(_turns(context, session, graph, patchwork.arrays, numerics))
+        # Operators that round or compare need the truth in their own type.
+        numerics = replace(GRAPH, truth=case.case.numerics.truth)
+        return merged(_turns(context, session, graph, graph_builder.arrays, numerics))
 
 
 def _pinned_session(context: Context, graph: Graph, copied: bool) -> Session:
-    """A session whose nodes run where their names say.
+    """Return a session whose nodes are pinned to devices by their names.
 
     Raises:
-        Refused: the backend does not take one of its nodes.
-        Failure: the session cannot be made, or puts a node elsewhere.
+        Refused: the backend does not support one of its nodes.
+        Failure: the session cannot be created, or assigns a node to the wrong device.
     """
     label = context.subject.device.label
     other, plugins = _other(context, copied)
-    pins = {HERE: label, THERE: other}
+    pins = {ON_BACKEND: label, ON_OTHER: other}
     pins = {p: d for p, d in pins.items() if any(fnmatchcase(n.name, p) for n in graph.nodes)}
     session = _load(graph, label, other, plugins, pins)
     for assignment in session.assignment():
-        wanted = label if fnmatchcase(assignment.node, HERE) else other
+        wanted = label if fnmatchcase(assignment.node, ON_BACKEND) else other
         if assignment.device != wanted:
             raise Failure(f"node {assignment.node!r} is pinned to {wanted!r} and runs on {assignment.device!r}")
     return session
@@ -214,21 +214,21 @@ def _load(graph: Graph, label: str, other: str, plugins: PluginManager, pins: di
     except UnsupportedOperatorError as error:
         raise Refused("; ".join(p.reason for p in error.problems)) from error
     except LiteError as error:
-        raise Failure(f"a session on {' and '.join(labels)} cannot be made: {error}") from error
+        raise Failure(f"a session on {' and '.join(labels)} cannot be created: {error}") from error
 
 
 def _other(context: Context, copied: bool) -> tuple[str, PluginManager]:
-    """The label of the other device, and the plugins that give both."""
+    """Return the label of the other device, and a plugin manager with both backends."""
     if not copied:
         return "host", context.subject.plugins
     backend = context.subject.backend
-    # The built-in backends are always there, and their names are taken.
+    # The built-in backends are in every plugin manager; adding them again would be a name conflict.
     builtin = backend.name in ("host", "null")
     return SecondDevice.name, plugins_with(SecondDevice()) if builtin else plugins_with(backend, SecondDevice())
 
 
 def _run_unknown_size(context: Context, copied: bool) -> Outcome:
-    """As many rows as the other device has found cross to the backend, go through an operator, and come back."""
+    """Run a partition on the backend whose number of rows depends on data of the other device."""
     reasons = []
     for op in _ROW_WISE:
         drafted = _unknown_size(op, context.settings.seed)
@@ -237,7 +237,7 @@ def _run_unknown_size(context: Context, copied: bool) -> Outcome:
         except Refused as refused:
             reasons.append(str(refused))
             continue
-        with told(op):
+        with failure_prefix(op):
             return merged(_turns(context, session, drafted.graph, drafted.arrays, GRAPH))
     raise Refused(reasons[0])
 
@@ -246,15 +246,15 @@ def _unknown_size(op: str, seed: int) -> Drafted:
     draft = Draft("unknown-size", DType.FLOAT32, seed)
     add = draft.builder.add
     x = draft.input(7, 5)
-    largest = add("ReduceMax", [x, draft.builder.ints(1)], {"keepdims": 0}, name="there")
-    chosen = add("Greater", [largest, draft.constant(1.0)], name="there")
-    y = add(op, [add("Compress", [x, chosen], {"axis": 0}, name="there")], name="here")
-    draft.output(y, add("Shape", [y], name="there"))
+    largest = add("ReduceMax", [x, draft.builder.ints(1)], {"keepdims": 0}, name="other")
+    chosen = add("Greater", [largest, draft.constant(1.0)], name="other")
+    y = add(op, [add("Compress", [x, chosen], {"axis": 0}, name="other")], name="backend")
+    draft.output(y, add("Shape", [y], name="other"))
     return draft.done()
 
 
 def _run_fallback(context: Context, copied: bool) -> Outcome:
-    """No pins: each node goes to the backend where that says Yes, and to the other device where it says No."""
+    """Require, without pins, that each node runs on the backend if it answers Yes, else on the other device."""
     drafted = _mixed(context.settings.seed)
     graph = drafted.graph
     infer_graph(graph)
@@ -269,38 +269,38 @@ def _run_fallback(context: Context, copied: bool) -> Outcome:
         wanted = other if refused[assignment.node] else label
         if assignment.device != wanted:
             answer = (refused[assignment.node] or ["Yes"])[0]
-            where = f"node {assignment.node!r} ({assignment.op}) runs on {assignment.device!r}"
-            raise Failure(f"{where}, although {label!r} says {answer}")
+            placement = f"node {assignment.node!r} ({assignment.op}) runs on {assignment.device!r}"
+            raise Failure(f"{placement}, although {label!r} answers {answer}")
     return merged(_turns(context, session, graph, drafted.arrays, GRAPH))
 
 
 def _mixed(seed: int) -> Drafted:
-    """Operators that most backends have, between operators that few have."""
+    """Return a graph of operators that most backends support, between operators that few support."""
     g = Draft("mixed", DType.FLOAT32, seed)
     x = g("Relu", g.batch_norm(g.conv(g.input(2, 3, 6, 6), 5, 3)))
     energy = g("ReduceLogSumExp", x, (2, 3), keepdims=1)
     x = g("Mul", x, g("Sigmoid", g("Add", energy, 1.0)))
     x = g("Reshape", g("LpNormalization", x, axis=1), (2, -1))
     x = g("Softmax", g("Gemm", g("Trilu", x), g.weight(180, 7), g.weight(7)), axis=-1)
-    best, places = g.several("TopK", 2, x, (3,), axis=-1)
+    best, indices = g.several("TopK", 2, x, (3,), axis=-1)
     hard = g("Add", g("Hardmax", best), g("MatMul", best, g.weight(3, 3)))
-    g.output(g("Tanh", hard), g("Cast", places, to=DType.INT32), g("Concat", x, hard, axis=1), best)
+    g.output(g("Tanh", hard), g("Cast", indices, to=DType.INT32), g("Concat", x, hard, axis=1), best)
     return g.done()
 
 
 def _turns(
     context: Context, session: Session, graph: Graph, arrays: Callable[[int], list[Array]], numerics: Numerics
 ) -> list[Outcome]:
-    """Two sets of inputs, and the first once more."""
+    """Run a session on two sets of inputs, and on the first again, and check the outputs."""
     outcomes: list[Outcome] = []
     for turn in (0, 1, 0):
         inputs = arrays(turn)
-        with told(f"run {len(outcomes) + 1}"):
+        with failure_prefix(f"run {len(outcomes) + 1}"):
             actual = session_outputs(session, graph, inputs)
             try:
                 outcomes.append(check_outcome(graph, inputs, actual, numerics, context.allowance))
             except Failure as failure:
-                # A script would run the graph on the backend alone, which is another thing.
+                # No script: it would run the graph on the backend alone, without the other device.
                 failure.replay = None
                 raise
     return outcomes

@@ -1,4 +1,4 @@
-"""Running the graphs of level 3: as one partition, and in a session."""
+"""Runs the graphs of level 3, as one partition and in a session."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from lite_core.ir import Graph
 from lite_core.ops.infer import infer_graph
 from lite_core.session import Session, load
 
-__all__ = ["only_on_the_backend", "run_compiled", "run_in_session", "session_outputs", "told"]
+__all__ = ["failure_prefix", "load_on_backend_only", "run_compiled", "run_in_session", "session_outputs"]
 
 
 def run_compiled(context: Context, case: GraphCase) -> Outcome:
-    """The graph as it is, compiled as one partition and run on several inputs in turn."""
+    """Compile the unchanged graph as one partition, and run it on several sets of inputs."""
     drafted = case.draft(context.settings.seed)
     compiled = context.subject.compile(drafted.graph)
     outcomes: list[Outcome] = []
-    for number in _turns(drafted):
+    for number in _input_sets(drafted):
         inputs = drafted.arrays(number)
         actual = compiled.run(inputs)
-        with told(f"run {len(outcomes) + 1}"):
+        with failure_prefix(f"run {len(outcomes) + 1}"):
             outcomes.append(check_outcome(drafted.graph, inputs, actual, case.numerics, context.allowance, case.dtype))
     return merged(outcomes)
 
 
 def run_in_session(context: Context, case: GraphCase, *, optimize: bool) -> Outcome:
-    """The graph in a session that may use this device only, with or without passes, with each signature in turn."""
+    """Run the graph in a session on this device only, with or without passes, with each signature in turn."""
     drafted = case.draft(context.settings.seed)
-    session = only_on_the_backend(context, drafted.graph, optimize=optimize)
+    session = load_on_backend_only(context, drafted.graph, optimize=optimize)
     outcomes: list[Outcome] = []
     for turn, (number, sizes) in enumerate(_runs(drafted, case.signatures)):
         inputs = drafted.arrays(number, sizes)
-        with told(f"run {turn + 1}, shapes {[list(a.shape) for a in inputs]}"):
+        with failure_prefix(f"run {turn + 1}, shapes {[list(a.shape) for a in inputs]}"):
             actual = session_outputs(session, drafted.graph, inputs)
             try:
                 outcome = check_outcome(drafted.graph, inputs, actual, case.numerics, context.allowance, case.dtype)
             except Failure as failure:
-                if failure.replay is not None:  # what ran is what the passes have left
+                if failure.replay is not None:  # the graph that ran is that after the passes
                     failure.replay = replace(failure.replay, graph=session.graph)
                 raise
             outcomes.append(outcome)
     return merged(outcomes)
 
 
-def only_on_the_backend(context: Context, graph: Graph, *, optimize: bool) -> Session:
-    """A session of a graph that runs on the device under test and nowhere else.
+def load_on_backend_only(context: Context, graph: Graph, *, optimize: bool) -> Session:
+    """Return a session of a graph that runs on the device under test only.
 
     Raises:
-        Refused: the backend does not take every node.
-        Failure: it does, and the session cannot be made, or runs elsewhere.
+        Refused: the backend does not support every node.
+        Failure: it supports every node, but the session cannot be created or uses another device.
     """
     subject = context.subject
     label = subject.device.label
@@ -64,21 +64,21 @@ def only_on_the_backend(context: Context, graph: Graph, *, optimize: bool) -> Se
     except BackendUnavailableError:
         raise
     except UnsupportedOperatorError as error:
-        # The answers themselves are checked as well: a session takes any exception for a No.
+        # Ask the backend directly as well: a session treats exceptions of supports() as a No.
         asked = graph.copy()
         infer_graph(asked)
         subject.require(asked)
         raise Refused("; ".join(p.reason for p in error.problems)) from error
     except LiteError as error:
-        raise Failure(f"a session on {label!r} cannot be made: {error}") from error
-    elsewhere = sorted({a.device for a in session.assignment()} - {label})
-    if elsewhere:
-        raise Failure(f"a session that may use {label!r} only has put nodes on {', '.join(elsewhere)}")
+        raise Failure(f"a session on {label!r} cannot be created: {error}") from error
+    others = sorted({a.device for a in session.assignment()} - {label})
+    if others:
+        raise Failure(f"a session restricted to {label!r} placed nodes on {', '.join(others)}")
     return session
 
 
 def session_outputs(session: Session, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
-    """The outputs of one run, in the order of the graph.
+    """Run a session once and return its outputs in the order of the graph.
 
     Raises:
         Failure: the run raised, or an output has another element type than the graph says.
@@ -93,26 +93,26 @@ def session_outputs(session: Session, graph: Graph, inputs: Sequence[Array]) -> 
     return [outputs[v.name] for v in graph.outputs]
 
 
-def _turns(drafted: Drafted) -> list[int]:
-    """Each set of inputs, and the first once more: what a run leaves behind must not show in the next."""
+def _input_sets(drafted: Drafted) -> list[int]:
+    """Return the numbers of the sets of inputs, and the first again: a run must not affect later ones."""
     return [*range(drafted.rounds), 0] if drafted.rounds > 1 else [0]
 
 
 def _runs(drafted: Drafted, signatures: Sequence[Mapping[str, int]]) -> list[tuple[int, Mapping[str, int]]]:
     if not signatures:
-        return [(number, {}) for number in _turns(drafted)]
+        return [(number, {}) for number in _input_sets(drafted)]
     return list(enumerate(signatures))
 
 
-class told:
-    """Puts which run it was in front of a failure's reason."""
+class failure_prefix:
+    """A context that prefixes the reason of a failure, for example with the number of the run."""
 
-    def __init__(self, which: str) -> None:
-        self._which = which
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Failure):
-            error.reason = f"{self._which}: {error.reason}"
+            error.reason = f"{self._prefix}: {error.reason}"

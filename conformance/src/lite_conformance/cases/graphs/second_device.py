@@ -1,4 +1,4 @@
-"""A second device for sessions that use two: the references, with tensors in a memory that is not main memory."""
+"""A second device for sessions with two devices: the references, with tensors outside main memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["SecondDevice"]
 
 
 class SecondDevice:
-    """Runs every operator by its reference; whatever goes in and out is copied."""
+    """A backend that runs every operator by its reference, in its own memory, so that inputs and outputs are copied."""
 
     name = "conformance-second"
 
     def probe(self) -> Sequence[Device] | Unavailable:
-        return [Device(self.name, name="the references, in a memory of their own", score=-1.0)]
+        return [Device(self.name, name="the references, in a separate memory", score=-1.0)]
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         return Yes()
@@ -33,7 +33,7 @@ class SecondDevice:
 
 
 class _Storage:
-    """Not an array, so that whoever takes it for one fails."""
+    """Storage that is not an array, so that code that uses it as one fails."""
 
     def __init__(self, content: Array) -> None:
         self.content = content

@@ -15,7 +15,7 @@ graphs = GraphTable()
 
 @graphs.case("attention-masked", FLOATS, op="Softmax")
 def _(g: Draft) -> None:
-    """One head; masked places get a large negative number, as exporters write it."""
+    """One head; masked positions get a large negative number, as exporters write it."""
     query, key, value = g.input(2, 5, 8), g.input(2, 7, 8), g.input(2, 7, 6)
     mask = g.input_of([[1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0, 0]], [[1, 0, 1, 0, 1, 0, 1], [0, 0, 0, 0, 0, 0, 1]])
     scores = g("Mul", g("MatMul", query, g("Transpose", key, perm=(0, 2, 1))), 8**-0.5)
@@ -25,14 +25,14 @@ def _(g: Draft) -> None:
 
 @graphs.case("attention-where-infinity", op="Softmax")
 def _(g: Draft) -> None:
-    """Masked by minus infinity; exp(-inf) must be 0, not NaN."""
-    mask = g.input(1, 4, 4, dtype="bool", fill=_lower)
+    """Masked with minus infinity; exp(-inf) must be 0, not NaN."""
+    mask = g.input(1, 4, 4, dtype="bool", init=_lower)
     scores = g("Where", mask, g.input(2, 4, 4), float("-inf"))
     g.output(g("MatMul", g("Softmax", scores, axis=-1), g.input(2, 4, 5)))
 
 
 def _lower(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Each place sees itself and those before it."""
+    """Return a causal mask: each position sees itself and those before it."""
     return np.tri(shape[-1], dtype=bool)[None]
 
 
@@ -65,7 +65,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("layer-norm-almost", op="ReduceMean")
 def _(g: Draft) -> None:
-    """As a layer normalisation, but the variance is about 0: no pattern may take it for one."""
+    """Like a layer normalisation, but with the mean square about 0 for the variance: no pass may treat it as one."""
     x = g.input(2, 5, 12)
     centred = g("Sub", x, g("ReduceMean", x, (-1,)))
     variance = g("ReduceMean", g("Pow", x, 2.0), (-1,))
@@ -88,7 +88,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("embedding", FLOATS, op="Gather")
 def _(g: Draft) -> None:
-    tokens = g.input(2, 7, dtype="int64", fill=integers(0, 11))
+    tokens = g.input(2, 7, dtype="int64", init=integers(0, 11))
     positions = g("Gather", g.weight(9, 6), (0, 1, 2, 3, 4, 5, 6))
     g.output(g.linear(g("Add", g("Gather", g.weight(11, 6), tokens), positions), 5))
 
@@ -125,7 +125,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("rnn-last-state", op="RNN")
 def _(g: Draft) -> None:
-    """Only the final state is used; the sequence of states is left out."""
+    """Only the final state is used, not the sequence of states."""
     weights = g.weight(1, 5, 4), g.weight(1, 5, 5), g.weight(1, 10)
     nodes = g.builder.add_node("RNN", [g.input(6, 3, 4), *weights], {"hidden_size": 5}, outputs=2)
     g.output(g("Squeeze", nodes[1], (0,)))
@@ -133,7 +133,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("lstm-primitive", op="Sigmoid")
 def _(g: Draft) -> None:
-    """Three steps of a cell written out."""
+    """Three steps of an LSTM cell in primitive operators."""
     hidden: Value = g.input(2, 5)
     cell: Value = g.input(2, 5)
     weight, recurrent = g.weight(4, 20), g.weight(5, 20)
@@ -148,8 +148,8 @@ def _(g: Draft) -> None:
 
 @graphs.case("ctc-head", op="ArgMax")
 def _(g: Draft) -> None:
-    """Class numbers and their probabilities; the classes differ by whole steps, so that the best is sure."""
-    scores = g("Mul", g.input(6, 2, 9, fill=distinct), 4.0)
+    """Class numbers and their probabilities; the scores differ by whole steps, so that the best class is clear."""
+    scores = g("Mul", g.input(6, 2, 9, init=distinct), 4.0)
     probabilities = g("Softmax", scores, axis=-1)
     best = g("ArgMax", probabilities, axis=-1, keepdims=0)
     g.output(
@@ -161,15 +161,15 @@ def _(g: Draft) -> None:
 
 @graphs.case("top-k-gather", ("float32", "float64", "int64"), op="TopK")
 def _(g: Draft) -> None:
-    x = g.input(3, 9, fill=distinct)
-    best, places = g.several("TopK", 2, x, (4,), axis=-1)
-    g.output(best, g("GatherElements", g("Add", x, x), places, axis=-1), places)
+    x = g.input(3, 9, init=distinct)
+    best, indices = g.several("TopK", 2, x, (4,), axis=-1)
+    g.output(best, g("GatherElements", g("Add", x, x), indices, axis=-1), indices)
 
 
 @graphs.case("cumulative-positions", op="CumSum")
 def _(g: Draft) -> None:
-    """Positions counted in the graph, where a mask says so, and looked up."""
-    mask = g.input(2, 6, dtype="int64", fill=integers(0, 2))
+    """Positions computed from a mask by a cumulative sum, and their embeddings."""
+    mask = g.input(2, 6, dtype="int64", init=integers(0, 2))
     positions = g("Mul", g("CumSum", mask, g.constant(1, "int64")), mask)
     g.output(g("Mul", g("Gather", g.weight(7, 5), positions), g("Unsqueeze", g("Cast", mask, to=g.dtype), (2,))))
 

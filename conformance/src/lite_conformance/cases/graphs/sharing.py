@@ -1,4 +1,4 @@
-"""Values with more than one use: consumers, outputs, inputs handed on; what fusing and reusing memory gets wrong."""
+"""Values with several uses, such as outputs that are used inside, which test fusion and reuse of memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("used-late", FLOATS)
 def _(g: Draft) -> None:
-    """A value that is needed again after many others came and went."""
+    """A value that is used again after many others were computed and freed."""
     x = first = g("Tanh", g.input(4, 9))
     for _ in range(6):
         x = g("Sigmoid", g("Add", x, x))
@@ -33,7 +33,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("fused-intermediates-are-outputs", FLOATS, op="Conv")
 def _(g: Draft) -> None:
-    """Every value of a chain that would be fused is an output as well."""
+    """Every value of a fusible chain is an output as well."""
     conv = g.conv(g.input(1, 3, 6, 6), 5, 3)
     norm = g.batch_norm(conv)
     g.output(conv, norm, g("Relu", norm))
@@ -47,7 +47,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("norm-has-two-users", op="Conv")
 def _(g: Draft) -> None:
-    """A convolution followed by a normalisation, and used by somebody else as well."""
+    """A convolution followed by a normalisation, with another use of its result."""
     conv = g.conv(g.input(1, 3, 6, 6), 5, 3)
     g.output(g("Add", g("Relu", g.batch_norm(conv)), g("Sigmoid", conv)))
 
@@ -67,7 +67,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("gelu-inside-is-output", op="Erf")
 def _(g: Draft) -> None:
-    """The error function inside a GELU is an output; the pattern must not swallow it."""
+    """The error function inside a GELU is an output, so that the fused GELU must not remove it."""
     x = g.input(3, 8)
     erf = g("Erf", g("Div", x, 2**0.5))
     g.output(erf, g("Mul", g("Mul", x, g("Add", erf, 1.0)), 0.5))
@@ -96,7 +96,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("one-value-two-outputs", FLOATS, only_session=True)
 def _(g: Draft) -> None:
-    """Under one name, and through Identity under others."""
+    """One value as output twice, and through Identity twice more."""
     x = g("Tanh", g.input(3, 7))
     g.output(x, x, g("Identity", x), g("Identity", x))
 
@@ -123,7 +123,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("identity-chain", [*FLOATS, "int64", "bool"], numerics=EXACT, op="Identity")
 def _(g: Draft) -> None:
-    """Nothing but copies; the passes leave an empty graph."""
+    """Only copies; the passes leave an empty graph."""
     x = g.input(3, 5)
     for _ in range(3):
         x = g("Identity", x)
@@ -132,7 +132,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("identity-between", FLOATS, op="Identity")
 def _(g: Draft) -> None:
-    """A copy whose original goes on being used."""
+    """A copy whose original has later uses."""
     x = g("Tanh", g.input(3, 5))
     y = g("Identity", x)
     g.output(g("Mul", y, 3.0), g("Add", x, y), y)
@@ -140,7 +140,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("views-and-originals", FLOATS)
 def _(g: Draft) -> None:
-    """Reshape, Squeeze, Slice and Transpose may be views; what follows must not write the original through them."""
+    """Reshape, Unsqueeze, Slice and Transpose may be views, through which the original must not be overwritten."""
     x = g("Tanh", g.input(4, 6))
     views = [g("Reshape", x, (2, 12)), g("Unsqueeze", x, (0,)), g("Slice", x, (1,), (3,), (0,)), g("Transpose", x)]
     g.output(*(g("Sub", view, 2.0) for view in views), g("Neg", x))
@@ -148,7 +148,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("in-place-traps", FLOATS)
 def _(g: Draft) -> None:
-    """Elementwise operators whose operand is still needed, by others and by themselves."""
+    """Element-wise operators whose operands have later uses and must not be overwritten in place."""
     x = g("Sigmoid", g.input(5, 9))
     y = g("Relu", g("Sub", x, 0.5))
     z = g("Add", y, x)
@@ -157,14 +157,14 @@ def _(g: Draft) -> None:
 
 @graphs.case("broadcast-in-place", FLOATS)
 def _(g: Draft) -> None:
-    """The larger operand comes second: the result does not fit where the first one lies."""
+    """The second operand is larger, so that the result does not fit the memory of the first."""
     small, large = g("Tanh", g.input(9)), g("Tanh", g.input(5, 9))
     g.output(g("Sub", small, large), g("Neg", small), g("Neg", large))
 
 
 @graphs.case("swap", FLOATS, numerics=EXACT)
 def _(g: Draft) -> None:
-    """Outputs in another order than they are made, and than the inputs they come from."""
+    """Outputs in a different order than their nodes and inputs."""
     x, y = g.input(3, 5), g.input(3, 5)
     a, b = g("Neg", x), g("Abs", y)
     g.output(b, a)
@@ -172,7 +172,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("shared-weights", FLOATS, op="Conv")
 def _(g: Draft) -> None:
-    """One constant as a convolution's weight, transposed as a matrix, and as a plain operand."""
+    """One constant as a convolution's weight, reshaped as a matrix, and as an element-wise operand."""
     weight = g.weight(6, 4, 1, 1)
     x = g("Conv", g.input(1, 4, 5, 5), weight)
     y = g("MatMul", g.input(3, 6), g("Reshape", weight, (6, 4)))
@@ -181,7 +181,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("duplicates", FLOATS)
 def _(g: Draft) -> None:
-    """The same nodes twice, and almost the same ones."""
+    """Identical nodes, and nodes that differ in an attribute or operand."""
     x = g.input(2, 3, 6)
     same = [g("ReduceSum", g("Tanh", x), (-1,)) for _ in range(2)]
     other = [g("ReduceSum", g("Tanh", x), (-1,), keepdims=0), g("ReduceSum", g("Tanh", x), (1,))]
@@ -190,7 +190,7 @@ def _(g: Draft) -> None:
 
 @graphs.case("dead-nodes", FLOATS)
 def _(g: Draft) -> None:
-    """Results that nobody uses, one of them of a node whose other results are used."""
+    """Unused results, some of them of a node with another result that is used."""
     x = g.input(6, 4)
     g("Exp", x)
     parts = g.several("Split", 3, x, axis=0, num_outputs=3)
@@ -202,6 +202,6 @@ def _(g: Draft) -> None:
     """The same operator with and without its second output."""
     x = g.input(1, 3, 6, 6)
     one = g("MaxPool", x, kernel_shape=(2, 2), strides=(2, 2))
-    two, places = g.several("MaxPool", 2, x, kernel_shape=(2, 2), strides=(2, 2))
+    two, indices = g.several("MaxPool", 2, x, kernel_shape=(2, 2), strides=(2, 2))
     norm, *_ = g.several("LayerNormalization", 3, one, g.weight(3), axis=-1)
-    g.output(norm, two, places)
+    g.output(norm, two, indices)

@@ -1,4 +1,4 @@
-"""Level 4: whole networks: those of the suite, which must still do their work, and model files of the user's."""
+"""Level 4: whole networks: those of the suite, which must solve their tasks, and the user's model files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from lite_conformance.cases.networks import NETWORKS
 
 __all__ = ["cases"]
 
-_PATIENCE = 5
+_TIMEOUT_FACTOR = 5
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    """The cases of level 4: a network each, then a model file each."""
+    """Yield the cases of level 4: one for each network, then one for each model file."""
     for network in NETWORKS:
-        yield Case(f"model[{network.name}]", 4, "models", partial(run_network, network=network), patience=_PATIENCE)
+        yield Case(
+            f"model[{network.name}]", 4, "models", partial(run_network, network=network), timeout_factor=_TIMEOUT_FACTOR
+        )
     for name, path in zip(_names(settings.models, {n.name for n in NETWORKS}), settings.models):
-        yield Case(f"model[{name}]", 4, "models", partial(run_file, path=path), patience=_PATIENCE)
+        yield Case(f"model[{name}]", 4, "models", partial(run_file, path=path), timeout_factor=_TIMEOUT_FACTOR)
 
 
 def _names(paths: Sequence[str], taken: set[str]) -> list[str]:
-    """File names, with as many of their folders as it takes to tell them apart; a number for one given twice."""
+    """Return the file names, with as many folders as make them unique, and a number for repeated files."""
     parts = [Path(os.path.abspath(path)).parts for path in paths]
     names: list[str] = []
     for own in parts:

@@ -1,4 +1,4 @@
-"""Which node of a network is wrong: each alone on the backend, on what the references give its inputs."""
+"""Finds the wrong node of a network: runs each node alone on the backend, on inputs computed by the references."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from lite_core.ops.infer import infer_graph
 
 __all__ = ["Blame", "blame"]
 
-_MOST_SHOWN = 10
+_MAX_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Alone:
+class _SingleNode:
     """A node and the values it uses.
 
     Attributes:
-        position: of the node in its graph.
+        position: position of the node in its graph.
         node: the node.
-        used: what its inputs and the captures of its sub-graphs hold.
-        constants: those of the whole graph.
+        used: the arrays of its inputs and of the values that its sub-graphs capture.
+        constants: the constants of the whole graph.
     """
 
     position: int
@@ -42,7 +42,7 @@ class _Alone:
     constants: Mapping[Value, Array]
 
     def graph(self) -> tuple[Graph, list[Array]]:
-        """A graph of this one node, whose inputs have the types of the arrays, and the arrays for them."""
+        """Return a graph of this one node, with inputs of the arrays' types, and the arrays for the inputs."""
         constants = {v: a for v, a in self.used.items() if v in self.constants}
         inputs = [v for v in self.used if v not in constants]
         outputs = [v for v in self.node.outputs if v is not None]
@@ -54,20 +54,20 @@ class _Alone:
         return graph, [self.used[v] for v in inputs]
 
     def reference(self) -> list[Array]:
-        """The outputs by the references."""
+        """Compute the outputs by the references."""
         return evaluate_node(self.node, [None if v is None else self.used[v] for v in self.node.inputs], self.used)
 
 
-Compute = Callable[[_Alone], "list[Array]"]
+Compute = Callable[[_SingleNode], "list[Array]"]
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """What was found out.
+    """The result of the search for a wrong node.
 
     Attributes:
-        sentence: the first wrong node, or that none is wrong alone.
-        table: the worst nodes, for the details of a failure.
+        sentence: names the first wrong node, or says that no node is wrong alone.
+        table: the nodes with the largest errors, for the details of a failure.
         replay: the first wrong node alone, with its inputs.
     """
 
@@ -78,41 +78,41 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """How one node did alone."""
+    """The result of running one node alone."""
 
     position: int
     node: Node
-    #: Its relative error; infinite where it failed altogether.
+    #: Its relative error; infinite if the run failed.
     error: float
     text: str
     wrong: bool
 
 
 def blame(context: Context, graph: Graph, inputs: Sequence[Array], expected: Sequence[Expected]) -> Blame:
-    """Find out what makes a network wrong on the backend.
+    """Find the cause of wrong outputs of a network.
 
-    Tensors live from their making to their last use, so that it takes no more memory than running the network.
+    Tensors are freed after their last use, so that this takes no more memory than running the network.
 
     Args:
         context: the backend, and its allowance for the network.
-        graph: as it ran, after the passes.
+        graph: the graph that ran, after the passes.
         inputs: an array for each input of the graph.
-        expected: what the outputs of the whole should be.
+        expected: the expected outputs of the graph.
     """
     examiner = _Examiner(context)
-    _walk(graph, inputs, examiner)
+    _evaluate(graph, inputs, examiner)
     table = _table(examiner.findings, len(graph.nodes))
     first = next((f for f in examiner.findings if f.wrong), None)
     if first is not None:
         return Blame(f"the first wrong node is {_described(first.node)}: {first.text}", table, examiner.replay)
-    why = _why(context, graph, inputs, expected)
-    return Blame(f"every node is right when it runs alone on the reference's values; {why}", table)
+    diagnosis = _diagnose(context, graph, inputs, expected)
+    return Blame(f"every node is right when it runs alone on the reference's values; {diagnosis}", table)
 
 
-def _why(context: Context, graph: Graph, inputs: Sequence[Array], expected: Sequence[Expected]) -> str:
-    """What to suspect when no node is wrong alone: whether one after another gives the wrong result, too."""
+def _diagnose(context: Context, graph: Graph, inputs: Sequence[Array], expected: Sequence[Expected]) -> str:
+    """Return the suspected cause if no node is wrong alone, found by running the nodes one after another."""
     try:
-        outputs = _walk(graph, inputs, _OneByOne(context))
+        outputs = _evaluate(graph, inputs, _NodeByNode(context))
         measured = check_arrays(outputs, expected, NETWORK, context.allowance)[1]
     except (Failure, LiteError) as error:
         return f"node by node on the backend's own values it fails: {error}"
@@ -122,7 +122,7 @@ def _why(context: Context, graph: Graph, inputs: Sequence[Array], expected: Sequ
 
 
 class _Examiner:
-    """Gives the reference's results, and notes how the backend does on the same inputs."""
+    """Computes nodes by the references, and records the backend's errors on the same inputs."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -130,12 +130,12 @@ class _Examiner:
         self.findings: list[_Finding] = []
         self.replay: Replay | None = None
 
-    def __call__(self, alone: _Alone) -> list[Array]:
+    def __call__(self, alone: _SingleNode) -> list[Array]:
         node, position = alone.node, alone.position
-        single, given = alone.graph()
+        graph, inputs = alone.graph()
         numerics = replace(GRAPH, truth=self._truths.get(node.qualified_op, GRAPH.truth))
         try:
-            outcome = self._examine(single, given, numerics)
+            outcome = self._examine(graph, inputs, numerics)
         except Refused:
             pass
         except Failure as failure:
@@ -147,35 +147,35 @@ class _Examiner:
             self.findings.append(_Finding(position, node, _error(outcome.measured), text, False))
         return alone.reference()
 
-    def _examine(self, single: Graph, given: Sequence[Array], numerics: Numerics) -> Outcome:
-        actual = self._context.subject.compile(single).run(given)
-        return check_outcome(single, given, actual, numerics, self._context.allowance)
+    def _examine(self, graph: Graph, inputs: Sequence[Array], numerics: Numerics) -> Outcome:
+        actual = self._context.subject.compile(graph).run(inputs)
+        return check_outcome(graph, inputs, actual, numerics, self._context.allowance)
 
 
-class _OneByOne:
-    """Gives the backend's results, the reference's where the backend refuses."""
+class _NodeByNode:
+    """Computes nodes on the backend, and those that it refuses by the references."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def __call__(self, alone: _Alone) -> list[Array]:
-        single, given = alone.graph()
+    def __call__(self, alone: _SingleNode) -> list[Array]:
+        graph, inputs = alone.graph()
         try:
-            results = iter(self._context.subject.compile(single).run(given))
+            results = iter(self._context.subject.compile(graph).run(inputs))
         except Refused:
             return alone.reference()
-        # Nobody asks for what an output holds that is left out.
+        # Omitted outputs get an empty array, which is not used.
         return [np.empty(0) if v is None else next(results) for v in alone.node.outputs]
 
 
-def _walk(graph: Graph, inputs: Sequence[Array], compute: Compute) -> list[Array]:
-    """The outputs of a graph whose nodes are computed one after another by a function."""
+def _evaluate(graph: Graph, inputs: Sequence[Array], compute: Compute) -> list[Array]:
+    """Return the outputs of a graph whose nodes a function computes one after another."""
     known: dict[Value, Array] = {**dict(zip(graph.inputs, inputs)), **graph.constants}
     last_use = {value: node for node in graph.nodes for value in node.used()}
     keep = {*graph.outputs, *graph.inputs, *graph.constants}
     for position, node in enumerate(graph.nodes):
         used = {v: known[v] for v in node.used()}
-        results = compute(_Alone(position, node, used, graph.constants))
+        results = compute(_SingleNode(position, node, used, graph.constants))
         known.update((v, a) for v, a in zip(node.outputs, results) if v is not None)
         for value in (*used, *(v for v in node.outputs if v is not None)):
             if last_use.get(value, node) is node and value not in keep:
@@ -184,7 +184,7 @@ def _walk(graph: Graph, inputs: Sequence[Array], compute: Compute) -> list[Array
 
 
 def _error(measured: Measured | None) -> float:
-    """The root mean square error over the root mean square result."""
+    """Return the root mean square error divided by the root mean square of the expected values."""
     return math.inf if measured is None else math.sqrt(measured.nmse)
 
 
@@ -194,7 +194,7 @@ def _described(node: Node) -> str:
 
 
 def _table(findings: Sequence[_Finding], count: int) -> str:
-    worst = sorted(findings, key=lambda f: (-f.wrong, -f.error, f.position))[:_MOST_SHOWN]
+    worst = sorted(findings, key=lambda f: (-f.wrong, -f.error, f.position))[:_MAX_SHOWN]
     lines = [f"{len(findings)} of {count} nodes ran alone on the backend; the worst, with relative errors:"]
     for finding in worst:
         mark = "wrong" if finding.wrong else "right"

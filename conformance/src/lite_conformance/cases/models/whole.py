@@ -1,4 +1,4 @@
-"""Running a network as a whole, in a session, with host for what the backend refuses."""
+"""Runs whole networks in sessions, with host for nodes that the backend refuses."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from lite_tools.checking import candidate_inputs
 
 __all__ = ["run_file", "run_network", "stable_examples"]
 
-# The truth about a model file is what the references compute in its own types: float64 would double its weights.
+# The truth of a model file is computed in its own types: float64 would double the memory of its weights.
 _FILE = replace(NETWORK, truth="native")
-# A quarter of the room that a backend has.
+# A quarter of the backends' tolerance.
 _QUARTER = replace(NETWORK, wide=(250, 250), half=(15, 15))
-_MOST_CANDIDATES = 12
-_MOST_SEEDS = 32
+_MAX_CANDIDATES = 12
+_MAX_SEEDS = 32
 _SHOWN_REFUSALS = 4
 
 
 def run_network(context: Context, network: Network) -> Outcome:
-    """A network of the suite on two sets of examples of different shapes, in one session.
+    """Run a network of the suite in one session, on two sets of examples of different shapes.
 
     Raises:
-        Failure: an output is wrong, or the network does not do its task.
-        Refused: the backend refused some nodes; what it took agrees.
+        Failure: an output is wrong, or the outputs do not solve the network's task.
+        Refused: the backend refused some nodes; the outputs agree.
     """
     graph = network.build()
     session = _session(context, graph)
@@ -49,18 +49,18 @@ def run_network(context: Context, network: Network) -> Outcome:
         actual, outcome = _run(context, session, graph, inputs, expected)
         problem = network.task_error(seed, {v.name: a for v, a in zip(graph.outputs, actual)})
         if problem:
-            raise Failure(f"the outputs are near the reference's, and do not solve the task: {problem}")
+            raise Failure(f"the outputs are within tolerance, but do not solve the task: {problem}")
         outcomes.append(outcome)
     return _with_refusals(context, session, merged(outcomes))
 
 
 def run_file(context: Context, path: str) -> Outcome:
-    """A model file on random inputs.
+    """Run a model file on random inputs.
 
     Raises:
         Failure: an output is wrong.
-        Refused: the backend refused some nodes; what it took agrees.
-        Skipped: no inputs were found that the model takes.
+        Refused: the backend refused some nodes; the outputs agree.
+        Skipped: the model runs on none of the random inputs tried.
         ModelFormatError: the file cannot be read.
     """
     graph = read_model(path)
@@ -69,18 +69,17 @@ def run_file(context: Context, path: str) -> Outcome:
     return _with_refusals(context, session, _run(context, session, graph, inputs, expected)[1])
 
 
-# **** inputs, and what comes of them ****
+# **** inputs and expected outputs ****
 
 
 def stable_examples(network: Network, graph: Graph, seed: int) -> Iterator[tuple[int, list[Array], list[Expected]]]:
-    """Seeds, examples and truths, each with other shapes than the one before.
+    """Yield seeds, examples and truths; shapes differ between successive examples.
 
-    NOTE: Examples are passed over where the references in the network's own types and in float64 differ by more
-    than a small part of what is allowed: there a box or a class number hangs on a rounding, and no backend can be
-    blamed for either.
+    NOTE: examples are skipped if the references in the network's own types and in float64 differ by more than a
+    quarter of the tolerance: there a box or a class number depends on rounding, and backends may differ.
     """
     shapes: list[tuple[int, ...]] = []
-    for number in range(seed, seed + _MOST_SEEDS):
+    for number in range(seed, seed + _MAX_SEEDS):
         examples = network.examples(number)
         inputs = [examples[v.name] for v in graph.inputs]
         if [a.shape for a in inputs] == shapes:
@@ -101,7 +100,7 @@ def _is_stable(expected: Sequence[Expected], native: Sequence[Array]) -> bool:
 def _random_example(graph: Graph, seed: int) -> tuple[list[Array], list[Expected]]:
     reason = "none was found"
     try:
-        for inputs in islice(candidate_inputs(graph, seed), _MOST_CANDIDATES):
+        for inputs in islice(candidate_inputs(graph, seed), _MAX_CANDIDATES):
             arrays = [inputs[v.name] for v in graph.inputs]
             try:
                 return arrays, expect(graph, arrays, _FILE)
@@ -116,11 +115,11 @@ def _random_example(graph: Graph, seed: int) -> tuple[list[Array], list[Expected
 
 
 def _session(context: Context, graph: Graph) -> Session:
-    """A session on the device under test, with host for what it refuses.
+    """Return a session on the device under test, with host for nodes that it refuses.
 
     Raises:
-        Refused: it refuses every node.
-        Failure: an answer is neither Yes nor No, or the session cannot be made.
+        Refused: the backend refuses every node.
+        Failure: an answer is neither Yes nor No, or the session cannot be created.
     """
     subject = context.subject
     label = subject.device.label
@@ -129,8 +128,8 @@ def _session(context: Context, graph: Graph) -> Session:
     except BackendUnavailableError:
         raise
     except LiteError as error:
-        raise Failure(f"a session on {label!r} cannot be made: {error}") from error
-    # A session takes an exception or a strange answer for a No; here that is a failure.
+        raise Failure(f"a session on {label!r} cannot be created: {error}") from error
+    # A session treats exceptions and invalid answers as a No; here they are failures.
     subject.refusals(session.graph.nodes)
     if all(a.device != label for a in session.assignment()):
         raise Refused(_refusals(context, session))
@@ -140,10 +139,10 @@ def _session(context: Context, graph: Graph) -> Session:
 def _run(
     context: Context, session: Session, graph: Graph, inputs: Sequence[Array], expected: Sequence[Expected]
 ) -> tuple[list[Array], Outcome]:
-    """Outputs in the order of the graph, and how near they are.
+    """Run a session; return the outputs in the order of the graph, and the outcome of their comparison.
 
     Raises:
-        Failure: the run failed, or an output is wrong; says which node is to blame.
+        Failure: the run failed, or an output is wrong; the reason names the wrong node.
     """
     try:
         actual = session_outputs(session, graph, inputs)
@@ -160,7 +159,7 @@ def _run(
 
 
 def _with_refusals(context: Context, session: Session, outcome: Outcome) -> Outcome:
-    """The outcome; a network that ran in part on host does not count as passed."""
+    """Return the outcome, or raise Refused if nodes ran on host: such a network does not count as passed."""
     label = context.subject.device.label
     if any(a.device != label for a in session.assignment()):
         raise Refused(f"{_refusals(context, session)}; the rest agrees with the reference")
@@ -168,7 +167,7 @@ def _with_refusals(context: Context, session: Session, outcome: Outcome) -> Outc
 
 
 def _refusals(context: Context, session: Session) -> str:
-    """Which operators the backend refused, how often and why: the most frequent ones."""
+    """Return the operators that the backend refused most often, with counts and reasons."""
     label = context.subject.device.label
     refused = [a for a in session.assignment() if a.device != label]
     reasons: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Small trained networks with inputs whose right answers are known.
+"""Small trained networks, with inputs whose correct answers are known.
 
-Their weights were trained for this suite on data that it draws itself, so that a backend can be judged not
-only by how far its outputs are from the references but by whether the network still does its work::
+Their weights were trained for this suite on data that it generates, so that a backend is judged not only by the
+errors of its outputs, but also by the network's success at its task::
 
     for network in NETWORKS:
         graph, inputs = network.build(), network.examples(seed)
@@ -20,5 +20,5 @@ from lite_conformance.cases.networks.upscaler import UPSCALER
 
 __all__ = ["NETWORKS", "Network"]
 
-#: All networks, by name each once.
+#: All networks, in the order of their names.
 NETWORKS: tuple[Network, ...] = (GLYPH_CLASSIFIER, LINE_READER, SEQUENCE_TRANSFORMER, SHAPE_DETECTOR, UPSCALER)

@@ -1,6 +1,6 @@
-"""Drawing with NumPy alone: a bitmap font, turned and scaled glyphs, filled shapes, noise.
+"""Drawing with NumPy only: a bitmap font, rotated and scaled glyphs, filled shapes, noise.
 
-Pixels are float32 from 0 to 1. Everything random comes from a generator that the caller seeds.
+Pixels are float32 from 0 to 1. All random numbers come from a generator that the caller seeds.
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ _FONT = {
 
 
 def bitmaps() -> Array:
-    """The glyphs of :data:`ALPHABET`, 1 where there is ink: [36, 7, 5]."""
+    """Return the glyphs of :data:`ALPHABET`, 1 where there is ink: [36, 7, 5]."""
     rows = [[[cell == "#" for cell in row] for row in _FONT[letter].split()] for letter in ALPHABET]
     return np.array(rows, dtype=np.float32)
 
 
 def sample_bitmaps(images: Array, y: Array, x: Array) -> Array:
-    """Bilinear samples of images whose surroundings are empty.
+    """Sample images bilinearly; the images are 0 outside their borders.
 
     Args:
         images: [N, H, W].
         y: rows of the samples, [N, h, w], in cells; the centre of the first cell is at 0.
-        x: columns of the samples, likewise.
+        x: columns of the samples, in the same form.
 
     Returns:
-        [N, h, w].
+        The samples, [N, h, w].
     """
-    # Empty cells around, two behind: samples moved there have a lower and an upper neighbour, both empty.
+    # Padded by one empty cell before and two behind, so that clipped samples have two empty neighbours.
     padded = np.pad(images, ((0, 0), (1, 2), (1, 2)))
     height, width = images.shape[1:]
     y, x = np.clip(y + 1, 0, height + 1), np.clip(x + 1, 0, width + 1)
@@ -91,7 +91,7 @@ def sample_bitmaps(images: Array, y: Array, x: Array) -> Array:
 
 
 def shape_mask(kind: int, centre: tuple[float, float], radius: float, height: int, width: int) -> Array:
-    """How much of each pixel a shape covers: [height, width].
+    """Return the share of each pixel that a shape covers: [height, width].
 
     Args:
         kind: the number of the shape in :data:`SHAPES`.
@@ -107,7 +107,7 @@ def shape_mask(kind: int, centre: tuple[float, float], radius: float, height: in
     elif SHAPES[kind] == "square":
         distance = np.maximum(np.abs(y), np.abs(x)) - radius
     else:
-        # The slanting sides run from the middle of the top edge to the lower corners.
+        # The slanted sides run from the middle of the top edge to the lower corners.
         slanted = (2 * np.abs(x) - (y + radius)) / np.sqrt(5)
         distance = np.maximum(slanted, np.abs(y) - radius)
     mask: Array = np.clip(0.5 - distance, 0, 1)
@@ -115,6 +115,6 @@ def shape_mask(kind: int, centre: tuple[float, float], radius: float, height: in
 
 
 def add_noise(images: Array, deviation: Array | float, generator: np.random.Generator) -> Array:
-    """Images with normal noise, within 0 to 1, as float32."""
+    """Add normal noise to images, clip them to 0 to 1, and return them as float32."""
     noisy = images + deviation * generator.standard_normal(images.shape)
     return np.clip(noisy, 0, 1).astype(np.float32)

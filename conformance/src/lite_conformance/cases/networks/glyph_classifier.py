@@ -23,7 +23,7 @@ BLOCKS = ((16, 32, 24, 3, 2), (24, 64, 24, 3, 1), (24, 72, 40, 5, 2), (40, 120, 
 
 
 def render(count: int, generator: np.random.Generator) -> tuple[Array, Array]:
-    """Glyphs that are turned, slanted, scaled, moved and noisy, dark on light or light on dark.
+    """Render glyphs that are rotated, slanted, scaled, moved and noisy, dark on light or light on dark.
 
     Returns:
         Images [count, 1, 32, 32] and the numbers of their glyphs [count].
@@ -52,7 +52,7 @@ def render(count: int, generator: np.random.Generator) -> tuple[Array, Array]:
 
 
 def build() -> Graph:
-    """Image [batch, 1, 32, 32] -> probabilities [batch, 36]."""
+    """Build the graph: image [batch, 1, 32, 32] -> probabilities [batch, 36]."""
     layers = Layers(NAME)
     builder = layers.builder
     x = builder.input("image", "float32", ["batch", 1, SIZE, SIZE])
@@ -68,7 +68,7 @@ def build() -> Graph:
 
 
 def _block(layers: Layers, x: Value, name: str, stride: int) -> Value:
-    """An inverted residual block: widen, filter each channel, weigh the channels, narrow."""
+    """Add an inverted residual block: expand, depthwise convolution, squeeze and excite, project."""
     x = layers.apply(layers.conv(x, f"{name}.expand", batch_norm=f"{name}.expand_norm"), "HardSwish")
     channels = len(layers.weight(f"{name}.depthwise.weight"))
     x = layers.conv(x, f"{name}.depthwise", stride=stride, group=channels, batch_norm=f"{name}.depthwise_norm")
@@ -91,7 +91,7 @@ def _task_error(seed: int, outputs: Mapping[str, Array]) -> str | None:
     labels = _drawn(seed)[1]
     found = outputs["probabilities"].argmax(axis=-1)
     right = int((found == labels).sum())
-    # One of so few may be wrong: the network is right about 99 of 100.
+    # One wrong glyph is allowed in so few: the network's accuracy is about 99 %.
     if right >= len(labels) - 1:
         return None
     said, wanted = ("".join(drawing.ALPHABET[i] for i in numbers) for numbers in (found, labels))
@@ -100,7 +100,7 @@ def _task_error(seed: int, outputs: Mapping[str, Array]) -> str | None:
 
 GLYPH_CLASSIFIER = Network(
     NAME,
-    "MobileNetV3-like convolutional network (depthwise, squeeze-and-excite, hard-swish) that tells rendered glyphs",
+    "MobileNetV3-like convolutional network (depthwise, squeeze-and-excite, hard-swish) for rendered glyphs",
     build,
     _examples,
     _task_error,

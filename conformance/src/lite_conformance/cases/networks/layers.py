@@ -1,4 +1,4 @@
-"""Trained weights, and the layers that are built from them."""
+"""Trained weights, and layers that use them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def load_weights(network: str) -> dict[str, Array]:
-    """The trained weights of a network by name, as float32 (the file keeps the large ones as float16).
+    """Return the trained weights of a network by name, as float32 (the file has matrices and kernels as float16).
 
     Raises:
         FileNotFoundError: the package has no weights of that name.
@@ -30,7 +30,7 @@ class Layers:
     """Builds layers whose weights have PyTorch's names: ``layers.conv(x, "stem")`` uses ``stem.weight``.
 
     Args:
-        network: the network's name, which its weights and its graph have.
+        network: the network's name, which is that of its weights and its graph.
     """
 
     def __init__(self, network: str) -> None:
@@ -39,7 +39,7 @@ class Layers:
         self._unused = set(self._weights)
 
     def weight(self, name: str) -> Array:
-        """A weight as it is stored.
+        """Return a weight as it is stored.
 
         Raises:
             KeyError: the network has no weight of that name.
@@ -50,17 +50,17 @@ class Layers:
         return self._weights[name]
 
     def constant(self, name: str) -> Value:
-        """A weight as a constant of the graph."""
+        """Add a weight as a constant of the graph."""
         return self.builder.constant(self.weight(name), name)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a weight."""
+        """Return True if the network has a weight of that name."""
         return name in self._weights
 
     def conv(
         self, x: Value, name: str, *, stride: int = 1, group: int = 1, batch_norm: str = "", transposed: bool = False
     ) -> Value:
-        """A convolution of square kernels, padded so that the size is the input's divided (times) the stride."""
+        """Add a convolution with square kernels; it divides the size by the stride, or multiplies if transposed."""
         weight = self.constant(f"{name}.weight")
         kernel = self.weight(f"{name}.weight").shape[2]
         pad = (kernel - stride) // 2 if transposed else kernel // 2
@@ -77,25 +77,25 @@ class Layers:
         return self.builder.add("BatchNormalization", [y, *statistics], {"epsilon": 1e-5}, name=batch_norm)
 
     def linear(self, x: Value, name: str) -> Value:
-        """``x W' + b`` over the last axis of an input of any rank, as MatMul and Add."""
+        """Add ``x W' + b`` over the last axis of an input of any rank, as MatMul and Add."""
         weight = self.builder.constant(self.weight(f"{name}.weight").T, f"{name}.weight")
         product = self.builder.add("MatMul", [x, weight], name=name)
         return self.builder.add("Add", [product, self.constant(f"{name}.bias")])
 
     def gemm(self, x: Value, name: str) -> Value:
-        """``x W' + b`` of a matrix, as Gemm with its second factor transposed."""
+        """Add ``x W' + b`` of a matrix, as Gemm with its second factor transposed."""
         inputs = [x, self.constant(f"{name}.weight"), self.constant(f"{name}.bias")]
         return self.builder.add("Gemm", inputs, {"transB": 1}, name=name)
 
     def apply(self, x: Value, op: str, **attributes: Any) -> Value:
-        """A node of one input: an activation, a transposition."""
+        """Add a node with one input, such as an activation or a transposition."""
         return self.builder.add(op, [x], attributes)
 
     def build(self) -> Graph:
-        """The graph.
+        """Return the graph.
 
         Raises:
-            ValueError: a stored weight was not used, so that the graph is not what was trained.
+            ValueError: a stored weight was not used, so that the graph differs from the trained network.
         """
         if self._unused:
             raise ValueError(f"weights of {self.builder.graph.name} are not used: {', '.join(sorted(self._unused))}")

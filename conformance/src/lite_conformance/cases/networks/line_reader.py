@@ -21,7 +21,7 @@ HEIGHT = 16
 #: Channels of the three convolutions, each followed by a pooling: 2 x 2, 2 x 2, 4 x 1 rows and columns.
 CHANNELS = (16, 32, 48)
 HIDDEN = 48
-#: The class that says "no new letter"; letter i of the alphabet is class i + 1.
+#: The blank class of CTC; letter i of the alphabet is class i + 1.
 BLANK = 0
 
 _SHORTEST, _LONGEST = 4, 8
@@ -29,12 +29,12 @@ _RIGHT_CHARACTERS = 0.9
 
 
 def render(count: int, width: int, generator: np.random.Generator) -> tuple[Array, list[Array]]:
-    """Lines of random letters whose size, pitch, height and slant vary, on noisy ground.
+    """Render lines of random letters whose size, pitch, height and slant vary, on a noisy background.
 
     Args:
-        count: how many.
-        width: of the images, in pixels; lines that are too long for it get fewer letters.
-        generator: of everything random.
+        count: number of images.
+        width: width of the images in pixels; lines that do not fit get fewer letters.
+        generator: generator of all random numbers.
 
     Returns:
         Images [count, 1, 16, width] and, for each line, the numbers of its letters.
@@ -47,11 +47,11 @@ def render(count: int, width: int, generator: np.random.Generator) -> tuple[Arra
         gap = generator.uniform(1.0, 2.2)
         pitch = cell_x * drawing.GLYPH_WIDTH + gap
         margin = generator.uniform(1.0, 5.0)
-        room = int((width - margin - 1) // pitch)
-        length = min(int(generator.integers(_SHORTEST, _LONGEST + 1)), room)
+        longest = int((width - margin - 1) // pitch)
+        length = min(int(generator.integers(_SHORTEST, _LONGEST + 1)), longest)
         letters = generator.integers(0, len(glyphs), length)
         text = np.concatenate([np.pad(glyphs[i], ((0, 0), (0, 1))) for i in letters], axis=1)
-        # Columns of the text have equal widths in the image but the empty ones, which are as wide as the gap.
+        # Columns of the text have equal widths in the image, except the empty ones, which have the width of the gap.
         column = np.arange(width) - margin
         letter, inside = np.divmod(column, pitch)
         ink_width = drawing.GLYPH_WIDTH * cell_x
@@ -70,9 +70,9 @@ def render(count: int, width: int, generator: np.random.Generator) -> tuple[Arra
 
 
 def greedy_decode(log_probabilities: Array) -> list[list[int]]:
-    """The numbers of the letters of each line, from the likeliest class of each step.
+    """Return the numbers of the letters of each line, from the most probable class of each step.
 
-    Repeated classes are one letter, and blanks separate letters.
+    Repeated classes count as one letter, and blanks separate letters.
 
     Args:
         log_probabilities: [steps, batch, classes].
@@ -85,7 +85,7 @@ def greedy_decode(log_probabilities: Array) -> list[list[int]]:
 
 
 def edit_distance(a: Sequence[int], b: Sequence[int]) -> int:
-    """How many letters must be put in, taken out or replaced (Levenshtein, 1966)."""
+    """Return the number of insertions, deletions and replacements between two sequences (Levenshtein, 1966)."""
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, start=1):
         diagonal, row[0] = row[0], i
@@ -95,7 +95,7 @@ def edit_distance(a: Sequence[int], b: Sequence[int]) -> int:
 
 
 def build() -> Graph:
-    """Image [batch, 1, 16, width] -> log probabilities [width / 4, batch, 37]."""
+    """Build the graph: image [batch, 1, 16, width] -> log probabilities [width / 4, batch, 37]."""
     layers = Layers(NAME)
     builder = layers.builder
     x = builder.input("image", "float32", ["batch", 1, HEIGHT, "width"])
@@ -112,7 +112,7 @@ def build() -> Graph:
 
 
 def _bidirectional_lstm(layers: Layers, x: Value, name: str) -> Value:
-    """[steps, batch, inputs] -> [steps, batch, 2 * hidden]."""
+    """Add a bidirectional LSTM: [steps, batch, inputs] -> [steps, batch, 2 * hidden]."""
     builder = layers.builder
 
     def stacked(kind: str) -> Array:
@@ -127,7 +127,7 @@ def _bidirectional_lstm(layers: Layers, x: Value, name: str) -> Value:
 
 
 def _reordered(gates: Array) -> Array:
-    """PyTorch's order of the gates (input, forget, cell, output) to ONNX's (input, output, forget, cell)."""
+    """Reorder gates from PyTorch's order (input, forget, cell, output) to ONNX's (input, output, forget, cell)."""
     i, f, g, o = np.split(gates, 4)
     return np.concatenate([i, o, f, g])
 

@@ -1,4 +1,4 @@
-"""What the suite knows about one of its networks."""
+"""The description of a network of the suite."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Network:
-    """A small trained network with inputs whose right answers are known.
+    """A small trained network, with inputs whose correct answers are known.
 
     Attributes:
-        name: what it is called, an identifier.
-        summary: one line: architecture, task, and how well it does it.
-        build: makes the graph, with its trained weights.
-        examples: seed -> inputs by name, as the network was trained on but never seen by it. The same
+        name: the network's name, an identifier.
+        summary: one line: architecture and task.
+        build: builds the graph with its trained weights.
+        examples: seed -> inputs by name, from the distribution of the training data, but not in it. The same
             seed gives the same inputs; other seeds may give other shapes.
-        task_error: (seed, outputs of the graph by name) -> None when the outputs solve the task on
-            ``examples(seed)``; otherwise a sentence with the figure that falls short.
+        task_error: (seed, outputs of the graph by name) -> None if the outputs solve the task on
+            ``examples(seed)``, otherwise a sentence with the accuracy that is too low.
     """
 
     name: str

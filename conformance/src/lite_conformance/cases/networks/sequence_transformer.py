@@ -17,7 +17,7 @@ __all__ = ["HEADS", "LAYERS", "LONGEST", "NUMBERS", "PADDING", "SEQUENCE_TRANSFO
 Array = np.ndarray[Any, Any]
 
 NAME = "sequence_transformer"
-#: Tokens are the numbers 1 to 20, and 0 behind the end of a sequence.
+#: Tokens are the numbers 1 to 20; 0 pads the ends of sequences.
 NUMBERS, PADDING = 20, 0
 LONGEST = 24
 WIDTH, HEADS, LAYERS = 64, 4, 2
@@ -27,7 +27,7 @@ _RIGHT_POSITIONS = 0.94
 
 
 def make_sequences(count: int, length: int, generator: np.random.Generator) -> tuple[Array, Array]:
-    """Random sequences of 4 to ``length`` numbers, padded, and the same sorted: [count, length] each."""
+    """Return random sequences of 4 to ``length`` numbers, padded, and the same sorted: [count, length] each."""
     tokens = generator.integers(1, NUMBERS + 1, (count, length))
     lengths = generator.integers(_SHORTEST, length + 1, (count, 1))
     outside = np.arange(length) >= lengths
@@ -36,7 +36,10 @@ def make_sequences(count: int, length: int, generator: np.random.Generator) -> t
 
 
 def build() -> Graph:
-    """Tokens int64 [batch, length] -> logits of the sorted ones [batch, length, 21]; trained for lengths up to 24."""
+    """Build the graph: int64 tokens [batch, length] -> logits of the sorted tokens [batch, length, 21].
+
+    The network is trained for lengths up to 24.
+    """
     layers = Layers(NAME)
     builder = layers.builder
     tokens = builder.input("tokens", "int64", ["batch", "length"])
@@ -55,7 +58,7 @@ def build() -> Graph:
 
 
 def _positions(layers: Layers, tokens: Value) -> Value:
-    """The learned embedding of each position, of the last known one beyond it: [length, width]."""
+    """Add the learned embedding of each position, that of the last one for longer sequences: [length, width]."""
     builder = layers.builder
     length = builder.add("Squeeze", [builder.add("Shape", [tokens], {"start": 1, "end": 2}), builder.ints(0)])
     zero, one, last = (builder.constant(i, dtype="int64") for i in (0, 1, LONGEST - 1))
@@ -83,7 +86,7 @@ def _attention(layers: Layers, x: Value, mask: Value, name: str) -> Value:
 
 
 def _gelu(layers: Layers, x: Value) -> Value:
-    """``x (1 + erf(x / sqrt(2))) / 2``, in the nodes that exporters write."""
+    """Add ``x (1 + erf(x / sqrt(2))) / 2``, in the nodes that exporters write."""
     builder = layers.builder
     root, one, half = (builder.constant(c, dtype="float32") for c in (math.sqrt(2), 1.0, 0.5))
     raised = builder.add("Add", [builder.add("Erf", [builder.add("Div", [x, root])]), one])

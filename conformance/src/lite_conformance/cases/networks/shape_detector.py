@@ -18,26 +18,26 @@ __all__ = ["LARGEST_DISTANCE", "SHAPE_DETECTOR", "STRIDE", "DrawnShape", "iou", 
 Array = np.ndarray[Any, Any]
 
 NAME = "shape_detector"
-#: Pixels between the cells that predict a box each. Images have multiples of 16 pixels.
+#: Distance in pixels of the cells, each of which predicts a box. Image sizes are multiples of 16 pixels.
 STRIDE = 4
 #: The logarithm of the largest distance of a side from its cell's centre, in strides.
 LARGEST_DISTANCE = 3.0
 
 _SLOPE = 0.1
-_MOST_BOXES, _IOU_THRESHOLD, _SCORE_THRESHOLD = 20, 0.4, 0.4
+_MAX_BOXES, _IOU_THRESHOLD, _SCORE_THRESHOLD = 20, 0.4, 0.4
 _RECALL, _PRECISION = 0.75, 0.75
 
 
 @dataclass(frozen=True)
 class DrawnShape:
-    """One shape of an image: its number in ``drawing.SHAPES`` and its box (y1, x1, y2, x2) in pixels."""
+    """A shape in an image: its number in ``drawing.SHAPES`` and its box (y1, x1, y2, x2) in pixels."""
 
     kind: int
     box: tuple[float, float, float, float]
 
 
 def render(count: int, height: int, width: int, generator: np.random.Generator) -> tuple[Array, list[list[DrawnShape]]]:
-    """Images with one to four shapes that hardly overlap: [count, 3, height, width], and the shapes of each."""
+    """Render images [count, 3, height, width] with one to four shapes that hardly overlap; return these as well."""
     images = np.zeros((count, 3, height, width))
     drawn: list[list[DrawnShape]] = []
     y, x = np.linspace(-1, 1, height)[:, None], np.linspace(-1, 1, width)[None, :]
@@ -61,7 +61,7 @@ def render(count: int, height: int, width: int, generator: np.random.Generator) 
 
 
 def _colour(ground: Array, generator: np.random.Generator) -> Array:
-    """A colour that can be told from the ground's."""
+    """Return a colour that differs from the background."""
     while True:
         colour: Array = generator.uniform(0, 1, 3)
         if np.abs(colour - ground).max() > 0.4:
@@ -69,14 +69,14 @@ def _colour(ground: Array, generator: np.random.Generator) -> Array:
 
 
 def iou(a: Any, b: Any) -> float:
-    """Intersection over union of two boxes (y1, x1, y2, x2)."""
+    """Return the intersection over union of two boxes (y1, x1, y2, x2)."""
     overlap = max(min(a[2], b[2]) - max(a[0], b[0]), 0.0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)
     union = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - overlap
     return float(overlap / union) if union > 0 else 0.0
 
 
 def matches(drawn: list[list[DrawnShape]], outputs: Mapping[str, Array], least: float = 0.5) -> tuple[int, int, int]:
-    """How many shapes were found (right kind, overlap of at least ``least``), were drawn, and boxes were given."""
+    """Return the numbers of shapes found (correct kind, IoU of at least ``least``), shapes drawn, and boxes given."""
     found = 0
     for image, shapes in enumerate(drawn):
         mine = outputs["image"] == image
@@ -87,7 +87,7 @@ def matches(drawn: list[list[DrawnShape]], outputs: Mapping[str, Array], least: 
 
 
 def build() -> Graph:
-    """Picture [batch, 3, height, width] -> boxes [kept, 4], scores [kept], kind [kept] and image [kept]."""
+    """Build the graph: picture [batch, 3, height, width] -> boxes [n, 4], scores [n], kind [n] and image [n]."""
     layers = Layers(NAME)
     builder = layers.builder
     picture = builder.input("picture", "float32", ["batch", 3, "height", "width"])
@@ -117,7 +117,7 @@ def _doubled(layers: Layers, x: Value) -> Value:
 
 
 def _boxes(layers: Layers, sides: Value) -> Value:
-    """Logarithms of the distances up, left, down and right [batch, 4, h, w] -> boxes [batch, h w, 4] in pixels."""
+    """Add the decoding of boxes: log distances up, left, down, right [batch, 4, h, w] -> boxes [batch, h w, 4]."""
     builder = layers.builder
     limited = builder.add("Min", [sides, builder.constant(LARGEST_DISTANCE, dtype="float32")])
     pixels = builder.add("Mul", [layers.apply(limited, "Exp"), builder.constant(STRIDE, dtype="float32")])
@@ -130,7 +130,7 @@ def _boxes(layers: Layers, sides: Value) -> Value:
 
 
 def _centres(layers: Layers, cells: Value) -> Value:
-    """The centres (y, x) of a map's cells in pixels: [h w, 2]."""
+    """Add the centres (y, x) of a map's cells in pixels: [h w, 2]."""
     builder = layers.builder
     size = builder.add("Shape", [cells], {"start": 2})
     zero, one = (builder.constant(i, dtype="int64") for i in (0, 1))
@@ -146,10 +146,10 @@ def _centres(layers: Layers, cells: Value) -> Value:
 
 
 def _keep_best(layers: Layers, boxes: Value, scores: Value) -> None:
-    """The outputs: what non-maximum suppression leaves of boxes [batch, n, 4] and scores [batch, kinds, n]."""
+    """Add the outputs: non-maximum suppression of boxes [batch, n, 4] with scores [batch, kinds, n]."""
     builder = layers.builder
     limits = [
-        builder.constant([_MOST_BOXES], dtype="int64"),
+        builder.constant([_MAX_BOXES], dtype="int64"),
         builder.constant([_IOU_THRESHOLD], dtype="float32"),
         builder.constant([_SCORE_THRESHOLD], dtype="float32"),
     ]

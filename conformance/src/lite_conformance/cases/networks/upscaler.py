@@ -19,14 +19,14 @@ Array = np.ndarray[Any, Any]
 
 NAME = "upscaler"
 CHANNELS, GROUPS = 32, 4
-#: The normalisation of each residual block; most have none, which costs least accuracy.
+#: The normalisation of each residual block; most have none, because normalisation costs accuracy.
 BLOCKS = ("", "InstanceNormalization", "", "GroupNormalization", "")
 
 _LEAST_GAIN = 4.0  # decibels over bilinear interpolation
 
 
 def render(count: int, height: int, width: int, generator: np.random.Generator) -> Array:
-    """Pictures of overlapping shapes and glyphs on a smooth ground: [count, 3, height, width]."""
+    """Render pictures of overlapping shapes and glyphs on a smooth background: [count, 3, height, width]."""
     pictures = np.zeros((count, 3, height, width))
     glyphs = drawing.bitmaps()
     y, x = np.linspace(-1, 1, height)[:, None], np.linspace(-1, 1, width)[None, :]
@@ -59,14 +59,14 @@ def _glyph_mask(
 
 
 def shrink(pictures: Array) -> Array:
-    """Pictures of half the height and width: each pixel the mean of four."""
+    """Halve the height and width of pictures; each pixel is the mean of four."""
     count, channels, height, width = pictures.shape
     small: Array = pictures.reshape(count, channels, height // 2, 2, width // 2, 2).mean(axis=(3, 5))
     return small.astype(np.float32)
 
 
 def bilinear(pictures: Array) -> Array:
-    """Pictures of twice the height and width by bilinear interpolation between pixel centres."""
+    """Double the height and width of pictures by bilinear interpolation between pixel centres."""
     for axis in (2, 3):
         padded = np.concatenate([pictures.take([0], axis), pictures, pictures.take([-1], axis)], axis)
         size = pictures.shape[axis]
@@ -77,13 +77,13 @@ def bilinear(pictures: Array) -> Array:
 
 
 def psnr(found: Array, wanted: Array) -> float:
-    """Peak signal-to-noise ratio of pixels from 0 to 1, in decibels."""
+    """Return the peak signal-to-noise ratio in decibels, for pixels from 0 to 1."""
     error = float(np.mean(np.square(found.astype(np.float64) - wanted)))
     return -10 * math.log10(max(error, 1e-12))
 
 
 def build() -> Graph:
-    """Small [batch, 3, height, width] -> large [batch, 3, 2 height, 2 width]."""
+    """Build the graph: small [batch, 3, height, width] -> large [batch, 3, 2 height, 2 width]."""
     layers = Layers(NAME)
     builder = layers.builder
     small = builder.input("small", "float32", ["batch", 3, "height", "width"])

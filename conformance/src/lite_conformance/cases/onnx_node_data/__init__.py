@@ -1,5 +1,5 @@
-"""The ONNX project's own node test data as operator cases.
+"""The ONNX project's node test data as operator cases.
 
-ONNX 1.17 carries about 1,300 models of a node or a few, each with inputs and the outputs that they must give:
-answers that nobody here has computed. Reading them needs the package ``onnx`` (``lite-conformance[onnx]``).
+ONNX 1.17 contains about 1,300 models of one or a few nodes, each with inputs and expected outputs, which are
+independent of Lite's references. Reading them needs the package ``onnx`` (``lite-conformance[onnx]``).
 """

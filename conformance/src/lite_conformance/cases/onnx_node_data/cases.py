@@ -1,4 +1,4 @@
-"""The cases of a folder of node test data: what each is about, and its graph, inputs and outputs."""
+"""The cases of a folder of node test data: operator, element type, graph, inputs and expected outputs."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ __all__ = [
     "unmapped",
 ]
 
-#: float32: 1e-4 relative, 1e-5 absolute. The data was computed in the case's own element type with another
-#: order of summation; ONNX's own runner allows a relative 1e-3 for everything.
+#: In float32: 1e-4 relative, 1e-5 absolute. The data was computed in the case's element type with another order of
+#: summation; ONNX's runner allows a relative error of 1e-3 for all cases.
 NODE_DATA = Numerics("onnx node data", (840, 84), (4, 4), "one", "native")
-#: For expected values that were typed in with four decimals: half a unit of the last one, and rounding.
+#: For expected values written with four decimals: half a unit of the last decimal, plus rounding.
 FOUR_DECIMALS = Numerics("onnx node data of four decimals", (840, 840), (4, 4), "one", "native")
 
-_TYPED_IN = ("test_roialign_aligned_*", "test_gridsample_bicubic")
+_FOUR_DECIMAL_CASES = ("test_roialign_aligned_*", "test_gridsample_bicubic")
 
 
 class DataSet(NamedTuple):
-    """One set of data of a case: the graph, an array for each of its inputs, and one for each of its outputs."""
+    """A data set of a case: the graph, an array for each input, and an expected array for each output."""
 
     graph: Graph
     inputs: list[Array]
@@ -50,14 +50,14 @@ class DataSet(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeDataCase:
-    """A folder of the data that Lite's operators can express.
+    """A case whose model Lite's operators can express.
 
     Attributes:
-        name: ``onnx[conv_with_strides_padding]``.
-        op: the operator; empty where the graph has several nodes, as the expanded forms of functions have.
-        dtype: the element type it is about.
-        folder: where it lies.
-        numerics: how near results must be.
+        name: the name, such as ``onnx[conv_with_strides_padding]``.
+        op: the operator; empty if the graph has several nodes, as the expanded forms of functions have.
+        dtype: the element type under test.
+        folder: the folder of the case.
+        numerics: the required accuracy.
     """
 
     name: str
@@ -67,7 +67,7 @@ class NodeDataCase:
     numerics: Numerics
 
     def load(self) -> list[DataSet]:
-        """Every set of data (nearly always one).
+        """Read the data sets of the case (nearly always one).
 
         Raises:
             LiteError: a file cannot be read.
@@ -86,7 +86,7 @@ class NodeDataCase:
 
 
 def expected(data: DataSet) -> list[Expected]:
-    """What the outputs should be, as :func:`lite_conformance.judge.checks.check_arrays` takes it."""
+    """Return the expected outputs for :func:`lite_conformance.judge.checks.check_arrays`."""
     return [
         Expected(value.name, value.dtype, array.astype(np.float64) if value.dtype.is_floating else array, 1.0)
         for value, array in zip(data.graph.outputs, data.outputs)
@@ -94,7 +94,7 @@ def expected(data: DataSet) -> list[Expected]:
 
 
 def node_data_cases(folder: Path) -> Iterator[NodeDataCase]:
-    """The cases of a folder that :func:`find_node_data` found, by name.
+    """Yield the cases of a folder that :func:`find_node_data` returned, in the order of their names.
 
     Raises:
         InputError: the package ``onnx``, which reads them, is not installed.
@@ -103,7 +103,7 @@ def node_data_cases(folder: Path) -> Iterator[NodeDataCase]:
 
 
 def unmapped(folder: Path) -> list[tuple[str, str]]:
-    """Name and reason of every case of the folder that is not offered.
+    """Return the name of every excluded case of the folder, with the reason.
 
     Raises:
         InputError: the package ``onnx`` is not installed.
@@ -113,7 +113,7 @@ def unmapped(folder: Path) -> list[tuple[str, str]]:
 
 @cache
 def left_out() -> tuple[tuple[str, str], ...]:
-    """Patterns of folder names that are left out on purpose, each with its reason."""
+    """Return the patterns of folder names that ``left_out.txt`` excludes, each with its reason."""
     lines = (resources.files(__package__) / "left_out.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.split(":", 1) for line in lines if line.strip() and not line.startswith("#"))
     return tuple((pattern.strip(), reason.strip()) for pattern, reason in pairs)
@@ -121,7 +121,7 @@ def left_out() -> tuple[tuple[str, str], ...]:
 
 @cache
 def _survey(folder: Path) -> tuple[Sequence[NodeDataCase], Sequence[tuple[str, str]]]:
-    """All cases, and what is not one. Takes about half a second."""
+    """Return all cases, and names and reasons of excluded ones. Takes about half a second."""
     if importlib.util.find_spec("onnx") is None:
         raise InputError(
             "ONNX's node test data is read by the package onnx, which is not installed; "
@@ -143,14 +143,14 @@ def _survey(folder: Path) -> tuple[Sequence[NodeDataCase], Sequence[tuple[str, s
                 if graph.nodes:
                     cases.append(_case(name, path, graph))
                     continue
-                reason = "it is a constant: there is nothing to run"
+                reason = "the graph is a constant, without nodes to run"
         others.append((name, reason))
     return cases, others
 
 
 def _case(name: str, folder: Path, graph: Graph) -> NodeDataCase:
-    typed_in = any(fnmatch.fnmatchcase(folder.name, pattern) for pattern in _TYPED_IN)
-    numerics = FOUR_DECIMALS if typed_in else NODE_DATA
+    has_four_decimals = any(fnmatch.fnmatchcase(folder.name, pattern) for pattern in _FOUR_DECIMAL_CASES)
+    numerics = FOUR_DECIMALS if has_four_decimals else NODE_DATA
     if len(graph.nodes) > 1:
         return NodeDataCase(name, "", _shared_dtype(graph.inputs, graph.outputs), folder, numerics)
     (node,) = graph.nodes
@@ -161,13 +161,13 @@ def _case(name: str, folder: Path, graph: Graph) -> NodeDataCase:
 
 
 def _shared_dtype(inputs: Sequence[Value], outputs: Sequence[Value]) -> DType:
-    """The element type that an input shares with the first output, or else the first input's."""
+    """Return the element type that an input shares with the first output, or else the first input's."""
     shared = not inputs or any(v.dtype is outputs[0].dtype for v in inputs)
     return outputs[0].dtype if shared else inputs[0].dtype
 
 
 def _as_declared(values: Sequence[Value], arrays: Sequence[Array]) -> list[Array]:
-    """Some files hold the bits of bfloat16 as uint16; the model says what they mean."""
+    """Return the arrays with the types that the model declares: some files store bfloat16 as uint16."""
     return [
         a.view(DType.BFLOAT16.numpy) if v.dtype is DType.BFLOAT16 and a.dtype == np.uint16 else a
         for v, a in zip(values, arrays)

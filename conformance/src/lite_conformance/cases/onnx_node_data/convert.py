@@ -1,6 +1,6 @@
-"""ONNX's test models and tensors as Lite's: only what the node test data needs, not an importer for users.
+"""Converts ONNX's test models and tensors to Lite's: only for the node test data, not an importer for users.
 
-NOTE: this module imports the package ``onnx``, which is optional; nothing imports it before data is read.
+NOTE: this module imports the optional package ``onnx``; other modules import it only when they read data.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _Message = TypeVar("_Message", onnx.ModelProto, onnx.TensorProto)
 
 
 class NotConvertible(LiteError):
-    """The model uses something that is not in Lite's opset; the message is the reason to skip."""
+    """The model uses features that are not in Lite's opset; the message is the reason for excluding the case."""
 
 
 def read_graph(folder: Path, *, symbolic: bool = False) -> Graph:
-    """The model of a case. With ``symbolic`` every dimension of its inputs becomes a symbol of its own.
+    """Read the model of a case. With ``symbolic`` every dimension of its inputs becomes a separate symbol.
 
     Raises:
-        NotConvertible: it uses something that is not in Lite's opset, or is no model.
+        NotConvertible: the model uses features that are not in Lite's opset, or the file is not a model.
         GraphError: a node does not fit its operator.
     """
     return _to_graph(_parsed(folder / "model.onnx", onnx.ModelProto()), symbolic)
 
 
 def read_tensors(folder: Path, kind: str) -> list[Array]:
-    """The tensors ``input_0.pb``, ``input_1.pb`` ... (or ``output``) of a set of data.
+    """Read the tensors ``input_0.pb``, ``input_1.pb`` ... (or ``output``) of a data set.
 
     Raises:
-        NotConvertible: a file holds elements that are not Lite's, or no tensor at all.
+        NotConvertible: an element type is not one of Lite's, or a file is not a tensor.
     """
     files = sorted(folder.glob(f"{kind}_*.pb"), key=lambda f: int(f.stem.split("_")[1]))
     return [_tensor(_parsed(file, onnx.TensorProto())) for file in files]
@@ -81,7 +81,7 @@ def _to_graph(model: onnx.ModelProto, symbolic: bool) -> Graph:
     scope: dict[str, Value] = {}
     for value in model.graph.input:
         scope[value.name] = _input(builder, value, symbolic)
-    _fill(builder, model.graph, scope)
+    _add_graph(builder, model.graph, scope)
     return builder.build()
 
 
@@ -89,7 +89,7 @@ def _input(
     builder: GraphBuilder, value: onnx.ValueInfoProto, symbolic: bool, default: TensorType | None = None
 ) -> Value:
     kind = value.type.WhichOneof("value")
-    if kind is None and default is not None:  # the body of a Loop need not declare what the Loop already says
+    if kind is None and default is not None:  # the body of a Loop may omit types that the Loop implies
         return builder.input(builder.unique_name(value.name), default.dtype, default.shape)
     if kind != "tensor_type":
         raise NotConvertible(f"inputs of type {kind} (sequences, optionals) are not tensors")
@@ -102,7 +102,7 @@ def _input(
     return builder.input(builder.unique_name(value.name), _dtype_of(type_.elem_type), dims)
 
 
-def _fill(builder: GraphBuilder, graph: onnx.GraphProto, scope: dict[str, Value]) -> None:
+def _add_graph(builder: GraphBuilder, graph: onnx.GraphProto, scope: dict[str, Value]) -> None:
     for initializer in graph.initializer:
         scope[initializer.name] = builder.constant(_tensor(initializer), builder.unique_name(initializer.name + "_"))
     for node in graph.node:
@@ -126,7 +126,7 @@ def _node(builder: GraphBuilder, node: onnx.NodeProto, scope: dict[str, Value]) 
     attributes = {a.name: _attribute(builder, definition, a, scope, carried) for a in node.attribute}
     inputs = [scope[name] if name else None for name in node.input]
     if "axes" in attributes and (node.op_type.startswith("Reduce") or node.op_type.endswith("queeze")):
-        # Before opset 13 (18 for most reductions) the axes were an attribute: the same meaning, another place.
+        # Before opset 13 (18 for most reductions) the axes were an attribute with the same meaning.
         inputs.append(builder.ints(*attributes.pop("axes")))
     results = builder.add_node(node.op_type, inputs, attributes, outputs=len(node.output), name=node.name)
     for name, value in zip(node.output, results):
@@ -167,7 +167,7 @@ def _attribute(
         scalars = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ())]
         for graph_input, known in itertools.zip_longest(value.input, [*scalars, *carried][: len(value.input)]):
             inner_scope[graph_input.name] = _input(inner, graph_input, symbolic=False, default=known)
-        _fill(inner, value, inner_scope)
+        _add_graph(inner, value, inner_scope)
         return inner.graph
     if isinstance(value, list):
         return tuple(v.decode() if isinstance(v, bytes) else v for v in value)

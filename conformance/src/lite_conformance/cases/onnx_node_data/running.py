@@ -1,4 +1,4 @@
-"""Node data as cases of the suite: what the backend gives against what the ONNX project says it must."""
+"""Node test data as cases of the suite: compares the backend's outputs with the ONNX project's."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["cases"]
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    """The cases of the data that the settings name, or that the installed onnx carries; none where there is none.
+    """Yield the cases of the data that the settings name, or else of the installed onnx, which may have no data.
 
     Raises:
-        InputError: the settings name data that is not there, or onnx is not installed to read it.
+        InputError: the data that the settings name does not exist, or onnx is not installed to read it.
     """
     folder = find_node_data(settings.node_data)
     if folder is not None:

@@ -1,4 +1,4 @@
-"""Where the node test data lies: an installed onnx 1.17, a folder, or a wheel that is unpacked."""
+"""Finds the node test data: in an installed onnx 1.17, a folder, or a wheel, which is unpacked."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ __all__ = ["cache_folder", "find_node_data"]
 
 _INSIDE = "backend/test/data/node"
 _REMEDY = (
-    "the wheel of onnx 1.17.0 carries the data, newer ones do not; "
+    "the wheel of onnx 1.17.0 contains the data, newer ones do not; "
     "get it with `pip download --no-deps --only-binary=:all: --python-version 3.11 onnx==1.17.0`"
 )
 
 
 def find_node_data(given: str | os.PathLike[str] | None = None) -> Path | None:
-    """The folder whose sub-folders are the cases.
+    """Return the folder whose sub-folders are the cases.
 
     Args:
         given: that folder, one that contains it as the package ``onnx`` does, or a wheel or another zip file of
-            onnx, which is unpacked into the cache (``LITE_CACHE``, or ``~/.cache/lite``). The installed package
-            ``onnx`` when omitted.
+            onnx, which is unpacked into the cache (``LITE_CACHE``, or ``~/.cache/lite``). When omitted, the
+            installed package ``onnx``.
 
     Returns:
-        None when nothing is given and what is installed has no data.
+        The folder, or None if ``given`` is omitted and the installed package has no data.
 
     Raises:
-        InputError: what is given does not exist or has no node data.
+        InputError: ``given`` does not exist or has no node data.
     """
     if given is None:
         return _installed()
@@ -49,7 +49,7 @@ def find_node_data(given: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 def cache_folder() -> Path:
-    """Where the suite keeps what it unpacks: ``LITE_CACHE``, or ``lite`` in the user's folder of caches."""
+    """Return the folder for unpacked data: ``LITE_CACHE``, or ``lite`` in the user's cache folder."""
     chosen = os.environ.get("LITE_CACHE")
     if chosen:
         return Path(chosen).expanduser()
@@ -57,10 +57,10 @@ def cache_folder() -> Path:
 
 
 def _installed() -> Path | None:
-    # The package is not imported: that takes a quarter of a second.
+    # The package is not imported, which would take a quarter of a second.
     spec = importlib.util.find_spec("onnx")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        found = _inside(Path(place))
+    for location in (spec.submodule_search_locations or ()) if spec else ():
+        found = _inside(Path(location))
         if found is not None:
             return found
     return None
@@ -96,7 +96,7 @@ def _digest(file: Path) -> str:
 
 
 def _extract(archive: zipfile.ZipFile, names: list[str], target: Path) -> None:
-    """Unpack the data as ``target``, which appears only when it is complete: several processes may do this at once."""
+    """Unpack the data to ``target`` atomically by renaming, because several processes may do this at once."""
     target.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="node-data-", dir=target.parent))
     try:
@@ -105,7 +105,7 @@ def _extract(archive: zipfile.ZipFile, names: list[str], target: Path) -> None:
         try:
             found.rename(target)
         except OSError:
-            if not target.exists():  # another process was quicker
+            if not target.exists():  # otherwise another process has created it
                 raise
     finally:
         shutil.rmtree(work, ignore_errors=True)

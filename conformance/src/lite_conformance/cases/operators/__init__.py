@@ -1,4 +1,4 @@
-"""The cases of every operator, one file per family; beside them, in files that have no table, what families share."""
+"""The cases of every operator, one file per operator family; files without a table hold what families share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["all_tables"]
 
 
 def all_tables() -> Sequence[OpTable]:
-    """The table of every operator, in the order of the opset. Imports every file of this package, which fills them."""
+    """Return the table of every operator, in the order of the opset; imports the files of this package first."""
     for family in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{family.name}")
     return tables()

@@ -1,8 +1,8 @@
-"""Boxes, scores and regions for detection operators.
+"""Initializers of boxes, scores and regions for detection operators.
 
-These operators compare: overlaps with thresholds, scores with each other, sizes with limits. The numbers made
-here keep clear of every such edge, so that a kernel that rounds otherwise than the reference decides the same;
-and they are few bits long, so that every floating type holds them exactly.
+These operators compare overlaps with thresholds, scores with each other, and sizes with limits. The numbers here
+keep a margin from all of them, so that a kernel that rounds differently from the reference makes the same choices.
+They also have few significant bits, so that every floating type represents them exactly.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = [
     "MARGIN",
     "boxes",
     "draw_box",
-    "first_fair",
-    "is_fair",
-    "linked",
+    "first_accepted",
+    "is_clear_of_thresholds",
+    "joint_tensors",
     "on_grid",
     "pooled_regions",
     "regions_of",
@@ -31,29 +31,31 @@ __all__ = [
 ]
 
 _Found = TypeVar("_Found")
-_MOST_TRIES = 10_000
+_MAX_ATTEMPTS = 10_000
 
-#: How far every overlap stays away from the threshold it is compared with.
+#: The smallest distance of an overlap from a threshold that it is compared with.
 MARGIN = 0.03
 
 
 def boxes(
     *thresholds: float, offset: float = 0.0, extent: int = 60, kind: str = "corners", per_class: bool = False
 ) -> Initializer:
-    """Boxes [..., M, 4] in quarters of a pixel, many of them overlapping.
+    """Return an initializer of boxes [..., M, 4] in quarters of a pixel, many of them overlapping.
 
     Args:
-        thresholds: what overlaps are compared with: no two boxes of the M overlap by nearly that much.
+        thresholds: thresholds of overlaps; the overlap of any two of the M boxes keeps :data:`MARGIN` from them.
         offset: 1 where the last pixel belongs to the box.
         extent: the largest coordinate.
         kind: ``"corners"``: the lower ones first; ``"any"``: any two opposite corners; ``"center"``: the
             centre, then width and height.
-        per_class: boxes [M, C, 4], where those of one class are compared.
+        per_class: True for boxes [M, C, 4], where only boxes of one class are compared.
     """
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         many = (shape[1], shape[0]) if per_class else (int(np.prod(shape[:-2])), shape[-2])
-        made = np.array([_apart(random, many[1], thresholds, offset, extent) for _ in range(many[0])])
+        made = np.array(
+            [_boxes_clear_of_thresholds(random, many[1], thresholds, offset, extent) for _ in range(many[0])]
+        )
         made = made.reshape(*many, 4)
         if per_class:
             made = made.swapaxes(0, 1)
@@ -67,20 +69,22 @@ def boxes(
             made = np.concatenate([np.where(swapped, high, low), np.where(swapped, low, high)], axis=-1)
         return made.astype(dtype.numpy)
 
-    return fill
+    return initialize
 
 
-def _apart(random: np.random.Generator, count: int, thresholds: Sequence[float], offset: float, extent: int) -> Array:
+def _boxes_clear_of_thresholds(
+    random: np.random.Generator, count: int, thresholds: Sequence[float], offset: float, extent: int
+) -> Array:
     made = np.zeros((count, 4))
     for index in range(count):
         made[index] = draw_box(random, extent, made[:index])
-        while not is_fair(made[index], made[:index], thresholds, offset):
+        while not is_clear_of_thresholds(made[index], made[:index], thresholds, offset):
             made[index] = draw_box(random, extent, made[:index])
     return made
 
 
 def draw_box(random: np.random.Generator, extent: int, others: Array) -> Array:
-    """A box in quarters of a pixel; every other one is one of the others, moved and stretched a little."""
+    """Return a box in quarters of a pixel: with probability 1/2 one of the others, moved and stretched a little."""
     if len(others) and random.integers(0, 2):
         moved = others[random.integers(0, len(others))] + random.integers(-8, 9, 4) / 4
         box: Array = np.clip(moved, 0, extent)
@@ -91,66 +95,66 @@ def draw_box(random: np.random.Generator, extent: int, others: Array) -> Array:
     return np.concatenate([low, low + size])
 
 
-def is_fair(box: Array, others: Array, thresholds: Sequence[float], offset: float) -> bool:
-    """Whether the overlaps of a box keep away from the thresholds; those that do not overlap at all always do."""
+def is_clear_of_thresholds(box: Array, others: Array, thresholds: Sequence[float], offset: float) -> bool:
+    """Return True if each overlap of a box with the others is 0 or keeps :data:`MARGIN` from every threshold."""
     found = overlaps(box, others, offset)
     return all(((found == 0) | (np.abs(found - threshold) > MARGIN)).all() for threshold in thresholds)
 
 
-def scores(rest: int = 0, of: int = 1) -> Initializer:
-    """Different numbers between 0 and 1, in 256ths: no two of an image (or of all, up to rank 2) are equal.
+def scores(remainder: int = 0, modulus: int = 1) -> Initializer:
+    """Return an initializer of distinct multiples of 1/256 in (0, 1): distinct in an image, up to rank 2 in all.
 
     Args:
-        rest: take only numbers whose numerator has this remainder, so that tensors differ from each other.
-        of: what it is divided by.
+        remainder: use only numerators with this remainder, so that several tensors have distinct numbers.
+        modulus: the divisor of the remainder.
     """
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         images = shape[0] if len(shape) > 2 else 1
         each = int(np.prod(shape)) // max(images, 1)
         steps = 256
-        while steps // of - 1 < each:
+        while steps // modulus - 1 < each:
             steps *= 2
         numbers = np.arange(1, steps)
-        chosen = [random.permutation(numbers[numbers % of == rest])[:each] for _ in range(images)]
+        chosen = [random.permutation(numbers[numbers % modulus == remainder])[:each] for _ in range(images)]
         return (np.array(chosen).reshape(shape) / steps).astype(dtype.numpy)
 
-    return fill
+    return initialize
 
 
 def on_grid(low: float, high: float, step: float) -> Initializer:
-    """Multiples of a step from ``low`` to below ``high``."""
+    """Return an initializer of multiples of a step, from ``low`` to below ``high``."""
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         return (random.integers(round(low / step), round(high / step), shape) * step).astype(dtype.numpy)
 
-    return fill
+    return initialize
 
 
-def linked(make: Callable[[], Sequence[Array]], *shapes: tuple[int, ...]) -> list[Tensor]:
-    """Inputs that only make sense together: ``make`` gives an array for each shape, and runs when one is needed."""
+def joint_tensors(make: Callable[[], Sequence[Array]], *shapes: tuple[int, ...]) -> list[Tensor]:
+    """Return inputs whose contents depend on each other: ``make`` returns an array for each shape, and runs once."""
     made = cache(make)
 
     def one(index: int) -> Initializer:
-        def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+        def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
             return made()[index].reshape(shape).astype(dtype.numpy)
 
-        return fill
+        return initialize
 
     return [Tensor(shape, one(index)) for index, shape in enumerate(shapes)]
 
 
 def pooled_regions(size: tuple[int, int], bins: tuple[int, int], scale: float, sensitive: bool) -> Initializer:
-    """Regions in quarters, none half-way between two elements; some partly outside the map.
+    """Return an initializer of regions in quarters, not half-way between elements; some partly outside the map.
 
-    NOTE: where a bin's edge falls on an element, rounding decides whether that belongs to it. Only regions are
-    taken whose bins are the same in float32, in float64, and with a fused multiplication and addition.
+    NOTE: where the edge of a bin falls on an element, rounding decides whether the element belongs to the bin. Only
+    regions are used whose bins are the same in float32, in float64, and with a fused multiply-add.
 
     Args:
         size: height and width of the map.
-        bins: along the height and the width.
-        scale: from the regions' coordinates to the map's.
-        sensitive: as PsRoiPool, which rounds before it scales.
+        bins: number of bins along the height and the width.
+        scale: factor from the coordinates of the regions to those of the map.
+        sensitive: True for PsRoiPool, which rounds before it scales.
     """
 
     def fits(low: float, high: float, axis: int) -> bool:
@@ -179,27 +183,31 @@ def pooled_regions(size: tuple[int, int], bins: tuple[int, int], scale: float, s
 
 
 def regions_of(span: Callable[[np.random.Generator, int], tuple[float, float] | None]) -> Initializer:
-    """Regions [R, 4] made of a span for each axis, 1 (x) and 0 (y); a span of None is not fair, and another is made."""
+    """Return an initializer of regions [R, 4] from spans along the axes 1 (x) and 0 (y).
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    Args:
+        span: makes the start and end along an axis, or None for an ambiguous span, which is drawn again.
+    """
+
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         def one(axis: int) -> tuple[float, float]:
-            return first_fair(lambda: span(random, axis), "fair span of a region")
+            return first_accepted(lambda: span(random, axis), "unambiguous span of a region")
 
         pairs = [(one(1), one(0)) for _ in range(shape[0])]
         made = np.array([(x[0], y[0], x[1], y[1]) for x, y in pairs])
         return made.reshape(shape).astype(dtype.numpy)
 
-    return fill
+    return initialize
 
 
-def first_fair(attempt: Callable[[], _Found | None], what: str) -> _Found:
-    """The first try that gives something.
+def first_accepted(attempt: Callable[[], _Found | None], what: str) -> _Found:
+    """Return the first result of ``attempt`` that is not None.
 
     Raises:
-        ValueError: ten thousand gave nothing: the case leaves no room for what it wants.
+        ValueError: ten thousand attempts returned None: the requirements of the case are too strict.
     """
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_ATTEMPTS):
         found = attempt()
         if found is not None:
             return found
-    raise ValueError(f"no {what} was found in {_MOST_TRIES} tries")
+    raise ValueError(f"no {what} was found in {_MAX_ATTEMPTS} attempts")

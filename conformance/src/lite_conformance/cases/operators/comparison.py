@@ -1,4 +1,4 @@
-"""Comparisons, logic, and choosing by a condition; all broadcast."""
+"""Comparisons, logic, and Where; all of them broadcast."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import inf, nan
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
 from lite_conformance.cases.operators.elementwise_shapes import add_binary_shapes, add_unary_shapes
-from lite_conformance.cases.operators.initializers import few, neighbours, specials, strewn
+from lite_conformance.cases.operators.initializers import few, neighbours, specials, with_elements
 from lite_conformance.cases.operators.strategies import broadcastable
 from lite_conformance.cases.tensors import big, const, t, tiny, values
 from lite_core.ir import DType
@@ -15,11 +15,11 @@ from lite_core.ops.dtypes import FLOATS, NUMERIC
 for _name in ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"):
     _comparison = table(_name)
     add_binary_shapes(_comparison, few, few)
-    _comparison("11x1,1x11,special", t(11, 1, fill=specials), t(1, 11, fill=specials), dtypes=NUMERIC)
-    _comparison("neighbours", t(9, 7, fill=neighbours), t(9, 7, fill=neighbours), dtypes=NUMERIC)
-    _comparison("special,constant", t(33, fill=specials), const(33, fill=few), dtypes=NUMERIC)
-    _comparison("big", t(4, 9, fill=big), t(4, 9, fill=big), dtypes=NUMERIC)
-    _comparison("tiny", t(4, 9, fill=tiny), t(4, 9, fill=tiny), dtypes=NUMERIC)
+    _comparison("11x1,1x11,special", t(11, 1, init=specials), t(1, 11, init=specials), dtypes=NUMERIC)
+    _comparison("neighbours", t(9, 7, init=neighbours), t(9, 7, init=neighbours), dtypes=NUMERIC)
+    _comparison("special,constant", t(33, init=specials), const(33, init=few), dtypes=NUMERIC)
+    _comparison("big", t(4, 9, init=big), t(4, 9, init=big), dtypes=NUMERIC)
+    _comparison("tiny", t(4, 9, init=tiny), t(4, 9, init=tiny), dtypes=NUMERIC)
 
 for _name in ("And", "Or", "Xor"):
     _logic = table(_name)
@@ -32,7 +32,7 @@ logical_not("both", values([False, True]))
 
 # **** Where ****
 
-_UNUSUAL = strewn(nan, inf, -inf)
+_UNUSUAL = with_elements(nan, inf, -inf)
 
 where = table("Where")
 where("2x3", t(2, 3, dtype="bool"), t(2, 3), t(2, 3))
@@ -49,14 +49,14 @@ where("1x257,odd", t(1, 257, dtype="bool"), t(1, 257), t(1, 257))
 where("10007,long", t(10007, dtype="bool"), t(10007), t(10007))
 where("2x1x2x1x3x2,rank6", t(2, 1, 2, 1, 3, 1, dtype="bool"), t(3, 2, 1, 3, 2), t(1, 2, 2, 1, 2))
 where("0x3,1x3,empty", t(0, 3, dtype="bool"), t(1, 3), t())
-where("special", t(7, 11, dtype="bool"), t(7, 11, fill=specials), t(7, 11, fill=specials))
-# What is not chosen must not show, which it does where choosing is done by multiplying.
-where("other-is-special", values([[True], [False]], "bool"), t(33), t(33, fill=_UNUSUAL), dtypes=FLOATS)
-where("first-is-special", values([[True], [False]], "bool"), t(33, fill=_UNUSUAL), t(33), dtypes=FLOATS)
-where("neighbours", t(63, dtype="bool"), t(63, fill=neighbours), t(63, fill=neighbours))
+where("special", t(7, 11, dtype="bool"), t(7, 11, init=specials), t(7, 11, init=specials))
+# NaN and infinities of the operand that is not selected must not appear; kernels that multiply by the mask fail.
+where("other-is-special", values([[True], [False]], "bool"), t(33), t(33, init=_UNUSUAL), dtypes=FLOATS)
+where("first-is-special", values([[True], [False]], "bool"), t(33, init=_UNUSUAL), t(33), dtypes=FLOATS)
+where("neighbours", t(63, dtype="bool"), t(63, init=neighbours), t(63, init=neighbours))
 
 
 @where.drawn
 def draw_where(draw: Draw, dtype: DType) -> OpCase:
     condition, one, other = broadcastable(draw, 3)
-    return where.given(t(*condition, dtype="bool"), t(*one), t(*other))
+    return where.case(t(*condition, dtype="bool"), t(*one), t(*other))

@@ -37,11 +37,11 @@ def _constant(scope: Scope) -> list[Value]:
 
 
 def _nested(scope: Scope) -> list[Value]:
-    """An If within a branch; both of its branches capture values of the outermost graph."""
+    """Build an If inside a branch; both inner branches capture values of the outermost graph."""
     branches = {}
-    for name, author in (("then_branch", _second), ("else_branch", _first)):
+    for name, function in (("then_branch", _second), ("else_branch", _first)):
         inner = GraphBuilder(f"inner_{name}", outer=scope.body)
-        for value in author(Scope(inner, scope.dtype, scope.captured)):
+        for value in function(Scope(inner, scope.dtype, scope.captured)):
             inner.output(value)
         branches[name] = inner.build()
     return [scope.body.add("If", [scope.captured[2]], branches)]
@@ -92,19 +92,19 @@ for _truth in (True, False):
     if_(
         f"{_word},constants",
         _condition(_truth),
-        captured=(const(2, 2, fill=whole_range),),
+        captured=(const(2, 2, init=whole_range),),
         then_branch=branch(_constant),
         else_branch=_FIRST,
     )
 if_("true,empty", _condition(True), captured=(data(0, 3), data(0, 3)), then_branch=_FIRST, else_branch=_SECOND)
-if_("false,special", _condition(False), captured=(data(9), t(9, fill=special)), then_branch=_FIRST, else_branch=_SECOND)
+if_("false,special", _condition(False), captured=(data(9), t(9, init=special)), then_branch=_FIRST, else_branch=_SECOND)
 
 
 @if_.drawn_for(EACH_SIZE)
 def draw_if(draw: Draw, dtype: DType) -> OpCase:
     condition = _condition(draw(st.booleans()), draw(st.booleans()))
     pair = (data(*shape(draw, 0, 3)), data(*shape(draw, 0, 3)))
-    return if_.given(condition, captured=pair, then_branch=_FIRST, else_branch=_SECOND)
+    return if_.case(condition, captured=pair, then_branch=_FIRST, else_branch=_SECOND)
 
 
 # **** Loop ****
@@ -115,48 +115,48 @@ def _trips(number: int, constant: bool = False) -> Tensor:
 
 
 def _accumulate(scope: Scope) -> list[Value]:
-    """Adds what it captures to the carried value, and shows it on the way."""
+    """Add the captured value to the carried one; the sum is also a scan output."""
     total = scope.combine(scope.carried[0], scope.captured[0])
     return [scope.copy(scope.counters[1]), total, scope.copy(total)]
 
 
 def _until_third(scope: Scope) -> list[Value]:
-    """As :func:`_accumulate`; asks to stop in iteration 2."""
+    """Do what :func:`_accumulate` does, and set the condition to false in iteration 2."""
     _, total, shown = _accumulate(scope)
     return [scope.op("Less", scope.counters[0], scope.body.constant(2, dtype="int64")), total, shown]
 
 
-def _says_stop(scope: Scope) -> list[Value]:
-    """As :func:`_accumulate`; always asks to stop."""
+def _stop_immediately(scope: Scope) -> list[Value]:
+    """Do what :func:`_accumulate` does, and set the condition to false in every iteration."""
     return [scope.op("Not", scope.op("Equal", scope.counters[0], scope.counters[0])), *_accumulate(scope)[1:]]
 
 
 def _swap(scope: Scope) -> list[Value]:
-    """Each value becomes another: a body's outputs must not overwrite inputs that are still needed."""
+    """Exchange the carried values: outputs of a body must not overwrite inputs that have later uses."""
     one, other = scope.carried
     return [scope.copy(scope.counters[1]), scope.copy(other), scope.combine(one, other)]
 
 
-def _only_shows(scope: Scope) -> list[Value]:
-    """Carries nothing; shows the iteration, and what it captures."""
+def _without_carried(scope: Scope) -> list[Value]:
+    """Carry no values; the scan outputs are the iteration number and a captured value."""
     return [scope.copy(scope.counters[1]), scope.copy(scope.counters[0]), scope.copy(scope.captured[0])]
 
 
 def _grow(scope: Scope) -> list[Value]:
-    """The carried value is longer after each iteration."""
+    """Lengthen the carried value in each iteration."""
     grown = scope.op("Concat", scope.carried[0], scope.captured[0], axis=0)
     return [scope.copy(scope.counters[1]), grown]
 
 
-def _count_beside(scope: Scope) -> list[Value]:
-    """Carries a value of the case's type and an int64 one; shows the latter before it changes."""
+def _with_counter(scope: Scope) -> list[Value]:
+    """Carry a value of the case's type and an int64 one; the scan output is the latter before it changes."""
     value, count = scope.carried
     more = scope.op("Add", count, scope.op("Add", scope.counters[0], scope.body.constant(1, dtype="int64")))
     return [scope.copy(scope.counters[1]), scope.combine(value, scope.captured[0]), more, scope.copy(count)]
 
 
 def _inner_loop(scope: Scope) -> list[Value]:
-    """A Loop within the body, as many trips as the outer iteration's number, that captures from both graphs."""
+    """Build a Loop inside the body: as many iterations as the outer iteration number, captures from both graphs."""
     inner = GraphBuilder("inner", outer=scope.body)
     counters = [inner.input("inner_iteration", DType.INT64, ()), inner.input("inner_condition", DType.BOOL, ())]
     state = inner.input("inner_carried", scope.dtype, (2, 3))
@@ -191,11 +191,11 @@ loop(
     _STATE,
     captured=_ONE,
     outputs=2,
-    body=loop_body(_says_stop, _STATE),
+    body=loop_body(_stop_immediately, _STATE),
 )
-loop("stops-at-once", _trips(4), _TRUE, _STATE, captured=_ONE, outputs=2, body=loop_body(_says_stop, _STATE))
+loop("stops-at-once", _trips(4), _TRUE, _STATE, captured=_ONE, outputs=2, body=loop_body(_stop_immediately, _STATE))
 loop("two-swapped", _trips(4), _TRUE, _STATE, _STATE, outputs=2, body=loop_body(_swap, _STATE, _STATE))
-loop("scan-outputs-only", _trips(3), _TRUE, captured=_ONE, outputs=2, body=loop_body(_only_shows), numerics=EXACT)
+loop("scan-outputs-only", _trips(3), _TRUE, captured=_ONE, outputs=2, body=loop_body(_without_carried), numerics=EXACT)
 loop("growing", _trips(3), _TRUE, data(1, 3), captured=(data(2, 3),), body=loop_body(_grow, Tensor((1, 3))))
 loop(
     "element-types-differ",
@@ -205,7 +205,7 @@ loop(
     values(10, "int64"),
     captured=_ONE,
     outputs=3,
-    body=loop_body(_count_beside, _STATE, t(dtype="int64")),
+    body=loop_body(_with_counter, _STATE, t(dtype="int64")),
 )
 loop("nested", _trips(3), _TRUE, _STATE, captured=_ONE, outputs=2, body=loop_body(_inner_loop, _STATE))
 loop("captured-constant", _trips(4), _TRUE, _STATE, captured=(const(2, 3),), outputs=2, body=_ACCUMULATE)
@@ -225,32 +225,32 @@ loop("empty", _trips(3), _TRUE, t(0, 3), captured=(t(0, 3),), outputs=2, body=lo
 @loop.drawn_for(EACH_SIZE)
 def draw_loop(draw: Draw, dtype: DType) -> OpCase:
     state = t(*shape(draw, 0, 3, largest=4))
-    author = draw(st.sampled_from([_accumulate, _until_third, _says_stop]))
+    function = draw(st.sampled_from([_accumulate, _until_third, _stop_immediately]))
     trips = _trips(draw(st.integers(0, 4)), draw(st.booleans()))
     condition = draw(st.sampled_from([None, _condition(True), _condition(True, True), _condition(False)]))
-    return loop.given(trips, condition, state, captured=(state,), outputs=2, body=loop_body(author, state))
+    return loop.case(trips, condition, state, captured=(state,), outputs=2, body=loop_body(function, state))
 
 
 # **** Scan ****
 
 
-def _running(scope: Scope) -> list[Value]:
-    """A running sum."""
+def _running_sum(scope: Scope) -> list[Value]:
+    """Compute a running sum."""
     total = scope.combine(scope.carried[0], scope.slices[0])
     return [total, scope.copy(total)]
 
 
-def _running_only(scope: Scope) -> list[Value]:
-    return _running(scope)[:1]
+def _running_sum_only(scope: Scope) -> list[Value]:
+    return _running_sum(scope)[:1]
 
 
 def _merge_slices(scope: Scope) -> list[Value]:
-    """Carries nothing; joins the slices of two inputs."""
+    """Carry no values; concatenate the slices of two inputs."""
     return [scope.op("Concat", scope.slices[0], scope.slices[1], axis=0)]
 
 
 def _two_each(scope: Scope) -> list[Value]:
-    """Two carried values, two slices, two outputs, and a captured value."""
+    """Use two carried values, two slices, two scan outputs, and a captured value."""
     one, other = scope.carried
     left, right = scope.slices
     return [
@@ -261,7 +261,7 @@ def _two_each(scope: Scope) -> list[Value]:
     ]
 
 
-_RUNNING = scan_body(_running, [(3,)], [(3,)])
+_RUNNING = scan_body(_running_sum, [(3,)], [(3,)])
 _MERGE = scan_body(_merge_slices, [], [(3,), (2,)])
 
 scan = table("Scan", SCALED, dtypes=ALL)
@@ -293,13 +293,13 @@ scan(
     t(2, 3),
     t(2, 3, 4),
     outputs=2,
-    body=scan_body(_running, [(2, 3)], [(2, 3)]),
+    body=scan_body(_running_sum, [(2, 3)], [(2, 3)]),
     num_scan_inputs=1,
     scan_input_axes=(-1,),
     scan_output_axes=(-2,),
 )
-scan("time5,state-only", t(3), t(5, 3), body=scan_body(_running_only, [(3,)], [(3,)]), num_scan_inputs=1)
-scan("time5,scalars", t(), t(5), outputs=2, body=scan_body(_running, [()], [()]), num_scan_inputs=1)
+scan("time5,state-only", t(3), t(5, 3), body=scan_body(_running_sum_only, [(3,)], [(3,)]), num_scan_inputs=1)
+scan("time5,scalars", t(), t(5), outputs=2, body=scan_body(_running_sum, [()], [()]), num_scan_inputs=1)
 scan("time5,no-state", data(5, 3), data(5, 2), body=_MERGE, num_scan_inputs=2)
 scan(
     "time5,no-state,axes+directions-differ",
@@ -327,7 +327,7 @@ scan(
 scan("time1", t(3), t(1, 3), outputs=2, body=_RUNNING, num_scan_inputs=1)
 scan("time0", t(3), t(0, 3), outputs=2, body=_RUNNING, num_scan_inputs=1)
 scan("time5,constants", const(3), const(5, 3), outputs=2, body=_RUNNING, num_scan_inputs=1)
-scan("time5,special", t(5, 3, fill=special), t(5, 2, fill=special), body=_MERGE, num_scan_inputs=2, numerics=EXACT)
+scan("time5,special", t(5, 3, init=special), t(5, 2, init=special), body=_MERGE, num_scan_inputs=2, numerics=EXACT)
 
 
 @scan.drawn_for(EACH_SIZE)
@@ -335,11 +335,11 @@ def draw_scan(draw: Draw, dtype: DType) -> OpCase:
     state = shape(draw, 0, 2, largest=4)
     axis, output_axis = draw(st.integers(0, len(state))), draw(st.integers(0, len(state)))
     sequence = (*state[:axis], draw(st.integers(0, 4)), *state[axis:])
-    return scan.given(
+    return scan.case(
         t(*state),
         t(*sequence),
         outputs=2,
-        body=scan_body(_running, [state], [state]),
+        body=scan_body(_running_sum, [state], [state]),
         num_scan_inputs=1,
         scan_input_axes=(axis - draw(st.sampled_from([0, len(sequence)])),),
         scan_input_directions=(draw(st.integers(0, 1)),),

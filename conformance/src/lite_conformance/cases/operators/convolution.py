@@ -39,8 +39,8 @@ conv("n0c3h8w8,empty-batch", t(0, 3, 8, 8), const(4, 3, 3, 3))
 conv("n1c3h8w8,weights-at-run-time", t(1, 3, 8, 8), t(4, 3, 3, 3))
 conv("n1c4h6w6,k3p1,group2,weights-and-bias-at-run-time", t(1, 4, 6, 6), t(6, 2, 3, 3), t(6), group=2,
      pads=(1, 1, 1, 1))  # fmt: skip
-conv("big", t(1, 3, 8, 8, fill=big), const(4, 3, 3, 3))
-conv("tiny", t(1, 3, 8, 8, fill=tiny), const(4, 3, 3, 3))
+conv("big", t(1, 3, 8, 8, init=big), const(4, 3, 3, 3))
+conv("tiny", t(1, 3, 8, 8, init=tiny), const(4, 3, 3, 3))
 conv("n1c32h14w14,o33,k3p1,odd-channels", t(1, 32, 14, 14), const(33, 32, 3, 3), pads=(1, 1, 1, 1))
 
 
@@ -51,35 +51,35 @@ def draw_conv(draw: Draw, dtype: DType) -> OpCase:
     of_weights = draw(st.sampled_from((const, t)))
     bias = [of_weights(outputs)] if draw(st.booleans()) else []
     weights = of_weights(outputs, channels // group, *window["kernel_shape"])
-    return conv.given(t(draw(st.integers(1, 3)), channels, *size), weights, *bias, group=group, **window)
+    return conv.case(t(draw(st.integers(1, 3)), channels, *size), weights, *bias, group=group, **window)
 
 
 # **** integers ****
 
 byte = all_integers
 conv_integer = table("ConvInteger")
-conv_integer("n1c3h6w7,o4,k3", t(1, 3, 6, 7, fill=byte), const(4, 3, 3, 3, fill=byte))
-conv_integer("n1c3h6w7,k3s2p1,zero-points", t(1, 3, 6, 7, fill=byte), const(4, 3, 3, 3, fill=byte),
-             const(fill=integers(3, 9)), const(fill=integers(3, 9)), strides=(2, 2), pads=(1, 1, 1, 1))  # fmt: skip
-conv_integer("n2c3h5w5,k3p1,zero-point-per-channel", t(2, 3, 5, 5, fill=byte), const(5, 3, 3, 3, fill=byte),
-             const(fill=integers(1, 9)), const(5, fill=integers(0, 9)), pads=(1, 1, 1, 1))  # fmt: skip
-conv_integer("n1c3h5w5,k3p1,second-zero-point-only", t(1, 3, 5, 5, fill=byte), const(2, 3, 3, 3, fill=byte), None,
-             const(fill=integers(3, 9)), pads=(1, 1, 1, 1))  # fmt: skip
-conv_integer("n1c3h6w6,weights-int8", t(1, 3, 6, 6, fill=byte), const(4, 3, 3, 3, fill=byte, dtype="int8"),
-             const(fill=integers(3, 9)))  # fmt: skip
-conv_integer("n1c3h6w6,weights-uint8", t(1, 3, 6, 6, fill=byte), const(4, 3, 3, 3, fill=byte, dtype="uint8"), None,
-             const(fill=integers(100, 200), dtype="uint8"))  # fmt: skip
-conv_integer("n1c6h7w7,k3p2,group3,dilation2", t(1, 6, 7, 7, fill=byte), const(6, 2, 3, 3, fill=byte), group=3,
+conv_integer("n1c3h6w7,o4,k3", t(1, 3, 6, 7, init=byte), const(4, 3, 3, 3, init=byte))
+conv_integer("n1c3h6w7,k3s2p1,zero-points", t(1, 3, 6, 7, init=byte), const(4, 3, 3, 3, init=byte),
+             const(init=integers(3, 9)), const(init=integers(3, 9)), strides=(2, 2), pads=(1, 1, 1, 1))  # fmt: skip
+conv_integer("n2c3h5w5,k3p1,zero-point-per-channel", t(2, 3, 5, 5, init=byte), const(5, 3, 3, 3, init=byte),
+             const(init=integers(1, 9)), const(5, init=integers(0, 9)), pads=(1, 1, 1, 1))  # fmt: skip
+conv_integer("n1c3h5w5,k3p1,second-zero-point-only", t(1, 3, 5, 5, init=byte), const(2, 3, 3, 3, init=byte), None,
+             const(init=integers(3, 9)), pads=(1, 1, 1, 1))  # fmt: skip
+conv_integer("n1c3h6w6,weights-int8", t(1, 3, 6, 6, init=byte), const(4, 3, 3, 3, init=byte, dtype="int8"),
+             const(init=integers(3, 9)))  # fmt: skip
+conv_integer("n1c3h6w6,weights-uint8", t(1, 3, 6, 6, init=byte), const(4, 3, 3, 3, init=byte, dtype="uint8"), None,
+             const(init=integers(100, 200), dtype="uint8"))  # fmt: skip
+conv_integer("n1c6h7w7,k3p2,group3,dilation2", t(1, 6, 7, 7, init=byte), const(6, 2, 3, 3, init=byte), group=3,
              dilations=(2, 2), pads=(2, 2, 2, 2))  # fmt: skip
-conv_integer("n1c7h7w5,depthwise,k3p1,zero-point", t(1, 7, 7, 5, fill=byte), const(7, 1, 3, 3, fill=byte),
-             const(fill=integers(3, 9)), group=7, pads=(1, 1, 1, 1))  # fmt: skip
-conv_integer("n1c33h3w3,o5,k1,odd-channels", t(1, 33, 3, 3, fill=byte), const(5, 33, 1, 1, fill=byte))
-conv_integer("n1c3h7w7,k3s2,same-lower,kernel-shape", t(1, 3, 7, 8, fill=byte), const(4, 3, 3, 3, fill=byte),
+conv_integer("n1c7h7w5,depthwise,k3p1,zero-point", t(1, 7, 7, 5, init=byte), const(7, 1, 3, 3, init=byte),
+             const(init=integers(3, 9)), group=7, pads=(1, 1, 1, 1))  # fmt: skip
+conv_integer("n1c33h3w3,o5,k1,odd-channels", t(1, 33, 3, 3, init=byte), const(5, 33, 1, 1, init=byte))
+conv_integer("n1c3h7w7,k3s2,same-lower,kernel-shape", t(1, 3, 7, 8, init=byte), const(4, 3, 3, 3, init=byte),
              strides=(2, 2), auto_pad="SAME_LOWER", kernel_shape=(3, 3))  # fmt: skip
-conv_integer("n1c3h9w7,k2x3,everything-differs", t(1, 3, 9, 7, fill=byte), const(4, 3, 2, 3, fill=byte),
-             const(fill=integers(3, 9)), strides=(1, 2), dilations=(3, 1), pads=(0, 1, 2, 0))  # fmt: skip
-conv_integer("n1c2w9,k3,1d,all-at-run-time", t(1, 2, 9, fill=byte), t(3, 2, 3, fill=byte), t(fill=integers(3, 9)),
-             t(3, fill=integers(0, 9)))  # fmt: skip
+conv_integer("n1c3h9w7,k2x3,everything-differs", t(1, 3, 9, 7, init=byte), const(4, 3, 2, 3, init=byte),
+             const(init=integers(3, 9)), strides=(1, 2), dilations=(3, 1), pads=(0, 1, 2, 0))  # fmt: skip
+conv_integer("n1c2w9,k3,1d,all-at-run-time", t(1, 2, 9, init=byte), t(3, 2, 3, init=byte), t(init=integers(3, 9)),
+             t(3, init=integers(0, 9)))  # fmt: skip
 conv_integer("n0c3h6w7,empty-batch", t(0, 3, 6, 7), const(4, 3, 3, 3))
 
 
@@ -87,46 +87,46 @@ conv_integer("n0c3h6w7,empty-batch", t(0, 3, 6, 7), const(4, 3, 3, 3))
 def draw_conv_integer(draw: Draw, dtype: DType) -> OpCase:
     size, window = sliding_window(draw, draw(st.integers(1, 2)))
     group, channels, outputs = channel_groups(draw)
-    x_zero_point = const(fill=integers(0, 100)) if draw(st.booleans()) else None
+    x_zero_point = const(init=integers(0, 100)) if draw(st.booleans()) else None
     shape = draw(st.sampled_from(((), (outputs,))))
-    w_zero_point = const(*shape, fill=integers(0, 100)) if draw(st.booleans()) else None
-    x = t(draw(st.integers(1, 2)), channels, *size, fill=byte)
-    w = const(outputs, channels // group, *window["kernel_shape"], fill=byte)
-    return conv_integer.given(x, w, x_zero_point, w_zero_point, group=group, **window)
+    w_zero_point = const(*shape, init=integers(0, 100)) if draw(st.booleans()) else None
+    x = t(draw(st.integers(1, 2)), channels, *size, init=byte)
+    w = const(outputs, channels // group, *window["kernel_shape"], init=byte)
+    return conv_integer.case(x, w, x_zero_point, w_zero_point, group=group, **window)
 
 
-# NOTE: what the scales of these cases multiply and divide to is a power of two (halves go to the even neighbour),
-# or 1 / 3, 1 / 5, .. (no whole number of them is a half): with any other the last bit of the factor may decide.
+# NOTE: the combined scale of these cases is a power of two (ties round to even), or 1 / 3, 1 / 5, ... (whose
+# multiples are never ties). With any other scale the last bit of the factor may decide the rounding.
 qlinear_conv = table("QLinearConv")
-point = const(fill=integers(3, 9))
-qlinear_conv("n1c3h6w7,k3,halves-to-even", t(1, 3, 6, 7, fill=integers(0, 8)), scales(0.5), point,
-             const(4, 3, 3, 3, fill=integers(2, 9)), scales(0.25), point, scales(0.5), point)  # fmt: skip
-qlinear_conv("n1c3h6w7,k3s2p1,saturates", t(1, 3, 6, 7, fill=byte), scales(0.5), point,
-             const(4, 3, 3, 3, fill=byte), scales(1 / 64), point, scales(1), point, strides=(2, 2),
+point = const(init=integers(3, 9))
+qlinear_conv("n1c3h6w7,k3,halves-to-even", t(1, 3, 6, 7, init=integers(0, 8)), scales(0.5), point,
+             const(4, 3, 3, 3, init=integers(2, 9)), scales(0.25), point, scales(0.5), point)  # fmt: skip
+qlinear_conv("n1c3h6w7,k3s2p1,saturates", t(1, 3, 6, 7, init=byte), scales(0.5), point,
+             const(4, 3, 3, 3, init=byte), scales(1 / 64), point, scales(1), point, strides=(2, 2),
              pads=(1, 1, 1, 1))  # fmt: skip
-qlinear_conv("n2c3h5w5,k3p1,bias,wide-sums", t(2, 3, 5, 5, fill=byte), scales(0.5), point,
-             const(5, 3, 3, 3, fill=byte), scales(1 / 64), point, scales(8), point,
-             const(5, fill=integers(-90000, 90000), dtype="int32"), pads=(1, 1, 1, 1))  # fmt: skip
-qlinear_conv("n1c4h5w5,k3,per-channel", t(1, 4, 5, 5, fill=byte), scales(0.25), point,
-             const(5, 4, 3, 3, fill=byte), scales(2 / 513, 2 / 257, 2 / 129, 2 / 65, 2 / 1025),
-             const(5, fill=integers(0, 9)), scales(0.5), point,
-             const(5, fill=integers(-99, 99), dtype="int32"))  # fmt: skip
-qlinear_conv("n1c3h6w6,x-uint8,w-int8", t(1, 3, 6, 6, fill=byte, dtype="uint8"), scales(0.25),
-             const(fill=integers(100, 160), dtype="uint8"), const(4, 3, 3, 3, fill=byte, dtype="int8"), scales(0.25),
-             const(fill=integers(-9, 9), dtype="int8"), scales(64 * 0.5), point)  # fmt: skip
-qlinear_conv("n1c6h7w7,k3p2,group3,dilation2", t(1, 6, 7, 7, fill=byte), scales(0.5), point,
-             const(6, 2, 3, 3, fill=byte), scales(0.5), point, scales(63.75), point, group=3, dilations=(2, 2),
+qlinear_conv("n2c3h5w5,k3p1,bias,wide-sums", t(2, 3, 5, 5, init=byte), scales(0.5), point,
+             const(5, 3, 3, 3, init=byte), scales(1 / 64), point, scales(8), point,
+             const(5, init=integers(-90000, 90000), dtype="int32"), pads=(1, 1, 1, 1))  # fmt: skip
+qlinear_conv("n1c4h5w5,k3,per-channel", t(1, 4, 5, 5, init=byte), scales(0.25), point,
+             const(5, 4, 3, 3, init=byte), scales(2 / 513, 2 / 257, 2 / 129, 2 / 65, 2 / 1025),
+             const(5, init=integers(0, 9)), scales(0.5), point,
+             const(5, init=integers(-99, 99), dtype="int32"))  # fmt: skip
+qlinear_conv("n1c3h6w6,x-uint8,w-int8", t(1, 3, 6, 6, init=byte, dtype="uint8"), scales(0.25),
+             const(init=integers(100, 160), dtype="uint8"), const(4, 3, 3, 3, init=byte, dtype="int8"), scales(0.25),
+             const(init=integers(-9, 9), dtype="int8"), scales(64 * 0.5), point)  # fmt: skip
+qlinear_conv("n1c6h7w7,k3p2,group3,dilation2", t(1, 6, 7, 7, init=byte), scales(0.5), point,
+             const(6, 2, 3, 3, init=byte), scales(0.5), point, scales(63.75), point, group=3, dilations=(2, 2),
              pads=(2, 2, 2, 2))  # fmt: skip
-qlinear_conv("n1c7h7w5,depthwise,k3p1,same-upper", t(1, 7, 7, 5, fill=byte), scales(0.5), point,
-             const(7, 1, 3, 3, fill=byte), scales(0.5), point, scales(63.75), point, group=7,
+qlinear_conv("n1c7h7w5,depthwise,k3p1,same-upper", t(1, 7, 7, 5, init=byte), scales(0.5), point,
+             const(7, 1, 3, 3, init=byte), scales(0.5), point, scales(63.75), point, group=7,
              auto_pad="SAME_UPPER", kernel_shape=(3, 3), strides=(2, 2))  # fmt: skip
-qlinear_conv("n1c3h9w7,k2x3,everything-differs", t(1, 3, 9, 7, fill=byte), scales(0.5), point,
-             const(4, 3, 2, 3, fill=byte), scales(0.5), point, scales(63.75), point, strides=(1, 2), dilations=(3, 1),
+qlinear_conv("n1c3h9w7,k2x3,everything-differs", t(1, 3, 9, 7, init=byte), scales(0.5), point,
+             const(4, 3, 2, 3, init=byte), scales(0.5), point, scales(63.75), point, strides=(1, 2), dilations=(3, 1),
              pads=(0, 1, 2, 0))  # fmt: skip
-qlinear_conv("n1c33h3w3,o5,k1,all-at-run-time", t(1, 33, 3, 3, fill=byte), values(0.5, "float32"),
-             t(fill=integers(3, 9)), t(5, 33, 1, 1, fill=byte), values(0.5, "float32"), t(fill=integers(3, 9)),
-             values(128.0, "float32"), t(fill=integers(3, 9)), t(5, fill=integers(-99, 99), dtype="int32"))  # fmt: skip
-qlinear_conv("n1c2w9,k3,1d", t(1, 2, 9, fill=byte), scales(0.5), point, const(3, 2, 3, fill=byte), scales(0.5),
+qlinear_conv("n1c33h3w3,o5,k1,all-at-run-time", t(1, 33, 3, 3, init=byte), values(0.5, "float32"),
+             t(init=integers(3, 9)), t(5, 33, 1, 1, init=byte), values(0.5, "float32"), t(init=integers(3, 9)),
+             values(128.0, "float32"), t(init=integers(3, 9)), t(5, init=integers(-99, 99), dtype="int32"))  # fmt: skip
+qlinear_conv("n1c2w9,k3,1d", t(1, 2, 9, init=byte), scales(0.5), point, const(3, 2, 3, init=byte), scales(0.5),
              point, scales(32), point)  # fmt: skip
 qlinear_conv("n0c3h6w7,empty-batch", t(0, 3, 6, 7), scales(0.5), point, const(4, 3, 3, 3), scales(0.5), point,
              scales(1), point)  # fmt: skip
@@ -139,17 +139,17 @@ def draw_qlinear_conv(draw: Draw, dtype: DType) -> OpCase:
     powers = st.integers(-4, 2).map(lambda exponent: 2.0**exponent)
     per_channel = draw(st.booleans())
     w_scale = scales(*(draw(powers) for _ in range(outputs if per_channel else 1)))
-    w_point = const(*w_scale.shape, fill=integers(0, 100))
-    bias = [const(outputs, fill=integers(-99, 99), dtype="int32")] if draw(st.booleans()) else []
-    return qlinear_conv.given(
-        t(draw(st.integers(1, 2)), channels, *size, fill=byte),
+    w_point = const(*w_scale.shape, init=integers(0, 100))
+    bias = [const(outputs, init=integers(-99, 99), dtype="int32")] if draw(st.booleans()) else []
+    return qlinear_conv.case(
+        t(draw(st.integers(1, 2)), channels, *size, init=byte),
         scales(draw(powers)),
-        const(fill=integers(0, 100)),
-        const(outputs, channels // group, *window["kernel_shape"], fill=byte),
+        const(init=integers(0, 100)),
+        const(outputs, channels // group, *window["kernel_shape"], init=byte),
         w_scale,
         w_point,
         scales(128 * draw(powers)),
-        const(fill=integers(0, 100)),
+        const(init=integers(0, 100)),
         *bias,
         group=group,
         **window,

@@ -1,4 +1,4 @@
-"""CumSum."""
+"""Cases of CumSum."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ cum_sum("4x5,axis-at-run-time", t(4, 5), values(1, "int64"))
 cum_sum("4x5,axis-at-run-time,exclusive,reverse", t(4, 5), values(-2, "int64"), exclusive=1, reverse=1)
 cum_sum("0x3,empty", t(0, 3), _axis(0))
 cum_sum("3x0,empty,exclusive", t(3, 0), _axis(1), exclusive=1)
-cum_sum("2x2051,positive,long", t(2, 2051, fill=positive), _axis(1))
-cum_sum("3x9,big", t(3, 9, fill=big), _axis(1))
-cum_sum("3x9,tiny", t(3, 9, fill=tiny), _axis(0), reverse=1, dtypes=FLOATS)
+cum_sum("2x2051,positive,long", t(2, 2051, init=positive), _axis(1))
+cum_sum("3x9,big", t(3, 9, init=big), _axis(1))
+cum_sum("3x9,tiny", t(3, 9, init=tiny), _axis(0), reverse=1, dtypes=FLOATS)
 cum_sum("3x4,not-finite", values([[1, _INF, 2, 3], [1, _NAN, 2, 3], [_INF, 1, -_INF, 2]]), _axis(1), dtypes=FLOATS)
-# An exclusive sum that takes the element back off makes NaN of the infinity.
+# Kernels that compute the exclusive sum by subtracting the element turn the infinity into NaN.
 cum_sum("4,not-finite,exclusive", values([1, 2, _INF, 3]), _axis(0), exclusive=1, dtypes=FLOATS)
 
 
@@ -46,4 +46,4 @@ cum_sum("4,not-finite,exclusive", values([1, 2, _INF, 3]), _axis(0), exclusive=1
 def draw_cum_sum(draw: Draw, dtype: DType) -> OpCase:
     sizes = shape(draw, 1, 4)
     axis = values(axis_of(draw, len(sizes)), draw(st.sampled_from(["int32", "int64"])), constant=draw(st.booleans()))
-    return cum_sum.given(t(*sizes), axis, exclusive=draw(st.integers(0, 1)), reverse=draw(st.integers(0, 1)))
+    return cum_sum.case(t(*sizes), axis, exclusive=draw(st.integers(0, 1)), reverse=draw(st.integers(0, 1)))

@@ -1,4 +1,4 @@
-"""RoiAlign and NonMaxSuppression."""
+"""Cases of RoiAlign and NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from lite_core.ir import DType
 
 
 def regions(size: tuple[int, int], attributes: dict[str, Any]) -> Initializer:
-    """Regions in quarters, a third of the map beyond its edges.
+    """Return an initializer of regions in quarters, up to a third of the map beyond its edges.
 
-    NOTE: a sample more than one element outside the map counts nothing and one a little nearer counts fully, and
-    the number of samples jumps where bins are whole elements large: no sample and no bin comes near that.
+    NOTE: a sample more than one element outside the map has no weight and one slightly nearer has full weight, and
+    the number of samples jumps where the size of a bin is a whole number of elements: samples and bins avoid both.
     """
     scale, ratio = attributes["spatial_scale"], attributes["sampling_ratio"]
     shift = 0.5 if attributes["coordinate_transformation_mode"] == "half_pixel" else 0.0
@@ -32,8 +32,8 @@ def regions(size: tuple[int, int], attributes: dict[str, Any]) -> Initializer:
         if not ratio and abs(bin_size - round(bin_size)) < 1e-3:
             return False
         samples = ratio or int(np.ceil(bin_size))
-        places = low * scale - shift + (np.arange(bins[axis] * samples) + 0.5) / samples * bin_size
-        return bool((np.abs(places + 1) > 1e-3).all() and (np.abs(places - size[axis]) > 1e-3).all())
+        positions = low * scale - shift + (np.arange(bins[axis] * samples) + 0.5) / samples * bin_size
+        return bool((np.abs(positions + 1) > 1e-3).all() and (np.abs(positions - size[axis]) > 1e-3).all())
 
     def span(random: np.random.Generator, axis: int) -> tuple[float, float] | None:
         most = size[axis] / scale
@@ -63,15 +63,15 @@ def _attributes(
 def _align(
     label: str, x: Tensor, images: list[int], bins: tuple[int, int], rois: Tensor | None = None, **options: Any
 ) -> None:
-    """A case with a region of each of ``images``."""
+    """Add a case with one region for each entry of ``images``, the number of its image."""
     attributes = _attributes(bins, **options)
-    given = rois or t(len(images), 4, fill=regions((x.shape[2], x.shape[3]), attributes))
-    roi_align(label, x, given, values(np.array(images, np.int64), "int64"), **attributes)
+    rois = rois or t(len(images), 4, init=regions((x.shape[2], x.shape[3]), attributes))
+    roi_align(label, x, rois, values(np.array(images, np.int64), "int64"), **attributes)
 
 
 _small, _outside = values([[2, 2, 2.25, 2.25], [1, 3, 1.5, 3.25]]), values([[-9, 0, -8, 1], [0, 7, 1, 8], [8, 8, 9, 9]])
 _edge = values([[-0.25, -0.25, 1, 1], [3, 3, 4.5, 4.5]])
-roi_align("n1c2h8w8,k1,defaults", t(1, 2, 8, 8, fill=positive), values([[0.75, 1.25, 6, 5.5]]), values([0], "int64"))
+roi_align("n1c2h8w8,k1,defaults", t(1, 2, 8, 8, init=positive), values([[0.75, 1.25, 6, 5.5]]), values([0], "int64"))
 _align("n2c3h9w7,k5,o3x2", t(2, 3, 9, 7), [0, 1, 1, 0, 1], (3, 2))
 _align("n3c1h12w10,k4,o7x7,scale0.5", t(3, 1, 12, 10), [2, 0, 2, 1], (7, 7), scale=0.5)
 _align("n1c33h6w5,k2,o2x2,ratio2", t(1, 33, 6, 5), [0, 0], (2, 2), ratio=2)
@@ -86,15 +86,15 @@ _align("edge-is-repeated", t(1, 1, 4, 4), [0] * 2, (2, 2), _edge, ratio=2)
 _align("edge-is-repeated,max", t(1, 1, 4, 4), [0] * 2, (2, 2), _edge, ratio=2, mode="max")
 _align("small-regions-grow,unshifted", t(1, 2, 6, 6), [0] * 2, (2, 2), _small, shifted=False)
 _align("small-regions-stay", t(1, 2, 6, 6), [0] * 2, (2, 2), _small)
-_align("many-samples,o1x1", t(1, 1, 33, 17, fill=positive), [0], (1, 1), values([[0.25, 0.25, 16.75, 32]]))
+_align("many-samples,o1x1", t(1, 1, 33, 17, init=positive), [0], (1, 1), values([[0.25, 0.25, 16.75, 32]]))
 _align("k0,no-region", t(1, 2, 4, 4), [], (2, 3), t(0, 4))
 _align("c0,no-channel", t(1, 0, 4, 4), [0], (2, 2))
-_align("big", t(1, 2, 8, 8, fill=big), [0, 0], (2, 2))
-_align("tiny", t(1, 2, 8, 8, fill=tiny), [0, 0], (2, 2))
+_align("big", t(1, 2, 8, 8, init=big), [0, 0], (2, 2))
+_align("tiny", t(1, 2, 8, 8, init=tiny), [0, 0], (2, 2))
 roi_align(
     "constant-regions",
     t(2, 3, 8, 8),
-    const(2, 4, fill=regions((8, 8), _attributes((2, 2)))),
+    const(2, 4, init=regions((8, 8), _attributes((2, 2)))),
     values([1, 0], "int64", constant=True),
     **_attributes((2, 2)),
 )
@@ -111,10 +111,10 @@ def draw_roi_align(draw: Draw, dtype: DType) -> OpCase:
         draw(st.sampled_from(["avg", "max"])),
         draw(st.booleans()),
     )
-    return roi_align.given(
-        # the mean of numbers of both signs may be far smaller than they are
-        t(images, draw(st.integers(1, 3)), *size, fill=normal if attributes["mode"] == "max" else positive),
-        t(len(chosen), 4, fill=regions(size, attributes)),
+    return roi_align.case(
+        # The mean of numbers of both signs may be far smaller than the numbers, so averages get positive ones.
+        t(images, draw(st.integers(1, 3)), *size, init=normal if attributes["mode"] == "max" else positive),
+        t(len(chosen), 4, init=regions(size, attributes)),
         values(np.array(chosen, np.int64), "int64"),
         **attributes,
     )
@@ -133,20 +133,24 @@ def _scalar(number: float | None, dtype: str, constant: bool) -> Tensor | None:
 def _limits(
     limit: int | None = None, iou: float | None = None, score: float | None = None, constant: bool = True
 ) -> list[Tensor | None]:
-    given = [_scalar(limit, "int64", constant), _scalar(iou, "float32", constant), _scalar(score, "float32", constant)]
-    while given and given[-1] is None:
-        given.pop()
-    return given
+    operands = [
+        _scalar(limit, "int64", constant),
+        _scalar(iou, "float32", constant),
+        _scalar(score, "float32", constant),
+    ]
+    while operands and operands[-1] is None:
+        operands.pop()
+    return operands
 
 
 def _nms(label: str, images: int, classes: int, many: int, kind: str = "corners", **limits: Any) -> None:
-    """A case with boxes that keep clear of the threshold."""
-    corners = t(images, many, 4, fill=boxes(limits.get("iou", 0.0), kind=kind))
+    """Add a case whose overlaps keep a margin from the threshold."""
+    corners = t(images, many, 4, init=boxes(limits.get("iou", 0.0), kind=kind))
     center: dict[str, Any] = {"center_point_box": 1} if kind == "center" else {}
-    nms(label, corners, t(images, classes, many, fill=scores()), *_limits(**limits), **center)
+    nms(label, corners, t(images, classes, many, init=scores()), *_limits(**limits), **center)
 
 
-#: The second lies on the first and the third by 0.6, these on each other by 0.33.
+#: The second box overlaps the first and the third by 0.6; these two overlap each other by 0.33.
 _chain = values([[[0, 0, 4, 8], [0, 2, 4, 10], [0, 4, 4, 12]]])
 _falling, _apart = values([[[0.75, 0.5, 0.25]]]), values([[[0, 0, 1, 1], [4, 4, 5, 5], [7, 7, 8, 8]]])
 _negative = values([[[-4, -4, -1, -1], [-4, -3, -1, -1], [-1, -1, 2, 2]]])
@@ -172,11 +176,11 @@ _nms("c0,no-class", 2, 0, 4, limit=5, iou=0.5)
 nms("score-must-be-above", _apart, _falling, *_limits(3, 0.5, 0.5))
 nms("iou-must-be-above", _half, _falling, *_limits(3, 0.5))
 nms("fallen-boxes-suppress-none", _chain, _falling, *_limits(3, 0.5))
-nms("negative-scores", t(1, 3, 4, fill=boxes(0.5)), values([[[-3, 2, -1]]]), *_limits(3, 0.5))
+nms("negative-scores", t(1, 3, 4, init=boxes(0.5)), values([[[-3, 2, -1]]]), *_limits(3, 0.5))
 nms("negative-coordinates", _negative, _falling, *_limits(3, 0.5))
-nms("same-box-many-times", values([[[1, 1, 3, 4]] * 5]), t(1, 2, 5, fill=scores()), *_limits(5, 0.9))
+nms("same-box-many-times", values([[[1, 1, 3, 4]] * 5]), t(1, 2, 5, init=scores()), *_limits(5, 0.9))
 nms("limits-of-rank-1", _chain, _falling, values([1], "int64"), values([0.5], "float32"), values([0.3], "float32"))
-nms("constant-boxes", const(1, 9, 4, fill=boxes(0.5)), t(1, 2, 9, fill=scores()), *_limits(9, 0.5))
+nms("constant-boxes", const(1, 9, 4, init=boxes(0.5)), t(1, 2, 9, init=scores()), *_limits(9, 0.5))
 
 
 @nms.drawn
@@ -187,9 +191,9 @@ def draw_nms(draw: Draw, dtype: DType) -> OpCase:
     center = draw(st.booleans())
     kind = "center" if center else draw(st.sampled_from(["corners", "any"]))
     limits = _limits(draw(st.integers(0, 14)), overlap, least, draw(st.booleans()))
-    return nms.given(
-        t(images, many, 4, fill=boxes(overlap or 0.0, kind=kind)),
-        t(images, classes, many, fill=scores()),
+    return nms.case(
+        t(images, many, 4, init=boxes(overlap or 0.0, kind=kind)),
+        t(images, classes, many, init=scores()),
         *limits,
         center_point_box=int(center),
     )

@@ -1,4 +1,4 @@
-"""Einsum."""
+"""Cases of Einsum."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ REAL = ("float64", "float32", "float16", "bfloat16")
 
 
 def some(*shape: int) -> Tensor:
-    """A tensor given at run time whose products and small sums fit every element type."""
-    return t(*shape, fill=small)
+    """Return a run-time tensor whose products and small sums fit every element type."""
+    return t(*shape, init=small)
 
 
 einsum = table("Einsum", SUM)
@@ -25,9 +25,10 @@ einsum("matrix-product,transposed-output", some(3, 4), some(4, 5), equation="ij,
 einsum("matrix-product,spaces", some(3, 4), some(4, 5), equation=" i j , j k -> i k ")
 einsum("matrix-product,implicit", some(3, 4), some(4, 5), equation="ij,jk")
 einsum("implicit-output-is-alphabetical", some(3, 4, 5), equation="cab")
-einsum("matrix-product,constant", some(7, 9), constant(9, 3, fill=small), equation="ij,jk->ik")
+einsum("matrix-product,constant", some(7, 9), constant(9, 3, init=small), equation="ij,jk->ik")
 einsum("batch,right-transposed", some(2, 3, 4, 7), some(2, 3, 5, 7), equation="bhqd,bhkd->bhqk")
 einsum("batch-axis-in-the-middle", some(3, 2, 4), some(4, 2, 5), equation="ibj,jbk->bik")
+einsum("two-axes-summed", some(2, 3, 3), some(3, 3, 4), equation="abc,bcd->ad")
 einsum("transpose", some(2, 3, 5), equation="ijk->kij")
 einsum("sum-of-all", some(3, 4), equation="ij->")
 einsum("sum-of-one-axis", some(3, 7, 5), equation="ijk->ik")
@@ -48,8 +49,8 @@ einsum("scalar", some(), some(3), equation=",i->i")
 einsum("33x257,257x7", t(33, 257), t(257, 7), dtypes=(*REAL, "int32", "int64"), equation="ik,kj->ij")
 einsum("0x3,3x2,empty", some(0, 3), some(3, 2), equation="ij,jk->ik")
 einsum("2x0,0x3,nothing-to-sum", some(2, 0), some(0, 3), equation="ij,jk->ik")
-einsum("big", t(3, 4, fill=big), t(4, 5, fill=big), dtypes=REAL, equation="ij,jk->ik")
-einsum("tiny", t(3, 4, fill=tiny), t(4, 5, fill=tiny), dtypes=REAL, equation="ij,jk->ik")
+einsum("big", t(3, 4, init=big), t(4, 5, init=big), dtypes=REAL, equation="ij,jk->ik")
+einsum("tiny", t(3, 4, init=tiny), t(4, 5, init=tiny), dtypes=REAL, equation="ij,jk->ik")
 
 
 @einsum.drawn
@@ -58,7 +59,7 @@ def draw_einsum(draw: Draw, dtype: DType) -> OpCase:
     terms = ["".join(draw(st.permutations("abcd"))[: draw(st.integers(0, 3))]) for _ in range(draw(st.integers(1, 2)))]
     named = sorted(set("".join(terms)))
     output = "".join(draw(st.permutations(named))[: draw(st.integers(0, len(named)))])
-    # Two sums of three and products of two at most: 9 * 4 fits into eight bits.
+    # At most two summed axes of size 3 and products of two factors: 9 * 4 fits into eight bits.
     output += "".join(letter for letter in named if letter not in output)[2:]
     equation = ",".join(terms) + (f"->{output}" if draw(st.integers(0, 3)) else "")
-    return einsum.given(*(some(*(sizes[letter] for letter in term)) for term in terms), equation=equation)
+    return einsum.case(*(some(*(sizes[letter] for letter in term)) for term in terms), equation=equation)

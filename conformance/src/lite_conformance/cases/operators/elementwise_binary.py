@@ -1,4 +1,4 @@
-"""Element-wise arithmetic on two or more tensors, broadcast against each other."""
+"""Element-wise arithmetic on two or more tensors that broadcast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lite_conformance.cases.operators.initializers import (
     neighbours,
     nonzero,
     specials,
-    strewn,
+    with_elements,
 )
 from lite_conformance.cases.operators.strategies import broadcastable
 from lite_conformance.cases.tensors import (
@@ -38,68 +38,68 @@ from lite_conformance.judge.tolerances import ARITHMETIC, EXACT, FUNCTION, RELAT
 from lite_core.ir import DType
 from lite_core.ops.dtypes import FLOATS, INTEGERS, SIGNED, SIGNED_INTEGERS, UNSIGNED
 
-# **** arithmetic; integers that overflow or are divided by zero have no one right answer ****
+# **** arithmetic, without integer overflow and division by zero, whose results are undefined ****
 
 
 def _minuend(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Standard normal; unsigned integers are above those that are subtracted from them."""
+    """Return standard normal numbers; unsigned integers are larger than those that are subtracted from them."""
     array = normal(random, shape, dtype)
     return array + array.dtype.type(8) if dtype in UNSIGNED else array
 
 
 def _long_minuend(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Of :func:`half_range`; unsigned integers are above every one of those."""
+    """Return numbers of :func:`half_range`; unsigned integers are larger than all that function returns."""
     array = half_range(random, shape, dtype)
     return array + array.dtype.type(np.iinfo(array.dtype).max // 2) if dtype in UNSIGNED else array
 
 
 def _add_extremes(binary: OpTable) -> None:
-    binary("11x1,1x11,special", t(11, 1, fill=specials), t(1, 11, fill=specials), dtypes=FLOATS)
-    binary("8x16,special", t(8, 16, fill=special), t(8, 16, fill=special), dtypes=FLOATS)
-    binary("tiny", t(4, 9, fill=tiny), t(4, 9, fill=tiny), dtypes=FLOATS)
+    binary("11x1,1x11,special", t(11, 1, init=specials), t(1, 11, init=specials), dtypes=FLOATS)
+    binary("8x16,special", t(8, 16, init=special), t(8, 16, init=special), dtypes=FLOATS)
+    binary("tiny", t(4, 9, init=tiny), t(4, 9, init=tiny), dtypes=FLOATS)
 
 
 for _name in ("Add", "Sub", "Mul"):
     _arithmetic = table(_name, ARITHMETIC)
     add_binary_shapes(_arithmetic, _minuend)
     _add_extremes(_arithmetic)
-    _arithmetic("big", t(4, 9, fill=big), t(4, 9, fill=big), dtypes=SIGNED if _name == "Sub" else None)
+    _arithmetic("big", t(4, 9, init=big), t(4, 9, init=big), dtypes=SIGNED if _name == "Sub" else None)
     if _name != "Mul":
         _left = _long_minuend if _name == "Sub" else half_range
-        _arithmetic("all-digits", t(9, 7, fill=_left), t(9, 7, fill=half_range), dtypes=INTEGERS)
+        _arithmetic("all-digits", t(9, 7, init=_left), t(9, 7, init=half_range), dtypes=INTEGERS)
 
 divide = table("Div", ARITHMETIC)
 add_binary_shapes(divide, normal, nonzero)
 _add_extremes(divide)
-divide("big", t(4, 9, fill=big), t(4, 9, fill=big), dtypes=FLOATS)
-divide("largest", t(4, 9, fill=neighbours), t(4, 9, fill=nonzero), dtypes=INTEGERS)
+divide("big", t(4, 9, init=big), t(4, 9, init=big), dtypes=FLOATS)
+divide("largest", t(4, 9, init=neighbours), t(4, 9, init=nonzero), dtypes=INTEGERS)
 divide("towards-zero", values([[7], [-7], [8], [-8], [1], [-1]]), values([2, -2, 3, -3, 9]), dtypes=SIGNED_INTEGERS)
-divide("full-range", t(9, 7, fill=full_range), t(9, 7, fill=nonzero), dtypes=INTEGERS)
+divide("full-range", t(9, 7, init=full_range), t(9, 7, init=nonzero), dtypes=INTEGERS)
 
 
 # **** Mod ****
 
 
 def _fmod_of_floats(dtype: DType) -> int:
-    """ONNX leaves the remainder of floats without fmod open."""
+    """Return 1 for floating types: ONNX does not define the remainder of floats without fmod."""
     return int(dtype.is_floating)
 
 
-# A remainder computed from a rounded quotient is not exact, but as near as the dividend's last bits.
+# A remainder computed from a rounded quotient is not exact; its error is of the size of the dividend's last bits.
 _REMAINDER = replace(FUNCTION, name="remainder", truth="native")
 
 modulo = table("Mod", EXACT)
 add_binary_shapes(modulo, grid, nonzero, fmod=_fmod_of_floats)
 modulo("signs", values([[7], [-7], [6], [-6], [0]]), values([3, -3, 2, -2, 9, -9]), dtypes=SIGNED_INTEGERS)
 modulo("signs,fmod", values([[7], [-7], [6], [-6], [0]]), values([3, -3, 2, -2, 9, -9]), fmod=1, dtypes=SIGNED)
-modulo("largest", t(4, 9, fill=neighbours), t(4, 9, fill=nonzero), dtypes=INTEGERS)
-modulo("largest,fmod", t(4, 9, fill=neighbours), t(4, 9, fill=nonzero), fmod=1, dtypes=INTEGERS)
-modulo("full-range", t(9, 7, fill=full_range), t(9, 7, fill=nonzero), dtypes=INTEGERS)
-modulo("grid,fmod", t(5, 33, fill=grid), t(33, fill=nonzero), fmod=1)
-modulo("normal,fmod", t(5, 33), t(33, fill=positive), fmod=1, dtypes=FLOATS, numerics=_REMAINDER)
+modulo("largest", t(4, 9, init=neighbours), t(4, 9, init=nonzero), dtypes=INTEGERS)
+modulo("largest,fmod", t(4, 9, init=neighbours), t(4, 9, init=nonzero), fmod=1, dtypes=INTEGERS)
+modulo("full-range", t(9, 7, init=full_range), t(9, 7, init=nonzero), dtypes=INTEGERS)
+modulo("grid,fmod", t(5, 33, init=grid), t(33, init=nonzero), fmod=1)
+modulo("normal,fmod", t(5, 33), t(33, init=positive), fmod=1, dtypes=FLOATS, numerics=_REMAINDER)
 modulo(
     "special,fmod",
-    t(8, 1, fill=strewn(nan, inf, -inf, 0.0, among=grid)),
+    t(8, 1, init=with_elements(nan, inf, -inf, 0.0, among=grid)),
     values([2.0, -0.75, 0.0, inf, -inf, nan]),
     fmod=1,
     dtypes=FLOATS,
@@ -110,7 +110,7 @@ modulo(
 def draw_modulo(draw: Draw, dtype: DType) -> OpCase:
     one, other = broadcastable(draw)
     fmod = 1 if dtype.is_floating else draw(st.integers(0, 1))
-    return modulo.given(t(*one, fill=grid), t(*other, fill=nonzero), fmod=fmod)
+    return modulo.case(t(*one, init=grid), t(*other, init=nonzero), fmod=fmod)
 
 
 # **** Pow ****
@@ -128,28 +128,28 @@ _WHOLE = integers(0, 4)
 
 power = table("Pow", RELATIVE)
 add_binary_shapes(power, _base, _exponent)
-power("square", t(5, 33), const(fill=integers(2, 3)))
-power("cube", t(5, 33), const(1, fill=integers(3, 4)))
-power("zeroth,zero-too", t(33, fill=few), const(fill=integers(0, 1)))
-power("first", t(5, 33), t(fill=integers(1, 2)))
+power("square", t(5, 33), const(init=integers(2, 3)))
+power("cube", t(5, 33), const(1, init=integers(3, 4)))
+power("zeroth,zero-too", t(33, init=few), const(init=integers(0, 1)))
+power("first", t(5, 33), t(init=integers(1, 2)))
 power("zero-base", values([0, 0, 0]), values([1, 2, 3]))
-power("root", t(33, fill=strewn(0.0, among=positive)), values(0.5), dtypes=FLOATS)
-power("inverse", t(33, fill=nonzero), values(-1), dtypes=FLOATS)
-power("negative-base,whole-exponents", t(7, 1, fill=nonzero), values([-3, -2, -1, 0, 1, 2, 3]), dtypes=FLOATS)
-power("negative-base,fraction-is-nan", t(33, fill=nonzero), values([[0.5], [-1.5]]), dtypes=FLOATS)
-power("special,square", t(33, fill=strewn(nan, inf, -inf, 0.0)), values(2), dtypes=FLOATS)
-power("special,inverse", t(33, fill=strewn(nan, inf, -inf, 0.0, among=nonzero)), values(-1), dtypes=FLOATS)
-power("large,square", t(4, 9, fill=uniform(-1000, 1000)), values(2), dtypes=FLOATS)
-power("small,square", t(4, 9, fill=uniform(-0.01, 0.01)), values(2), dtypes=FLOATS)
-power("big,square", t(4, 9, fill=big), values(2), dtypes=("int32",))
-power("long-digits,square", t(4, 9, fill=integers(-90_000_000, 90_000_000)), values(2), dtypes=("int64",))
+power("root", t(33, init=with_elements(0.0, among=positive)), values(0.5), dtypes=FLOATS)
+power("inverse", t(33, init=nonzero), values(-1), dtypes=FLOATS)
+power("negative-base,whole-exponents", t(7, 1, init=nonzero), values([-3, -2, -1, 0, 1, 2, 3]), dtypes=FLOATS)
+power("negative-base,fraction-is-nan", t(33, init=nonzero), values([[0.5], [-1.5]]), dtypes=FLOATS)
+power("special,square", t(33, init=with_elements(nan, inf, -inf, 0.0)), values(2), dtypes=FLOATS)
+power("special,inverse", t(33, init=with_elements(nan, inf, -inf, 0.0, among=nonzero)), values(-1), dtypes=FLOATS)
+power("large,square", t(4, 9, init=uniform(-1000, 1000)), values(2), dtypes=FLOATS)
+power("small,square", t(4, 9, init=uniform(-0.01, 0.01)), values(2), dtypes=FLOATS)
+power("big,square", t(4, 9, init=big), values(2), dtypes=("int32",))
+power("long-digits,square", t(4, 9, init=integers(-90_000_000, 90_000_000)), values(2), dtypes=("int64",))
 for _exponent_dtype in (*INTEGERS, *FLOATS):
     _label = f"exponent-{_exponent_dtype}"
-    power(_label, t(5, 33, fill=few), t(33, fill=_WHOLE, dtype=_exponent_dtype.value))
-    power(f"{_label},constant", t(5, 33, fill=few), const(fill=_WHOLE, dtype=_exponent_dtype.value))
+    power(_label, t(5, 33, init=few), t(33, init=_WHOLE, dtype=_exponent_dtype.value))
+    power(f"{_label},constant", t(5, 33, init=few), const(init=_WHOLE, dtype=_exponent_dtype.value))
 
 
-# **** any number of tensors ****
+# **** variadic operators ****
 
 
 def _add_variadic(variadic: OpTable) -> None:
@@ -164,59 +164,59 @@ def _add_variadic(variadic: OpTable) -> None:
 
     @variadic.drawn
     def draw_several(draw: Draw, dtype: DType) -> OpCase:
-        return variadic.given(*(t(*shape) for shape in broadcastable(draw, draw(st.integers(1, 5)))))
+        return variadic.case(*(t(*shape) for shape in broadcastable(draw, draw(st.integers(1, 5)))))
 
 
-_NOT_NAN = strewn(inf, -inf, 0.0, -0.0)
+_NOT_NAN = with_elements(inf, -inf, 0.0, -0.0)
 
 for _name in ("Max", "Min"):
     _extreme = table(_name, EXACT)
     add_binary_shapes(_extreme)
     _add_variadic(_extreme)
-    _extreme("11x1,1x11,special", t(11, 1, fill=specials), t(1, 11, fill=specials), dtypes=INTEGERS)
-    # ONNX says nothing about NaN.
-    _extreme("infinities", t(8, 9, fill=_NOT_NAN), t(8, 9, fill=_NOT_NAN), dtypes=FLOATS)
-    _extreme("neighbours", *[t(9, 7, fill=neighbours)] * 3)
-    _extreme("big", t(4, 9, fill=big), t(4, 9, fill=big))
-    _extreme("tiny", t(4, 9, fill=tiny), t(4, 9, fill=tiny))
-    _extreme("negative", *[t(4, 9, fill=uniform(-9, -1))] * 3, dtypes=SIGNED)
+    _extreme("11x1,1x11,special", t(11, 1, init=specials), t(1, 11, init=specials), dtypes=INTEGERS)
+    # ONNX does not define Max and Min of NaN.
+    _extreme("infinities", t(8, 9, init=_NOT_NAN), t(8, 9, init=_NOT_NAN), dtypes=FLOATS)
+    _extreme("neighbours", *[t(9, 7, init=neighbours)] * 3)
+    _extreme("big", t(4, 9, init=big), t(4, 9, init=big))
+    _extreme("tiny", t(4, 9, init=tiny), t(4, 9, init=tiny))
+    _extreme("negative", *[t(4, 9, init=uniform(-9, -1))] * 3, dtypes=SIGNED)
 
 for _name in ("Sum", "Mean"):
     _linear = table(_name, SUM)
     add_binary_shapes(_linear)
     _add_variadic(_linear)
-    _linear("special", *[t(8, 9, fill=strewn(nan, inf, -inf, 0.0))] * 3)
-    _linear("big", *[t(4, 9, fill=big)] * 3)
-    _linear("tiny", *[t(4, 9, fill=tiny)] * 3)
+    _linear("special", *[t(8, 9, init=with_elements(nan, inf, -inf, 0.0))] * 3)
+    _linear("big", *[t(4, 9, init=big)] * 3)
+    _linear("tiny", *[t(4, 9, init=tiny)] * 3)
 
 # **** Clip ****
 
 _SPREAD = uniform(-5, 9)
 
-# ONNX says nothing about NaN here either.
+# ONNX does not define Clip of NaN either.
 clip = table("Clip", EXACT)
-clip("7x9", t(7, 9, fill=_SPREAD), values(1, constant=True), values(4, constant=True))
-clip("7x9,bounds-at-run-time", t(7, 9, fill=_SPREAD), values(1), values(4))
-clip("scalar", t(fill=_SPREAD), values(1, constant=True), values(4, constant=True))
-clip("only-minimum", t(5, 33, fill=_SPREAD), values(2, constant=True))
-clip("only-minimum-at-run-time", t(5, 33, fill=_SPREAD), values(2))
-clip("only-maximum", t(5, 33, fill=_SPREAD), None, values(3, constant=True))
-clip("only-maximum-at-run-time", t(5, 33, fill=_SPREAD), None, values(3))
-clip("no-bounds", t(5, 33, fill=_SPREAD))
-clip("relu6", t(2, 3, 5, 7, fill=_SPREAD), values(0, constant=True), values(6, constant=True))
+clip("7x9", t(7, 9, init=_SPREAD), values(1, constant=True), values(4, constant=True))
+clip("7x9,bounds-at-run-time", t(7, 9, init=_SPREAD), values(1), values(4))
+clip("scalar", t(init=_SPREAD), values(1, constant=True), values(4, constant=True))
+clip("only-minimum", t(5, 33, init=_SPREAD), values(2, constant=True))
+clip("only-minimum-at-run-time", t(5, 33, init=_SPREAD), values(2))
+clip("only-maximum", t(5, 33, init=_SPREAD), None, values(3, constant=True))
+clip("only-maximum-at-run-time", t(5, 33, init=_SPREAD), None, values(3))
+clip("no-bounds", t(5, 33, init=_SPREAD))
+clip("relu6", t(2, 3, 5, 7, init=_SPREAD), values(0, constant=True), values(6, constant=True))
 clip("negative-bounds", t(5, 33), values(-4, constant=True), values(-1, constant=True), dtypes=SIGNED)
 clip("fractions", t(5, 33), values(-0.5, constant=True), values(0.75, constant=True), dtypes=FLOATS)
-clip("minimum-above-maximum", t(5, 33, fill=_SPREAD), values(4, constant=True), values(1, constant=True))
-clip("minimum-above-maximum,at-run-time", t(5, 33, fill=_SPREAD), values(4), values(1))
-clip("equal-bounds", t(33, fill=_SPREAD), values(2, constant=True), values(2, constant=True))
-clip("bounds-in-vectors", t(3, 7, fill=_SPREAD), values([1], constant=True), values([4], constant=True))
+clip("minimum-above-maximum", t(5, 33, init=_SPREAD), values(4, constant=True), values(1, constant=True))
+clip("minimum-above-maximum,at-run-time", t(5, 33, init=_SPREAD), values(4), values(1))
+clip("equal-bounds", t(33, init=_SPREAD), values(2, constant=True), values(2, constant=True))
+clip("bounds-in-vectors", t(3, 7, init=_SPREAD), values([1], constant=True), values([4], constant=True))
 clip("infinite-bounds", t(33), values(-inf, constant=True), values(inf, constant=True), dtypes=FLOATS)
-clip("infinities", t(33, fill=_NOT_NAN), values(-1, constant=True), values(2, constant=True), dtypes=FLOATS)
-clip("neighbours", t(63, fill=neighbours), const(fill=neighbours))
-clip("big", t(33, fill=big), values(1, constant=True), const(fill=big))
-clip("1x257,odd", t(1, 257, fill=_SPREAD), values(1, constant=True), values(4, constant=True))
-clip("10007,long", t(10007, fill=_SPREAD), values(1, constant=True), values(4, constant=True))
-clip("2x3x1x5x1x3,rank6", t(2, 3, 1, 5, 1, 3, fill=_SPREAD), values(1, constant=True), values(4, constant=True))
+clip("infinities", t(33, init=_NOT_NAN), values(-1, constant=True), values(2, constant=True), dtypes=FLOATS)
+clip("neighbours", t(63, init=neighbours), const(init=neighbours))
+clip("big", t(33, init=big), values(1, constant=True), const(init=big))
+clip("1x257,odd", t(1, 257, init=_SPREAD), values(1, constant=True), values(4, constant=True))
+clip("10007,long", t(10007, init=_SPREAD), values(1, constant=True), values(4, constant=True))
+clip("2x3x1x5x1x3,rank6", t(2, 3, 1, 5, 1, 3, init=_SPREAD), values(1, constant=True), values(4, constant=True))
 clip("0x3,empty", t(0, 3), values(1, constant=True), values(4, constant=True))
 
 
@@ -226,19 +226,19 @@ def draw_clip(draw: Draw, dtype: DType) -> OpCase:
     numbers = draw(st.lists(st.none() | st.integers(least, 8), max_size=2))
     constant = draw(st.booleans())
     bounds = [None if number is None else values(number, constant=constant) for number in numbers]
-    return clip.given(t(*draw_length(draw), fill=_SPREAD), *bounds)
+    return clip.case(t(*draw_length(draw), init=_SPREAD), *bounds)
 
 
-# **** bits ****
+# **** bitwise operators ****
 
 for _name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
     _bits = table(_name)
     add_binary_shapes(_bits, full_range, full_range)
-    _bits("5x1,1x5,extremes", t(5, 1, fill=specials), t(1, 5, fill=specials))
+    _bits("5x1,1x5,extremes", t(5, 1, init=specials), t(1, 5, init=specials))
 
 
 def _places(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Shifts that are smaller than the type is wide."""
+    """Return shift counts smaller than the width of the type."""
     return np.asarray(random.integers(0, 8 * np.dtype(dtype.numpy).itemsize, shape)).astype(dtype.numpy)
 
 
@@ -248,17 +248,17 @@ def _last_place(random: np.random.Generator, shape: tuple[int, ...], dtype: DTyp
 
 shift = table("BitShift")
 add_binary_shapes(shift, full_range, _places, direction="LEFT")
-shift("5x33,5x1,right", t(5, 33, fill=full_range), t(5, 1, fill=_places), direction="RIGHT")
-shift("7,2x3x7,right", t(7, fill=full_range), t(2, 3, 7, fill=_places), direction="RIGHT")
-shift("257,right", t(257, fill=full_range), t(257, fill=_places), direction="RIGHT")
-shift("33,scalar-constant,right", t(33, fill=full_range), const(fill=_places), direction="RIGHT")
-shift("last-place", t(33, fill=full_range), t(fill=_last_place), direction="LEFT")
-shift("last-place,right", t(33, fill=full_range), t(fill=_last_place), direction="RIGHT")
-shift("extremes,right", t(5, 1, fill=specials), t(1, 9, fill=_places), direction="RIGHT")
+shift("5x33,5x1,right", t(5, 33, init=full_range), t(5, 1, init=_places), direction="RIGHT")
+shift("7,2x3x7,right", t(7, init=full_range), t(2, 3, 7, init=_places), direction="RIGHT")
+shift("257,right", t(257, init=full_range), t(257, init=_places), direction="RIGHT")
+shift("33,scalar-constant,right", t(33, init=full_range), const(init=_places), direction="RIGHT")
+shift("last-place", t(33, init=full_range), t(init=_last_place), direction="LEFT")
+shift("last-place,right", t(33, init=full_range), t(init=_last_place), direction="RIGHT")
+shift("extremes,right", t(5, 1, init=specials), t(1, 9, init=_places), direction="RIGHT")
 
 
 @shift.drawn
 def draw_shift(draw: Draw, dtype: DType) -> OpCase:
     one, other = broadcastable(draw)
     direction = draw(st.sampled_from(("LEFT", "RIGHT")))
-    return shift.given(t(*one, fill=full_range), t(*other, fill=_places), direction=direction)
+    return shift.case(t(*one, init=full_range), t(*other, init=_places), direction=direction)

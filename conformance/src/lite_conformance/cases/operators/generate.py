@@ -1,4 +1,4 @@
-"""Range, ConstantOfShape, EyeLike, OneHot."""
+"""Cases of Range, ConstantOfShape, EyeLike, OneHot."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _RANGE_FLOATS = ("float32", "float64")
 
 
 def _numbers(*numbers: float, constant: bool = True) -> list[Tensor]:
-    """Scalars of the case's own element type."""
+    """Return scalars of the case's element type."""
     return [values(number, constant=constant) for number in numbers]
 
 
-# The numbers are exact in every type, so that neither lengths nor elements hang on a rounding.
+# The numbers are exact in every type, so that neither lengths nor elements depend on rounding.
 range_ = table("Range", EXACT)
 range_("0to7", *_numbers(0, 7, 1))
 range_("3to20,step4,not-a-multiple", *_numbers(3, 20, 4))
@@ -44,7 +44,7 @@ range_("beyond-float64", *[values(n, "int64") for n in (2**53 + 1, 2**53 + 9, 3)
 def draw_range(draw: Draw, dtype: DType) -> OpCase:
     scale = draw(st.sampled_from([1, 0.25])) if dtype.is_floating else 1
     start, limit, step = draw(st.integers(-40, 40)), draw(st.integers(-40, 40)), draw(st.integers(-9, 9).filter(bool))
-    return range_.given(*[values(n * scale, constant=draw(st.booleans())) for n in (start, limit, step)])
+    return range_.case(*[values(n * scale, constant=draw(st.booleans())) for n in (start, limit, step)])
 
 
 # **** ConstantOfShape ****
@@ -57,14 +57,14 @@ constant_of_shape("scalar", values([], "int64", constant=True), value=data(1))
 constant_of_shape("3x0,empty", ints(3, 0), value=data(1))
 constant_of_shape("4x5,at-run-time", run_time_ints(4, 5), value=data(1))
 constant_of_shape("scalar,at-run-time", values([], "int64"), value=data(1))
-constant_of_shape("5,special", ints(5), value=t(1, fill=special))
+constant_of_shape("5,special", ints(5), value=t(1, init=special))
 constant_of_shape("5x7,zeros-by-default", ints(5, 7), dtypes=["float32"])
 constant_of_shape("5x7,zeros-by-default,at-run-time", run_time_ints(5, 7), dtypes=["float32"])
 
 
 @constant_of_shape.drawn_for(EACH_SIZE)
 def draw_constant_of_shape(draw: Draw, dtype: DType) -> OpCase:
-    return constant_of_shape.given(some_ints(draw, shape(draw, 0, 5)), value=data(1))
+    return constant_of_shape.case(some_ints(draw, shape(draw, 0, 5)), value=data(1))
 
 
 # **** EyeLike ****
@@ -86,49 +86,49 @@ for _to in ALL:
 
 @eye_like.drawn_for(EACH_SIZE)
 def draw_eye_like(draw: Draw, dtype: DType) -> OpCase:
-    return eye_like.given(t(*shape(draw, 2, 2)), dtype=draw(st.sampled_from(ALL)), k=draw(st.integers(-8, 8)))
+    return eye_like.case(t(*shape(draw, 2, 2)), dtype=draw(st.sampled_from(ALL)), k=draw(st.integers(-8, 8)))
 
 
 # **** OneHot ****
 
 
-def _places(size: int, *sizes: int, dtype: str = "int64") -> Tensor:
-    """Indices from the front, from the back, and beyond either end, which select nothing."""
-    return t(*sizes, fill=integers(-size - 2, size + 3), dtype=dtype)
+def _indices(size: int, *sizes: int, dtype: str = "int64") -> Tensor:
+    """Return indices from the front, from the back, and beyond either end, where they select nothing."""
+    return t(*sizes, init=integers(-size - 2, size + 3), dtype=dtype)
 
 
 def _depth(size: int, dtype: str = "int64") -> Tensor:
     return values(size, dtype, constant=True)
 
 
-_OFF_ON = t(2, fill=distinct)
+_OFF_ON = t(2, init=distinct)
 
 one_hot = table("OneHot")
-one_hot("5,depth7", t(5, fill=integers(0, 7), dtype="int64"), _depth(7), _OFF_ON)
-one_hot("3x4,depth5,axis0", _places(5, 3, 4), _depth(5), _OFF_ON, axis=0)
-one_hot("3x4,depth5,axis1", _places(5, 3, 4), _depth(5), _OFF_ON, axis=1)
-one_hot("3x4,depth5,axis-2", _places(5, 3, 4), _depth(5), _OFF_ON, axis=-2)
-one_hot("2x3x4,depth3,axis-4", _places(3, 2, 3, 4), _depth(3), _OFF_ON, axis=-4)
+one_hot("5,depth7", t(5, init=integers(0, 7), dtype="int64"), _depth(7), _OFF_ON)
+one_hot("3x4,depth5,axis0", _indices(5, 3, 4), _depth(5), _OFF_ON, axis=0)
+one_hot("3x4,depth5,axis1", _indices(5, 3, 4), _depth(5), _OFF_ON, axis=1)
+one_hot("3x4,depth5,axis-2", _indices(5, 3, 4), _depth(5), _OFF_ON, axis=-2)
+one_hot("2x3x4,depth3,axis-4", _indices(3, 2, 3, 4), _depth(3), _OFF_ON, axis=-4)
 one_hot("9,every-end", values([0, 6, 7, 8, -1, -7, -8, -9, 3], "int64"), _depth(7), _OFF_ON)
-one_hot("one-index", _places(5), _depth(5), _OFF_ON)
-one_hot("33,depth257,odd", _places(257, 33), _depth(257), _OFF_ON)
-one_hot("4,depth1", _places(1, 4), _depth(1), _OFF_ON)
-one_hot("0,depth4,empty", _places(4, 0), _depth(4), _OFF_ON)
-one_hot("4,depth5,constants", values([1, 4, -5, 0], "int64", constant=True), _depth(5), const(2, fill=distinct))
-one_hot("4,depth-vector", _places(5, 4), ints(5), _OFF_ON)
-one_hot("4,depth-at-run-time", _places(5, 4), values(5, "int64"), _OFF_ON, axis=0)
-one_hot("4,int32", _places(5, 4, dtype="int32"), _depth(5, "int32"), _OFF_ON)
-one_hot("4,float-indices", _places(5, 4, dtype="float32"), _depth(5, "float32"), _OFF_ON)
-one_hot("4,uint8-indices", t(4, fill=integers(0, 8), dtype="uint8"), _depth(5), _OFF_ON)
-one_hot("5,whole-range", _places(5, 5), _depth(5), data(2))
-# Blending the two values by a mask makes NaN of the infinity.
-one_hot("5,not-finite", _places(5, 5), _depth(5), values([float("inf"), 1.0]), dtypes=FLOATS)
+one_hot("one-index", _indices(5), _depth(5), _OFF_ON)
+one_hot("33,depth257,odd", _indices(257, 33), _depth(257), _OFF_ON)
+one_hot("4,depth1", _indices(1, 4), _depth(1), _OFF_ON)
+one_hot("0,depth4,empty", _indices(4, 0), _depth(4), _OFF_ON)
+one_hot("4,depth5,constants", values([1, 4, -5, 0], "int64", constant=True), _depth(5), const(2, init=distinct))
+one_hot("4,depth-vector", _indices(5, 4), ints(5), _OFF_ON)
+one_hot("4,depth-at-run-time", _indices(5, 4), values(5, "int64"), _OFF_ON, axis=0)
+one_hot("4,int32", _indices(5, 4, dtype="int32"), _depth(5, "int32"), _OFF_ON)
+one_hot("4,float-indices", _indices(5, 4, dtype="float32"), _depth(5, "float32"), _OFF_ON)
+one_hot("4,uint8-indices", t(4, init=integers(0, 8), dtype="uint8"), _depth(5), _OFF_ON)
+one_hot("5,whole-range", _indices(5, 5), _depth(5), data(2))
+# Kernels that blend the two values with a mask turn the infinity into NaN.
+one_hot("5,not-finite", _indices(5, 5), _depth(5), values([float("inf"), 1.0]), dtypes=FLOATS)
 
 
 @one_hot.drawn_for(EACH_SIZE)
 def draw_one_hot(draw: Draw, dtype: DType) -> OpCase:
     sizes = shape(draw, 0, 3, largest=5)
     depth = draw(st.integers(1, 6))
-    places = _places(depth, *sizes, dtype=draw(st.sampled_from(["int32", "int64"])))
-    given = values(depth, "int64", constant=draw(st.booleans()))
-    return one_hot.given(places, given, _OFF_ON, axis=draw(st.integers(-len(sizes) - 1, len(sizes))))
+    indices = _indices(depth, *sizes, dtype=draw(st.sampled_from(["int32", "int64"])))
+    depth_operand = values(depth, "int64", constant=draw(st.booleans()))
+    return one_hot.case(indices, depth_operand, _OFF_ON, axis=draw(st.integers(-len(sizes) - 1, len(sizes))))

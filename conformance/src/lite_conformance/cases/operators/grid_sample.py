@@ -1,4 +1,4 @@
-"""GridSample and AffineGrid."""
+"""Cases of GridSample and AffineGrid."""
 
 from __future__ import annotations
 
@@ -17,61 +17,61 @@ REAL = ("float64", "float32", "float16", "bfloat16")
 
 
 def near_elements(*sizes: int, align_corners: int = 0, beyond: int = 1) -> Initializer:
-    """Grids that point closer to one element than to any other: no last bit decides which is the nearest.
+    """Return an initializer of grids whose points have one clearly nearest element: rounding does not decide.
 
     Args:
-        sizes: of the image, outermost axis first.
+        sizes: sizes of the image, outermost axis first.
         align_corners: the operator's attribute.
-        beyond: how many elements outside of the image they may point.
+        beyond: how many elements outside the image a point may lie.
     """
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         grid = np.empty(shape)
         for coordinate, size in enumerate(reversed(sizes)):
-            places = random.integers(-beyond, size + beyond, shape[:-1]) + random.uniform(-0.3, 0.3, shape[:-1])
-            parts = 2 * places / max(size - 1, 1) if align_corners else (2 * places + 1) / size
+            positions = random.integers(-beyond, size + beyond, shape[:-1]) + random.uniform(-0.3, 0.3, shape[:-1])
+            parts = 2 * positions / max(size - 1, 1) if align_corners else (2 * positions + 1) / size
             grid[..., coordinate] = parts - 1
         return grid.astype(dtype.numpy)
 
-    return fill
+    return initialize
 
 
-#: Some of it outside of the image.
+#: Grid points, some of them outside the image.
 around: Initializer = uniform(-1.4, 1.4)
 
 
-def grid(*shape: int, fill: Initializer = around) -> Tensor:
-    """A grid of the image's element type."""
-    return t(*shape, fill=fill)
+def grid(*shape: int, init: Initializer = around) -> Tensor:
+    """Return a grid of the image's element type."""
+    return t(*shape, init=init)
 
 
-def grid32(*shape: int, fill: Initializer = around) -> Tensor:
-    """A grid of float32."""
-    return t(*shape, fill=fill, dtype="float32")
+def grid32(*shape: int, init: Initializer = around) -> Tensor:
+    """Return a grid of float32."""
+    return t(*shape, init=init, dtype="float32")
 
 
 sample = table("GridSample", SCALED)
 
 
 def nearest(label: str, x: Tensor, points: Tensor, **attributes: Any) -> None:
-    """A case of mode nearest, which only moves elements."""
+    """Add a case of mode nearest, which only copies elements."""
     sample(f"nearest,{label}", x, points, numerics=EXACT, mode="nearest", **attributes)
 
 
 near = near_elements(4, 5)
 aligned = near_elements(4, 5, align_corners=1)
-nearest("n2c3h4w5", t(2, 3, 4, 5), grid32(2, 3, 7, 2, fill=near))
-nearest("n1c2h4w5,border", t(1, 2, 4, 5), grid32(1, 3, 7, 2, fill=near), padding_mode="border")
-nearest("n1c2h4w5,reflection", t(1, 2, 4, 5), grid32(1, 3, 7, 2, fill=near_elements(4, 5, beyond=7)),
+nearest("n2c3h4w5", t(2, 3, 4, 5), grid32(2, 3, 7, 2, init=near))
+nearest("n1c2h4w5,border", t(1, 2, 4, 5), grid32(1, 3, 7, 2, init=near), padding_mode="border")
+nearest("n1c2h4w5,reflection", t(1, 2, 4, 5), grid32(1, 3, 7, 2, init=near_elements(4, 5, beyond=7)),
         padding_mode="reflection")  # fmt: skip
-nearest("n1c2h4w5,align-corners", t(1, 2, 4, 5), grid32(1, 3, 7, 2, fill=aligned), align_corners=1)
-nearest("n1c2h4w5,align-corners,border", t(1, 2, 4, 5), grid32(1, 3, 7, 2, fill=aligned), align_corners=1,
+nearest("n1c2h4w5,align-corners", t(1, 2, 4, 5), grid32(1, 3, 7, 2, init=aligned), align_corners=1)
+nearest("n1c2h4w5,align-corners,border", t(1, 2, 4, 5), grid32(1, 3, 7, 2, init=aligned), align_corners=1,
         padding_mode="border")  # fmt: skip
 nearest("n1c2h4w5,align-corners,reflection", t(1, 2, 4, 5),
-        grid32(1, 3, 7, 2, fill=near_elements(4, 5, align_corners=1, beyond=6)), align_corners=1,
+        grid32(1, 3, 7, 2, init=near_elements(4, 5, align_corners=1, beyond=6)), align_corners=1,
         padding_mode="reflection")  # fmt: skip
-nearest("n1c2w9,1d", t(1, 2, 9), grid32(1, 7, 1, fill=near_elements(9)))
-nearest("n1c2d2h3w4,3d", t(1, 2, 2, 3, 4), grid32(1, 2, 2, 3, 3, fill=near_elements(2, 3, 4)))
+nearest("n1c2w9,1d", t(1, 2, 9), grid32(1, 7, 1, init=near_elements(9)))
+nearest("n1c2d2h3w4,3d", t(1, 2, 2, 3, 4), grid32(1, 2, 2, 3, 3, init=near_elements(2, 3, 4)))
 nearest("n0c3h4w5,empty-batch", t(0, 3, 4, 5), grid32(0, 2, 2, 2))
 
 padding_modes = ("zeros", "border", "reflection")
@@ -80,8 +80,8 @@ for _padding in padding_modes:
         _label = f"{_padding}{',align-corners' if _align else ''}"
         _same: dict[str, Any] = {"dtypes": REAL, "padding_mode": _padding, "align_corners": _align}
         sample(f"linear,n2c3h4w5,{_label}", t(2, 3, 4, 5), grid(2, 3, 7, 2), **_same)
-        # Of cubic, places outside of the image are left out: libraries pad before or after they choose elements.
-        sample(f"cubic,n1c2h5w4,{_label}", t(1, 2, 5, 4), grid(1, 3, 7, 2, fill=uniform(-0.7, 0.7)), mode="cubic",
+        # Mode cubic has no points outside the image: libraries differ on padding before or after selecting elements.
+        sample(f"cubic,n1c2h5w4,{_label}", t(1, 2, 5, 4), grid(1, 3, 7, 2, init=uniform(-0.7, 0.7)), mode="cubic",
                **_same)  # fmt: skip
 sample("linear,n1c33h3w3", t(1, 33, 3, 3), grid(1, 5, 5, 2), dtypes=REAL)
 sample("linear,n1c2h1w7", t(1, 2, 1, 7), grid(1, 3, 5, 2), dtypes=REAL)
@@ -109,13 +109,13 @@ def draw_sample(draw: Draw, dtype: DType) -> OpCase:
     batch, align = draw(st.integers(1, 2)), draw(st.integers(0, 1))
     padding = draw(st.sampled_from(padding_modes))
     if mode == "nearest":
-        fill = near_elements(*size, align_corners=align)
+        init = near_elements(*size, align_corners=align)
     else:
-        fill = uniform(-0.7, 0.7) if mode == "cubic" else around
-    places = [draw(st.integers(1, 5)) for _ in range(rank)]
-    points = (grid32 if mode == "nearest" else grid)(batch, *places, rank, fill=fill)
+        init = uniform(-0.7, 0.7) if mode == "cubic" else around
+    counts = [draw(st.integers(1, 5)) for _ in range(rank)]
+    points = (grid32 if mode == "nearest" else grid)(batch, *counts, rank, init=init)
     x = t(batch, draw(st.integers(1, 4)), *size)
-    case = sample.given(x, points, mode=mode, padding_mode=padding, align_corners=align)
+    case = sample.case(x, points, mode=mode, padding_mode=padding, align_corners=align)
     return replace(case, numerics=EXACT) if mode == "nearest" else case
 
 
@@ -134,7 +134,7 @@ affine("n0c3h4w5,empty-batch", t(0, 2, 3), ints(0, 3, 4, 5))
 @affine.drawn
 def draw_affine(draw: Draw, dtype: DType) -> OpCase:
     rank, batch, align = draw(st.integers(2, 3)), draw(st.integers(1, 3)), draw(st.integers(0, 1))
-    # Where the corners of a single element are is not written down anywhere.
+    # With align_corners no axis has size 1: the corners of a single element are not specified.
     sizes = [batch, draw(st.integers(1, 3)), *(draw(st.integers(1 + align, 6)) for _ in range(rank))]
     size = values(sizes, "int64", constant=draw(st.booleans()))
-    return affine.given(t(batch, rank, rank + 1), size, align_corners=align)
+    return affine.case(t(batch, rank, rank + 1), size, align_corners=align)

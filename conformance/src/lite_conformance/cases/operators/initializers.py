@@ -1,4 +1,4 @@
-"""Kinds of numbers that families share, beyond those of ``tensors``: ties, neighbours, special numbers in order."""
+"""Initializers that operator families share, beyond those of ``tensors``: ties, neighbours, special numbers."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from lite_conformance.cases.tensors import Array, Initializer, as_type, largest_
 from lite_conformance.judge.tolerances import epsilon, smallest_normal
 from lite_core.ir import DType
 
-__all__ = ["few", "full_range", "grid", "half_range", "neighbours", "nonzero", "specials", "strewn", "within"]
+__all__ = ["few", "full_range", "grid", "half_range", "neighbours", "nonzero", "specials", "with_elements", "within"]
 
 
 def few(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Only five different numbers around zero (two booleans): many elements of two such tensors are equal."""
+    """Return five different numbers around zero (two booleans): many elements of two such tensors are equal."""
     if dtype is DType.BOOL:
         return normal(random, shape, dtype)
     return as_type(random.integers(-2 if dtype.is_signed else 0, 3 if dtype.is_signed else 5, shape), dtype)
 
 
 def grid(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Multiples of 1/4 from -8 to 8: sums, products and quotients of them are exact or far from a rounding edge."""
+    """Return multiples of 1/4 from -8 to 8, whose sums, products and quotients are exact or far from rounding ties."""
     if not dtype.is_floating:
         return normal(random, shape, dtype)
     return as_type(random.integers(-32, 33, shape) / 4, dtype)
 
 
 def nonzero(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Divisors: multiples of 1/4 from 1/2 to 4 (integers from 1 to 4), negative ones too where the type has them."""
+    """Return divisors: multiples of 1/4 from 1/2 to 4 (integers from 1 to 4), and their negatives in signed types."""
     sizes = random.integers(2, 17, shape) / 4 if dtype.is_floating else random.integers(1, 5, shape)
     return as_type(sizes * (random.choice([-1, 1], shape) if dtype.is_signed else 1), dtype)
 
 
 def neighbours(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """The four largest integers, or 1 and the three floats above it: a detour over a narrower type merges them."""
+    """Return the four largest integers, or 1 and the next three floats: conversion to a narrower type merges them."""
     if dtype is DType.BOOL:
         return normal(random, shape, dtype)
     steps = random.integers(0, 4, shape)
@@ -44,21 +44,21 @@ def neighbours(random: np.random.Generator, shape: tuple[int, ...], dtype: DType
 
 
 def full_range(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Integers from the whole range of the type but its lowest signed one, whose negation does not fit."""
+    """Return integers of the whole range, except the smallest of signed types, whose negation does not fit."""
     most = np.iinfo(dtype.numpy).max
     lowest = -most if dtype.is_signed else 0
     return np.asarray(random.integers(lowest, most, shape, dtype=dtype.numpy, endpoint=True))
 
 
 def half_range(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Integers up to half the largest on either side: the sum of two fits, and takes every digit of the type."""
+    """Return integers up to half the largest in magnitude: the sum of two fits and may use every bit of the type."""
     return np.asarray(full_range(random, shape, dtype) // dtype.numpy.type(2))
 
 
 def specials(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """NaN, infinities, zeros, extremes and plain numbers, in a fixed order: a column and a row make every pair.
+    """Return NaN, infinities, zeros, extremes and ordinary numbers in a fixed order: column op row has every pair.
 
-    There are 11 in floating types, 5 in integers.
+    There are 11 in floating types and 5 in integer types.
     """
     if dtype is DType.BOOL:
         chosen: list[Any] = [False, True]
@@ -71,24 +71,24 @@ def specials(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) 
     return np.resize(np.array(chosen, dtype.numpy), shape)
 
 
-def strewn(*elements: float, among: Initializer = normal) -> Initializer:
-    """These elements strewn among others, where there is room: every one of them, then again."""
+def with_elements(*elements: float, among: Initializer = normal) -> Initializer:
+    """Return an initializer that puts each of these elements, repeatedly, at random positions among others."""
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         flat = among(random, shape, dtype).reshape(-1)
-        places = random.permutation(flat.size)[: (flat.size + 1) // 2]
-        for turn, place in enumerate(places):
-            flat[place] = elements[turn % len(elements)]
+        positions = random.permutation(flat.size)[: (flat.size + 1) // 2]
+        for number, position in enumerate(positions):
+            flat[position] = elements[number % len(elements)]
         return flat.reshape(shape)
 
-    return fill
+    return initialize
 
 
 def within(low: float, high: float, half: float) -> Initializer:
-    """Evenly spread from ``low`` to ``high``; in half types not beyond ``half`` on either side."""
+    """Return an initializer of uniform numbers from ``low`` to ``high``; of half types within ``-half`` to ``half``."""
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         ends = (max(low, -half), min(high, half)) if dtype.is_half else (low, high)
         return as_type(random.uniform(*ends, shape), dtype)
 
-    return fill
+    return initialize

@@ -1,6 +1,6 @@
-"""Tensors that do not fit one block of a blocked loop, or one work group: where tiles and threads meet.
+"""Tensors larger than one block of a blocked loop or one work group, so that borders of tiles and threads are tested.
 
-In float32 only, for the operators in which networks spend their time; the sizes are no multiples of anything.
+In float32 only, for the operators in which networks spend their time; the sizes are no multiples of tile sizes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from lite_conformance.cases.op_cases import table_of
-from lite_conformance.cases.operators import (  # noqa: F401 - they make the tables that are added to
+from lite_conformance.cases.operators import (  # noqa: F401 - these modules create the tables extended here
     activation,
     convolution,
     elementwise_binary,
@@ -55,5 +55,5 @@ _large("AveragePool", "1x33x61x63,k3s2", t(1, 33, 61, 63), kernel_shape=(3, 3), 
 _large("Transpose", "301x503", t(301, 503), perm=(1, 0))
 _large("Transpose", "1x61x58x59,to-channels-last", t(1, 61, 58, 59), perm=(0, 2, 3, 1))
 _large("Concat", "301x203,301x305", t(301, 203), t(301, 305), axis=1)
-_large("Gather", "1003x131,703", t(1003, 131), t(703, fill=integers(0, 1003), dtype="int64"), axis=0)
-_large("ArgMax", "301x1003", t(301, 1003, fill=distinct), axis=1)
+_large("Gather", "1003x131,703", t(1003, 131), t(703, init=integers(0, 1003), dtype="int64"), axis=0)
+_large("ArgMax", "301x1003", t(301, 1003, init=distinct), axis=1)

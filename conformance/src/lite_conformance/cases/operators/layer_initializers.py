@@ -1,4 +1,4 @@
-"""Kinds of numbers that the families of layers (convolutions, products, pools, normalisations) share."""
+"""Initializers that the families of layers (convolutions, products, pools, normalisations) share."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from lite_core.ir import DType
 
 __all__ = ["all_integers", "multiples_of", "negative", "small", "unbounded", "with_nan", "zeros"]
 
-#: Below zero everywhere: padding with zeros shows in a maximum.
+#: Negative numbers: zeros of padding then show in a maximum.
 negative: Initializer = uniform(-4, -1)
 
 
 def zeros(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Zeros: denominators that only an epsilon keeps away from zero."""
+    """Return zeros, for denominators that only an epsilon keeps from zero."""
     return np.zeros(shape, dtype.numpy)
 
 
 def small(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Standard normal; integers so small that sums of a few products of them fit into eight bits."""
+    """Return standard normal numbers; integers are so small that sums of a few products fit into eight bits."""
     if not dtype.is_integer:
         return normal(random, shape, dtype)
     return np.asarray(random.integers(-1 if dtype.is_signed else 0, 3, shape)).astype(dtype.numpy)
 
 
 def all_integers(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Integers from the whole range of the type, every fourth an extreme: sums of products leave 16 bits."""
+    """Return integers of the whole range, a quarter of them extremes: sums of products exceed 16 bits."""
     info = np.iinfo(dtype.numpy)
     anything = random.integers(info.min, info.max, shape, endpoint=True)
     extreme = random.choice([info.min, info.max], shape)
@@ -34,24 +34,24 @@ def all_integers(random: np.random.Generator, shape: tuple[int, ...], dtype: DTy
 
 
 def unbounded(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Standard normal with a NaN and both infinities, which sums in any order treat alike."""
+    """Return standard normal numbers with a NaN and both infinities; sums in any order give the same special result."""
     array = normal(random, shape, dtype).reshape(-1)
-    places = random.permutation(array.size)[:3]
-    array[places] = np.array([np.nan, np.inf, -np.inf][: places.size]).astype(dtype.numpy)
+    positions = random.permutation(array.size)[:3]
+    array[positions] = np.array([np.nan, np.inf, -np.inf][: positions.size]).astype(dtype.numpy)
     return array.reshape(shape)
 
 
 def with_nan(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Standard normal with one NaN, which spreads over what it is summed with and no further."""
+    """Return standard normal numbers with one NaN, which must reach exactly the sums it is a term of."""
     array = normal(random, shape, dtype).reshape(-1)
     array[random.permutation(array.size)[:1]] = np.array(np.nan, dtype.numpy)
     return array.reshape(shape)
 
 
 def multiples_of(step: int, count: int) -> Initializer:
-    """``0, step, 2 * step, ..``, ``count`` different numbers, in random order and repeated."""
+    """Return an initializer of random numbers among ``0, step, 2 * step, ...``, the first ``count`` of them."""
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         return np.asarray(random.integers(0, count, shape) * step).astype(dtype.numpy)
 
-    return fill
+    return initialize

@@ -1,4 +1,4 @@
-"""Domain ``lite``: YoloBox, MulticlassNms, MatrixNms, BipartiteMatch."""
+"""Cases of YoloBox, MulticlassNms, MatrixNms, BipartiteMatch (domain ``lite``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.box_initializers import MARGIN, boxes, first_fair, linked, scores
+from lite_conformance.cases.operators.box_initializers import MARGIN, boxes, first_accepted, joint_tensors, scores
 from lite_conformance.cases.tensors import Array, Tensor, const, t, values
 from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_core import ops
@@ -21,7 +21,7 @@ yolo = table("YoloBox", SCALED, domain="lite")
 
 
 def _sure_or_not(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Numbers whose logistic is above 0.7 or below 0.05: no confidence is near the thresholds 0.1 and 0.4."""
+    """Return logits with sigmoid above 0.7 or below 0.05: no confidence is near the thresholds 0.1 and 0.4."""
     high, low = random.uniform(1, 2, shape), random.uniform(-4, -3, shape)
     return np.where(random.integers(0, 2, shape), high, low).astype(dtype.numpy)
 
@@ -31,7 +31,7 @@ def _yolo_inputs(
 ) -> tuple[Tensor, Tensor]:
     channels = len(anchors) // 2 * (5 + class_num + aware)
     sizes = [(96 + 32 * i, 160 - 16 * i) for i in range(images)]
-    return t(images, channels, *size, fill=_sure_or_not), values(np.array(sizes).reshape(-1, 2), "int32")
+    return t(images, channels, *size, init=_sure_or_not), values(np.array(sizes).reshape(-1, 2), "int32")
 
 
 def _yolo(label: str, images: int, size: tuple[int, int], anchors: tuple[int, ...], classes: int, **more: Any) -> None:
@@ -67,7 +67,7 @@ def draw_yolo(draw: Draw, dtype: DType) -> OpCase:
     flat = tuple(side for pair in anchors for side in pair)
     classes, aware = draw(st.integers(1, 4)), draw(st.integers(0, 1))
     size = draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
-    return yolo.given(
+    return yolo.case(
         *_yolo_inputs(draw(st.integers(1, 2)), size, flat, classes, aware),
         outputs=2,
         anchors=flat,
@@ -87,7 +87,7 @@ _EVERYTHING: dict[str, Any] = {"score_threshold": 0.1, "nms_top_k": -1, "keep_to
 
 
 def _thresholds(attributes: dict[str, Any]) -> list[float]:
-    """What overlaps are compared with: one number, or several when it shrinks."""
+    """Return the overlap thresholds: one, or several when ``nms_eta`` shrinks it."""
     found = [attributes.get("nms_threshold", 0.3)]
     while attributes.get("nms_eta", 1.0) < 1 and found[-1] > 0.5:
         found.append(found[-1] * attributes["nms_eta"])
@@ -96,8 +96,8 @@ def _thresholds(attributes: dict[str, Any]) -> list[float]:
 
 def _nms_inputs(images: int, classes: int, many: int, attributes: dict[str, Any]) -> tuple[Tensor, Tensor]:
     offset = 0.0 if attributes.get("normalized", 1) else 1.0
-    fill = boxes(*_thresholds(attributes), offset=offset)
-    return t(images, many, 4, fill=fill), t(images, classes, many, fill=scores())
+    init = boxes(*_thresholds(attributes), offset=offset)
+    return t(images, many, 4, init=init), t(images, classes, many, init=scores())
 
 
 def _multiclass(label: str, images: int, classes: int, many: int, outputs: int = 3, **more: Any) -> None:
@@ -106,11 +106,11 @@ def _multiclass(label: str, images: int, classes: int, many: int, outputs: int =
 
 
 def _per_region(counts: list[int], classes: int, **more: Any) -> OpCase:
-    """A case with a box for each class; ``counts`` says how many regions each image has."""
+    """Return a case with a box for each class; ``counts`` has the number of regions of each image."""
     attributes = {**_EVERYTHING, **more}
-    fill = boxes(*_thresholds(attributes), offset=0.0 if attributes.get("normalized", 1) else 1.0, per_class=True)
-    inputs = t(sum(counts), classes, 4, fill=fill), t(sum(counts), classes, fill=scores())
-    return multiclass.given(*inputs, values(np.array(counts, np.int64), "int32"), outputs=3, **attributes)
+    init = boxes(*_thresholds(attributes), offset=0.0 if attributes.get("normalized", 1) else 1.0, per_class=True)
+    inputs = t(sum(counts), classes, 4, init=init), t(sum(counts), classes, init=scores())
+    return multiclass.case(*inputs, values(np.array(counts, np.int64), "int32"), outputs=3, **attributes)
 
 
 def _regions(label: str, counts: list[int], classes: int, **more: Any) -> None:
@@ -118,7 +118,7 @@ def _regions(label: str, counts: list[int], classes: int, **more: Any) -> None:
     multiclass(label, *case.inputs, outputs=3, **case.attributes)
 
 
-#: Two squares of 4 x 4, half on each other: they overlap by 1/3, and by 3/7 where the last pixel belongs to them.
+#: Two 4 x 4 squares that share half their area: IoU 1/3, or 3/7 where the last pixel belongs to the boxes.
 _half = values([[[0, 0, 4, 4], [0, 2, 4, 6]]])
 _falling = values([[[0.75, 0.5]]])
 _chain, _chain_scores = values([[[0, 0, 8, 4], [2, 0, 10, 4], [4, 0, 12, 4]]]), values([[[0.75, 0.5, 0.25]]])
@@ -149,7 +149,7 @@ multiclass("half-overlap,normalized", _half, _falling, outputs=3, **_one_class, 
 multiclass("half-overlap,pixels", _half, _falling, outputs=3, **_one_class, nms_threshold=0.38, normalized=0)
 multiclass("fallen-boxes-suppress-none", _chain, _chain_scores, outputs=3, **_one_class, nms_threshold=0.5)
 multiclass("score-must-be-above", _three, _three_scores, outputs=3, **{**_one_class, "score_threshold": 0.5})
-multiclass("constant-boxes", const(1, 9, 4, fill=boxes(0.3)), t(1, 3, 9, fill=scores()), outputs=3, **_EVERYTHING)
+multiclass("constant-boxes", const(1, 9, 4, init=boxes(0.3)), t(1, 3, 9, init=scores()), outputs=3, **_EVERYTHING)
 _regions("box-per-class,n2c3m15", [6, 9], 3)
 _regions("box-per-class,n3c3m20,one-image-is-empty", [8, 0, 12], 3, background_label=-1)
 _regions("box-per-class,n2c4m24,keep7", [11, 13], 4, keep_top_k=7, background_label=1)
@@ -172,29 +172,29 @@ def draw_multiclass(draw: Draw, dtype: DType) -> OpCase:
     if draw(st.booleans()):
         return _per_region(draw(st.lists(st.integers(0, 6), min_size=1, max_size=3)), classes, **attributes)
     inputs = _nms_inputs(draw(st.integers(0, 2)), classes, draw(st.integers(0, 12)), attributes)
-    return multiclass.given(*inputs, outputs=3, **attributes)
+    return multiclass.case(*inputs, outputs=3, **attributes)
 
 
 # **** MatrixNms ****
 
-#: Scores share their tensor with coordinates, which are only moved, so the largest element says nothing about them.
+#: Scores share their tensor with coordinates, which are only copied: tolerances relative to its maximum are too wide.
 matrix = table("MatrixNms", replace(SCALED, name="decay", magnitude="one"), domain="lite")
 
 
 def _matrix_case(seed: int, images: int, classes: int, many: int, outputs: int = 3, **more: Any) -> OpCase:
-    """A case whose decayed scores differ from each other, and from the limit, by 2 %: their order is clear."""
+    """Return a case whose decayed scores differ from each other and from the threshold by 2 %: the order is clear."""
     attributes = {**_EVERYTHING, **more}
     shapes = (images, many, 4), (images, classes, many)
 
     def make() -> list[Array]:
         random = np.random.default_rng(seed)
-        one = [_fair_image(random, classes, many, attributes) for _ in range(images)]
+        one = [_unambiguous_image(random, classes, many, attributes) for _ in range(images)]
         return [np.array([pair[i] for pair in one]) for i in (0, 1)]
 
-    return matrix.given(*linked(make, *shapes), outputs=outputs, **attributes)
+    return matrix.case(*joint_tensors(make, *shapes), outputs=outputs, **attributes)
 
 
-def _fair_image(
+def _unambiguous_image(
     random: np.random.Generator, classes: int, many: int, attributes: dict[str, Any]
 ) -> tuple[Array, Array]:
     definition = ops.find("MatrixNms", "lite")
@@ -210,7 +210,7 @@ def _fair_image(
         is_clear = (ordered[1:] < ordered[:-1] * (1 - MARGIN / 2)).all()
         return (found[0][0], found[1][0]) if is_clear else None
 
-    return first_fair(attempt, "image whose scores are clearly ordered")
+    return first_accepted(attempt, "image whose scores are clearly ordered")
 
 
 def _matrix(label: str, images: int, classes: int, many: int, outputs: int = 3, **more: Any) -> None:
@@ -263,32 +263,32 @@ def draw_matrix(draw: Draw, dtype: DType) -> OpCase:
 match = table("BipartiteMatch", EXACT, domain="lite")
 _PREDICTION: dict[str, Any] = {"match_type": "per_prediction"}
 _some_zero = values([[0.0, 0.75, 0.0, 0.25], [0.0, 0.5, 0.0, 0.875], [0.0, 0.0, 0.0, 0.125]])
-#: The best of the first row is taken by the second one; a greedy match by rows would be another.
+#: The second row takes the best column of the first row; a greedy match row by row would differ.
 _contested = values([[0.75, 0.5, 0.25], [0.875, 0.125, 0.375]])
-match("k4m9", t(4, 9, fill=scores()), outputs=2)
-match("k9m4", t(9, 4, fill=scores()), outputs=2)
-match("k7m7", t(7, 7, fill=scores()), outputs=2)
-match("k1m33", t(1, 33, fill=scores()), outputs=2)
-match("k33m1", t(33, 1, fill=scores()), outputs=2)
-match("k4m9,per-prediction", t(4, 9, fill=scores()), outputs=2, **_PREDICTION)
-match("k9m4,per-prediction", t(9, 4, fill=scores()), outputs=2, **_PREDICTION)
-match("k3m33,per-prediction,0.8", t(3, 33, fill=scores()), outputs=2, **_PREDICTION, dist_threshold=0.8)
-match("k3m33,per-prediction,0", t(3, 33, fill=scores()), outputs=2, **_PREDICTION, dist_threshold=0.0)
+match("k4m9", t(4, 9, init=scores()), outputs=2)
+match("k9m4", t(9, 4, init=scores()), outputs=2)
+match("k7m7", t(7, 7, init=scores()), outputs=2)
+match("k1m33", t(1, 33, init=scores()), outputs=2)
+match("k33m1", t(33, 1, init=scores()), outputs=2)
+match("k4m9,per-prediction", t(4, 9, init=scores()), outputs=2, **_PREDICTION)
+match("k9m4,per-prediction", t(9, 4, init=scores()), outputs=2, **_PREDICTION)
+match("k3m33,per-prediction,0.8", t(3, 33, init=scores()), outputs=2, **_PREDICTION, dist_threshold=0.8)
+match("k3m33,per-prediction,0", t(3, 33, init=scores()), outputs=2, **_PREDICTION, dist_threshold=0.0)
 match("threshold-belongs-to-it", values([[0.75, 0.5, 0.25, 0.375]]), outputs=2, **_PREDICTION)
-match("threshold-of-bipartite-is-nothing", t(4, 9, fill=scores()), outputs=2, dist_threshold=0.9)
+match("threshold-of-bipartite-is-nothing", t(4, 9, init=scores()), outputs=2, dist_threshold=0.9)
 match("zero-matches-nothing", _some_zero, outputs=2)
 match("zero-matches-nothing,per-prediction", _some_zero, outputs=2, **_PREDICTION, dist_threshold=0.0)
 match("greatest-first", _contested, outputs=2)
 match("all-zero", values(np.zeros((3, 4))), outputs=2)
 match("k0,no-row", t(0, 4), outputs=2)
 match("m0,no-column", t(4, 0), outputs=2)
-match("values-left-out", t(4, 9, fill=scores()), outputs=1)
+match("values-left-out", t(4, 9, init=scores()), outputs=1)
 
 
 @match.drawn
 def draw_match(draw: Draw, dtype: DType) -> OpCase:
-    return match.given(
-        t(draw(st.integers(0, 9)), draw(st.integers(0, 9)), fill=scores()),
+    return match.case(
+        t(draw(st.integers(0, 9)), draw(st.integers(0, 9)), init=scores()),
         outputs=2,
         match_type=draw(st.sampled_from(["bipartite", "per_prediction"])),
         dist_threshold=draw(st.sampled_from([0.3, 0.5, 0.9])),

@@ -1,6 +1,6 @@
 """Domain ``lite``: PriorBox, DensityPriorBox, AnchorGenerator.
 
-They read no element of their inputs, only the shapes; sizes, steps and offsets are exact in every floating type.
+They read only the shapes of their inputs, no element; sizes, steps and offsets are exact in every floating type.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _VARIANCES = (0.25, 0.5, 0.75, 1.0)
 
 
 def _maps(feature: tuple[int, int], image: tuple[int, int], batch: int = 1) -> tuple[Tensor, Tensor]:
-    """A feature map (what is in it does not matter) and an image, by height and width."""
-    return t(batch, 2, *feature, fill=special), t(batch, 3, *image)
+    """Return a feature map, whose contents do not matter, and an image, by height and width."""
+    return t(batch, 2, *feature, init=special), t(batch, 3, *image)
 
 
 # **** PriorBox ****
@@ -57,7 +57,7 @@ def draw_prior(draw: Draw, dtype: DType) -> OpCase:
     sizes = draw(st.lists(st.sampled_from([4.0, 10.0, 24.0]), min_size=1, max_size=3))
     attributes: dict[str, Any] = {"max_sizes": tuple(2 * s for s in sizes)} if draw(st.booleans()) else {}
     step = draw(st.sampled_from([0.0, 8.0, 12.0]))
-    return prior.given(
+    return prior.case(
         *_maps(draw(st.tuples(*[st.integers(1, 7)] * 2)), draw(st.tuples(*[st.integers(16, 99)] * 2))),
         outputs=2,
         min_sizes=tuple(sizes),
@@ -105,7 +105,7 @@ _density("variances-left-out", (3, 2), (24, 24), outputs=1, **_ONE)
 def draw_density(draw: Draw, dtype: DType) -> OpCase:
     sizes = draw(st.lists(st.sampled_from([4.0, 10.0, 24.0]), min_size=1, max_size=2))
     step = draw(st.sampled_from([8.0, 12.0, 15.0]))
-    return density.given(
+    return density.case(
         *_maps(draw(st.tuples(*[st.integers(1, 5)] * 2)), draw(st.tuples(*[st.integers(16, 99)] * 2))),
         outputs=2,
         fixed_sizes=tuple(sizes),
@@ -121,12 +121,12 @@ def draw_density(draw: Draw, dtype: DType) -> OpCase:
 
 # **** AnchorGenerator ****
 
-#: Corners are differences: their error is relative to the largest coordinate.
+#: Corners are differences: errors are relative to the largest coordinate.
 anchor = table("AnchorGenerator", SCALED, domain="lite")
 
 
 def _anchor(label: str, feature: tuple[int, int], outputs: int = 2, **attributes: Any) -> None:
-    anchor(label, t(1, 2, *feature, fill=special), outputs=outputs, **attributes)
+    anchor(label, t(1, 2, *feature, init=special), outputs=outputs, **attributes)
 
 
 _SIZES: dict[str, Any] = {"anchor_sizes": (32.0, 64.0, 24.0), "aspect_ratios": (0.5, 1.0, 2.0)}
@@ -144,8 +144,8 @@ _anchor("variances-left-out", (3, 2), outputs=1, **_SIZES)
 
 @anchor.drawn
 def draw_anchor(draw: Draw, dtype: DType) -> OpCase:
-    return anchor.given(
-        t(draw(st.integers(1, 2)), 2, *draw(st.tuples(*[st.integers(1, 7)] * 2)), fill=special),
+    return anchor.case(
+        t(draw(st.integers(1, 2)), 2, *draw(st.tuples(*[st.integers(1, 7)] * 2)), init=special),
         outputs=2,
         anchor_sizes=tuple(draw(st.lists(st.sampled_from([16.0, 32.0, 48.0]), min_size=1, max_size=3))),
         aspect_ratios=tuple(draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=1, max_size=3))),

@@ -1,4 +1,4 @@
-"""Domain ``lite``: RoiPool, PsRoiPool, GenerateProposals, DistributeFpnProposals, CollectFpnProposals."""
+"""Cases of RoiPool, PsRoiPool, GenerateProposals, DistributeFpnProposals, CollectFpnProposals (domain ``lite``)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lite_conformance.cases.op_cases import Draw, OpCase, table
 from lite_conformance.cases.operators.box_initializers import (
     boxes,
     draw_box,
-    first_fair,
-    is_fair,
-    linked,
+    first_accepted,
+    is_clear_of_thresholds,
+    joint_tensors,
     pooled_regions,
     scores,
 )
@@ -35,9 +35,9 @@ roi_pool = table("RoiPool", EXACT, domain="lite")
 def _pool(
     label: str, x: Tensor, counts: list[int], bins: tuple[int, int], scale: float = 1.0, rois: Tensor | None = None
 ) -> None:
-    fill = pooled_regions((x.shape[2], x.shape[3]), bins, scale, sensitive=False)
+    init = pooled_regions((x.shape[2], x.shape[3]), bins, scale, sensitive=False)
     attributes: dict[str, Any] = {"pooled_height": bins[0], "pooled_width": bins[1], "spatial_scale": scale}
-    roi_pool(label, x, rois or t(sum(counts), 4, fill=fill), _counts(*counts), **attributes)
+    roi_pool(label, x, rois or t(sum(counts), 4, init=init), _counts(*counts), **attributes)
 
 
 _halves = values([[0.5, 1.5, 2.5, 4.5], [-0.5, -1.5, 3.5, 2.5]])
@@ -49,14 +49,14 @@ _pool("n1c2h12w10,k4,o7x7,scale0.5", t(1, 2, 12, 10), [4], (7, 7), 0.5)
 _pool("n1c33h6w5,k2,o1x1", t(1, 33, 6, 5), [2], (1, 1))
 _pool("n1c1h7w7,more-bins-than-elements", t(1, 1, 7, 7), [1], (4, 4), rois=values([[2, 3, 3, 3]]))
 _pool("one-element", t(1, 2, 6, 6), [1], (1, 1), rois=values([[3, 2, 3, 2]]))
-_pool("last-element-belongs", t(1, 2, 6, 6, fill=distinct), [1], (2, 2), rois=_inside)
+_pool("last-element-belongs", t(1, 2, 6, 6, init=distinct), [1], (2, 2), rois=_inside)
 _pool("outside-is-0", t(1, 2, 6, 6), [3], (2, 2), rois=_beyond)
-_pool("halves-away-from-zero", t(1, 2, 6, 6, fill=distinct), [2], (2, 2), rois=_halves)
+_pool("halves-away-from-zero", t(1, 2, 6, 6, init=distinct), [2], (2, 2), rois=_halves)
 _pool("k0,no-region", t(1, 2, 6, 6), [0], (2, 3))
-_pool("big", t(1, 2, 6, 6, fill=big), [2], (2, 2))
+_pool("big", t(1, 2, 6, 6, init=big), [2], (2, 2))
 roi_pool("no-counts", t(1, 2, 6, 6), _inside, pooled_height=2, pooled_width=3)
 roi_pool("defaults", t(1, 2, 6, 6), _inside, _counts(1))
-roi_pool("constant-regions", t(1, 2, 6, 6), const(2, 4, fill=pooled_regions((6, 6), (1, 1), 1.0, False)), _counts(2))
+roi_pool("constant-regions", t(1, 2, 6, 6), const(2, 4, init=pooled_regions((6, 6), (1, 1), 1.0, False)), _counts(2))
 
 
 @roi_pool.drawn
@@ -64,9 +64,9 @@ def draw_roi_pool(draw: Draw, dtype: DType) -> OpCase:
     counts = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
     size, bins = draw(st.tuples(*[st.integers(1, 9)] * 2)), draw(st.tuples(*[st.integers(1, 4)] * 2))
     scale = draw(st.sampled_from([1.0, 0.5, 0.25]))
-    return roi_pool.given(
+    return roi_pool.case(
         t(len(counts), draw(st.integers(1, 3)), *size),
-        t(sum(counts), 4, fill=pooled_regions(size, bins, scale, sensitive=False)),
+        t(sum(counts), 4, init=pooled_regions(size, bins, scale, sensitive=False)),
         _counts(*counts),
         pooled_height=bins[0],
         pooled_width=bins[1],
@@ -84,11 +84,11 @@ def _sensitive(
     bins: tuple[int, int],
     scale: float = 1.0,
     rois: Tensor | None = None,
-    fill: Initializer = normal,
+    init: Initializer = normal,
 ) -> OpCase:
-    return psroi_pool.given(
-        t(len(counts), channels * bins[0] * bins[1], *size, fill=fill),
-        rois or t(sum(counts), 4, fill=pooled_regions(size, bins, scale, sensitive=True)),
+    return psroi_pool.case(
+        t(len(counts), channels * bins[0] * bins[1], *size, init=init),
+        rois or t(sum(counts), 4, init=pooled_regions(size, bins, scale, sensitive=True)),
         _counts(*counts),
         pooled_height=bins[0],
         pooled_width=bins[1],
@@ -121,19 +121,19 @@ def draw_psroi_pool(draw: Draw, dtype: DType) -> OpCase:
     counts = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
     size, bins = draw(st.tuples(*[st.integers(1, 9)] * 2)), draw(st.tuples(*[st.integers(1, 3)] * 2))
     scale = draw(st.sampled_from([1.0, 0.5, 0.25]))
-    # the mean of numbers of both signs may be far smaller than they are
-    return _sensitive(counts, draw(st.integers(1, 3)), size, bins, scale, fill=positive)
+    # The mean of numbers of both signs may be far smaller than the numbers.
+    return _sensitive(counts, draw(st.integers(1, 3)), size, bins, scale, init=positive)
 
 
 # **** GenerateProposals ****
 
-#: Corners are differences: their error is relative to the largest coordinate.
+#: Corners are differences: errors are relative to the largest coordinate.
 proposals = table("GenerateProposals", SCALED, domain="lite")
 _ALL: dict[str, Any] = {"pre_nms_top_n": 100, "post_nms_top_n": 100, "nms_thresh": 0.5, "min_size": 4.0}
 
 
 def _decoded(anchor: Array, delta: Array, variance: Array, image: Array, offset: float) -> Array:
-    """The region an anchor becomes, cut off at the image's (height, width)."""
+    """Return the region decoded from an anchor and its delta, clipped to the image's (height, width)."""
     size = anchor[2:] - anchor[:2] + offset
     center = anchor[:2] + size / 2 + variance[:2] * delta[:2] * size
     half = np.exp(variance[2:] * delta[2:]) * size / 2
@@ -142,10 +142,10 @@ def _decoded(anchor: Array, delta: Array, variance: Array, image: Array, offset:
     return inside
 
 
-def _fair_deltas(
+def _unambiguous_deltas(
     random: np.random.Generator, anchors: Array, variances: Array, image: Array, attributes: dict[str, Any]
 ) -> Array:
-    """Deltas whose regions overlap by nothing near the threshold and are not nearly of the smallest size."""
+    """Return deltas whose regions keep a margin from the overlap thresholds and from the smallest size."""
     offset, least = float(attributes.get("pixel_offset", 1)), max(attributes["min_size"], 1.0)
     thresholds = [attributes["nms_thresh"]]
     while attributes.get("eta", 1.0) < 1 and thresholds[-1] > 0.5:
@@ -158,12 +158,14 @@ def _fair_deltas(
         ) -> tuple[Array, Array, Array] | None:
             delta = random.integers(-16, 17, 4) / random.choice([16, 64])
             region = _decoded(anchor, delta, variance, image, offset)
-            room = region[2:] - region[:2] + offset - least
-            is_clear = (np.abs(room) > 0.25).all() and (room.min() < 0 or is_fair(region, before, thresholds, offset))
-            return (delta, region, room) if is_clear else None
+            margin = region[2:] - region[:2] + offset - least
+            is_clear = (np.abs(margin) > 0.25).all() and (
+                margin.min() < 0 or is_clear_of_thresholds(region, before, thresholds, offset)
+            )
+            return (delta, region, margin) if is_clear else None
 
-        deltas[index], region, room = first_fair(attempt, "delta whose region is clear of every limit")
-        if room.min() > 0:  # smaller ones are compared with nothing
+        deltas[index], region, margin = first_accepted(attempt, "delta whose region is clear of every limit")
+        if margin.min() > 0:  # regions below the smallest size are removed before the suppression
             regions = np.append(regions, region[None], axis=0)
     return deltas
 
@@ -177,17 +179,17 @@ def _proposal_case(
 
     def make() -> list[Array]:
         random = np.random.default_rng(seed)
-        sizes = random.integers(48, 80, (images, 2)).astype(np.float64)  # all anchors begin inside
+        sizes = random.integers(48, 80, (images, 2)).astype(np.float64)  # every anchor starts inside the image
         anchors = np.zeros((int(np.prod(cells)), 4))
         for index in range(len(anchors)):
             anchors[index] = draw_box(random, 44, anchors[:index])
         variances = random.integers(2, 5, anchors.shape) / 4
-        deltas = np.array([_fair_deltas(random, anchors, variances, image, attributes) for image in sizes])
+        deltas = np.array([_unambiguous_deltas(random, anchors, variances, image, attributes) for image in sizes])
         deltas = deltas.reshape(images, *cells, 4).transpose(0, 3, 4, 1, 2)
         return [deltas, sizes, anchors, variances]
 
-    inputs = t(images, per_cell, *size, fill=scores()), *linked(make, *shapes)
-    return proposals.given(*inputs, outputs=outputs, **attributes)
+    inputs = t(images, per_cell, *size, init=scores()), *joint_tensors(make, *shapes)
+    return proposals.case(*inputs, outputs=outputs, **attributes)
 
 
 def _proposals(label: str, images: int, per_cell: int, size: tuple[int, int], outputs: int = 3, **more: Any) -> None:
@@ -246,7 +248,7 @@ _LEVELS: dict[str, Any] = {"min_level": 2, "max_level": 5, "refer_level": 4, "re
 
 
 def _sizes_of_every_level(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Regions from 3 to 200 pixels, none near the size where the level changes, with or without the last pixel."""
+    """Return regions of 3 to 200 pixels, none near a size where the level changes, with or without the last pixel."""
 
     def attempt() -> Array | None:
         size: Array = np.round(np.exp2(random.uniform(1.6, 7.6) + random.uniform(-0.5, 0.5, 2)))
@@ -256,7 +258,7 @@ def _sizes_of_every_level(random: np.random.Generator, shape: tuple[int, ...], d
 
     made = np.zeros(shape)
     for row in made:
-        size = first_fair(attempt, "size clear of the levels' limits")
+        size = first_accepted(attempt, "size clear of the levels' limits")
         row[:2] = random.integers(0, 50, 2)
         row[2:] = row[:2] + size
     return made.astype(dtype.numpy)
@@ -271,11 +273,11 @@ def _distribute_case(counts: list[int] | None, regions: Tensor, with_counts: boo
     attributes = {**_LEVELS, **more}
     levels = attributes["max_level"] - attributes["min_level"] + 1
     numbers = [] if counts is None else [_counts(*counts)]
-    return distribute.given(regions, *numbers, outputs=1 + levels * (2 if with_counts else 1), **attributes)
+    return distribute.case(regions, *numbers, outputs=1 + levels * (2 if with_counts else 1), **attributes)
 
 
 def _mixed(many: int) -> Tensor:
-    return t(many, 4, fill=_sizes_of_every_level)
+    return t(many, 4, init=_sizes_of_every_level)
 
 
 _boundary = values([[0, 0, 31, 31], [0, 0, 30, 31], [3, 5, 66, 68], [3, 5, 67, 69], [9, 9, 24, 24]])
@@ -316,11 +318,11 @@ collect = table("CollectFpnProposals", EXACT, domain="lite", dtypes=FLOATS)
 
 
 def _collect_case(top: int, counts: list[list[int]], column: bool = True, outputs: int = 2) -> OpCase:
-    """``counts`` has, for each level, how many regions each image has there."""
+    """Return a case; ``counts`` has, for each level, the number of regions of each image."""
     many = [sum(level) for level in counts]
-    return collect.given(
-        *[t(k, 4, fill=boxes()) for k in many],
-        *[t(*((k, 1) if column else (k,)), fill=scores(i, len(counts))) for i, k in enumerate(many)],
+    return collect.case(
+        *[t(k, 4, init=boxes()) for k in many],
+        *[t(*((k, 1) if column else (k,)), init=scores(i, len(counts))) for i, k in enumerate(many)],
         *[_counts(*level) for level in counts],
         outputs=outputs,
         post_nms_top_n=top,

@@ -1,4 +1,4 @@
-"""Operands that families share: elements to be moved, indices, sizes that are known only at run time."""
+"""Operands that families share: elements to be moved, indices, sizes given at run time."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ALL = tuple(d for d in DType if not d.is_narrow)
 FLOATS = tuple(d for d in ALL if d.is_floating)
 INTEGERS = tuple(d for d in ALL if d.is_integer)
 NUMERIC = INTEGERS + FLOATS
-#: Element types of every size, and bool: enough for the drawn cases of operators that only move elements.
+#: Element types of every size, and bool: sufficient for the drawn cases of operators that only move elements.
 EACH_SIZE = (DType.FLOAT32, DType.INT64, DType.FLOAT16, DType.UINT8, DType.BOOL)
 
 # **** elements ****
 
 
 def whole_range(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Integers from the whole range of their type, so that none survives a smaller type; others as usual."""
+    """Return integers of the whole range of the type, which do not fit smaller types; other types: standard normal."""
     if not dtype.is_integer:
         return normal(random, shape, dtype)
     info = np.iinfo(dtype.numpy)
@@ -47,66 +47,66 @@ def whole_range(random: np.random.Generator, shape: tuple[int, ...], dtype: DTyp
 
 
 def data(*shape: int) -> Tensor:
-    """A tensor given at run time, for operators that move elements and look at none."""
-    return t(*shape, fill=whole_range)
+    """Return a run-time tensor for operators that move elements without computing with them."""
+    return t(*shape, init=whole_range)
 
 
 def without_nan(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """As ``special``, but with ones for the NaNs: for operators whose standard says nothing of NaN."""
+    """Return the numbers of ``special`` with 1 for NaN, for operators whose specification does not define NaN."""
     array = special(random, shape, dtype)
     return np.where(np.isnan(array), array.dtype.type(1), array) if dtype.is_floating else array
 
 
-# **** integers that say where, how many or how large ****
+# **** integer operands: axes, indices, counts, sizes ****
 
 
 def run_time_ints(*elements: int) -> Tensor:
-    """An int64 vector that the graph does not know: sizes that follow from it are known only at run time."""
+    """Return an int64 vector given at run time, so that sizes computed from it are unknown at compile time."""
     return values(np.array(elements, np.int64), "int64")
 
 
 def some_ints(draw: Draw, elements: Sequence[int]) -> Tensor:
-    """An int64 vector, a constant of the graph or given at run time."""
+    """Draw an int64 vector that is a constant of the graph or given at run time."""
     return draw(st.sampled_from([ints, run_time_ints]))(*elements)  # type: ignore[no-any-return]
 
 
 def indices(size: int, *shape: int, dtype: str = "int64", constant: bool = False) -> Tensor:
-    """Indices into an axis of this size, about half of them negative."""
+    """Return indices into an axis of this size, about half of them negative."""
     return Tensor(shape, integers(-size, size) if size else integers(0, 1), dtype, constant)
 
 
 def distinct_indices(size: int, axis: int, *shape: int, dtype: str = "int64", constant: bool = False) -> Tensor:
-    """Indices into an axis of this size; along ``axis`` of ``shape`` none addresses the same element twice."""
+    """Return indices into an axis of this size that address distinct elements along ``axis`` of ``shape``."""
 
-    def fill(random: np.random.Generator, wanted: tuple[int, ...], _: DType) -> Array:
+    def initialize(random: np.random.Generator, wanted: tuple[int, ...], _: DType) -> Array:
         along = [*wanted]
         count, along[axis] = wanted[axis], size
         order = np.take(np.argsort(random.random(along), axis), range(count), axis)
         return _from_either_end(random, order, size).astype(dtype)
 
-    return Tensor(shape, fill, dtype, constant)
+    return Tensor(shape, initialize, dtype, constant)
 
 
 def index_tuples(sizes: Sequence[int], *shape: int) -> Tensor:
-    """Tuples, ``[*shape, len(sizes)]``, that address elements of a tensor whose first axes have these sizes."""
+    """Return tuples, ``[*shape, len(sizes)]``, that address elements of a tensor whose first axes have these sizes."""
 
-    def fill(random: np.random.Generator, wanted: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, wanted: tuple[int, ...], dtype: DType) -> Array:
         return np.stack([random.integers(-n, n, wanted[:-1]) for n in sizes], -1)
 
-    return t(*shape, len(sizes), fill=fill, dtype="int64")
+    return t(*shape, len(sizes), init=initialize, dtype="int64")
 
 
 def distinct_tuples(sizes: Sequence[int], *shape: int) -> Tensor:
-    """As :func:`index_tuples`; no two address the same element."""
+    """Return tuples as :func:`index_tuples` does, all of which address distinct elements."""
 
-    def fill(random: np.random.Generator, wanted: tuple[int, ...], dtype: DType) -> Array:
-        places = random.permutation(int(np.prod(sizes)))[: int(np.prod(wanted[:-1]))].reshape(wanted[:-1])
-        axes = np.unravel_index(places, tuple(sizes))
+    def initialize(random: np.random.Generator, wanted: tuple[int, ...], dtype: DType) -> Array:
+        flat_index = random.permutation(int(np.prod(sizes)))[: int(np.prod(wanted[:-1]))].reshape(wanted[:-1])
+        axes = np.unravel_index(flat_index, tuple(sizes))
         return np.stack([_from_either_end(random, i, n) for i, n in zip(axes, sizes)], -1).astype(np.int64)
 
-    return t(*shape, len(sizes), fill=fill, dtype="int64")
+    return t(*shape, len(sizes), init=initialize, dtype="int64")
 
 
-def _from_either_end(random: np.random.Generator, places: Array, size: int) -> Array:
-    """Indices with about half of them counted from the end instead."""
-    return np.where(random.random(places.shape) < 0.5, places, places - size)
+def _from_either_end(random: np.random.Generator, index: Array, size: int) -> Array:
+    """Return the indices with about half of them replaced by their negative equivalents."""
+    return np.where(random.random(index.shape) < 0.5, index, index - size)

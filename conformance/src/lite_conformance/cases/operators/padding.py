@@ -1,4 +1,4 @@
-"""Pad, Col2Im."""
+"""Cases of Pad, Col2Im."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MODES = ("constant", "reflect", "edge", "wrap")
 
 pad = table("Pad")
 pad("3x4,pads1x2x3x4", data(3, 4), ints(1, 2, 3, 4))
-pad("3x4,value", data(3, 4), ints(0, 1, 2, 0), const(fill=whole_range))
+pad("3x4,value", data(3, 4), ints(0, 1, 2, 0), const(init=whole_range))
 pad("3x4,value-at-run-time", data(3, 4), ints(2, 0, 0, 3), data())
-pad("n1c2h5w6,images", data(1, 2, 5, 6), ints(0, 0, 1, 2, 0, 0, 2, 1), const(fill=whole_range))
+pad("n1c2h5w6,images", data(1, 2, 5, 6), ints(0, 0, 1, 2, 0, 0, 2, 1), const(init=whole_range))
 pad("2x3x4,axes1+-1", data(2, 3, 4), ints(1, 2, 0, 3), None, ints(1, -1))
 pad("2x3x4,axes2+0,unsorted,value", data(2, 3, 4), ints(1, 2, 0, 3), data(), ints(2, 0))
 pad("2x3x4,axes-int32", data(2, 3, 4), ints(1, 2), None, values([1], "int32", constant=True))
@@ -45,7 +45,7 @@ for _mode in _MODES:
     pad(f"6x7,cropped,{_mode}", data(6, 7), ints(-1, 2, 0, -2), mode=_mode)
     pad(f"4x5,axis-1,{_mode}", data(4, 5), ints(2, 3), None, ints(-1), mode=_mode)
     pad(f"4x5,at-run-time,{_mode}", data(4, 5), run_time_ints(1, 0, 2, 3), mode=_mode)
-    pad(f"5x7,special,{_mode}", t(5, 7, fill=special), ints(1, 2, 3, 4), mode=_mode)
+    pad(f"5x7,special,{_mode}", t(5, 7, init=special), ints(1, 2, 3, 4), mode=_mode)
 pad("1x3,one-row,edge", data(1, 3), ints(2, 0, 1, 0), mode="edge")
 pad("1x3,one-row,wrap", data(1, 3), ints(1, 0, 1, 2), mode="wrap")
 pad("4x5,axes-at-run-time", data(4, 5), ints(2, 3), None, run_time_ints(1))
@@ -58,13 +58,13 @@ def draw_pad(draw: Draw, dtype: DType) -> OpCase:
     axes = axes_of(draw, len(sizes)) or (0,)
     ends: list[tuple[int, int]] = []
     for axis in axes:
-        # What lies further than one period away is not the same in every implementation of reflect.
+        # Implementations of reflect differ for padding longer than one period.
         most = {"reflect": sizes[axis] - 1, "wrap": sizes[axis]}.get(mode, 4)
         least = 0 if mode != "constant" else -(sizes[axis] // 2)
         ends.append((draw(st.integers(least, most)), draw(st.integers(least, most))))
     pads = some_ints(draw, [*(b for b, _ in ends), *(e for _, e in ends)])
-    fill = data() if mode == "constant" and draw(st.booleans()) else None
-    return pad.given(data(*sizes), pads, fill, ints(*axes), mode=mode)
+    value = data() if mode == "constant" and draw(st.booleans()) else None
+    return pad.case(data(*sizes), pads, value, ints(*axes), mode=mode)
 
 
 col2im = table("Col2Im", SUM, dtypes=NUMERIC)
@@ -79,10 +79,10 @@ col2im("n1c8l8,image3x3x3,block2x2x2,3d", t(1, 8, 8), ints(3, 3, 3), ints(2, 2, 
 col2im("n0c4l4,empty", t(0, 4, 4), ints(3, 3), ints(2, 2))
 col2im("n1c4l4,image-at-run-time", t(1, 4, 4), run_time_ints(3, 3), ints(2, 2))
 col2im("n1c4l4,block-at-run-time", t(1, 4, 4), ints(3, 3), run_time_ints(2, 2))
-col2im("n1c4l4,big", t(1, 4, 4, fill=big), ints(3, 3), ints(2, 2))
+col2im("n1c4l4,big", t(1, 4, 4, init=big), ints(3, 3), ints(2, 2))
 col2im("n1c6l6,image5x3,block3x2,s2x1,p1x0", t(1, 6, 6), ints(5, 3), ints(3, 2), strides=(2, 1), pads=(1, 0, 1, 0))
 col2im("n1c1l5,not-finite", values([[[1, _INF, 2, _NAN, -_INF]]]), ints(1, 5), ints(1, 1), dtypes=FLOATS)
-col2im("n1c4l4,tiny", t(1, 4, 4, fill=tiny), ints(3, 3), ints(2, 2))
+col2im("n1c4l4,tiny", t(1, 4, 4, init=tiny), ints(3, 3), ints(2, 2))
 
 
 @col2im.drawn
@@ -96,4 +96,4 @@ def draw_col2im(draw: Draw, dtype: DType) -> OpCase:
     padded = [n + pads[i] + pads[rank + i] for i, n in enumerate(image)]
     blocks = prod((n - span) // s + 1 for n, span, s in zip(padded, spans, strides))
     columns = t(draw(st.integers(1, 2)), draw(st.integers(1, 3)) * prod(block), blocks)
-    return col2im.given(columns, ints(*image), ints(*block), dilations=dilations, strides=strides, pads=pads)
+    return col2im.case(columns, ints(*image), ints(*block), dilations=dilations, strides=strides, pads=pads)

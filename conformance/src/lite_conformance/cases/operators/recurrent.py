@@ -1,4 +1,4 @@
-"""LSTM, GRU, RNN."""
+"""Cases of LSTM, GRU, RNN."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lite_conformance.cases.tensors import Tensor, big, const, t, uniform, value
 from lite_conformance.judge.tolerances import SCALED
 from lite_core.ir import DType
 
-#: Weights so small that gates are not all open or shut.
+#: Weights small enough to keep the gates from saturating.
 weight = uniform(-0.8, 0.8)
 
-#: Activations that are not among the defaults, each with its parameters where it has some.
+#: Activations other than the defaults, with their parameters.
 _ACTIVATIONS: dict[str, dict[str, tuple[float, ...]]] = {
     "Relu": {},
     "Softsign": {},
@@ -31,14 +31,14 @@ OfWeights = Callable[..., Tensor]
 
 
 class Layer:
-    """Makes the operands of a recurrent operator: ``steps`` of ``batch`` sequences.
+    """The operands of a recurrent operator on ``batch`` sequences of ``steps`` steps.
 
     Args:
-        gates: how many the operator has.
-        states: h, or h and c.
+        gates: number of gates of the operator.
+        states: number of state tensors: 1 for h, 2 for h and c.
         steps, batch, inputs, hidden, directions: sizes.
         batch_first: ``layout`` 1.
-        weights: what makes the weights and biases: constants, or operands given at run time.
+        weights: makes the weights and biases: :func:`const` for constants, :func:`t` for run-time operands.
     """
 
     def __init__(
@@ -49,29 +49,29 @@ class Layer:
         self.batch = batch
         self.x_shape = (batch, steps, inputs) if batch_first else (steps, batch, inputs)
         self.x = t(*self.x_shape)
-        self.w = weights(directions, gates * hidden, inputs, fill=weight)
-        self.r = weights(directions, gates * hidden, hidden, fill=weight)
-        self.b = weights(directions, 2 * gates * hidden, fill=weight)
-        self.initial = tuple(t(*state, fill=weight) for _ in range(states))
-        self.peepholes = weights(directions, 3 * hidden, fill=weight)
+        self.w = weights(directions, gates * hidden, inputs, init=weight)
+        self.r = weights(directions, gates * hidden, hidden, init=weight)
+        self.b = weights(directions, 2 * gates * hidden, init=weight)
+        self.initial = tuple(t(*state, init=weight) for _ in range(states))
+        self.peepholes = weights(directions, 3 * hidden, init=weight)
 
     def plain(self, x: Tensor | None = None) -> tuple[Tensor, ...]:
-        """The operands that are never left out."""
+        """Return the required operands: input, weights and recurrence weights."""
         return (x or self.x, self.w, self.r)
 
     def lengths(self, *steps: int) -> Tensor:
-        """The length of each sequence."""
+        """Return the operand with the length of each sequence."""
         return values(steps, "int32")
 
 
-def _recurrent(op: OpTable, gates: int, states: int, activations: tuple[str, ...]) -> None:
-    """The cases of all three.
+def _add_recurrent(op: OpTable, gates: int, states: int, activations: tuple[str, ...]) -> None:
+    """Add the cases that LSTM, GRU and RNN share.
 
     Args:
-        op: the table to fill.
-        gates: how many the operator has.
-        states: how many state tensors it has, and outputs besides the first.
-        activations: the default ones of one direction.
+        op: the table to extend.
+        gates: number of gates of the operator.
+        states: number of its state tensors, each of which is also an output after the first.
+        activations: the default activations of one direction.
     """
     every = 1 + states
     one = Layer(gates, states)
@@ -93,20 +93,20 @@ def _recurrent(op: OpTable, gates: int, states: int, activations: tuple[str, ...
     op("t4b3i5h7,batch-first", *first.plain(), first.b, None, *first.initial, outputs=every, layout=1)
     op("t4b3i5h7,batch-first,bidirectional,lengths", *both.plain(), both.b, both.lengths(3, 2, 4), *both.initial,
        outputs=every, layout=1, direction="bidirectional")  # fmt: skip
-    # One step from a state of zero: whether the cell of an LSTM is clipped, too, is not agreed upon.
+    # One step from a zero state only: implementations differ on whether an LSTM's cell state is clipped as well.
     step = Layer(gates, states, steps=1)
     op("t1b3i5h7,clip0.6", *step.plain(), step.b, None, step.initial[0], outputs=every, clip=0.6)
-    op("t4b3i5h7,saturated", *one.plain(t(*one.x_shape, fill=big)), one.b, outputs=every)
+    op("t4b3i5h7,saturated", *one.plain(t(*one.x_shape, init=big)), one.b, outputs=every)
     op("t1b1i1h1", *Layer(gates, steps=1, batch=1, inputs=1, hidden=1).plain(), outputs=every)
     op("t3b1i33h17", *Layer(gates, steps=3, batch=1, inputs=33, hidden=17).plain(), outputs=every)
     op("t17b2i3h4,many-steps", *Layer(gates, steps=17, batch=2, inputs=3, hidden=4).plain(), outputs=every)
     op("t4b0i5h7,empty-batch", *Layer(gates, batch=0).plain(), outputs=every)
-    given = Layer(gates, weights=t)
-    op("t4b3i5h7,weights-at-run-time", *given.plain(), given.b, outputs=every)
+    dynamic = Layer(gates, weights=t)
+    op("t4b3i5h7,weights-at-run-time", *dynamic.plain(), dynamic.b, outputs=every)
 
     count = len(activations)
     for name, parameters in _ACTIVATIONS.items():
-        # Gates that are not bounded would make states grow without end.
+        # The gates keep bounded activations where the operator has several: unbounded gates let the states explode.
         used = activations[: count > 1] + (name,) * (count - (count > 1))
         attributes: dict[str, Any] = {key: numbers[: used.count(name)] for key, numbers in parameters.items()}
         op(f"t4b3i5h7,{name.lower()}", *one.plain(), one.b, outputs=every, activations=used, **attributes)
@@ -140,11 +140,11 @@ def _recurrent(op: OpTable, gates: int, states: int, activations: tuple[str, ...
             own["input_forget"] = draw(st.integers(0, 1))
         if op.definition.name == "GRU":
             own["linear_before_reset"] = draw(st.integers(0, 1))
-        return op.given(*operands, outputs=every, direction=direction, layout=layout, **own)
+        return op.case(*operands, outputs=every, direction=direction, layout=layout, **own)
 
 
 lstm = table("LSTM", SCALED)
-_recurrent(lstm, 4, 2, ("Sigmoid", "Tanh", "Tanh"))
+_add_recurrent(lstm, 4, 2, ("Sigmoid", "Tanh", "Tanh"))
 _layer = Layer(4, 2)
 lstm("t4b3i5h7,peepholes", *_layer.plain(), _layer.b, None, *_layer.initial, _layer.peepholes, outputs=3)
 lstm("t4b3i5h7,two-outputs", *_layer.plain(), _layer.b, outputs=2)
@@ -155,7 +155,7 @@ lstm("t4b3i5h7,bidirectional,peepholes", *_two.plain(), _two.b, None, None, None
      direction="bidirectional")  # fmt: skip
 
 gru = table("GRU", SCALED)
-_recurrent(gru, 3, 1, ("Sigmoid", "Tanh"))
+_add_recurrent(gru, 3, 1, ("Sigmoid", "Tanh"))
 _layer = Layer(3)
 gru("t4b3i5h7,linear-before-reset", *_layer.plain(), _layer.b, None, *_layer.initial, outputs=2, linear_before_reset=1)
 gru("t4b3i5h7,linear-before-reset,no-bias", *_layer.plain(), outputs=2, linear_before_reset=1)
@@ -164,8 +164,10 @@ gru("t4b3i5h7,bidirectional,linear-before-reset", *_two.plain(), _two.b, _two.le
     outputs=2, direction="bidirectional", linear_before_reset=1)  # fmt: skip
 
 rnn = table("RNN", SCALED)
-_recurrent(rnn, 1, 1, ("Tanh",))
-# NOTE: its step makes neighbouring numbers far apart, which half types cannot tell from each other.
+_add_recurrent(rnn, 1, 1, ("Tanh",))
+# NOTE: ThresholdedRelu has a jump at its threshold, and half types round numbers across it.
 _layer = Layer(1)
 rnn("t4b3i5h7,thresholdedrelu", *_layer.plain(), _layer.b, outputs=2, dtypes=("float32", "float64"),
     activations=("ThresholdedRelu",), activation_alpha=(0.4,))  # fmt: skip
+for _name in ("LeakyRelu", "Elu"):
+    rnn(f"t4b3i5h7,{_name.lower()},default-alpha", *_layer.plain(), _layer.b, outputs=2, activations=(_name,))

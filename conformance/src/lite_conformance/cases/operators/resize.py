@@ -1,4 +1,4 @@
-"""Resize."""
+"""Cases of Resize."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ REAL = ("float64", "float32", "float16", "bfloat16")
 
 
 def by(*factors: float) -> tuple[None, Tensor]:
-    """Scales, without a region: the operands after the first."""
+    """Return the operands after the first for scales without a region."""
     return None, values(factors, "float32", constant=True)
 
 
 def to(*sizes: int) -> tuple[None, None, Tensor]:
-    """Sizes, without a region or scales."""
+    """Return the operands after the first for sizes without a region or scales."""
     return None, None, ints(*sizes)
 
 
 def region(*edges: float) -> Tensor:
-    """The region to crop: where it begins along all axes, then where it ends, in parts of the size."""
+    """Return the region to crop: the starts along all axes, then the ends, as fractions of the sizes."""
     return values(edges, "float32", constant=True)
 
 
@@ -37,13 +37,13 @@ across = region(0, 0, -5 / 16, 7 / 16, 1, 1, 15 / 16, 21 / 16)
 
 # **** nearest: only moves elements ****
 
-# NOTE: where an element lies half-way between two (on one, for floor and ceil), the last bit of a coordinate
-# decides; only scales that are powers of two lead there in these cases, since they have no last bit to lose.
+# NOTE: where a coordinate is half-way between two elements (on an element, for floor and ceil), its last bit decides
+# the rounding. In these cases only scales that are powers of two, whose coordinates are exact, lead to such ties.
 resize = table("Resize", SCALED)
 
 
 def nearest(label: str, *operands: Tensor | None, **attributes: Any) -> None:
-    """A case of mode nearest, which is the default."""
+    """Add a case of mode nearest, which is the default."""
     resize(f"nearest,{label}", *operands, numerics=EXACT, **attributes)
 
 
@@ -87,7 +87,7 @@ nearest("1x1x5x6,cropped,outside", t(1, 1, 5, 6), across, None, ints(1, 1, 4, 5)
 
 
 def linear(label: str, *operands: Tensor | None, **attributes: Any) -> None:
-    """A case of mode linear."""
+    """Add a case of mode linear."""
     resize(f"linear,{label}", *operands, mode="linear", **{"dtypes": REAL, **attributes})
 
 
@@ -120,16 +120,16 @@ linear("1x1x5x6,cropped,at-run-time", t(1, 1, 5, 6), values([0.125, 0.1875, 0.81
 linear("1x2x3x4,scales-at-run-time", t(1, 2, 3, 4), None, values([1, 1, 2, 1.5], "float32"))
 linear("1x2x3x4,sizes-at-run-time", t(1, 2, 3, 4), None, None, values([1, 2, 5, 7], "int64"))
 linear("0x2x3x4,by2,empty", t(0, 2, 3, 4), *by(1, 1, 2, 2))
-linear("big", t(1, 2, 3, 4, fill=big), *to(1, 2, 5, 9))
+linear("big", t(1, 2, 3, 4, init=big), *to(1, 2, 5, 9))
 # The weights are multiples of 1/16: every result is a whole number.
-linear("1x3x4x5,by2,whole-numbers", t(1, 3, 4, 5, fill=multiples_of(16, 8)), *by(1, 1, 2, 2),
+linear("1x3x4x5,by2,whole-numbers", t(1, 3, 4, 5, init=multiples_of(16, 8)), *by(1, 1, 2, 2),
        dtypes=("uint8", "int8", "int32", "float32"))  # fmt: skip
 
 # **** cubic ****
 
 
 def cubic(label: str, *operands: Tensor | None, **attributes: Any) -> None:
-    """A case of mode cubic."""
+    """Add a case of mode cubic."""
     resize(f"cubic,{label}", *operands, mode="cubic", dtypes=REAL, **attributes)
 
 
@@ -150,18 +150,18 @@ cubic("1x2x3x4,sizes-at-run-time", t(1, 2, 3, 4), None, None, values([1, 2, 5, 7
 
 
 def _is_clear(old: int, new: int, transformation: str, rounding: str) -> bool:
-    """Whether no coordinate along an axis is so close to where rounding changes that its last bit decides."""
+    """Return True if no coordinate along an axis is so close to a rounding tie that its last bit decides."""
     if transformation == "align_corners":
         step = Fraction(old - 1, new - 1) if new > 1 else Fraction(0)
-        places = [x * step for x in range(new)]
+        positions = [x * step for x in range(new)]
     else:
         step = Fraction(old, new)
         middle = Fraction(0) if transformation == "asymmetric" else Fraction(1, 2)
-        places = [(x + middle) * step - middle for x in range(new)]
+        positions = [(x + middle) * step - middle for x in range(new)]
     if step.denominator & (step.denominator - 1) == 0 and step.numerator & (step.numerator - 1) == 0:
-        return True  # powers of two: no rounding anywhere
+        return True  # powers of two, so that coordinates are exact
     edge = 0 if rounding in ("floor", "ceil") else Fraction(1, 2)
-    return all(abs(x - edge - round(x - edge)) > Fraction(1, 64) for x in places if x > 0)
+    return all(abs(x - edge - round(x - edge)) > Fraction(1, 64) for x in positions if x > 0)
 
 
 @resize.drawn
@@ -190,5 +190,5 @@ def draw_resize(draw: Draw, dtype: DType) -> OpCase:
         operands = by(1, 1, *(max(1 / size, draw(factors)) if size > 1 else 2.0 for size in old))
     else:
         operands = to(*outer, *new)
-    case = resize.given(t(*outer, *old), *operands, **attributes)
+    case = resize.case(t(*outer, *old), *operands, **attributes)
     return replace(case, numerics=EXACT) if mode == "nearest" else case

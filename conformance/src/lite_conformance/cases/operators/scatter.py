@@ -1,4 +1,4 @@
-"""ScatterElements, ScatterND. Without a reduction no element is written twice: its value would be anyone's guess."""
+"""ScatterElements, ScatterND. Without a reduction no element is written twice: its value would be undefined."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lite_conformance.cases.tensors import const, integers, special, t, values
 from lite_conformance.judge.tolerances import EXACT, SUM
 from lite_core.ir import DType
 
-#: How near the result of each reduction must be.
+#: The accuracy required of each reduction.
 _NUMERICS = {"none": EXACT, "add": SUM, "mul": SUM, "max": EXACT, "min": EXACT}
 # Products of a few of these fit into every element type.
 _small = integers(1, 4)
@@ -40,10 +40,10 @@ scatter_elements("3x5,3x2,int32", data(3, 5), distinct_indices(5, 1, 3, 2, dtype
 scatter_elements(
     "3x5,3x2,constant-indices", data(3, 5), distinct_indices(5, 1, 3, 2, constant=True), data(3, 2), axis=-1
 )
-scatter_elements("3x5,constant", const(3, 5, fill=whole_range), distinct_indices(3, 0, 2, 5), data(2, 5))
+scatter_elements("3x5,constant", const(3, 5, init=whole_range), distinct_indices(3, 0, 2, 5), data(2, 5))
 scatter_elements("3x5,0x5,no-indices", data(3, 5), distinct_indices(3, 0, 0, 5), data(0, 5))
 scatter_elements("5x257,5x33,odd", data(5, 257), distinct_indices(257, 1, 5, 33), data(5, 33), axis=1)
-scatter_elements("9x5,4x5,special", t(9, 5, fill=special), distinct_indices(9, 0, 4, 5), t(4, 5, fill=special))
+scatter_elements("9x5,4x5,special", t(9, 5, init=special), distinct_indices(9, 0, 4, 5), t(4, 5, init=special))
 
 scatter_nd = table("ScatterND")
 scatter_nd("3x4,5x2,elements", data(3, 4), distinct_tuples((3, 4), 5), data(5))
@@ -55,18 +55,18 @@ scatter_nd("33x7x3,100x2,odd", data(33, 7, 3), distinct_tuples((33, 7), 100), da
 scatter_nd(
     "3x4,ends,constant", data(3, 4), values([[0, 0], [2, 3], [-2, -4], [1, -1]], "int64", constant=True), data(4)
 )
-scatter_nd("constant", const(3, 4, fill=whole_range), distinct_tuples((3,), 2), const(2, 4, fill=whole_range))
+scatter_nd("constant", const(3, 4, init=whole_range), distinct_tuples((3,), 2), const(2, 4, init=whole_range))
 scatter_nd("3x4,0x2,no-indices", data(3, 4), distinct_tuples((3, 4), 0), data(0))
-scatter_nd("5x9,3x1,special", t(5, 9, fill=special), distinct_tuples((5,), 3), t(3, 9, fill=special))
+scatter_nd("5x9,3x1,special", t(5, 9, init=special), distinct_tuples((5,), 3), t(3, 9, init=special))
 
 for _reduction, _numerics in _NUMERICS.items():
     if _reduction == "none":
         continue
     scatter_elements(
         f"5x3,7x3,axis0,{_reduction},repeated",
-        t(5, 3, fill=_small),
+        t(5, 3, init=_small),
         indices(5, 7, 3),
-        t(7, 3, fill=_small),
+        t(7, 3, init=_small),
         reduction=_reduction,
         numerics=_numerics,
         dtypes=NUMERIC,
@@ -83,9 +83,9 @@ for _reduction, _numerics in _NUMERICS.items():
     )
     scatter_nd(
         f"3x2,9x2,{_reduction},repeated",
-        t(3, 2, fill=_small),
+        t(3, 2, init=_small),
         index_tuples((3, 2), 9),
-        t(9, fill=_small),
+        t(9, init=_small),
         reduction=_reduction,
         numerics=_numerics,
         dtypes=NUMERIC,
@@ -101,7 +101,7 @@ for _reduction, _numerics in _NUMERICS.items():
     )
 
 for _reduction in ("max", "min"):
-    _extremes = t(9, 5, fill=without_nan), distinct_indices(9, 0, 9, 5), t(9, 5, fill=without_nan)
+    _extremes = t(9, 5, init=without_nan), distinct_indices(9, 0, 9, 5), t(9, 5, init=without_nan)
     scatter_elements(f"9x5,{_reduction},extremes", *_extremes, reduction=_reduction, dtypes=NUMERIC)
 
 
@@ -110,9 +110,9 @@ def draw_scatter_elements(draw: Draw, dtype: DType) -> OpCase:
     sizes = shape(draw, 1, 3, smallest=1, largest=6)
     axis = axis_of(draw, len(sizes))
     wanted = [draw(st.integers(0, n)) for n in sizes]
-    places = distinct_indices(sizes[axis], axis % len(sizes), *wanted, constant=draw(st.booleans()))
+    index = distinct_indices(sizes[axis], axis % len(sizes), *wanted, constant=draw(st.booleans()))
     reduction = _reduction_for(draw, dtype)
-    case = scatter_elements.given(t(*sizes), places, t(*wanted), axis=axis, reduction=reduction)
+    case = scatter_elements.case(t(*sizes), index, t(*wanted), axis=axis, reduction=reduction)
     return replace(case, numerics=_NUMERICS[reduction])
 
 
@@ -123,10 +123,10 @@ def draw_scatter_nd(draw: Draw, dtype: DType) -> OpCase:
     count = draw(st.integers(0, prod(sizes[:depth])))
     reduction = _reduction_for(draw, dtype)
     updates = t(count, *sizes[depth:])
-    case = scatter_nd.given(t(*sizes), distinct_tuples(sizes[:depth], count), updates, reduction=reduction)
+    case = scatter_nd.case(t(*sizes), distinct_tuples(sizes[:depth], count), updates, reduction=reduction)
     return replace(case, numerics=_NUMERICS[reduction])
 
 
 def _reduction_for(draw: Draw, dtype: DType) -> str:
-    """A reduction that the element type has; booleans have none."""
+    """Draw a reduction that the element type supports; booleans support none."""
     return str(draw(st.sampled_from(sorted(_NUMERICS)))) if dtype is not DType.BOOL else "none"

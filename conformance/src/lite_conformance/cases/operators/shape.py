@@ -1,4 +1,4 @@
-"""Operators that look at or change shapes and leave the elements alone; Cast."""
+"""Operators that read or change shapes without changing elements; Cast."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ identity("2x3", data(2, 3))
 identity("scalar", data())
 identity("257,odd", data(257))
 identity("0x3,empty", data(0, 3))
-identity("constant", const(3, 5, fill=whole_range))
-identity("special", t(5, 7, fill=special))
+identity("constant", const(3, 5, init=whole_range))
+identity("special", t(5, 7, init=special))
 
 
 @identity.drawn_for(EACH_SIZE)
 def draw_identity(draw: Draw, dtype: DType) -> OpCase:
-    return identity.given(data(*shape(draw, 0, 5)))
+    return identity.case(data(*shape(draw, 0, 5)))
 
 
 shape_of = table("Shape")
@@ -54,7 +54,7 @@ shape_of("2x3x4,start2,end1,nothing", data(2, 3, 4), start=2, end=1)
 @shape_of.drawn_for(EACH_SIZE)
 def draw_shape_of(draw: Draw, dtype: DType) -> OpCase:
     attributes: dict[str, Any] = {} if draw(st.booleans()) else {"end": draw(st.integers(-6, 6))}
-    return shape_of.given(data(*shape(draw, 0, 5)), start=draw(st.integers(-6, 6)), **attributes)
+    return shape_of.case(data(*shape(draw, 0, 5)), start=draw(st.integers(-6, 6)), **attributes)
 
 
 size = table("Size")
@@ -67,7 +67,7 @@ size("2x1x3x1x2x5,rank6", data(2, 1, 3, 1, 2, 5))
 
 @size.drawn_for(EACH_SIZE)
 def draw_size(draw: Draw, dtype: DType) -> OpCase:
-    return size.given(data(*shape(draw, 0, 5)))
+    return size.case(data(*shape(draw, 0, 5)))
 
 
 # **** Reshape, Flatten, Squeeze, Unsqueeze ****
@@ -87,7 +87,7 @@ reshape("0x4x6,to-0x-1x2,empty,copied", data(0, 4, 6), ints(0, -1, 2), dtypes=("
 reshape("2x3x4,to-6x-1,at-run-time", data(2, 3, 4), run_time_ints(6, -1))
 reshape("2x3x4,to-0x12,at-run-time", data(2, 3, 4), run_time_ints(0, 12))
 reshape("3x257,to-257x3,odd", data(3, 257), ints(257, 3))
-reshape("5x6,to-30,special", t(5, 6, fill=special), ints(30))
+reshape("5x6,to-30,special", t(5, 6, init=special), ints(30))
 
 
 @reshape.drawn_for(EACH_SIZE)
@@ -96,14 +96,14 @@ def draw_reshape(draw: Draw, dtype: DType) -> OpCase:
     old, new = _grouped(draw, factors), _grouped(draw, draw(st.permutations(factors)))
     if draw(st.booleans()):
         new[draw(st.integers(0, len(new) - 1))] = -1
-    for place in range(min(len(old), len(new))):
-        if new[place] == old[place] and draw(st.booleans()):
-            new[place] = 0
-    return reshape.given(data(*old), some_ints(draw, new))
+    for i in range(min(len(old), len(new))):
+        if new[i] == old[i] and draw(st.booleans()):
+            new[i] = 0
+    return reshape.case(data(*old), some_ints(draw, new))
 
 
 def _grouped(draw: Draw, factors: list[int]) -> list[int]:
-    """Sizes of which each is the product of some of the factors."""
+    """Draw sizes, each the product of consecutive factors."""
     sizes = [factors[0]]
     for factor in factors[1:]:
         if draw(st.booleans()):
@@ -123,13 +123,13 @@ flatten("scalar,axis0", data(), axis=0)
 flatten("7", data(7))
 flatten("0x3x2,empty", data(0, 3, 2))
 flatten("2x0x3,axis2,empty", data(2, 0, 3), axis=2)
-flatten("3x3x3,special", t(3, 3, 3, fill=special))
+flatten("3x3x3,special", t(3, 3, 3, init=special))
 
 
 @flatten.drawn_for(EACH_SIZE)
 def draw_flatten(draw: Draw, dtype: DType) -> OpCase:
     sizes = shape(draw, 1, 5, largest=4)
-    return flatten.given(data(*sizes), axis=draw(st.integers(-len(sizes), len(sizes))))
+    return flatten.case(data(*sizes), axis=draw(st.integers(-len(sizes), len(sizes))))
 
 
 squeeze = table("Squeeze")
@@ -141,7 +141,7 @@ squeeze("1x1,to-scalar", data(1, 1))
 squeeze("scalar", data())
 squeeze("0x1x3,empty", data(0, 1, 3), ints(1))
 squeeze("1x3x1x2,at-run-time", data(1, 3, 1, 2), run_time_ints(2))
-squeeze("1x9,special", t(1, 9, fill=special))
+squeeze("1x9,special", t(1, 9, init=special))
 
 
 @squeeze.drawn_for(EACH_SIZE)
@@ -150,7 +150,7 @@ def draw_squeeze(draw: Draw, dtype: DType) -> OpCase:
     ones = [axis for axis, n in enumerate(sizes) if n == 1]
     axes = [a - len(sizes) if draw(st.booleans()) else a for a in draw(st.permutations(ones))]
     axes = axes[draw(st.integers(0, len(axes))) :]
-    return squeeze.given(data(*sizes), *([some_ints(draw, axes)] if axes else []))
+    return squeeze.case(data(*sizes), *([some_ints(draw, axes)] if axes else []))
 
 
 unsqueeze = table("Unsqueeze")
@@ -162,7 +162,7 @@ unsqueeze("scalar,axis0", data(), ints(0))
 unsqueeze("scalar,axes0+1", data(), ints(0, 1))
 unsqueeze("0x3,axis1,empty", data(0, 3), ints(1))
 unsqueeze("2x3,at-run-time", data(2, 3), run_time_ints(1, -1))
-unsqueeze("9,special", t(9, fill=special), ints(1))
+unsqueeze("9,special", t(9, init=special), ints(1))
 
 
 @unsqueeze.drawn_for(EACH_SIZE)
@@ -171,7 +171,7 @@ def draw_unsqueeze(draw: Draw, dtype: DType) -> OpCase:
     extra = draw(st.integers(1, 3))
     rank = len(sizes) + extra
     axes = draw(st.permutations(range(rank)))[:extra]
-    return unsqueeze.given(data(*sizes), some_ints(draw, [a - rank if draw(st.booleans()) else a for a in axes]))
+    return unsqueeze.case(data(*sizes), some_ints(draw, [a - rank if draw(st.booleans()) else a for a in axes]))
 
 
 # **** Transpose, Expand ****
@@ -190,15 +190,15 @@ transpose("2x3x2x3x2x3,504132,rank6", data(2, 3, 2, 3, 2, 3), perm=(5, 0, 4, 1, 
 transpose("scalar", data())
 transpose("7", data(7))
 transpose("2x0x3,empty", data(2, 0, 3), perm=(2, 0, 1))
-transpose("constant", const(3, 5, fill=whole_range), perm=(1, 0))
-transpose("5x7,special", t(5, 7, fill=special))
+transpose("constant", const(3, 5, init=whole_range), perm=(1, 0))
+transpose("5x7,special", t(5, 7, init=special))
 
 
 @transpose.drawn_for(EACH_SIZE)
 def draw_transpose(draw: Draw, dtype: DType) -> OpCase:
     sizes = shape(draw, 0, 6, largest=5)
     attributes: dict[str, Any] = {"perm": tuple(draw(st.permutations(range(len(sizes)))))} if sizes else {}
-    return transpose.given(data(*sizes), **attributes)
+    return transpose.case(data(*sizes), **attributes)
 
 
 expand = table("Expand")
@@ -213,20 +213,20 @@ expand("2x1x3x1x2,to-1x4x1x3x1,rank5", data(2, 1, 3, 1, 2), ints(1, 4, 1, 3, 1))
 expand("3x1,to-3x0,empty", data(3, 1), ints(3, 0))
 expand("1x33,to-257x33,odd", data(1, 33), ints(257, 33))
 expand("3x1,to-2x1x4,at-run-time", data(3, 1), run_time_ints(2, 1, 4))
-expand("3x1,to-3x9,special", t(3, 1, fill=special), ints(3, 9))
+expand("3x1,to-3x9,special", t(3, 1, init=special), ints(3, 9))
 
 
 @expand.drawn_for(EACH_SIZE)
 def draw_expand(draw: Draw, dtype: DType) -> OpCase:
     have, wanted = broadcastable(draw)
-    return expand.given(data(*have), some_ints(draw, wanted))
+    return expand.case(data(*have), some_ints(draw, wanted))
 
 
 # **** Cast, CastLike ****
 
 
 def _limits(dtype: DType) -> tuple[int, int]:
-    """The integers that every conversion from or to a type keeps, up to one rounding."""
+    """Return the range of integers that conversions from or to a type keep, up to one rounding."""
     if dtype is DType.BOOL:
         return 0, 1
     if dtype.is_integer:
@@ -237,13 +237,13 @@ def _limits(dtype: DType) -> tuple[int, int]:
 
 
 def _castable(to: DType) -> Any:
-    """Elements that another type can hold: beyond its range conversions to integers differ between machines."""
+    """Return an initializer of elements in the range of ``to``: out of range, conversions differ between machines."""
 
-    def fill(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    def initialize(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
         if dtype is DType.BOOL:
             return normal(random, shape, dtype)
         if dtype.is_floating and (to.is_floating or to is DType.BOOL):
-            # As float32: a float64 may be rounded to a half by way of it.
+            # Representable in float32: kernels may convert float64 to a half type by way of float32.
             return normal(random, shape, DType.FLOAT32).astype(dtype.numpy)
         if dtype.is_floating:
             low = -120 if to.is_signed else 0
@@ -254,25 +254,25 @@ def _castable(to: DType) -> Any:
         wide = np.uint64 if low >= 0 else np.int64
         return random.integers(low, high, shape, dtype=wide, endpoint=True).astype(dtype.numpy)
 
-    return fill
+    return initialize
 
 
 def _half_way(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Numbers in the middle between two of bfloat16, which are rounded to the even one."""
+    """Return numbers half-way between two of bfloat16: ties, which round to even."""
     odd = 256 + 2 * random.integers(0, 100, shape) + 1
     return np.asarray(random.choice([-1, 1], shape) * odd).astype(dtype.numpy)
 
 
 cast = table("Cast")
 for _to in ALL:
-    cast(f"to-{short_name(_to)},5x7", t(5, 7, fill=_castable(_to)), to=_to)
+    cast(f"to-{short_name(_to)},5x7", t(5, 7, init=_castable(_to)), to=_to)
 for _to in FLOATS:
-    cast(f"to-{short_name(_to)},special", t(9, 7, fill=special), to=_to, dtypes=FLOATS)
-cast("to-bool,special", t(9, 7, fill=special), to=DType.BOOL)
+    cast(f"to-{short_name(_to)},special", t(9, 7, init=special), to=_to, dtypes=FLOATS)
+cast("to-bool,special", t(9, 7, init=special), to=DType.BOOL)
 cast("to-bool,fractions", values([0.25, -0.25, 0.999, 0, -0.0, 1e-4]), to=DType.BOOL, dtypes=FLOATS)
 cast("to-i32,towards-zero", values([-2.75, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.75]), to=DType.INT32, dtypes=FLOATS)
 cast("to-u8,towards-zero", values([0.25, 0.5, 0.75, 1.5, 254.5, 127.5, 128.5]), to=DType.UINT8, dtypes=FLOATS)
-cast("to-bf16,half-way", t(33, fill=_half_way), to=DType.BFLOAT16, dtypes=("float32", "float64", "float16"))
+cast("to-bf16,half-way", t(33, init=_half_way), to=DType.BFLOAT16, dtypes=("float32", "float64", "float16"))
 cast(
     "to-f16,half-way",
     values([2049, 2051, 4098, 4102, -2049, -2051, 65519, 1.00048828125]),
@@ -295,12 +295,12 @@ cast("to-i32,constant", const(3, 4), to=DType.INT32)
 @cast.drawn
 def draw_cast(draw: Draw, dtype: DType) -> OpCase:
     to = draw(st.sampled_from(ALL))
-    return cast.given(t(*shape(draw, 0, 4), fill=_castable(to)), to=to)
+    return cast.case(t(*shape(draw, 0, 4), init=_castable(to)), to=to)
 
 
 cast_like = table("CastLike")
 for _to in ALL:
-    cast_like(f"to-{short_name(_to)},5x7", t(5, 7, fill=_castable(_to)), t(2, 3, dtype=_to.value))
+    cast_like(f"to-{short_name(_to)},5x7", t(5, 7, init=_castable(_to)), t(2, 3, dtype=_to.value))
 cast_like("to-f32,scalar,constant", t(), const(dtype="float32"))
 cast_like("to-i8,0x3,empty", t(0, 3), t(0, dtype="int8"))
 
@@ -309,7 +309,7 @@ cast_like("to-i8,0x3,empty", t(0, 3), t(0, dtype="int8"))
 def draw_cast_like(draw: Draw, dtype: DType) -> OpCase:
     to = draw(st.sampled_from(ALL))
     like = Tensor(shape(draw, 0, 2), normal, to.value, constant=draw(st.booleans()))
-    return cast_like.given(t(*shape(draw, 0, 4), fill=_castable(to)), like)
+    return cast_like.case(t(*shape(draw, 0, 4), init=_castable(to)), like)
 
 
 # **** Dropout ****
@@ -323,10 +323,10 @@ dropout("5x7,not-training,without-ratio", t(5, 7), None, values(False, "bool"), 
 dropout("scalar", t(), outputs=2)
 dropout("0x3,empty", t(0, 3), outputs=2)
 dropout("257,odd", t(257), outputs=2)
-dropout("5x7,special", t(5, 7, fill=special))
+dropout("5x7,special", t(5, 7, init=special))
 
 
 @dropout.drawn
 def draw_dropout(draw: Draw, dtype: DType) -> OpCase:
     ratio = draw(st.sampled_from([(), (values(0.5, "float32", constant=True),)]))
-    return dropout.given(t(*shape(draw, 0, 4)), *ratio, outputs=draw(st.integers(1, 2)))
+    return dropout.case(t(*shape(draw, 0, 4)), *ratio, outputs=draw(st.integers(1, 2)))

@@ -1,4 +1,4 @@
-"""Slice, CenterCropPad."""
+"""Cases of Slice, CenterCropPad."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ cut("7x9,int32", data(7, 9), _ints32(5, -2), _ints32(-9, 9), _ints32(0, 1), _int
 cut("7x9,int32,at-run-time", data(7, 9), _ints32(1, constant=False), _ints32(2**31 - 1, constant=False), _ints32(1))
 cut("7x9,axes-at-run-time", data(7, 9), ints(2), ints(6), run_time_ints(1))
 cut("2x3x257,axis2,1to256,odd", data(2, 3, 257), ints(1), ints(256), ints(2))
-cut("constant", const(5, 6, fill=whole_range), ints(1), ints(3), ints(1))
-cut("9x7,step2,special", t(9, 7, fill=special), ints(0), ints(9), ints(0), ints(2))
+cut("constant", const(5, 6, init=whole_range), ints(1), ints(3), ints(1))
+cut("9x7,step2,special", t(9, 7, init=special), ints(0), ints(9), ints(0), ints(2))
 
 
 @cut.drawn_for(EACH_SIZE)
@@ -60,10 +60,10 @@ def draw_slice(draw: Draw, dtype: DType) -> OpCase:
     sizes = shape(draw, 1, 4, largest=9)
     axes = axes_of(draw, len(sizes)) or (0,)
     count = len(axes)
-    places = st.lists(st.integers(-12, 12), min_size=count, max_size=count)
+    bounds = st.lists(st.integers(-12, 12), min_size=count, max_size=count)
     steps = draw(st.lists(st.integers(-3, 3).filter(bool), min_size=count, max_size=count))
-    starts, ends = some_ints(draw, draw(places)), some_ints(draw, draw(places))
-    return cut.given(data(*sizes), starts, ends, some_ints(draw, axes), some_ints(draw, steps))
+    starts, ends = some_ints(draw, draw(bounds)), some_ints(draw, draw(bounds))
+    return cut.case(data(*sizes), starts, ends, some_ints(draw, axes), some_ints(draw, steps))
 
 
 center = table("CenterCropPad")
@@ -80,7 +80,7 @@ center("7x9,int32", data(7, 9), values([4, 12], "int32", constant=True))
 center("7x9,to-4x12,at-run-time", data(7, 9), run_time_ints(4, 12))
 center("0x3,to-2x3,pad-of-nothing", data(0, 3), ints(2, 3))
 center("4x5,to-0x5,empty", data(4, 5), ints(0, 5))
-center("9x9,to-5x13,special", t(9, 9, fill=special), ints(5, 13))
+center("9x9,to-5x13,special", t(9, 9, init=special), ints(5, 13))
 
 
 @center.drawn_for(EACH_SIZE)
@@ -90,4 +90,4 @@ def draw_center(draw: Draw, dtype: DType) -> OpCase:
     every = draw(st.booleans())
     attributes: dict[str, Any] = {} if every else {"axes": axes}
     wanted = [draw(st.integers(0, 9)) for _ in (sizes if every else axes)]
-    return center.given(data(*sizes), some_ints(draw, wanted), **attributes)
+    return center.case(data(*sizes), some_ints(draw, wanted), **attributes)

@@ -1,4 +1,4 @@
-"""ConvTranspose."""
+"""Cases of ConvTranspose."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ transposed("n1c2d3h2w4,k2s2,3d", t(1, 2, 3, 2, 4), const(2, 3, 2, 2, 2), strides
 transposed("n0c3h5w5,empty-batch", t(0, 3, 5, 5), const(3, 4, 3, 3))
 transposed("n1c4h5w3,k3s2,group2,weights-and-bias-at-run-time", t(1, 4, 5, 3), t(4, 3, 3, 3), t(6), group=2,
            strides=(2, 2))  # fmt: skip
-transposed("big", t(1, 3, 4, 4, fill=big), const(3, 2, 3, 3))
-transposed("tiny", t(1, 3, 4, 4, fill=tiny), const(3, 2, 3, 3))
+transposed("big", t(1, 3, 4, 4, init=big), const(3, 2, 3, 3))
+transposed("tiny", t(1, 3, 4, 4, init=tiny), const(3, 2, 3, 3))
 
 
 @transposed.drawn
@@ -48,7 +48,7 @@ def draw_transposed(draw: Draw, dtype: DType) -> OpCase:
     attributes: dict[str, Any] = {"strides": tuple(strides), "dilations": tuple(dilations)}
     covered = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(size, strides, kernel, dilations)]
     if draw(st.booleans()):
-        # Half of the padding on either side may cut off all but one element.
+        # Half of the total padding on either side leaves at least one element.
         ends = [draw(st.integers(0, min(k - 1, (c - 1) // 2))) for k, c in zip(kernel, covered)]
         attributes["pads"] = (*(draw(st.integers(0, end)) for end in ends), *ends)
         attributes["output_padding"] = tuple(draw(st.integers(0, s - 1)) for s in strides)
@@ -58,4 +58,4 @@ def draw_transposed(draw: Draw, dtype: DType) -> OpCase:
     channels = group * draw(st.integers(1, 3))
     bias = [const(group * per_group)] if draw(st.booleans()) else []
     x = t(draw(st.integers(1, 2)), channels, *size)
-    return transposed.given(x, const(channels, per_group, *kernel), *bias, group=group, **attributes)
+    return transposed.case(x, const(channels, per_group, *kernel), *bias, group=group, **attributes)

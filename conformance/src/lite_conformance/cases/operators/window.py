@@ -1,4 +1,4 @@
-"""HannWindow, HammingWindow, BlackmanWindow."""
+"""Cases of HannWindow, HammingWindow, BlackmanWindow."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SINGLE = replace(FUNCTION, name="function, in float32", wide=(32 * 2.0**29, 32 
 
 
 def size(elements: int, *, constant: bool = True) -> Tensor:
-    """The operand that says how many elements the window has."""
+    """Return the operand with the number of elements of the window."""
     return values(elements, constant=constant)
 
 
-def _window(window: OpTable) -> None:
-    """The cases of every window."""
+def _add_window(window: OpTable) -> None:
+    """Add the cases of every window operator."""
     window("10", size(10))
     window("10,symmetric", size(10), periodic=0)
     window("33", size(33))
@@ -39,8 +39,8 @@ def _window(window: OpTable) -> None:
     @window.drawn
     def draw_window(draw: Draw, dtype: DType) -> OpCase:
         length = size(draw(st.integers(2, 99)), constant=draw(st.booleans()))
-        return window.given(length, periodic=draw(st.integers(0, 1)))
+        return window.case(length, periodic=draw(st.integers(0, 1)))
 
 
 for _name in ("HannWindow", "HammingWindow", "BlackmanWindow"):
-    _window(table(_name, FUNCTION))
+    _add_window(table(_name, FUNCTION))

@@ -1,6 +1,6 @@
-// A case: one line that opens to everything that is known of it.
+// A case: one line that expands to its details.
 
-let otherReports = null; // suite and name of a case -> its records, made when first asked for
+let otherReports = null; // suite and name of a case -> its records, built on first use
 
 function sameCase(record) {
   if (!otherReports) otherReports = groupBy(records, (r) => `${r.suite}\n${r.case}`);
@@ -8,12 +8,12 @@ function sameCase(record) {
 }
 
 function caseRow(record, { open = false, known = "" } = {}) {
-  const why = record.reason || record.expectation || "";
+  const reason = record.reason || record.expectation || "";
   const row = h("details", { class: "case", "data-status": record.status },
     h("summary", {},
       sign(record.status),
       h("span", { class: "name" }, tag(record.report), h("code", {}, record.case)),
-      h("span", { class: "why" }, why === known ? "" : why),
+      h("span", { class: "why" }, reason === known ? "" : reason),
       h("span", { class: "used", title: record.used === undefined ? null : "of the tolerance used" }, usedTolerance(record)),
       h("span", { class: "time" }, duration(record.seconds))));
   row.fill = () => {
@@ -48,7 +48,7 @@ function caseBody(record) {
       ? h("p", { class: "worst" }, h("span", { class: "label" }, "worst element"), h("code", {}, record.measured.worst)) : null,
     record.details ? detailsBlock(record.details) : null,
     record.repro ? h("div", {}, h("span", { class: "label" }, "repeat it"), command(record.repro)) : null,
-    elsewhere(record),
+    inOtherReports(record),
     h("p", { class: "facts" },
       facts.map(([label, text]) => h("span", {}, h("i", {}, label), " ", text)),
       h("a", { href: `#${hashOf({ case: record.case })}` }, "link to this case")));
@@ -99,10 +99,10 @@ function measuredTable(record) {
   return h("dl", { class: "measured" }, pairs.map(([label, text]) => h("div", {}, h("dt", {}, label), h("dd", {}, text))));
 }
 
-function elsewhere(record) {
+function inOtherReports(record) {
   if (!several) return null;
   const others = sameCase(record);
-  return h("p", { class: "elsewhere" }, h("span", { class: "label" }, "in the other reports"),
+  return h("p", { class: "other-reports" }, h("span", { class: "label" }, "in the other reports"),
     others.length
       ? others.map((other) => h("span", { class: "other" }, tag(other.report), sign(other.status), STATUS[other.status].word,
           other.used === undefined ? "" : ` ${usedTolerance(other)}`))

@@ -1,9 +1,9 @@
-// Several reports: what changed from the first to each of the others.
+// Several reports: the changes from the first to each of the others.
 
 function makeChanges(parent) {
   if (!several) return;
   const part = section("changes", "What changed");
-  data.changes.forEach((changes, place) => part.body.append(oneComparison(changes, place + 1)));
+  data.changes.forEach((changes, index) => part.body.append(oneComparison(changes, index + 1)));
   parent.append(part.element);
 }
 

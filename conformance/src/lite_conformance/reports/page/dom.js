@@ -1,4 +1,4 @@
-// Elements. Texts of a report go in as text nodes only, never as markup.
+// Elements. Texts of a report are inserted as text nodes only, never as markup.
 
 function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -34,7 +34,7 @@ function goTo(id) {
   if (heading) heading.focus({ preventScroll: true });
 }
 
-// A list that makes its rows when they are asked for: 7,000 of them at once would take seconds.
+// A list that creates its rows on demand: 7,000 rows at once would take seconds.
 function lazyList(items, makeRow, { first = 50, step = 200, className = "rows" } = {}) {
   const list = h("div", { class: className });
   const more = h("button", { type: "button", class: "more", onclick: () => grow(step, true) });
@@ -86,7 +86,7 @@ function copyButton(text) {
 
 const command = (text) => h("div", { class: "command" }, h("code", { tabindex: "0" }, text), copyButton(text));
 
-// One line of shares, in the order of the statuses from good to bad.
+// A bar of the shares of the statuses, from good to bad.
 function statusBar(counts, total) {
   const parts = [...data.severity].reverse().filter((status) => counts[status]);
   const label = parts.map((status) => `${count(counts[status])} ${STATUS[status].word}`).join(", ");

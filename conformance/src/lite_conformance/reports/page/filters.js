@@ -1,4 +1,4 @@
-// What is shown: the state, the URL's hash that holds it, and the toolbar that changes it.
+// The filters: their state, the URL's hash that stores it, and the toolbar that changes it.
 
 const filters = { q: "", status: new Set(), level: new Set(), dtype: "", report: "", cell: "", case: "" };
 
@@ -28,7 +28,7 @@ function writeHash() {
   if (hash !== location.hash.slice(1)) history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
 }
 
-// Everything but the status: what a cell of the matrix counts.
+// True for records that match all filters except the status; cells of the matrix count these.
 function inScope(record, query) {
   if (filters.level.size && !filters.level.has(String(record.level))) return false;
   if (filters.dtype && (record.dtype || "") !== filters.dtype) return false;

@@ -1,4 +1,4 @@
-// The lists: what needs attention, all cases, and what is known not to work, by reason.
+// The lists: cases that need attention, all cases, and unsupported or skipped cases and expected failures by reason.
 
 const OPEN_AT_ONCE = 3;
 
@@ -94,7 +94,7 @@ function makeLoosened(parent) {
   };
 }
 
-// A reason with its cases, made when it is opened.
+// A reason with its cases, which are rendered when it is opened.
 function reasonGroup(reason, cases, extra) {
   const operators = [...new Set(cases.map((record) => record.op).filter(Boolean))];
   const named = operators.slice(0, 6).join(", ") + (operators.length > 6 ? ` and ${operators.length - 6} more` : "");

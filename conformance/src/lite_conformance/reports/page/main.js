@@ -1,4 +1,4 @@
-// Puts the page together and keeps it in step with the filters and the URL.
+// Builds the page and updates it when the filters or the URL change.
 
 const main = document.getElementById("main");
 const parts = [];
@@ -48,7 +48,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// The matrix scrolls sideways only where it must: a frame that scrolls cannot keep the head row in sight.
+// The matrix scrolls sideways only if it does not fit: in a scrolling frame the head row cannot be sticky.
 window.addEventListener("resize", () => {
   const frame = document.querySelector(".frame");
   if (frame) {
@@ -60,7 +60,7 @@ new ResizeObserver(() => {
   document.documentElement.style.setProperty("--toolbar", `${toolbar.element.offsetHeight}px`);
 }).observe(toolbar.element);
 
-// On paper nothing can be opened: what needs attention is printed in full.
+// Cases that need attention are expanded for printing.
 window.addEventListener("beforeprint", () => {
   const list = document.querySelector("#attention .lazy");
   if (list) list.showAtLeast(200);

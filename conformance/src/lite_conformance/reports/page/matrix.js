@@ -1,4 +1,4 @@
-// The matrix: operators by how often they occur, element types, and for each report or backend how many cases passed.
+// The matrix: operators by weight, element types, and for each report or backend the number of cases that passed.
 
 const ALWAYS_SHOWN = 30;
 
@@ -45,12 +45,12 @@ function makeMatrix(parent, onChange) {
     const query = words();
     const grid = h("tbody", {});
     let held = 0;
-    for (const [place, { op, cases, weight }] of operators.entries()) {
+    for (const [index, { op, cases, weight }] of operators.entries()) {
       const cells = columns.flatMap((dtype) => subjects.map((_, s) => cell(op, dtype, s, cases, query)));
       if (!cells.some(({ matched }) => matched)) continue;
       const urgent = cells.some(({ element }) => element.firstChild && bad.has(element.firstChild.dataset.status));
       const wanted = filters.cell.split("|")[0] === op;
-      if (!showAll && !isFiltered() && place >= ALWAYS_SHOWN && !urgent && !wanted) {
+      if (!showAll && !isFiltered() && index >= ALWAYS_SHOWN && !urgent && !wanted) {
         held += 1;
         continue;
       }

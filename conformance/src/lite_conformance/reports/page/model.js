@@ -1,4 +1,4 @@
-// What the page knows: the reports, their records, and how statuses and numbers read.
+// The data of the page: the reports and their records; statuses and numbers as text.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const reports = data.reports;
@@ -15,12 +15,12 @@ const STATUS = {
   unsupported: { sign: "–", word: "unsupported" },
   skipped: { sign: "○", word: "skipped" },
 };
-const rank = new Map(data.severity.map((status, place) => [status, place]));
+const rank = new Map(data.severity.map((status, index) => [status, index]));
 const bad = new Set(data.bad);
 const isLoosened = (record) => Boolean(record.tolerance && record.tolerance.loosened);
 const worstFirst = (a, b) => rank.get(a.status) - rank.get(b.status);
 
-// The order in which engineers look for element types; what is not here comes after, by name.
+// Element types in the order of the matrix; other types follow by name.
 const DTYPES = [
   "float32", "float16", "bfloat16", "float64",
   "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
@@ -62,7 +62,7 @@ const isOf = (record, subject) =>
   record.report === subject.report && (subject.backend === null || (record.backend || "") === subject.backend);
 
 const dtypes = [...new Set(records.map((record) => record.dtype || ""))].sort((a, b) => {
-  const [i, j] = [DTYPES.indexOf(a), DTYPES.indexOf(b)].map((place) => (place < 0 ? 99 : place));
+  const [i, j] = [DTYPES.indexOf(a), DTYPES.indexOf(b)].map((index) => (index < 0 ? 99 : index));
   return i - j || (a === "" ? 1 : b === "" ? -1 : a < b ? -1 : 1);
 });
 const levels = [...new Set(records.map((record) => record.level))].sort((a, b) => a - b);
@@ -94,7 +94,7 @@ function groupBy(list, key) {
   return groups;
 }
 
-// Numbers. What is not finite comes as text: "inf", "-inf", "nan".
+// Numbers. Those that are not finite are texts: "inf", "-inf", "nan".
 
 const count = (value) => value.toLocaleString("en-US");
 

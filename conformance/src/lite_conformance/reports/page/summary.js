@@ -1,4 +1,4 @@
-// The first glance: verdict, counts, levels, the slowest cases.
+// The overview: verdict, counts, levels, the slowest cases.
 
 function makeHeader() {
   const any = (test) => records.some(test);

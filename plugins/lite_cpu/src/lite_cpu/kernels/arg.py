@@ -1,4 +1,4 @@
-"""Where the largest or the smallest element of a row is."""
+"""Index of the largest or smallest element of each row: ArgMax, ArgMin and Hardmax."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.rows import Place, Row, RowLayout, each_row
+from lite_cpu.kernels.rows import Elements, Row, RowLayout, each_row
 
 __all__ = ["ArgExtreme", "Hardmax", "beats"]
 
 
 def beats(a: Val, b: Val, *, largest: bool, nan_wins: bool = True) -> Val:
-    """Whether ``a`` is more extreme than ``b``; NaN is more extreme than any number, or with False less."""
+    """Return whether ``a`` is more extreme than ``b``; NaN beats every number, or loses if ``nan_wins`` is False."""
     better = a > b if largest else a < b
     if not a.dtype.is_floating:
         return better
@@ -22,42 +22,42 @@ def beats(a: Val, b: Val, *, largest: bool, nan_wins: bool = True) -> Val:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The most extreme element so far, in each lane, and its index."""
+class _Candidate:
+    """The most extreme element of each lane so far, and its index."""
 
     value: Val
     index: Val
 
 
 def _find(row: Row, largest: bool, last: bool) -> list[Val]:
-    """The index of each row's extreme, as :meth:`Row.reduce` gives it; of equal ones the first or the last."""
+    """Return the index of each row's extreme in the form of :meth:`Row.reduce`; of equal ones the first or last."""
     k = row.k
     index_type = DType.INT64 if row.lanes == 1 or row.layout.dtypes[0].itemsize == 8 else DType.INT32
     values = [k.variable(row.first(0, slot % row.columns)) for slot in range(row.slots)]
     indices = [k.variable(k.constant(0, index_type, row.lanes)) for _ in range(row.slots)]
 
-    def winner(a: _Found, b: _Found) -> _Found:
-        """One of two, whichever was found first."""
+    def winner(a: _Candidate, b: _Candidate) -> _Candidate:
+        """Return the more extreme candidate; of equal ones that of the lower index, or with ``last`` the higher."""
         better = beats(b.value, a.value, largest=largest)
         worse = beats(a.value, b.value, largest=largest)
         earlier = b.index > a.index if last else b.index < a.index
         chosen = better | (~worse & earlier)
-        return _Found(chosen.select(b.value, a.value), chosen.select(b.index, a.index))
+        return _Candidate(chosen.select(b.value, a.value), chosen.select(b.index, a.index))
 
-    def element(place: Place) -> None:
-        value, index = values[place.slot], indices[place.slot]
-        found, best = place.load(0), value.get()
-        # Indices rise along a row, so an equal element is a later one.
+    def element(elements: Elements) -> None:
+        value, index = values[elements.slot], indices[elements.slot]
+        found, best = elements.load(0), value.get()
+        # Indices increase along a row, so an equal element is a later one.
         taken = ~beats(best, found, largest=largest) if last else beats(found, best, largest=largest)
-        if row.is_along and place.valid is not None:
-            taken = taken & k.first_lanes(place.valid, row.lanes)
+        if row.is_along and elements.valid is not None:
+            taken = taken & k.first_lanes(elements.valid, row.lanes)
         value.set(taken.select(found, best))
-        index.set(taken.select(_index_of(place, index_type), index.get()))
+        index.set(taken.select(_index_of(elements, index_type), index.get()))
 
     row.walk(element)
     results = []
     for column in range(row.columns):
-        found = [_Found(values[s].get(), indices[s].get()) for s in range(column, row.slots, row.columns)]
+        found = [_Candidate(values[s].get(), indices[s].get()) for s in range(column, row.slots, row.columns)]
         best = found[0]
         for other in found[1:]:
             best = winner(best, other)
@@ -68,23 +68,23 @@ def _find(row: Row, largest: bool, last: bool) -> list[Val]:
     return results
 
 
-def _part(found: _Found, first: int, count: int) -> _Found:
+def _part(found: _Candidate, first: int, count: int) -> _Candidate:
     if count == 1:
-        return _Found(found.value.lane(first), found.index.lane(first))
+        return _Candidate(found.value.lane(first), found.index.lane(first))
     lanes = range(first, first + count)
-    return _Found(found.value.shuffle(found.value, lanes), found.index.shuffle(found.index, lanes))
+    return _Candidate(found.value.shuffle(found.value, lanes), found.index.shuffle(found.index, lanes))
 
 
-def _index_of(place: Place, dtype: DType) -> Val:
-    """The index of the element in each lane."""
-    row = place.row
-    index = place.index.to(dtype).splat(row.lanes)
+def _index_of(elements: Elements, dtype: DType) -> Val:
+    """Return the index of the element in each lane."""
+    row = elements.row
+    index = elements.index.to(dtype).splat(row.lanes)
     return index + row.k.vector(range(row.lanes), dtype) if row.is_along and row.lanes > 1 else index
 
 
 @dataclass(frozen=True)
 class ArgExtreme(Kernel):
-    """Pointers: elements, index of each row's largest or smallest one (int64)."""
+    """Index of the largest or smallest element of each row. Pointers: elements, indices (int64)."""
 
     layout: RowLayout
     largest: bool
@@ -100,7 +100,7 @@ class ArgExtreme(Kernel):
 
 @dataclass(frozen=True)
 class Hardmax(Kernel):
-    """Pointers: elements, result: 1 for the first of a row's largest elements, else 0."""
+    """Hardmax of each row: 1 for the first of its largest elements, else 0. Pointers: elements, result."""
 
     layout: RowLayout
 
@@ -109,11 +109,11 @@ class Hardmax(Kernel):
             each_row(k, self.layout, pointers, params, begin, end, self._emit_row)
 
     def _emit_row(self, row: Row) -> None:
-        places = _find(row, largest=True, last=False)
+        positions = _find(row, largest=True, last=False)
 
-        def element(place: Place) -> None:
-            chosen = places[place.column].eq(_index_of(place, places[0].dtype))
+        def element(elements: Elements) -> None:
+            chosen = positions[elements.column].eq(_index_of(elements, positions[0].dtype))
             one = row.k.constant(1, DType.FLOAT32, row.lanes)
-            place.store(1, chosen.select(one, 0.0).to(row.layout.dtypes[1]))
+            elements.store(1, chosen.select(one, 0.0).to(row.layout.dtypes[1]))
 
         row.walk(element)

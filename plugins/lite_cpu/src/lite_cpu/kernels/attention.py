@@ -1,7 +1,8 @@
-"""Attention: ``softmax(scores(Q * K')) * V``, the scores never leaving the caches of a core.
+"""Attention: ``softmax(scores(Q * K')) * V``, with scores that never leave the caches of a core.
 
-A work item is a head, or some rows of it. It packs the head's keys and values, then takes a few rows at a time: their
-scores, the exponentials of those, and the product with the values, divided by the sum of the exponentials.
+A work item is a head, or some rows of it. It packs the head's keys and values, then processes a few rows at a time: it
+computes their scores, the exponentials of the scores, and the product with the values divided by the sum of the
+exponentials.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.packing import Contiguous, Matrix, emit_panels
-from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window, gemm_tile
+from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile
 from lite_cpu.machine import Machine
 from lite_cpu.vector_math import exp_of_nonpositive
 
@@ -23,7 +24,7 @@ __all__ = ["Attention", "AttentionShape"]
 
 F32 = DType.FLOAT32
 
-#: Positions in the parameters; strides of operands follow, (batch, head, row) each: those of the scores, then of C.
+#: Order of the parameters; then follow the (batch, head, row) strides of each operand of the scores, then of C.
 PARAMETERS = (
     "batches", "heads", "rows", "tokens", "depth", "columns",
     "q_batch", "q_head", "q_row",
@@ -39,7 +40,7 @@ class AttentionShape:
     """Sizes and strides in elements; see :data:`PARAMETERS`.
 
     Q is [batches, heads, rows, depth], K is [..., tokens, depth], V is [..., tokens, columns], C is
-    [..., rows, columns]. A work item does ``item_rows`` rows of a head, ``score_rows`` at a time.
+    [..., rows, columns]. A work item computes ``item_rows`` rows of a head, ``score_rows`` at a time.
     """
 
     batches: int
@@ -68,7 +69,7 @@ class AttentionShape:
         return 2 * self.batches * self.heads * self.rows * self.tokens * (self.depth + self.columns)
 
     def blocks(self, machine: Machine, threads: int) -> tuple[int, int]:
-        """Rows of a work item, and rows whose scores are held at once: they fit the first-level cache."""
+        """Return the rows of a work item, and the rows whose scores fit into the first-level cache at once."""
         tile_rows = gemm_tile(machine)[0]
         item_rows = -(-self.rows // tile_rows) * tile_rows
         while threads > 1 and self.items(item_rows) < 2 * threads and item_rows >= 8 * tile_rows:
@@ -80,7 +81,7 @@ class AttentionShape:
         return self.batches * self.heads * -(-self.rows // item_rows)
 
     def scratch_bytes(self, machine: Machine, score_rows: int) -> int:
-        """Packed keys, packed values, scores, and a number for each row of them."""
+        """Return the size of packed keys, packed values, scores, and one number for each row of scores."""
         lanes = machine.lanes()
         tokens, columns = (-(-n // lanes) * lanes for n in (self.tokens, self.columns))
         return 4 * (self.depth * tokens + self.tokens * columns + score_rows * (tokens + 1))
@@ -93,13 +94,15 @@ class AttentionShape:
 
 @dataclass(frozen=True)
 class Attention(Kernel):
-    """Pointers: Q, K, V, C, operands of the scores, operands of C.
+    """Attention of all heads.
+
+    Pointers: Q, K, V, C, operands of the scores, operands of C.
 
     Attributes:
-        scores: what happens to an element of ``Q * K'`` before the softmax.
-        tail: what happens to an element of the result.
-        keys: which dimension of K' [depth, tokens] is contiguous.
-        values: which dimension of V [tokens, columns] is contiguous.
+        scores: chain applied to each element of ``Q * K'`` before the softmax.
+        tail: chain applied to each element of the result.
+        keys: the contiguous dimension of K' [depth, tokens].
+        values: the contiguous dimension of V [tokens, columns].
     """
 
     scores: Chain
@@ -137,8 +140,8 @@ class Attention(Kernel):
     def _emit_scores(self, k: Emitter, at: _Head, row: Val, rows: Val, keys: Pointer, held: Rows) -> None:
         q = Rows(at.start(0, "q"), at.p["q_row"], at.p["q_row"]).at(0, row)
         operands = at.operands(self.scores.operands, 0, row)
-        block = BlockEmitter(k, self.scores, _one_run(k, at.p["depth"]))
-        block.block(Place(q, held, operands), 1, rows, at.p["tokens"], keys, None)
+        block = BlockEmitter(k, self.scores, _single_run(k, at.p["depth"]))
+        block.block(BlockTensors(q, held, operands), 1, rows, at.p["tokens"], keys, None)
 
     def _emit_result(
         self, k: Emitter, at: _Head, row: Val, rows: Val, held: Rows, inverse: Pointer, values: Pointer
@@ -148,13 +151,13 @@ class Attention(Kernel):
         c = Rows(at.start(3, "c", self.tail.output), at.p["c_row"], at.p["c_row"]).at(0, row)
         others = at.operands(self.tail.operands, len(self.scores.operands), row)
         operands = (Rows(inverse, one, one, spread=True), *others)
-        block = BlockEmitter(k, normalize.then(self.tail), _one_run(k, at.p["tokens"]))
-        block.block(Place(held, c, operands), 1, rows, at.p["columns"], values, None)
+        block = BlockEmitter(k, normalize.then(self.tail), _single_run(k, at.p["tokens"]))
+        block.block(BlockTensors(held, c, operands), 1, rows, at.p["columns"], values, None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """Where the tensors of one head are."""
+    """The tensors of one head."""
 
     k: Emitter
     pointers: Pointers
@@ -168,7 +171,7 @@ class _Head:
         return self.pointers.tensor(tensor, dtype)[offset]
 
     def operands(self, operands: Sequence[Operand], first: int, row: Val) -> tuple[Rows, ...]:
-        """Operands of a chain from row ``row`` on; ``first`` is how many come before them."""
+        """Return the operands of a chain from row ``row`` on; ``first`` is the number of the first of them."""
         found = []
         for i, operand in enumerate(operands, start=first):
             batch, head, step = (self.params[len(PARAMETERS) + 3 * i + n] for n in range(3))
@@ -177,13 +180,13 @@ class _Head:
         return tuple(found)
 
 
-def _one_run(k: Emitter, depth: Val) -> Window:
+def _single_run(k: Emitter, depth: Val) -> Window:
     one = k.index(1)
     return Window(segments=one, taps=one, depth=depth, a_segment=one, a_tap=one)
 
 
 def _exponentials(k: Emitter, row: Pointer, count: Val) -> Val:
-    """Replace a row by the exponentials of its distances from its largest element; returns 1 / their sum."""
+    """Replace each element of a row by ``exp(element - largest element)``; return the reciprocal of their sum."""
     lanes = k.machine.lanes()
 
     def each_vector(body: Callable[[Pointer, Val, Val | None], None]) -> None:

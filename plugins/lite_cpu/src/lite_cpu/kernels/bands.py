@@ -1,7 +1,7 @@
-"""What dense convolutions with a border have in common: their geometry, work items, and padded copy of the input.
+"""Shared parts of dense convolutions with padding: their geometry, work items, and the padded copy of the input.
 
 A work item is a band of output rows and a block of output channels. The input rows that the band needs are copied
-with their border into the scratch memory of the thread and stay in its cache; a row of A is a window of the copy.
+with their padding into the scratch memory of the thread and stay in its cache; a row of A is a window of the copy.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import ClassVar, TypeVar
 
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
-from lite_cpu.kernels.tiles import Place, Rows, Window
+from lite_cpu.kernels.tiles import BlockTensors, Rows, Window
 
 __all__ = ["BAND_PARAMETERS", "BandEmitter", "BandItem", "BandShape", "cut_bands"]
 
-#: Positions in the parameters; strides of epilogue operands follow, (batch, row, pixel, convolution group) each.
+#: Order of the parameters; then follow the (batch, row, pixel, convolution group) strides of each epilogue operand.
 BAND_PARAMETERS = (
     "groups", "height", "width", "out_height", "out_width", "top", "left", "channels", "columns",
     "x_batch", "x_row", "x_pixel", "y_batch", "y_row", "y_pixel",
@@ -31,8 +31,8 @@ AnyBandShape = TypeVar("AnyBandShape", bound="BandShape")
 class BandShape:
     """Sizes and strides, in elements; see :data:`BAND_PARAMETERS`. ``channels`` and ``columns`` are those of a group.
 
-    ``taps`` and ``depth`` divide a row of the window: one run of all its pixels, or where a dilation tears
-    it apart one run for each pixel, ``a_tap`` apart.
+    A row of the window consists of ``taps`` runs of ``depth`` contiguous elements: one run of all its pixels, or with
+    a dilation one run per pixel, at distances of ``a_tap``.
     """
 
     parameters: ClassVar[tuple[str, ...]] = BAND_PARAMETERS
@@ -96,9 +96,9 @@ class BandShape:
 
 
 def cut_bands(shape: AnyBandShape, items: int, tallest: int, panel: int) -> AnyBandShape:
-    """The same work in at least ``items`` work items, where it can be cut into so many.
+    """Divide the work into at least ``items`` work items, or as many as possible.
 
-    Bands of more than ``tallest`` rows are halved first; then the columns, in whole panels of ``panel``.
+    Bands of more than ``tallest`` rows are halved first; then the columns are, in multiples of ``panel``.
     """
     while shape.items < items:
         if shape.band_rows > tallest:
@@ -112,7 +112,7 @@ def cut_bands(shape: AnyBandShape, items: int, tallest: int, panel: int) -> AnyB
 
 @dataclass(frozen=True, slots=True)
 class BandItem:
-    """A work item: its image and convolution group, its first row and column of the output, and how many of each."""
+    """A work item: its image and convolution group, its first row and column of the output, and their numbers."""
 
     image: Val
     group: Val
@@ -124,13 +124,13 @@ class BandItem:
 
 @dataclass(frozen=True, slots=True)
 class BandEmitter:
-    """Emits the parts of a kernel that do not depend on what is multiplied.
+    """Emitter of the parts of a kernel that do not depend on the element types.
 
     Attributes:
-        k: the kernel under construction.
-        pointers: its tensors.
-        params: its parameters.
-        p: those of the shape, by name.
+        k: the emitter.
+        pointers: the kernel's tensors.
+        params: the kernel's parameters.
+        p: the parameters of the shape, by name.
     """
 
     k: Emitter
@@ -141,7 +141,7 @@ class BandEmitter:
     def items(
         self, begin: Val, end: Val, copy: Callable[[BandItem], None], multiply: Callable[[BandItem], None]
     ) -> None:
-        """Walk the work items: ``copy`` the input of a band where it is a new one, then ``multiply``."""
+        """Emit the loop over work items: ``copy`` the input of a band if it is a new one, then ``multiply``."""
         k, p = self.k, self.p
         column_blocks = (p["columns"] + p["column_block"] - 1) / p["column_block"]
         bands = (p["out_height"] + p["band_rows"] - 1) / p["band_rows"]
@@ -154,7 +154,7 @@ class BandEmitter:
             group, image = rest % p["groups"], rest / p["groups"]
             rows = k.minimum(p["band_rows"], p["out_height"] - row)
             item = BandItem(image, group, row, column, rows, columns)
-            # Neighbouring items differ in their columns only: they share the copy.
+            # Consecutive items that differ only in their columns share the copy.
             with k.if_(band.ne(copied.get())):
                 copied.set(band)
                 copy(item)
@@ -163,9 +163,10 @@ class BandEmitter:
     def copy(
         self, item: BandItem, target: Pointer, padding: Val, copy_row: Callable[[Val, Pointer, Val], None]
     ) -> None:
-        """The input rows of an item, with ``padding`` around.
+        """Copy the input rows of an item and surround them with ``padding``.
 
-        ``copy_row(y, to, pixels)`` copies the first pixels of input row ``y``, which are none outside the image.
+        ``copy_row(y, to, pixels)`` copies the first ``pixels`` pixels of input row ``y``; 0 pixels for rows outside
+        the image.
         """
         k, p, channels = self.k, self.p, self.p["channels"]
         top = item.row * p["row_stride"] - p["top"]
@@ -189,7 +190,7 @@ class BandEmitter:
     def copy_pixels(
         self, source: Pointer, target: Pointer, pixels: Val, copy_run: Callable[[Pointer, Pointer, Val], None]
     ) -> None:
-        """Pixels of a row: by one ``copy_run(source, target, length)`` where they are neighbours, else one for each."""
+        """Copy pixels by one call ``copy_run(source, target, length)`` if they are contiguous, else one per pixel."""
         k, p, channels = self.k, self.p, self.p["channels"]
         whole = p["x_pixel"].eq(channels)
         runs, length = whole.select(k.minimum(pixels, 1), pixels), whole.select(pixels * channels, channels)
@@ -197,19 +198,19 @@ class BandEmitter:
             copy_run(source[run * p["x_pixel"]], target[run * channels], length)
 
     def window(self) -> Window:
-        """A row of A, as a part of the copy."""
+        """Return the layout of a row of A in the copy."""
         p = self.p
         line = p["band_width"] * p["channels"]
         return Window(p["window_rows"], p["taps"], p["depth"], line * p["row_dilation"], p["a_tap"])
 
     def windows(self, copy: Pointer) -> Rows:
-        """A: a group of rows for each row of the output."""
+        """Return A, with one group of rows for each row of the output."""
         p = self.p
         line = p["band_width"] * p["channels"]
         return Rows(copy, p["pixel_stride"] * p["channels"], p["row_stride"] * line)
 
-    def place(self, item: BandItem, a: Rows, epilogue: Chain, output: int) -> Place:
-        """Where an item is; its output is tensor number ``output``, and the operands of the epilogue follow it."""
+    def tensors(self, item: BandItem, a: Rows, epilogue: Chain, output: int) -> BlockTensors:
+        """Return the tensors of an item; tensor number ``output`` is C, and the operands of the epilogue follow it."""
         p, pointers = self.p, self.pointers
         operands = []
         for i, operand in enumerate(epilogue.operands):
@@ -221,8 +222,8 @@ class BandEmitter:
             )
         offset = item.image * p["y_batch"] + item.row * p["y_row"] + self.first_column(item)
         c = Rows(pointers.tensor(output, epilogue.output)[offset], p["y_pixel"], p["y_row"])
-        return Place(a, c, tuple(operands))
+        return BlockTensors(a, c, tuple(operands))
 
     def first_column(self, item: BandItem) -> Val:
-        """The first column of an item, counted through all groups."""
+        """Return the first column of an item, counted over all groups."""
         return item.group * self.p["columns"] + item.column

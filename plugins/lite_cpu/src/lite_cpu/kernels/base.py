@@ -1,4 +1,4 @@
-"""What a kernel is: static choices that make its code, and an entry point that runs work items."""
+"""Base class of kernels: static choices that determine the code, and an entry point that runs work items."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["Kernel"]
 
 
 class Kernel(ABC):
-    """A kernel specialised on static choices: subclasses are frozen dataclasses of those choices.
+    """A kernel specialized on static choices; subclasses are frozen dataclasses of those choices.
 
-    Its text form is the key under which compiled code is kept, so fields must say everything that the
-    code depends on beside the machine.
+    Its representation is part of the key of the compiled code, so its fields must contain everything that the code
+    depends on besides the machine.
     """
 
-    #: What LLVM may do to the code, see :func:`lite_cpu.machine_code.objects.compile_ir`.
+    #: Level of LLVM's optimizations, see :func:`lite_cpu.machine_code.objects.compile_ir`.
     optimize: ClassVar[Optimize] = "plain"
 
     @abstractmethod
@@ -32,4 +32,5 @@ class Kernel(ABC):
         return type(self).__name__.lower()
 
     def key(self, machine: Machine) -> str:
+        """Return the key of the code compiled for a machine."""
         return f"{self!r} for {machine!r}"

@@ -1,4 +1,4 @@
-"""Looking for indices that are out of range: kernels that use indices cannot raise, so this one runs before them."""
+"""Bounds check of indices, as a separate kernel, because kernels that use indices cannot raise errors."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["CheckIndices"]
 
 @dataclass(frozen=True)
 class CheckIndices(Kernel):
-    """Records an index that is out of range, negative ones counted from the end.
+    """Record an index that is out of range; negative indices count from the end.
 
-    Pointers: indices, the fault (two int64: number of the check, the index). Parameters: index tuples, the number of
-    the check, and the ``depth`` sizes that a tuple addresses. One work item.
+    Pointers: indices, the fault (two int64: number of the check, the index). Parameters: number of index tuples,
+    number of the check, and the sizes of the ``depth`` dimensions that a tuple addresses. There is one work item.
     """
 
     index: DType

@@ -1,6 +1,6 @@
-"""Dense convolution of bytes: bands of output rows as matrix products over a padded copy of their input.
+"""Dense 8-bit convolution: bands of output rows as matrix products over a padded copy of their input.
 
-As :mod:`.direct`: the copy has the element type that is multiplied, with the zero point around.
+Like :mod:`.direct`, but the copy has the element type that is multiplied and is padded with the zero point.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lite_cpu.kernels.tiles import Rows
 
 __all__ = ["ConvInt8", "ConvInt8Shape"]
 
-#: A group of the last window may reach this far beyond the copy.
+#: Number of bytes behind the copy that the last group of a window may read.
 _SLACK_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ConvInt8Shape(BandShape):
-    """A convolution by bands of bytes."""
+    """Sizes and strides of an 8-bit convolution by bands."""
 
     def scratch_bytes(self, itemsize: int) -> int:
         return itemsize * self.band_elements + _SLACK_BYTES
@@ -31,7 +31,10 @@ class ConvInt8Shape(BandShape):
 
 @dataclass(frozen=True)
 class ConvInt8(Kernel):
-    """Pointers: input, its zero point, packed weights, the sums of their columns, output, operands of the epilogue."""
+    """Dense 8-bit convolution.
+
+    Pointers: input, its zero point, packed weights, the sums of their columns, output, operands of the epilogue.
+    """
 
     left: LeftSide
     epilogue: Chain
@@ -46,7 +49,7 @@ class ConvInt8(Kernel):
             )
 
     def _copy(self, bands: BandEmitter, item: BandItem, copy: Pointer) -> None:
-        """The input rows of an item as they are multiplied, with the zero point around."""
+        """Copy the input rows of an item, converted to the multiplied type and padded with the zero point."""
         k, p, left = bands.k, bands.p, self.left
         x, zero = (bands.pointers.tensor(i, left.stored) for i in range(2))
         image = x[item.image * p["x_batch"] + item.group * p["channels"]]
@@ -60,10 +63,10 @@ class ConvInt8(Kernel):
     def _multiply(self, bands: BandEmitter, item: BandItem, copy: Pointer) -> None:
         k, p, pointers, form = bands.k, bands.p, bands.pointers, self.left.form
         total = p["window_rows"] * p["taps"] * ((p["depth"] + (form.group - 1)) / form.group * form.group)
-        nowhere = k.index(0)
+        none = k.index(0)
         Int8BlockEmitter(k, self.left, self.epilogue, bands.window()).block(
-            bands.place(item, bands.windows(copy), self.epilogue, output=4),
-            Rows(pointers.tensor(1, self.left.stored), nowhere, nowhere),
+            bands.tensors(item, bands.windows(copy), self.epilogue, output=4),
+            Rows(pointers.tensor(1, self.left.stored), none, none),
             item.rows,
             p["out_width"],
             item.columns,

@@ -1,8 +1,8 @@
-"""Depthwise convolution on channels-last images: every channel is convolved with a window of its own.
+"""Depthwise convolution on channels-last images: every channel has its own filter.
 
-Vectors lie along the channels, and the register tile is a rectangle of output pixels: an element of the input is
-loaded once for all pixels of the tile whose windows cover it, and so is an element of the weights. Nothing is padded:
-a tile at the border asks for each pixel of the input whether it exists, the others do not ask.
+Vectors hold channels, and the register tile is a rectangle of output pixels: an element of the input is loaded once
+for all pixels of the tile whose windows contain it, and an element of the weights once for the whole tile. The input
+is not padded: tiles at the border check each input pixel, the others do not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Axis", "Depthwise", "DepthwiseShape", "Plane", "pack_depthwise"]
 Array = np.ndarray[Any, Any]
 F32 = DType.FLOAT32
 
-#: Positions in the parameters; strides of epilogue operands follow, (batch, row, pixel) each.
+#: Order of the parameters; then follow the (batch, row, pixel) strides of each epilogue operand.
 PARAMETERS = (
     "batches", "rows", "columns", "channels",
     "x_rows", "x_columns", "x_batch", "x_row", "x_pixel",
@@ -35,7 +35,7 @@ PARAMETERS = (
 
 
 def pack_depthwise(weights: Array, bias: Array | None, lanes: int) -> Array:
-    """Bias and weights in the order the kernel reads them.
+    """Pack bias and weights in the order in which the kernel reads them.
 
     Args:
         weights: [channels, 1, height, width], float32.
@@ -43,8 +43,8 @@ def pack_depthwise(weights: Array, bias: Array | None, lanes: int) -> Array:
         lanes: elements of a vector register.
 
     Returns:
-        [1 + height * width, n]: the bias, then a row for each tap of the window. ``n`` is the number of channels, but
-        at least one vector, filled up with zeros.
+        [1 + height * width, n]: the bias, then a row for each tap of the window. ``n`` is the number of channels,
+        padded with zeros to at least one vector.
     """
     channels = weights.shape[0]
     taps = weights.reshape(channels, -1).T
@@ -59,8 +59,8 @@ def pack_depthwise(weights: Array, bias: Array | None, lanes: int) -> Array:
 class DepthwiseShape:
     """Sizes, strides (in elements) and padding of one convolution; see :data:`PARAMETERS`.
 
-    ``rows`` and ``columns`` are of the output, ``x_rows`` and ``x_columns`` of the input; ``tap`` is the length of a
-    row of the packed weights. A work item does ``channel_block`` channels: whole vectors, or all channels.
+    ``rows`` and ``columns`` are sizes of the output, ``x_rows`` and ``x_columns`` of the input; ``tap`` is the length
+    of a row of the packed weights. A work item computes ``channel_block`` channels: whole vectors, or all channels.
     """
 
     batches: int
@@ -88,8 +88,8 @@ class DepthwiseShape:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reach:
-    """A row (or column) of the input under a tile; ``uses``: which output of the tile meets it at which tap."""
+class _InputLine:
+    """A row (or column) of the input under a tile; ``uses`` lists (output of the tile, tap) pairs that need it."""
 
     offset: int
     uses: tuple[tuple[int, int], ...]
@@ -97,25 +97,25 @@ class _Reach:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What is static along one axis of the image; ``tile`` counts the outputs that are computed together."""
+    """Static geometry along one axis of the image; ``tile`` is the number of outputs computed together."""
 
     window: int
     stride: int
     dilation: int
     tile: int
 
-    def reaches(self) -> list[_Reach]:
-        """What of the input lies under a tile, in its order."""
+    def input_lines(self) -> list[_InputLine]:
+        """Return the rows (or columns) of the input under a tile, in ascending order."""
         uses: dict[int, list[tuple[int, int]]] = {}
         for output in range(self.tile):
             for tap in range(self.window):
                 uses.setdefault(output * self.stride + tap * self.dilation, []).append((output, tap))
-        return [_Reach(offset, tuple(uses[offset])) for offset in sorted(uses)]
+        return [_InputLine(offset, tuple(uses[offset])) for offset in sorted(uses)]
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """One image: addresses of its first pixel, and for each operand of the epilogue also its row and pixel strides."""
+    """One image: addresses of its first pixel in each tensor, with the row and pixel strides of epilogue operands."""
 
     x: Pointer
     weights: Pointer
@@ -125,18 +125,20 @@ class Plane:
 
 @dataclass(frozen=True)
 class Depthwise(Kernel):
-    """Pointers: input, packed bias and weights, output, then the operands of the epilogue.
+    """Depthwise convolution.
+
+    Pointers: input, packed bias and weights, output, then the operands of the epilogue.
 
     A work item is a row of tiles over a block of channels.
 
     Attributes:
-        across: along a row of the image.
-        down: along a column; None takes windows of any height, one row of output at a time.
+        across: geometry along a row of the image.
+        down: geometry along a column; None supports windows of any height, one row of output at a time.
         narrow: there are fewer channels than elements of a vector.
-        epilogue: what happens to each element before it is stored.
+        epilogue: chain applied to each element before it is stored.
     """
 
-    optimize = "loops"  # small tiles: what is computed again in each counts, 10 % of some layers
+    optimize = "loops"  # hoisting invariants out of the small tiles saves 10 % of the time of some layers
 
     across: Axis
     down: Axis | None
@@ -169,7 +171,7 @@ class Depthwise(Kernel):
     def plane(
         self, pointers: Pointers, params: Params, p: dict[str, Val], image: Val, y: Pointer, first_operand: int
     ) -> Plane:
-        """Image number ``image`` of the batch; ``y`` is where its output goes."""
+        """Return image number ``image`` of the batch; ``y`` is the address of its output."""
         operands = []
         for i, operand in enumerate(self.epilogue.operands):
             batch, row, pixel = (params[len(PARAMETERS) + 3 * i + n] for n in range(3))
@@ -180,13 +182,13 @@ class Depthwise(Kernel):
     def emit_row(
         self, k: Emitter, p: dict[str, Val], plane: Plane, row: Val, last_row: Val, channels: tuple[Val, Val]
     ) -> None:
-        """A row of tiles from output row ``row`` on. Rows from ``last_row`` on are not written."""
+        """Emit a row of tiles from output row ``row`` on. Rows from ``last_row`` on are not written."""
         x_row = row * p["row_stride"] - p["top"]
         rows_inside = k.constant(1, DType.BOOL)
         if self.down:
-            reach = self.down.reaches()[-1].offset
+            reach = self.down.input_lines()[-1].offset
             rows_inside = (x_row >= 0) & (x_row + reach < p["x_rows"]) & (row + self.down.tile <= last_row)
-        reach = self.across.reaches()[-1].offset
+        reach = self.across.input_lines()[-1].offset
         with k.loop(0, p["columns"], self.across.tile) as column:
             x_column = column * self.across.stride - p["left"]
             columns_inside = (x_column >= 0) & (x_column + reach < p["x_columns"])
@@ -197,7 +199,7 @@ class Depthwise(Kernel):
 
 @dataclass(slots=True)
 class _Tile:
-    """The code of one tile; ``x_row`` and ``x_column`` are where in the input its first window begins."""
+    """Emitter of one tile; ``x_row`` and ``x_column`` are the start of its first window in the input."""
 
     k: Emitter
     kernel: Depthwise
@@ -210,12 +212,12 @@ class _Tile:
     x_column: Val
 
     def emit(self, channels: tuple[Val, Val], guarded: bool) -> None:
-        """All channels of a range, a vector at a time."""
+        """Emit all channels of a range, a vector at a time."""
         k, lanes, rows, columns = self.k, self.k.machine.lanes(), self.kernel.tile_rows, self.kernel.across.tile
         first, last = channels
         with k.loop(first, last, lanes) as c:
-            # The last vector begins early enough to be a whole one: some channels are computed twice, none is masked.
-            # NOTE: so the output must not take the place of an operand: what was read would change in between.
+            # The last vector overlaps the one before it, so that it needs no mask: some channels are computed twice.
+            # NOTE: therefore the output must not reuse the memory of an operand, whose elements are read twice, too.
             channel = c if self.kernel.narrow else k.minimum(c, self.p["channels"] - lanes)
             weights = self.plane.weights[channel]
             bias = weights.load(lanes)
@@ -232,15 +234,15 @@ class _Tile:
                         self._store(row, column, channel, sums[row][column].get())
 
     def _sum_rows(self, down: Axis, channel: Val, taps: Pointer, sums: list[list[Variable]], guarded: bool) -> None:
-        """Every row of the input that the tile reaches, once: it serves all rows of the tile."""
+        """Process every row of the input under the tile once, for all rows of the tile that need it."""
         step = self.p["tap"] * self.kernel.across.window
-        for reach in down.reaches():
-            with self._only_if(self._has_row(self.x_row + reach.offset), guarded):
-                x = self._input(self.x_row + reach.offset, channel)
-                self._sum_row(x, [(sums[row], taps[step * tap]) for row, tap in reach.uses], guarded)
+        for line in down.input_lines():
+            with self._only_if(self._has_row(self.x_row + line.offset), guarded):
+                x = self._input(self.x_row + line.offset, channel)
+                self._sum_row(x, [(sums[row], taps[step * tap]) for row, tap in line.uses], guarded)
 
     def _sum_window(self, channel: Val, taps: Pointer, sums: list[Variable], guarded: bool) -> None:
-        """A single row of output: a loop over those rows of the window that lie in the image."""
+        """Compute a single row of output by a loop over the rows of the window that are inside the image."""
         k, p, step = self.k, self.p, self.p["tap"] * self.kernel.across.window
         dilation = p["row_dilation"]
         first = k.maximum(0, (dilation - 1 - self.x_row) / dilation)
@@ -250,15 +252,15 @@ class _Tile:
             self._sum_row(x, [(sums, taps[step * tap])], guarded)
 
     def _sum_row(self, x: Pointer, uses: Sequence[tuple[list[Variable], Pointer]], guarded: bool) -> None:
-        """Multiply and add one row of the input to rows of the tile; each comes with its row of weights."""
+        """Multiply one row of the input and add it to rows of the tile; each is given with its row of weights."""
         k, lanes, across = self.k, self.k.machine.lanes(), self.kernel.across
         weights = [[taps[self.p["tap"] * tap].load(lanes) for tap in range(across.window)] for _, taps in uses]
-        for reach in across.reaches():
-            column = self.x_column + reach.offset
+        for line in across.input_lines():
+            column = self.x_column + line.offset
             with self._only_if((column >= 0) & (column < self.p["x_columns"]), guarded):
-                element = k.load_first(x[self.p["x_pixel"] * reach.offset], self._valid, lanes)
+                element = k.load_first(x[self.p["x_pixel"] * line.offset], self._valid, lanes)
                 for (sums, _), row_weights in zip(uses, weights):
-                    for output, tap in reach.uses:
+                    for output, tap in line.uses:
                         sums[output].set(k.fma(element, row_weights[tap], sums[output].get()))
 
     def _store(self, row: int, column: int, channel: Val, value: Val) -> None:
@@ -280,7 +282,7 @@ class _Tile:
 
     @property
     def _valid(self) -> Val | None:
-        """How many elements of a vector are channels; all when None."""
+        """Number of valid lanes of a vector of channels; None for all."""
         return self.p["channels"] if self.kernel.narrow else None
 
     def _only_if(self, condition: Val, guarded: bool) -> AbstractContextManager[None]:

@@ -1,4 +1,4 @@
-"""Depthwise convolution of bytes on channels-last data: every channel has a window of its own."""
+"""Depthwise 8-bit convolution on channels-last images: every channel has its own filter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["DepthwiseInt8", "DepthwiseInt8Shape", "pack_depthwise_int8"]
 Array = np.ndarray[Any, Any]
 I32 = DType.INT32
 
-#: Positions in the parameters; strides of epilogue operands follow, (batch, row, pixel) each.
+#: Order of the parameters; then follow the (batch, row, pixel) strides of each epilogue operand.
 PARAMETERS = (
     "height", "width", "out_height", "out_width", "channels", "x_batch", "x_row", "x_pixel", "y_batch", "y_row",
     "y_pixel", "top", "left", "window_rows", "window_pixels", "row_stride", "pixel_stride", "row_dilation",
@@ -26,19 +26,19 @@ PARAMETERS = (
 )  # fmt: skip
 _AT = {name: i for i, name in enumerate(PARAMETERS)}
 
-#: Pixels that share the weights while these are in registers.
+#: Number of pixels that share weights held in registers.
 _PIXELS = 4
 
 
 def pack_depthwise_int8(weights: Array, lanes: int) -> Array:
-    """Weights less their zero point in the order the kernel reads them.
+    """Pack weights, from which the zero point is already subtracted, in the order in which the kernel reads them.
 
     Args:
         weights: [channels, 1, height, width], integers of at most 16 bits.
         lanes: int32 elements of a vector register.
 
     Returns:
-        [height * width, n], int16: ``n`` is the number of channels, filled up to whole vectors with zeros.
+        [height * width, n], int16: ``n`` is the number of channels, padded to whole vectors with zeros.
     """
     channels = weights.shape[0]
     taps = weights.reshape(channels, -1).T
@@ -49,7 +49,7 @@ def pack_depthwise_int8(weights: Array, lanes: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class DepthwiseInt8Shape:
-    """Sizes, strides (in elements) and padding; see :data:`PARAMETERS`. ``tap``: the length of a row of weights."""
+    """Sizes, strides (in elements) and padding; see :data:`PARAMETERS`. ``tap`` is the length of a row of weights."""
 
     batch: int
     height: int
@@ -83,9 +83,11 @@ class DepthwiseInt8Shape:
 
 @dataclass(frozen=True)
 class DepthwiseInt8(Kernel):
-    """Pointers: input, its zero point, packed weights, output, then the operands of the epilogue.
+    """8-bit depthwise convolution.
 
-    A work item is a row of the output. Taps outside of the image add nothing: there the input is the zero point.
+    Pointers: input, its zero point, packed weights, output, then the operands of the epilogue.
+
+    A work item is a row of the output. Taps outside the image are skipped: the input is padded with its zero point.
     """
 
     stored: DType
@@ -118,7 +120,7 @@ class DepthwiseInt8(Kernel):
 
 @dataclass(frozen=True, slots=True)
 class _Taps:
-    """The taps of a window that lie in the image along one axis, and where in the image the window begins."""
+    """The range of a window's taps that are inside the image along one axis, and the start of the window."""
 
     start: Val
     first: Val
@@ -133,7 +135,7 @@ class _Taps:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The code of one row of the output; ``operands`` come with their strides by pixel."""
+    """Emitter of one row of the output; ``operands`` are given with their pixel strides."""
 
     k: Emitter
     epilogue: Chain
@@ -146,7 +148,7 @@ class _Line:
     rows: _Taps
 
     def emit(self) -> None:
-        """Pixels whose whole window lies in the image several at a time, the others one by one."""
+        """Emit pixels whose whole window is inside the image several at a time, the others one by one."""
         k, p = self.k, self.p
         stride, width = p["pixel_stride"], p["out_width"]
         last_start = p["width"] - 1 - (p["window_pixels"] - 1) * p["pixel_dilation"] + p["left"]
@@ -172,7 +174,7 @@ class _Line:
         )
 
     def _pixels(self, column: Val, count: int, taps: _Taps) -> None:
-        """All channels of ``count`` pixels that share the taps."""
+        """Emit all channels of ``count`` pixels that have the same range of taps."""
         k, lanes = self.k, self.k.machine.lanes()
         whole = self.p["channels"] / lanes * lanes
         with k.loop(0, whole, lanes) as channel:
@@ -181,7 +183,7 @@ class _Line:
             self._tile(column, count, taps, whole, self.p["channels"] - whole)
 
     def _tile(self, column: Val, count: int, taps: _Taps, channel: Val, valid: Val | None) -> None:
-        """``sum (x - zero) w`` as ``sum x w - zero sum w``, for one vector of channels of each pixel."""
+        """Emit one vector of channels of each pixel: ``sum (x - zero) w`` as ``sum x w - zero sum w``."""
         k, p, lanes = self.k, self.p, self.k.machine.lanes()
         nothing = k.constant(0, I32, lanes)
         sums, of_weights = [k.variable(nothing) for _ in range(count)], k.variable(nothing)

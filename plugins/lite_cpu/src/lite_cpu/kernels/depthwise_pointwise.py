@@ -1,7 +1,7 @@
-"""A depthwise convolution and the pointwise one that follows, as one kernel.
+"""A depthwise convolution fused with the pointwise convolution that follows it.
 
-A work item is a band of rows: the depthwise part writes it into the thread's scratch memory, and the matrix product
-reads it from there while it is still in the caches. The image between the two never goes to memory.
+A work item is a band of rows: the depthwise part writes it to the thread's scratch memory, and the matrix product
+reads it from there while it is still in the caches. The image between the two convolutions is never in main memory.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from lite_cpu.emitter import Emitter
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.depthwise import PARAMETERS as DEPTHWISE_PARAMETERS
 from lite_cpu.kernels.depthwise import Depthwise, DepthwiseShape
-from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window
+from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window
 
 __all__ = ["DepthwisePointwise"]
 
 F32 = DType.FLOAT32
 
-#: Positions in the parameters behind those of the depthwise part; pixel strides of epilogue operands follow.
+#: Order of the parameters after those of the depthwise part; then follow the pixel strides of epilogue operands.
 PARAMETERS = ("outputs", "c_pixel", "band")
 
 
 @dataclass(frozen=True)
 class DepthwisePointwise(Kernel):
-    """Pointers: input, packed depthwise weights, packed B, bias, C; operands of the first epilogue, of the second.
+    """Depthwise convolution fused with a pointwise one.
+
+    Pointers: input, packed depthwise weights, packed B, bias, C; operands of the first and of the second epilogue.
 
     In the shape of the depthwise part the output is a band in scratch memory: ``y_row`` is ``columns * y_pixel``.
     """
@@ -44,7 +46,7 @@ class DepthwisePointwise(Kernel):
         band: int,
         operand_pixels: Sequence[int],
     ) -> list[int]:
-        """``outputs`` channels of C, ``c_pixel`` elements apart; ``band`` rows of output are a work item."""
+        """Return the parameters: C has ``outputs`` channels and pixel stride ``c_pixel``; an item has ``band`` rows."""
         return [*shape.params(depthwise_operands), outputs, c_pixel, band, *operand_pixels]
 
     @staticmethod
@@ -73,5 +75,7 @@ class DepthwisePointwise(Kernel):
                 for i, operand in enumerate(second.operands):
                     start = pointers.tensor(5 + len(first.epilogue.operands) + i, operand.dtype)
                     operands.append(Rows(start, params[at + len(PARAMETERS) + i], zero, operand.spread).at(0, pixel))
-                place = Place(Rows(pixels, p["y_pixel"], zero), Rows(c, c_pixel, zero).at(0, pixel), tuple(operands))
-                block.block(place, 1, (last_row - row) * p["columns"], outputs, b, bias)
+                tensors = BlockTensors(
+                    Rows(pixels, p["y_pixel"], zero), Rows(c, c_pixel, zero).at(0, pixel), tuple(operands)
+                )
+                block.block(tensors, 1, (last_row - row) * p["columns"], outputs, b, bias)

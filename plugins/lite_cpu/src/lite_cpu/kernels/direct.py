@@ -1,8 +1,8 @@
-"""Dense convolution with a border: bands of output rows as matrix products over a padded copy of their input.
+"""Dense convolution with padding: bands of output rows as matrix products over a padded copy of their input.
 
-The copy is that of :mod:`.bands`; the rest is :mod:`.tiles`: a row of A is a window of the copy, its segments are the
-rows of the window. Where rows of output are too short for the register tile, the windows are copied once more, one
-after another, to become one long product.
+:mod:`.bands` makes the copy and :mod:`.tiles` the product: a row of A is a window of the copy, and its segments are the
+rows of the window. If rows of output are too short for the register tile, the windows are also copied one after
+another, to form one large product.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ __all__ = ["MOST_PLANES", "Direct", "DirectShape"]
 
 F32 = DType.FLOAT32
 
-#: Channels that can be gathered from planes; a picture has three.
+#: Maximum number of channels that can be gathered from separate planes; a picture has three.
 MOST_PLANES = 4
 
-#: Positions in the parameters, before the strides of epilogue operands.
+#: Order of the parameters; then follow the strides of epilogue operands.
 PARAMETERS = (*BAND_PARAMETERS, "x_channel", "band_elements")
 
 
 @dataclass(frozen=True, slots=True)
 class DirectShape(BandShape):
-    """A convolution by bands of floats; ``gathered`` as in :class:`Direct`."""
+    """Sizes and strides of a float convolution by bands; for ``gathered`` see :class:`Direct`."""
 
     parameters: ClassVar[tuple[str, ...]] = PARAMETERS
 
@@ -46,14 +46,16 @@ class DirectShape(BandShape):
 
 @dataclass(frozen=True)
 class Direct(Kernel):
-    """Pointers: input, packed weights, bias, output, then the operands of the epilogue.
+    """Dense convolution by matrix products over a padded copy.
+
+    Pointers: input, packed weights, bias, output, then the operands of the epilogue.
 
     Attributes:
-        epilogue: what is done to each output.
-        planes: channels of an input that keeps each in a plane of its own, 2 to :data:`MOST_PLANES`; 0 where the
-            channels of a pixel are neighbours.
-        gathered: the windows of a band are copied one after another. The pixels of the output and of the
-            operands have to follow each other evenly within an image.
+        epilogue: chain applied to each output.
+        planes: number of channels, 2 to :data:`MOST_PLANES`, of an input with a separate plane per channel; 0 if the
+            channels of a pixel are contiguous.
+        gathered: the windows of a band are copied one after another. The pixels of the output and of the operands must
+            be evenly spaced within an image.
     """
 
     epilogue: Chain
@@ -70,7 +72,7 @@ class Direct(Kernel):
             )
 
     def _copy(self, bands: BandEmitter, item: BandItem, copy: Pointer) -> None:
-        """The input rows of an item with zeros around, and behind them their windows where these are gathered."""
+        """Copy the input rows of an item padded with zeros, and behind them their windows if these are gathered."""
         k, p = bands.k, bands.p
         image = bands.pointers.tensor(0, F32)[item.image * p["x_batch"] + item.group * p["channels"] * p["x_channel"]]
 
@@ -99,13 +101,13 @@ class Direct(Kernel):
         window = bands.window()
         a, groups, pixels = bands.windows(copy), item.rows, p["out_width"]
         if self.gathered:
-            one, nowhere, total = k.index(1), k.index(0), window.total
-            a, groups, pixels = Rows(copy[p["band_elements"]], total, nowhere), one, item.rows * p["out_width"]
-            window = Window(one, one, total, nowhere, nowhere)
-        place = bands.place(item, a, self.epilogue, output=3)
+            one, none, total = k.index(1), k.index(0), window.total
+            a, groups, pixels = Rows(copy[p["band_elements"]], total, none), one, item.rows * p["out_width"]
+            window = Window(one, one, total, none, none)
+        tensors = bands.tensors(item, a, self.epilogue, output=3)
         b = pointers.tensor(1, F32)[item.group * p["b_group"] + item.column * window.total]
         bias = pointers.tensor(2, F32)[bands.first_column(item)]
-        BlockEmitter(k, self.epilogue, window).block(place, groups, pixels, item.columns, b, bias)
+        BlockEmitter(k, self.epilogue, window).block(tensors, groups, pixels, item.columns, b, bias)
 
 
 def _copy_run(k: Emitter, source: Pointer, target: Pointer, count: Val) -> None:
@@ -113,7 +115,7 @@ def _copy_run(k: Emitter, source: Pointer, target: Pointer, count: Val) -> None:
 
 
 def _interleave(k: Emitter, planes: Sequence[Pointer], target: Pointer, pixels: Val) -> None:
-    """Pixels from planes, one for each channel, to neighbouring channels."""
+    """Copy pixels from planes, one for each channel, to contiguous channels."""
 
     def interleave(i: Val, lanes: int) -> None:
         vectors = [plane[i].load(lanes) for plane in planes]
@@ -124,7 +126,7 @@ def _interleave(k: Emitter, planes: Sequence[Pointer], target: Pointer, pixels: 
 
 
 def _interleaved(planes: Sequence[Val]) -> list[Val]:
-    """The first element of each plane, then the second of each, and so on, in as many vectors."""
+    """Return as many vectors with the first element of each plane, then the second of each, and so on."""
     lanes, count = planes[0].lanes, len(planes)
     if lanes == 1:
         return list(planes)

@@ -1,4 +1,4 @@
-"""Matrix times vector: the product with a single column, where vectors lie along the depth."""
+"""Matrix-vector product: B has a single column, and vectors hold elements along the depth."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from lite_core.ir import DType
 from lite_cpu.chains import Operand
 from lite_cpu.emitter import Emitter, Number, Pointer, Val
 from lite_cpu.kernels.gemm import Gemm
-from lite_cpu.kernels.tiles import BlockEmitter, Place, Window
+from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Window
 
 __all__ = ["Dot"]
 
 F32 = DType.FLOAT32
 
-#: Rows that are multiplied together: a vector of B serves all of them.
+#: Number of rows that are multiplied together by the same vector of B.
 _ROWS = 4
 
 
 @dataclass(frozen=True)
 class Dot(Gemm):
-    """As :class:`~lite_cpu.kernels.gemm.Gemm` with one column; B is not packed but [batches, depth]."""
+    """:class:`~lite_cpu.kernels.gemm.Gemm` with one column; B is not packed, but [batches, depth]."""
 
     def block_emitter(self, k: Emitter, window: Window) -> BlockEmitter:
         return _DotEmitter(k, self.epilogue, window)
@@ -28,20 +28,22 @@ class Dot(Gemm):
 
 @dataclass(frozen=True, slots=True)
 class _DotEmitter(BlockEmitter):
-    def block(self, place: Place, groups: Number, rows: Val, columns: Val, b: Pointer, bias: Pointer | None) -> None:
-        """All rows of a block; the window is one run."""
+    def block(
+        self, tensors: BlockTensors, groups: Number, rows: Val, columns: Val, b: Pointer, bias: Pointer | None
+    ) -> None:
+        """Emit all rows of a block; the window is one run."""
         k = self.k
         start = k.constant(0.0, F32) if bias is None else bias.load()
         whole = rows / _ROWS * _ROWS
         with k.loop(0, groups) as group:
             with k.loop(0, whole, _ROWS) as row:
-                self._dots(place.at(group, row), b, start, _ROWS)
+                self._dots(tensors.at(group, row), b, start, _ROWS)
             with k.loop(whole, rows) as row:
-                self._dots(place.at(group, row), b, start, 1)
+                self._dots(tensors.at(group, row), b, start, 1)
 
-    def _dots(self, place: Place, b: Pointer, start: Val, rows: int) -> None:
+    def _dots(self, tensors: BlockTensors, b: Pointer, start: Val, rows: int) -> None:
         k, depth, lanes = self.k, self.window.depth, self.k.machine.lanes()
-        # A single row is summed in several chains, so that no multiply-add waits for the one before.
+        # A single row is summed in several independent chains, so that no multiply-add waits for the one before.
         chains = _ROWS // rows
         zero = k.constant(0.0, F32, lanes)
         sums = [[k.variable(zero) for _ in range(rows)] for _ in range(chains)]
@@ -49,7 +51,7 @@ class _DotEmitter(BlockEmitter):
         def add(d: Val, chain: int, valid: Val | None) -> None:
             x = k.load_first(b[d], valid, lanes).to(F32)
             for row, total in enumerate(sums[chain]):
-                a = k.load_first(place.a.at(0, row, d).start, valid, lanes)
+                a = k.load_first(tensors.a.at(0, row, d).start, valid, lanes)
                 total.set(k.fma(a, x, total.get()))
 
         stop = k.index(0)
@@ -66,6 +68,6 @@ class _DotEmitter(BlockEmitter):
                 total = total + others[row].get()
 
             def load(i: int, operand: Operand, row: int = row) -> Val:
-                return place.operands[i].at(0, row).start.load()
+                return tensors.operands[i].at(0, row).start.load()
 
-            place.c.at(0, row).start.store(self.epilogue.emit(k, start + k.sum_lanes(total), load))
+            tensors.c.at(0, row).start.store(self.epilogue.emit(k, start + k.sum_lanes(total), load))

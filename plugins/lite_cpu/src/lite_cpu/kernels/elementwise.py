@@ -16,10 +16,12 @@ _UNROLL = 2
 
 @dataclass(frozen=True)
 class Elementwise(Kernel):
-    """Pointers: output, start, operands. Parameters: see :meth:`params`.
+    """A chain of element-wise operators with broadcasting.
 
-    Work items are blocks of rows; a row is the innermost loop. ``outer`` loops lie around the rows.
-    ``strided`` says that some tensor is neither contiguous nor repeated along a row, so vectors cannot be used.
+    Pointers: output, start, operands. Parameters: see :meth:`params`.
+
+    Work items are blocks of rows; a row is the innermost loop. There are ``outer`` loops around the rows. With
+    ``strided`` some tensor is neither contiguous nor repeated along a row, so vectors cannot be used.
     """
 
     chain: Chain
@@ -28,7 +30,7 @@ class Elementwise(Kernel):
 
     @staticmethod
     def params(sizes: Sequence[int], strides: Sequence[Sequence[int]], row_block: int) -> list[int]:
-        """Row length, rows, rows of an item, outer sizes; then for each tensor its strides, innermost first."""
+        """Return row length, rows, rows of an item and outer sizes, then each tensor's strides, innermost first."""
         *outer, rows, length = [1, *sizes] if len(sizes) == 1 else sizes
         listed = [length, rows, row_block, *outer]
         for mine in strides:

@@ -1,4 +1,4 @@
-"""Matrix product by a function of another library, called like ``cblas_sgemm``."""
+"""Matrix product by a function of another library with the signature of ``cblas_sgemm``."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ __all__ = ["ExternalProduct", "ExternalShape"]
 
 F32, I32 = DType.FLOAT32, DType.INT32
 
-# Values of cblas.h.
+# Constants of cblas.h.
 _ROW_MAJOR, _NOT_TRANSPOSED, _TRANSPOSED = 101, 111, 112
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalShape:
-    """Sizes and strides of a product, in elements, and who computes it; the parameters of the kernel in their order.
+    """Sizes and strides of a product, in elements, and the function's address: the parameters of the kernel in order.
 
     Attributes:
-        address: of the function.
-        rows: of A and C.
-        columns: of B and C.
+        address: address of the function.
+        rows: rows of A and C.
+        columns: columns of B and C.
         depth: columns of A, rows of B.
-        a_row: from one row of A to the next; neighbours along a row are neighbours in memory.
-        b_row: from one row of B to the next, or from one column to the next where B is transposed.
-        c_row: from one row of C to the next.
-        batches: how many products.
-        a_batch: from the A of one product to the next.
-        b_batch: the same of B.
-        c_batch: the same of C.
+        a_row: row stride of A, whose rows are contiguous.
+        b_row: row stride of B, or its column stride if B is transposed.
+        c_row: row stride of C.
+        batches: number of products.
+        a_batch: batch stride of A.
+        b_batch: batch stride of B.
+        c_batch: batch stride of C.
         row_block: rows of a work item.
     """
 
@@ -50,26 +50,28 @@ class ExternalShape:
 
     @property
     def flops(self) -> int:
-        """Operations of all products, a multiply-add counted as two."""
+        """Operations of all products; a multiply-add counts as two."""
         return 2 * self.batches * self.rows * self.columns * self.depth
 
     @property
     def items(self) -> int:
-        """Work items: blocks of rows."""
+        """Number of work items, which are blocks of rows."""
         return self.batches * -(-self.rows // self.row_block)
 
     def params(self) -> list[int]:
-        """The parameters of the kernel."""
+        """Return the parameters of the kernel."""
         return list(astuple(self))
 
 
 @dataclass(frozen=True)
 class ExternalProduct(Kernel):
-    """Pointers: C, A, B, all float32. A work item is a block of rows of one product; C is overwritten.
+    """Matrix product by an external function.
+
+    Pointers: C, A, B, all float32. A work item is a block of rows of one product; C is overwritten.
 
     Attributes:
-        transposed: neighbours in memory are neighbours along the columns of B, not along its rows.
-        convention: of the call, see :class:`~lite_cpu.external.ExternalSgemm`.
+        transposed: the columns of B are contiguous, not its rows.
+        convention: calling convention, see :class:`~lite_cpu.external.ExternalSgemm`.
     """
 
     transposed: bool

@@ -1,8 +1,8 @@
-"""Reading elements at indices that are data: Gather, GatherND and GatherElements.
+"""Loading of elements at indices computed at run time: Gather, GatherND and GatherElements.
 
-Elements are moved as integers of their size. An index out of range is recorded by a step of its own (see
-:mod:`lite_cpu.kernels.bounds`); kernels that use it take the nearest valid one, so that no memory outside of the
-tensors is touched.
+Elements are copied as integers of their size. A separate step records an index out of range (see
+:mod:`lite_cpu.kernels.bounds`); kernels clamp it to the nearest valid one, so that no memory outside the tensors is
+accessed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["GatherElements", "GatherRows", "Lines", "wrapped"]
 
 
 def wrapped(k: Emitter, index: Val, size: Val) -> Val:
-    """An index as an int64 from 0 to ``size - 1``: a negative one counts from the end, others are clamped."""
+    """Return an index as an int64 in [0, size): a negative index counts from the end, then the result is clamped."""
     wide = index.to(DType.INT64)
     positive = (wide < 0).select(wide + size, wide)
     return k.maximum(k.minimum(positive, size - 1), 0)
@@ -26,7 +26,7 @@ def wrapped(k: Emitter, index: Val, size: Val) -> Val:
 
 @dataclass(frozen=True)
 class GatherRows(Kernel):
-    """``destination[o, t] = source[o, i0, i1, ...]``, rows of neighbouring elements; ``i`` is index tuple ``t``.
+    """Gather contiguous rows: ``destination[o, t] = source[o, i0, i1, ...]``, where ``i`` is index tuple ``t``.
 
     Pointers: source, indices, destination. Parameters: see :meth:`params`. A work item is a row.
     """
@@ -44,15 +44,15 @@ class GatherRows(Kernel):
         sizes: Sequence[int],
         strides: Sequence[int],
     ) -> list[int]:
-        """Sizes and strides, in elements.
+        """Return the parameters; sizes and strides are in elements.
 
         Args:
             length: elements of a row.
-            tuples: index tuples for each ``o``.
-            source_outer: from one ``o`` to the next in the source.
-            index_outer: the same in the indices; 0 where all share them.
-            sizes: of the dimensions that a tuple addresses.
-            strides: of those dimensions in the source.
+            tuples: number of index tuples for each ``o``.
+            source_outer: stride of ``o`` in the source.
+            index_outer: stride of ``o`` in the indices; 0 if all share them.
+            sizes: sizes of the dimensions that a tuple addresses.
+            strides: strides of those dimensions in the source.
         """
         return [length, tuples, source_outer, index_outer, *sizes, *strides]
 
@@ -64,24 +64,25 @@ class GatherRows(Kernel):
             length, tuples, source_outer, index_outer = (params[i] for i in range(4))
             with k.loop(begin, end) as item:
                 outer, number = item / tuples, item % tuples
-                place = indices[outer * index_outer + number * self.depth]
+                index_tuple = indices[outer * index_outer + number * self.depth]
                 row = source[outer * source_outer]
                 for d in range(self.depth):
-                    row = row[wrapped(k, place[d].load(), params[4 + d]) * params[4 + self.depth + d]]
+                    row = row[wrapped(k, index_tuple[d].load(), params[4 + d]) * params[4 + self.depth + d]]
                 copy_row(k, row, destination[item * length], length)
 
 
 def copy_row(k: Emitter, source: Pointer, destination: Pointer, length: Val) -> None:
+    """Emit the copy of contiguous elements."""
     lanes = k.machine.lanes(source.dtype.itemsize)
     k.span(length, lanes, lambda i, n: destination[i].store(source[i].load(n)), narrow=True)
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines of elements along one axis of a tensor, each beside a line of indices; a work item is a line.
+    """Lines of elements along one axis of a tensor, each with a line of indices; a work item is a line.
 
     Parameters: elements of a line of indices, their stride; size and stride of the axis; then for each of the
-    ``outer`` dimensions around, innermost first, its size, stride of the tensor and stride of the indices.
+    ``outer`` other dimensions, innermost first, its size, stride in the tensor and stride in the indices.
     """
 
     outer: int
@@ -90,7 +91,7 @@ class Lines:
     def params(
         axis: int, shape: Sequence[int], index_strides: Sequence[int], size: int, strides: Sequence[int]
     ) -> list[int]:
-        """Parameters for indices of ``shape``, along ``axis``, which has ``size`` and ``strides`` in the tensor."""
+        """Return the parameters for indices of ``shape`` along ``axis``, which has ``size`` elements in the tensor."""
         listed = [shape[axis], index_strides[axis], size, strides[axis]]
         for d in reversed(range(len(shape))):
             if d != axis:
@@ -100,7 +101,7 @@ class Lines:
     def at(
         self, params: Params, item: Val, tensor: Pointer, beside: Sequence[Pointer]
     ) -> tuple[Pointer, list[Pointer]]:
-        """The start of a line in the tensor and in what lies as the indices do."""
+        """Return the start of a line in the tensor, and in the tensors ``beside`` it with the layout of the indices."""
         rest = item
         for d in range(self.outer):
             size, stride, index_stride = (params[4 + 3 * d + i] for i in range(3))
@@ -112,7 +113,10 @@ class Lines:
 
 @dataclass(frozen=True)
 class GatherElements(Kernel):
-    """``destination[o, j] = source[o, indices[o, j]]`` along lines. Pointers: source, indices, destination."""
+    """Gather along lines: ``destination[o, j] = source[o, indices[o, j]]``.
+
+    Pointers: source, indices, destination.
+    """
 
     itemsize: int
     index: DType

@@ -1,9 +1,9 @@
 """Matrix product with packed weights: pointwise and dense convolution, MatMul, Gemm, the products of Winograd.
 
-One kernel multiplies rows of A, gathered at regular strides, by panels of B. For a pointwise convolution
-on channels-last data the rows are pixels. For a dense convolution a row is a window of the (padded) input:
-its *segments* are the rows of the window, each a contiguous run of pixels x channels; where a dilation tears
-the run apart, each pixel is a *tap* of its own.
+One kernel multiplies rows of A, gathered at regular strides, by panels of B. For a pointwise convolution on
+channels-last data the rows are pixels. For a dense convolution a row is a window of the (padded) input: its *segments*
+are the rows of the window, each a contiguous run of pixels x channels. With a dilation pixels are not contiguous, and
+each is a separate *tap*.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Params, Pointers, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window, gemm_tile, pack_panels
+from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile, pack_panels
 from lite_cpu.machine import Machine
 
 __all__ = ["Gemm", "GemmShape", "cut_blocks", "gemm_tile", "operand_rows", "pack_panels"]
 
 F32 = DType.FLOAT32
 
-#: Operations that take one thread about a microsecond: for fewer, another thread would come too late.
-_WORTH_DIVIDING = 100_000
+#: Operations that take one thread about a microsecond; with fewer, another thread would start too late to help.
+_MIN_PARALLEL_OPERATIONS = 100_000
 
-#: Positions in the parameters; strides of epilogue operands follow, (batch, group, row) each.
+#: Order of the parameters; then follow the (batch, group, row) strides of each epilogue operand.
 PARAMETERS = (
     "batches", "groups", "rows", "segments", "taps", "depth", "columns",
     "a_batch", "a_group", "a_row", "a_segment", "a_tap",
@@ -71,14 +71,14 @@ class GemmShape:
         return self.segments * self.taps * self.depth
 
     def blocks(self, machine: Machine, threads: int) -> tuple[int, int]:
-        """Rows and columns of a work item: A's rows stay in the second-level cache, every thread gets some."""
+        """Return rows and columns of a work item: A's rows fit the second-level cache, every thread gets some items."""
         tile_rows, vectors = gemm_tile(machine)
         width = vectors * machine.lanes()
         row_bytes = 4 * max(1, self.total_depth)
         row_block = max(1, machine.l2_bytes // 2 // row_bytes // tile_rows) * tile_rows
         row_block = min(row_block, -(-self.rows // tile_rows) * tile_rows)
         column_block = -(-self.columns // width) * width
-        wanted = 1 if threads == 1 or self.flops < _WORTH_DIVIDING else 4 * threads
+        wanted = 1 if threads == 1 or self.flops < _MIN_PARALLEL_OPERATIONS else 4 * threads
         return cut_blocks(self.items, wanted, (row_block, column_block), (tile_rows, width), 8)
 
     def items(self, row_block: int, column_block: int, group_block: int = 1) -> int:
@@ -96,14 +96,14 @@ class GemmShape:
 def cut_blocks(
     items: Callable[[int, int], int], wanted: int, block: tuple[int, int], tile: tuple[int, int], tall: int
 ) -> tuple[int, int]:
-    """Rows and columns of blocks small enough for ``wanted`` work items, where there can be so many.
+    """Return rows and columns of blocks that give at least ``wanted`` work items, or as many as possible.
 
     Args:
-        items: the number of work items for rows and columns of a block.
-        wanted: how many there should be.
+        items: returns the number of work items for blocks of given rows and columns.
+        wanted: the desired number of work items.
         block: rows and columns of the largest block.
-        tile: rows and columns of the register tile: blocks consist of whole ones.
-        tall: the rows are halved while they are so many tiles, enough to reuse B; then the columns.
+        tile: rows and columns of the register tile; blocks consist of whole tiles.
+        tall: rows are halved while a block has at least this many tiles in height, enough to reuse B; then columns are.
     """
     (rows, columns), (tile_rows, width) = block, tile
     while items(rows, columns) < wanted:
@@ -119,7 +119,7 @@ def cut_blocks(
 def operand_rows(
     epilogue: Chain, pointers: Pointers, params: Params, parameter: int, tensor: int, batch: Val
 ) -> tuple[Rows, ...]:
-    """The operands of the epilogue in a batch: tensors from number ``tensor`` on, strides from ``parameter`` on."""
+    """Return a batch's operands of the epilogue, which begin at number ``tensor``, their strides at ``parameter``."""
     operands = []
     for i, operand in enumerate(epilogue.operands):
         by_batch, by_group, by_row = (params[parameter + 3 * i + s] for s in range(3))
@@ -130,13 +130,15 @@ def operand_rows(
 
 @dataclass(frozen=True)
 class Gemm(Kernel):
-    """Pointers: A, packed B, bias, C, then the operands of the epilogue.
+    """Matrix product with packed B and an epilogue.
+
+    Pointers: A, packed B, bias, C, then the operands of the epilogue.
 
     A work item is a block of ``group_block`` groups, ``row_block`` rows of each, and ``column_block`` columns.
 
     Attributes:
-        epilogue: what happens to each element before it is stored.
-        weights: how B is stored, a float of 32 or 16 bits; it is multiplied in float32.
+        epilogue: chain applied to each element before it is stored.
+        weights: element type of B, a float of 32 or 16 bits; B is multiplied in float32.
     """
 
     epilogue: Chain
@@ -147,7 +149,7 @@ class Gemm(Kernel):
             self.emit_items(k, pointers, params, begin, end)
 
     def block_emitter(self, k: Emitter, window: Window) -> BlockEmitter:
-        """What multiplies a block."""
+        """Return the emitter of the product of a block."""
         return BlockEmitter(k, self.epilogue, window)
 
     def emit_items(self, k: Emitter, pointers: Pointers, params: Params, begin: Val, end: Val) -> None:
@@ -164,13 +166,13 @@ class Gemm(Kernel):
             group, batch = rest % group_blocks * p["group_block"], rest / group_blocks
             row, column = row_block * p["row_block"], column_block * p["column_block"]
             operands = operand_rows(self.epilogue, pointers, params, len(PARAMETERS), 4, batch)
-            place = Place(
+            tensors = BlockTensors(
                 Rows(a[batch * p["a_batch"]], p["a_row"], p["a_group"]),
                 Rows(c[batch * p["c_batch"]], p["c_row"], p["c_group"]),
                 operands,
             )
             block.block(
-                place.at(group, row, column),
+                tensors.at(group, row, column),
                 k.minimum(p["group_block"], p["groups"] - group),
                 k.minimum(p["row_block"], p["rows"] - row),
                 k.minimum(p["column_block"], p["columns"] - column),

@@ -1,4 +1,4 @@
-"""Matrix product of bytes with packed weights: pointwise convolution, MatMulInteger, quantized layers."""
+"""8-bit matrix product with packed weights: pointwise convolution, MatMulInteger, quantized layers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.gemm import cut_blocks, operand_rows
 from lite_cpu.kernels.int8_tiles import Int8BlockEmitter, LeftSide, convert_run
-from lite_cpu.kernels.tiles import Place, Rows, Window, gemm_tile
+from lite_cpu.kernels.tiles import BlockTensors, Rows, Window, gemm_tile
 from lite_cpu.machine import Machine
 
 __all__ = ["GemmInt8", "GemmInt8Shape"]
 
-#: Operations that one work item should have at least: for fewer, another thread would come too late.
+#: Minimum number of operations of a work item; with fewer, another thread would start too late to help.
 _ITEM_OPERATIONS = 200_000
 
-#: Positions in the parameters; strides of epilogue operands follow, (batch, group, row) each.
+#: Order of the parameters; then follow the (batch, group, row) strides of each epilogue operand.
 PARAMETERS = (
     "batches", "groups", "rows", "depth", "columns",
     "a_batch", "a_group", "a_row", "zero_batch", "zero_group", "zero_row",
@@ -59,7 +59,7 @@ class GemmInt8Shape:
         return 2 * self.batches * self.groups * self.rows * self.depth * self.columns
 
     def blocks(self, machine: Machine, threads: int, itemsize: int) -> tuple[int, int]:
-        """Rows and columns of a work item: its rows of A stay in the second-level cache, every thread gets some."""
+        """Return rows and columns of a work item: A's rows fit the second-level cache, every thread gets some items."""
         tile_rows, vectors = gemm_tile(machine)
         width = vectors * machine.lanes()
         fitting = machine.l2_bytes // 4 // (itemsize * max(1, self.depth))
@@ -79,10 +79,12 @@ class GemmInt8Shape:
 
 @dataclass(frozen=True)
 class GemmInt8(Kernel):
-    """Pointers: A, its zero points, packed B, the sums of B's columns, C, then the operands of the epilogue.
+    """8-bit matrix product with packed B and an epilogue.
 
-    A work item is a block of rows of one group by a block of columns. Rows that can't be multiplied where they are
-    (``in_place`` is False) are converted into the scratch memory of the thread first.
+    Pointers: A, its zero points, packed B, the sums of B's columns, C, then the operands of the epilogue.
+
+    A work item is a block of rows of one group by a block of columns. Rows that cannot be multiplied in place
+    (``in_place`` is False) are first converted into the scratch memory of the thread.
     """
 
     left: LeftSide
@@ -114,7 +116,7 @@ class GemmInt8(Kernel):
                 rows = k.minimum(p["row_block"], p["rows"] - row)
                 first = Rows(a[batch * p["a_batch"]], p["a_row"], p["a_group"]).at(group, row)
                 if not self.in_place:
-                    # Neighbouring items differ in their columns only: they share the copy.
+                    # Consecutive items that differ only in their columns share the copy.
                     with k.if_(number.ne(held.get())):
                         held.set(number)
                         self._convert(k, first, converted, rows, p["depth"], steps * form.group)
@@ -124,7 +126,7 @@ class GemmInt8(Kernel):
                 c = Rows(pointers.tensor(4, self.epilogue.output)[batch * p["c_batch"]], p["c_row"], p["c_group"])
                 points = pointers.tensor(1, self.left.stored)[batch * p["zero_batch"]]
                 tiles.block(
-                    Place(first, c.at(group, row, column), operands),
+                    BlockTensors(first, c.at(group, row, column), operands),
                     Rows(points, p["zero_row"], p["zero_group"]).at(group, row),
                     1,
                     rows,
@@ -134,7 +136,7 @@ class GemmInt8(Kernel):
                 )
 
     def _convert(self, k: Emitter, source: Rows, target: Pointer, rows: Val, depth: Val, line: Val) -> None:
-        """Rows of A as they are multiplied, ``line`` elements apart; as one run where they are so in memory."""
+        """Convert rows of A to rows at distances of ``line`` elements; as one run if they have that stride already."""
         whole = source.row.eq(line) & depth.eq(line)
         runs, length = whole.select(k.index(1), rows), whole.select(rows * depth, depth)
         with k.loop(0, runs) as run:

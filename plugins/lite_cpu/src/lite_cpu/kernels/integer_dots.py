@@ -1,8 +1,8 @@
 """Dot products of small integers in vector registers: the arithmetic of 8-bit matrix products.
 
-Every lane of a vector of int32 sums takes in the products of a few neighbouring elements at once, 32 bits of
-them from either side: four bytes where the machine has an instruction for that, else two int16. Both are exact.
-(``pmaddubsw``, which multiplies bytes on older x86 processors, saturates its sums at 16 bits: it is not used.)
+Each lane of a vector of int32 sums accumulates the products of a group of adjacent elements at once. A group has 32
+bits of either operand: four bytes if the machine has an instruction for that, otherwise two int16. Both are exact.
+(``pmaddubsw``, which multiplies bytes on older x86 processors, is not used, because it saturates its sums at 16 bits.)
 """
 
 from __future__ import annotations
@@ -27,43 +27,44 @@ I32 = DType.INT32
 
 @dataclass(frozen=True, slots=True)
 class DotForm:
-    """The element types that are multiplied: of the left matrix and of the packed right one."""
+    """The multiplied element types: of the left matrix and of the packed right matrix."""
 
     left: DType
     right: DType
 
     @property
     def group(self) -> int:
-        """Products that are added up in one lane."""
+        """Number of products that are summed in one lane."""
         return 4 // self.left.itemsize
 
     def steps(self, depth: int) -> int:
-        """Groups that cover ``depth`` elements."""
+        """Return the number of groups that cover ``depth`` elements."""
         return -(-depth // self.group)
 
 
-#: For every machine, and for differences of bytes and their zero points.
+#: The form that every machine supports, also for differences of bytes and their zero points.
 INT16_PAIRS = DotForm(DType.INT16, DType.INT16)
 
 
 def byte_form(machine: Machine) -> DotForm | None:
-    """How the machine multiplies bytes, None where it can't: VNNI wants an unsigned left side, SDOT a signed one."""
+    """Return the form of the machine's dot product of bytes, or None; VNNI needs an unsigned left side, SDOT signed."""
     if not machine.dot_product:
         return None
     return DotForm(DType.UINT8 if is_x86(machine) else DType.INT8, DType.INT8)
 
 
 def is_x86(machine: Machine) -> bool:
+    """Return True for an x86-64 processor."""
     return machine.triple.startswith("x86")
 
 
 def emit_dots(k: Emitter, form: DotForm, sums: Val, left: Val, right: Val) -> Val:
-    """``sums`` plus, in every lane, the products of one group.
+    """Add the products of one group to every lane of ``sums`` and return the result.
 
     Args:
-        k: where to.
+        k: the emitter.
         form: the element types.
-        sums: int32.
+        sums: a vector of int32.
         left: a group in the 32 bits of every lane.
         right: as many lanes of ``form.group`` elements each, as one vector of elements.
     """
@@ -79,7 +80,7 @@ def emit_dots(k: Emitter, form: DotForm, sums: Val, left: Val, right: Val) -> Va
 
 
 def _dot_pairs(k: Emitter, a: Val, b: Val) -> Val:
-    """Products of int16 added up in pairs, int32."""
+    """Return the products of int16, summed in pairs, as int32."""
     count, sums = a.lanes, a.lanes // 2
     if is_x86(k.machine):
         name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[sums]
@@ -91,18 +92,18 @@ def _dot_pairs(k: Emitter, a: Val, b: Val) -> Val:
 
 
 def broadcast_group(pointer: Pointer, form: DotForm, lanes: int) -> Val:
-    """The group at an address, in the 32 bits of every lane."""
+    """Load the group at an address into the 32 bits of every lane."""
     k, group = pointer.k, pointer.load(form.group)
     return Val(k, k.b.bitcast(group.ir, INT32_TYPE), I32).splat(lanes)
 
 
 def packed_size(form: DotForm, runs: int, depth: int, columns: int, lanes: int) -> int:
-    """Elements of one matrix as :func:`pack_dots` lays it out."""
+    """Return the number of elements of one matrix packed by :func:`pack_dots`."""
     return runs * form.steps(depth) * form.group * -(-columns // lanes) * lanes
 
 
 def pack_dots(b: Array, form: DotForm, lanes: int, vectors: int) -> Array:
-    """The right matrix in the order the kernels read it.
+    """Pack the right matrix in the order in which the kernels read it.
 
     Args:
         b: [batches, runs, depth, columns], integers that fit ``form.right``.
@@ -111,9 +112,9 @@ def pack_dots(b: Array, form: DotForm, lanes: int, vectors: int) -> Array:
         vectors: vectors of a panel.
 
     Returns:
-        The panels [batches, n], for each batch [runs, steps, lanes * vectors, group] one after the other, and for the
-        columns that are left a narrower one of whole vectors; a run is filled up to whole groups with zeros, and so is
-        the last vector.
+        The panels [batches, n]: for each batch panels of [runs, steps, lanes * vectors, group], and for the remaining
+        columns a narrower panel of whole vectors. Runs are padded with zeros to whole groups, and the last vector is
+        padded with zeros.
     """
     batches, runs, depth, columns = b.shape
     steps, width = form.steps(depth), lanes * vectors

@@ -1,7 +1,7 @@
-"""Resizing along one or two neighbouring dimensions: weighted sums of a few elements, in vectors over what lies inside.
+"""Resizing along one or two adjacent dimensions: weighted sums of a few elements, vectorized over the inner dimensions.
 
-Which elements and with what weights is decided before the run and stands in small tables, so the kernel is the same
-for every mode of interpolation and every rule for coordinates.
+Small tables made before the run contain the indices and weights of the elements, so one kernel serves all modes of
+interpolation and all rules for coordinates.
 """
 
 from __future__ import annotations
@@ -16,25 +16,27 @@ from lite_cpu.kernels.base import Kernel
 
 __all__ = ["Interpolate"]
 
-#: Parameters before the strides: sizes outside, of rows, of columns and inside.
+#: Number of parameters before the strides: outer size, rows, columns, inner size.
 _SIZES = 4
 
 
 @dataclass(frozen=True)
 class Interpolate(Kernel):
-    """``destination[o, y, x, :] = chain(sum over i, j of rw[y, i] * cw[x, j] * source[o, ri[y, i], ci[x, j], :])``.
+    """Interpolation along rows and columns.
 
-    Pointers: source, destination, ``ri`` and ``ci`` (int32), ``rw`` and ``cw`` (of the type that is computed in),
-    then the chain's operands. Without weights (one tap each way) elements are moved as they are.
-    Parameters: see :meth:`params`. A work item is a row of the destination.
+    ``destination[o, y, x, :] = chain(sum over i, j of rw[y, i] * cw[x, j] * source[o, ri[y, i], ci[x, j], :])``.
+
+    Pointers: source, destination, ``ri`` and ``ci`` (int32), ``rw`` and ``cw`` (of type :attr:`computed`), then the
+    chain's operands. Without weights (one tap in each direction) elements are copied unchanged. Parameters: see
+    :meth:`params`. A work item is a row of the destination.
 
     Attributes:
-        source: element type of the source; the chain starts from it, or from float32 where it is a 16-bit float.
-        chain: applied to each result.
+        source: element type of the source; the chain starts from it, or from float32 if it is a 16-bit float.
+        chain: chain applied to each result.
         output: element type of the destination.
         row_taps: rows of the source in a sum.
         column_taps: columns of the source in a sum.
-        weighted: has weights.
+        weighted: there are weights.
     """
 
     source: DType
@@ -46,7 +48,12 @@ class Interpolate(Kernel):
 
     @staticmethod
     def params(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
-        """Sizes (outside, rows, columns, inside); strides (outside, row, column) of source, destination, operands."""
+        """Return the parameters.
+
+        Args:
+            sizes: outer size, rows, columns, inner size.
+            strides: (outer, row, column) strides of source, destination and operands.
+        """
         return [*sizes, *(s for tensor in strides for s in tensor)]
 
     @property
@@ -65,8 +72,8 @@ class Interpolate(Kernel):
                 outer, y = item / rows, item % rows
                 image = self._at(params, 0, source, outer=outer)
                 taps = range(self.row_taps)
-                places = [row_index[y * self.row_taps + i].load() for i in taps]
-                lines = [self._at(params, 0, image, row=place.to(DType.INT64)) for place in places]
+                source_rows = [row_index[y * self.row_taps + i].load() for i in taps]
+                lines = [self._at(params, 0, image, row=index.to(DType.INT64)) for index in source_rows]
                 row_weights = [row_weight[y * self.row_taps + i].load() for i in taps] if self.weighted else []
                 target = self._at(params, 1, destination, outer=outer, row=y)
                 beside = [self._at(params, 2 + i, p, outer=outer, row=y) for i, p in enumerate(operands)]
@@ -74,8 +81,8 @@ class Interpolate(Kernel):
                     sources, weights = [], []
                     for j in range(self.column_taps):
                         at = x * self.column_taps + j
-                        place = column_index[at].load().to(DType.INT64)
-                        sources += [self._at(params, 0, line, column=place) for line in lines]
+                        index = column_index[at].load().to(DType.INT64)
+                        sources += [self._at(params, 0, line, column=index) for line in lines]
                         if self.weighted:
                             weight = column_weight[at].load()
                             weights += [weight * w for w in row_weights]

@@ -1,4 +1,4 @@
-"""Normalisation of rows: to mean 0 and variance 1, or to norm 1."""
+"""Normalization of rows: to mean 0 and variance 1, or to norm 1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.rows import Place, Row, RowLayout, each_row
+from lite_cpu.kernels.rows import Elements, Row, RowLayout, each_row
 from lite_cpu.vector_math import absolute, sqrt
 
 __all__ = ["Normalization", "ScaleToNorm"]
@@ -17,12 +17,12 @@ F32 = DType.FLOAT32
 
 @dataclass(frozen=True)
 class Normalization(Kernel):
-    """``(x - mean) / sqrt(variance + epsilon) * scale + bias``.
+    """Normalization of each row: ``(x - mean) / sqrt(variance + epsilon) * scale + bias``.
 
-    Pointers: elements, result; then those that there are of scale, bias, mean of each row, reciprocal deviation of
-    each row. Parameters: after the layout's, epsilon (float32 bits).
+    Pointers: elements, result; then, as far as present, scale, bias, mean of each row, reciprocal standard deviation of
+    each row. Parameters: those of the layout, epsilon (float32 bits).
 
-    With ``epsilon_outside`` it is added to the square root.
+    With ``epsilon_outside`` epsilon is added to the square root instead.
     """
 
     layout: RowLayout
@@ -39,10 +39,10 @@ class Normalization(Kernel):
 
     def _emit_row(self, row: Row, epsilon: Val) -> None:
         part = 1.0 / row.count.to(F32)
-        means = [total * part for total in row.sum(lambda place: place.load(0, 0.0))]
+        means = [total * part for total in row.sum(lambda elements: elements.load(0, 0.0))]
 
-        def square(place: Place) -> Val:
-            centred = place.load(0, means[place.column]) - means[place.column]
+        def square(elements: Elements) -> Val:
+            centred = elements.load(0, means[elements.column]) - means[elements.column]
             return centred * centred
 
         variances = [total * part for total in row.sum(square)]
@@ -51,15 +51,15 @@ class Normalization(Kernel):
         else:
             reciprocals = [1.0 / sqrt(v + epsilon) for v in variances]
 
-        def element(place: Place) -> None:
-            value = (place.load(0) - means[place.column]) * reciprocals[place.column]
+        def element(elements: Elements) -> None:
+            value = (elements.load(0) - means[elements.column]) * reciprocals[elements.column]
             tensor = 2
             if self.scale:
-                value = value * place.load(tensor)
+                value = value * elements.load(tensor)
                 tensor += 1
             if self.bias:
-                value = value + place.load(tensor)
-            place.store(1, value)
+                value = value + elements.load(tensor)
+            elements.store(1, value)
 
         row.walk(element)
         statistics = 2 + self.scale + self.bias
@@ -71,7 +71,7 @@ class Normalization(Kernel):
 
 @dataclass(frozen=True)
 class ScaleToNorm(Kernel):
-    """Elements divided by the norm of their row, of order ``p`` 1 or 2; zeros stay. Pointers: elements, result."""
+    """Elements divided by the norm of their row, of order ``p`` 1 or 2; zeros stay 0. Pointers: elements, result."""
 
     layout: RowLayout
     p: int
@@ -81,12 +81,12 @@ class ScaleToNorm(Kernel):
             each_row(k, self.layout, pointers, params, begin, end, self._emit_row)
 
     def _emit_row(self, row: Row) -> None:
-        def term(place: Place) -> Val:
-            value = place.load(0, 0.0)
+        def term(elements: Elements) -> Val:
+            value = elements.load(0, 0.0)
             return absolute(value) if self.p == 1 else value * value
 
         norms = row.sum(term)
         if self.p == 2:
             norms = [sqrt(total) for total in norms]
         divisors = [norm.eq(0.0).select(1.0, norm) for norm in norms]
-        row.walk(lambda place: place.store(1, place.load(0) / divisors[place.column]))
+        row.walk(lambda elements: elements.store(1, elements.load(0) / divisors[elements.column]))

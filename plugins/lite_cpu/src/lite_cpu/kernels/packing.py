@@ -1,7 +1,7 @@
-"""Putting a matrix into panels at run time: the second operand of a product that is not a constant.
+"""Packing of a matrix into panels at run time: the second operand of a product that is not a constant.
 
-The panels are those of :func:`~lite_cpu.kernels.tiles.pack_panels`. Columns that fill up the last vector repeat the
-last column of the matrix: nothing is read outside of it, and what a product makes of them is never stored.
+The panels are those of :func:`~lite_cpu.kernels.tiles.pack_panels`. The last vector is padded by repeating the last
+column of the matrix: nothing outside the matrix is read, and products with padding are never stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ F32 = DType.FLOAT32
 
 
 class Contiguous(str, Enum):
-    """The dimension of a matrix whose elements are neighbours in memory."""
+    """The contiguous dimension of a matrix."""
 
     COLUMNS = "columns"
     DEPTH = "depth"
@@ -29,6 +29,7 @@ class Contiguous(str, Enum):
 
     @staticmethod
     def of(depth_stride: int, column_stride: int) -> Contiguous:
+        """Return the contiguous dimension of a matrix with these strides."""
         if column_stride == 1:
             return Contiguous.COLUMNS
         return Contiguous.DEPTH if depth_stride == 1 else Contiguous.NEITHER
@@ -50,7 +51,7 @@ class Matrix:
 
 
 def emit_panels(k: Emitter, b: Matrix, target: Pointer, first: Number, stop: Val) -> None:
-    """Write the panels of columns ``first`` to ``stop``; ``first`` begins a panel, and ``stop`` another or the end."""
+    """Store the panels of columns [first, stop); ``first`` begins a panel, ``stop`` another one or is the end."""
     lanes, (_, vectors) = k.machine.lanes(), gemm_tile(k.machine)
     width = lanes * vectors
     emit = {
@@ -68,7 +69,7 @@ def emit_panels(k: Emitter, b: Matrix, target: Pointer, first: Number, stop: Val
 
 
 def _copy_rows(k: Emitter, b: Matrix, panel: Pointer, column: Val, vectors: int, valid: Val | None) -> None:
-    """Neighbours in memory are neighbours in the panel. ``valid``: elements of the last vector, None for all."""
+    """Pack contiguous columns by copying vectors. ``valid``: number of elements of the last vector, None for all."""
     lanes = k.machine.lanes()
     with k.loop(0, b.depth) as d:
         for v in range(vectors):
@@ -77,7 +78,7 @@ def _copy_rows(k: Emitter, b: Matrix, panel: Pointer, column: Val, vectors: int,
 
 
 def _transpose_blocks(k: Emitter, b: Matrix, panel: Pointer, column: Val, vectors: int, valid: Val | None) -> None:
-    """Square blocks are transposed in registers; the last one begins early enough to be a whole one."""
+    """Pack a contiguous depth by transposing square blocks in registers; the last block overlaps the one before it."""
     lanes = k.machine.lanes()
     width = vectors * lanes
 
@@ -113,7 +114,7 @@ def _copy_elements(k: Emitter, b: Matrix, panel: Pointer, column: Val, vectors: 
 
 @dataclass(frozen=True)
 class Pack(Kernel):
-    """Pointers: the matrices, the panels. A work item is ``column_block`` columns of one matrix."""
+    """Pack matrices. Pointers: the matrices, the panels. A work item is ``column_block`` columns of one matrix."""
 
     contiguous: Contiguous
 
@@ -121,7 +122,7 @@ class Pack(Kernel):
     def params(
         depth: int, columns: int, strides: tuple[int, int, int], panel_batch: int, column_block: int
     ) -> list[int]:
-        """``strides`` of batch, depth and columns; ``panel_batch`` is the size of one matrix in panels."""
+        """Return the parameters; ``strides`` are of batch, depth and columns, ``panel_batch`` is that of the panels."""
         return [depth, columns, *strides, panel_batch, column_block]
 
     def emit(self, k: Emitter) -> None:

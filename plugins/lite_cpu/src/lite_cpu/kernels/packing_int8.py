@@ -1,4 +1,4 @@
-"""The right operand of an 8-bit product that is known only when the model runs: zero points off, into panels."""
+"""Packing of the right operand of an 8-bit product at run time, with its zero points subtracted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ I32 = DType.INT32
 
 @dataclass(frozen=True)
 class PackInt8(Kernel):
-    """Pointers: the matrices [batches, runs, depth, columns], their zero points, the panels, the sums of the columns.
+    """Packing of matrices, with their zero points subtracted, and the sums of their columns.
+
+    Pointers: the matrices [batches, runs, depth, columns], their zero points, the panels, the sums of the columns.
 
     The panels are those of :func:`~lite_cpu.kernels.integer_dots.pack_dots`. A work item is a panel of one batch.
     The difference of an element and its zero point must fit ``form.right``.
@@ -31,7 +33,14 @@ class PackInt8(Kernel):
     def params(
         shape: Sequence[int], strides: Sequence[int], zero_strides: tuple[int, int], packed_batch: int
     ) -> list[int]:
-        """``shape`` and ``strides`` of the matrices, the zero points' strides by batch and column, a batch's size."""
+        """Return the parameters.
+
+        Args:
+            shape: shape of the matrices.
+            strides: strides of the matrices.
+            zero_strides: batch and column strides of the zero points.
+            packed_batch: size of a packed batch.
+        """
         return [*shape[1:], *strides, *zero_strides, packed_batch]
 
     def emit(self, k: Emitter) -> None:
@@ -49,7 +58,7 @@ class PackInt8(Kernel):
                 here = k.minimum(width, (columns - first + lanes - 1) / lanes * lanes)
                 panel = pointers.tensor(2, form.right)[batch * packed_batch + first * runs * steps * form.group]
                 with k.loop(0, here) as c:
-                    # Columns that fill up the last vector repeat the last one: what is made of them is never stored.
+                    # The last vector is padded by repeating the last column; products with padding are never stored.
                     column = k.minimum(first + c, columns - 1)
                     source = pointers.tensor(0, self.stored)[batch * by_batch + column * by_column]
                     zero = pointers.tensor(1, self.stored)[batch * zero_batch + column * zero_column].load().to(I32)

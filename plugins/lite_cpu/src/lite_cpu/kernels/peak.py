@@ -1,4 +1,4 @@
-"""What the processor can do at most: the yardstick of profiles and kernel benchmarks."""
+"""Kernel that reaches the arithmetic peak of a core, the reference of profiles and kernel benchmarks."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from lite_cpu.kernels.base import Kernel
 
 __all__ = ["Peak"]
 
-#: Enough independent multiply-adds to hide the latency of each on every processor we know (2 units x 5 cycles).
+#: Number of independent multiply-adds, enough to hide their latency on all known processors (2 units x 5 cycles).
 _CHAINS = 12
 
 
 @dataclass(frozen=True)
 class Peak(Kernel):
-    """Multiply-adds on registers only. Pointer 0 takes one vector; a work item is one round of all chains."""
+    """Multiply-adds on registers only. Pointer 0 has one vector; a work item is one multiply-add of each chain."""
 
     @staticmethod
     def flops(lanes: int) -> int:
-        """Operations of one work item, a multiply-add counted as two."""
+        """Return the operations of one work item; a multiply-add counts as two."""
         return 2 * _CHAINS * lanes
 
     def emit(self, k: Emitter) -> None:

@@ -1,4 +1,4 @@
-"""Matrix product of element types that models only compute indices and sizes with: plain loops."""
+"""Matrix product by plain loops, for element types that models use only to compute indices and sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ __all__ = ["PlainMatMul"]
 
 @dataclass(frozen=True)
 class PlainMatMul(Kernel):
-    """Pointers: C, A, B, with any strides. A work item is a row of C; ``outer`` loops of batches lie around."""
+    """Matrix product by plain loops.
+
+    Pointers: C, A, B, with any strides. A work item is a row of C; there are ``outer`` loops over batches.
+    """
 
     dtype: DType
     outer: int
@@ -29,15 +32,15 @@ class PlainMatMul(Kernel):
         sizes: Sequence[int],
         outer: Sequence[Sequence[int]],
     ) -> list[int]:
-        """Sizes, the strides of the last two dimensions of C, A and B, then the loops around.
+        """Return the parameters.
 
         Args:
-            rows: of C.
-            columns: of C.
+            rows: rows of C.
+            columns: columns of C.
             depth: columns of A.
             inner: strides of the last two dimensions of C, A and B.
-            sizes: of the loops of batches, outermost first.
-            outer: for each of C, A and B its strides in these loops.
+            sizes: sizes of the loops over batches, outermost first.
+            outer: strides of C, A and B in these loops.
         """
         return [rows, columns, depth, *(s for pair in inner for s in pair), *sizes, *(s for t in outer for s in t)]
 

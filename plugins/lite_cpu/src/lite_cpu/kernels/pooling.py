@@ -1,4 +1,4 @@
-"""Pools over windows of an image whose channels are neighbours: vectors hold channels."""
+"""Pooling of channels-last images; vectors hold channels."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lite_cpu.vector_math import absolute, sqrt
 __all__ = ["AVERAGE", "MAXIMUM", "NORMS", "Pool"]
 
 MAXIMUM, AVERAGE = "maximum", "average"
-#: The norms of windows by their order p.
+#: Norms of windows, by their order p.
 NORMS = {1: "norm1", 2: "norm2"}
 
-#: Vectors of channels that are pooled together: each is an accumulator of its own, so additions overlap.
+#: Number of vectors of channels that are pooled together, in separate accumulators, so that additions overlap.
 _VECTORS = 4
 
-#: Positions in the parameters.
+#: Order of the parameters.
 PARAMETERS = (
     "channels", "height", "width",
     "x_batch", "x_row", "x_pixel", "y_batch", "y_row", "y_pixel",
@@ -28,13 +28,13 @@ PARAMETERS = (
 )  # fmt: skip
 _AT = {name: i for i, name in enumerate(PARAMETERS)}
 
-#: Numbers that a table holds for each window: the first input element, how many elements, how many are counted.
+#: Length of a window's entry in a table: first input element, number of elements, number of counted elements.
 WINDOW_NUMBERS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """Where a window lies along one axis: see :data:`WINDOW_NUMBERS`."""
+    """A window's extent along one axis; see :data:`WINDOW_NUMBERS`."""
 
     first: Val
     taps: Val
@@ -48,11 +48,13 @@ class _Extent:
 
 @dataclass(frozen=True)
 class Pool(Kernel):
-    """Pointers: image, result, and the tables of windows along height and width (int64).
+    """Maximum, average or norm of windows of an image.
 
-    A work item is a row of windows of one image. The tables have only elements inside the image, so padding is
-    never read; ``taps`` is the size of the windows that have all of their elements, whose loops are unrolled,
-    or (0, 0) where windows are too large for that.
+    Pointers: image, result, and the tables of windows along height and width (int64).
+
+    A work item is a row of windows of one image. The tables refer only to elements inside the image, so padding is
+    never read. ``taps`` is the size of complete windows, whose loops are unrolled, or (0, 0) if windows are too large
+    for that.
     """
 
     kind: str
@@ -91,7 +93,7 @@ class Pool(Kernel):
     def _emit_channels(
         self, k: Emitter, p: dict[str, Val], x: Pointer, y: Pointer, down: _Extent, right: _Extent, *, unrolled: bool
     ) -> None:
-        """One window, all channels."""
+        """Emit all channels of one window."""
         lanes = k.machine.lanes(computed(self.dtype).itemsize)
         accumulator = DType.FLOAT64 if self.kind == NORMS[2] else computed(self.dtype)
         counted = (down.counted * right.counted).to(accumulator)
@@ -104,7 +106,7 @@ class Pool(Kernel):
             def take(at: Pointer) -> None:
                 for vector, result in enumerate(results):
                     value = k.load_first(at[vector * lanes], valid, lanes)
-                    result.set(self._taken(result.get(), value.to(computed(self.dtype)).to(accumulator)))
+                    result.set(self._accumulate(result.get(), value.to(computed(self.dtype)).to(accumulator)))
 
             if unrolled:
                 for r in range(self.taps[0]):
@@ -131,7 +133,7 @@ class Pool(Kernel):
         with k.if_(first < p["channels"]):
             pool(first, 1, p["channels"] - first)
 
-    def _taken(self, result: Val, value: Val) -> Val:
+    def _accumulate(self, result: Val, value: Val) -> Val:
         if self.kind == MAXIMUM:
             return larger(result, value)
         if self.kind == AVERAGE:

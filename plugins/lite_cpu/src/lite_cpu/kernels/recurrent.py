@@ -1,8 +1,8 @@
-"""LSTM, GRU and RNN: the recurrent part. What comes from the input has been projected for all steps before.
+"""The recurrent part of LSTM, GRU and RNN; the input has been projected for all steps before.
 
-A work item runs a few sequences of one direction from the first step to the last. Hidden units are taken a vector at a
-time: the packed weights hold the gates of the same units side by side, so all gates of a unit are complete in registers
-when its new state is computed, and nothing but the state is written.
+A work item runs a few sequences of one direction from the first step to the last. Hidden units are processed a vector
+at a time: the packed weights hold the gates of the same units next to each other, so all gates of a unit are in
+registers when its new state is computed, and only the state is stored.
 """
 
 from __future__ import annotations
@@ -21,19 +21,16 @@ __all__ = ["Activation", "Gru", "Lstm", "Recurrent", "Rnn"]
 
 F32 = DType.FLOAT32
 
-#: Multiply-adds that must be under way at once to hide their latency.
+#: Number of independent multiply-adds that hides their latency.
 _INDEPENDENT = 8
 
-#: Positions in the parameters; then follow for each tensor its strides: step, direction, sequence.
+#: Order of the parameters; then follow the (step, direction, sequence) strides of each tensor.
 PARAMETERS = ("steps", "sequences", "hidden", "first_reversed")
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A function of one number: an element-wise operator, with what is done before and after.
-
-    ``scale_out * op(scale_in * clipped(x)) + offset``; ``op`` None is the identity.
-    """
+    """An activation function: ``scale_out * op(scale_in * clip(x)) + offset``, where ``op`` None is the identity."""
 
     op: str | None
     attributes: tuple[tuple[str, float], ...] = ()
@@ -43,8 +40,9 @@ class Activation:
     clip: float | None = None
 
     def emit(self, k: Emitter, x: Val) -> Val:
+        """Emit the function and return its result."""
         if self.clip is not None:
-            # NaN fails both comparisons and stays.
+            # NaN fails both comparisons and stays NaN.
             x = (x > self.clip).select(self.clip, (x < -self.clip).select(-self.clip, x))
         x = x if self.scale_in == 1 else x * self.scale_in
         if self.op is not None:
@@ -55,14 +53,14 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of some sequences: where the state of sequence ``row`` is, and what the gates of its units start from.
+    """Addresses used by one step of the recurrence, most of them one per sequence (row).
 
     Attributes:
         state: the hidden state before the step.
-        new: the hidden state after it.
+        new: the hidden state after the step.
         cell: the cell state of an LSTM.
-        reset: room for the state as a GRU has it reset.
-        projected: of each row, a vector for each gate of a block of units: [blocks, gates, lanes].
+        reset: scratch memory for the state multiplied by the reset gate of a GRU.
+        projected: the projected input, a vector for each gate of a block of units: [blocks, gates, lanes].
         bias: the recurrent bias in the same order.
         peepholes: [blocks, 3, lanes] for input, output and forget gate, or None.
     """
@@ -78,15 +76,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Recurrent(Kernel):
-    """Pointers: see :attr:`tensors`; each has strides for step, direction and sequence.
+    """Base class of recurrent layers.
+
+    Pointers: see :attr:`tensors`; each has strides for step, direction and sequence.
 
     A work item is ``rows`` sequences in one direction. Directions from ``first_reversed`` on go from the last step to
     the first.
 
     Attributes:
-        rows: sequences that are run together.
-        activations: of the gates and the new state, in the order of the ONNX attribute.
-        lengths: sequences have lengths of their own; only for ``rows`` 1.
+        rows: number of sequences that run together.
+        activations: functions of the gates and the new state, in the order of the ONNX attribute.
+        lengths: each sequence has its own length; requires that ``rows`` is 1.
     """
 
     rows: int
@@ -96,11 +96,11 @@ class Recurrent(Kernel):
     @property
     @abstractmethod
     def passes(self) -> tuple[tuple[int, ...], ...]:
-        """The gates that are computed together, by number; all of one pass before those of the next."""
+        """Numbers of the gates that are computed together; a pass is finished before the next one starts."""
 
     @abstractmethod
     def finish(self, k: Emitter, at: Step, number: int, row: int, unit: Val, sums: Sequence[Val]) -> None:
-        """What pass ``number`` does with the products of its gates for a vector of units from ``unit`` on."""
+        """Emit the end of pass ``number``, given the sums of its gates for a vector of units from ``unit`` on."""
 
     @property
     def gates(self) -> int:
@@ -116,7 +116,7 @@ class Recurrent(Kernel):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """The order of the pointers."""
+        """Names of the tensors in the order of the pointers."""
         names = ["projected", "weights", "bias", "initial_h", "y", "y_h"]
         names += ["initial_c", "y_c"] if self.has_cell else []
         names += ["lengths"] if self.lengths else []
@@ -139,7 +139,7 @@ class Recurrent(Kernel):
             blocks = (p["sequences"] + (self.rows - 1)) / self.rows
             with k.loop(begin, end) as item:
                 direction, first = item / blocks, item % blocks * self.rows
-                # The last rows of the last item repeat a sequence where there are no more.
+                # The rows of the last item beyond the last sequence repeat it.
                 sequences = [k.minimum(first + row, p["sequences"] - 1) for row in range(self.rows)]
                 for row, sequence in enumerate(sequences):
                     _copy(k, tensors.at("initial_h", 0, direction, sequence), state[row], p["hidden"])
@@ -163,7 +163,7 @@ class Recurrent(Kernel):
                         _copy(k, new[row], state[row], padded)
                         _copy(k, new[row], tensors.at("y", step, direction, sequence), p["hidden"])
                 with k.loop(length, p["steps"]) as step:
-                    _fill_zero(k, tensors.at("y", step, direction, sequences[0]), p["hidden"])
+                    _store_zeros(k, tensors.at("y", step, direction, sequences[0]), p["hidden"])
                 for row, sequence in enumerate(sequences):
                     _copy(k, state[row], tensors.at("y_h", 0, direction, sequence), p["hidden"])
                     if self.has_cell:
@@ -187,7 +187,7 @@ class Recurrent(Kernel):
     def _products(
         self, k: Emitter, source: Sequence[Pointer], panel: Pointer, hidden: Val, gates: int
     ) -> list[list[Val]]:
-        """For each row and gate the product of the state and the weights of a vector of units."""
+        """Return, for each row and gate, the product of the state and the weights of a vector of units."""
         lanes = k.machine.lanes()
         chains = max(1, _INDEPENDENT // (self.rows * gates))
         zero = k.constant(0.0, F32, lanes)
@@ -220,7 +220,7 @@ class Recurrent(Kernel):
 
 @dataclass(frozen=True)
 class Lstm(Recurrent):
-    """Gates in the order input, output, forget, cell."""
+    """LSTM; its gates are in the order input, output, forget, cell."""
 
     peepholes: bool
     input_forget: bool
@@ -252,7 +252,7 @@ class Lstm(Recurrent):
 
 @dataclass(frozen=True)
 class Gru(Recurrent):
-    """Gates in the order update, reset, hidden. ``linear``: the reset gate acts after the product, not before."""
+    """GRU; its gates are in the order update, reset, hidden. With ``linear`` the reset gate acts after the product."""
 
     linear: bool
 
@@ -279,7 +279,7 @@ class Gru(Recurrent):
 
 @dataclass(frozen=True)
 class Rnn(Recurrent):
-    """One gate: the new state."""
+    """RNN; its only gate is the new state."""
 
     passes = ((0,),)
 
@@ -290,7 +290,7 @@ class Rnn(Recurrent):
 
 @dataclass(frozen=True, slots=True)
 class _Tensors:
-    """Tensors by name, each with its strides for step, direction and sequence."""
+    """Tensors by name, each with strides for step, direction and sequence."""
 
     pointers: Pointers
     params: Params
@@ -303,7 +303,7 @@ class _Tensors:
 
 
 def _each_vector(k: Emitter, count: Val, body: Callable[[Val, Val | None], None]) -> None:
-    """``body(index, valid)`` for whole vectors, then for what is left."""
+    """Emit ``body(index, valid)`` for whole vectors, where ``valid`` is None, then for the remaining elements."""
     lanes = k.machine.lanes()
     whole = count / lanes * lanes
     with k.loop(0, whole, lanes) as i:
@@ -317,6 +317,6 @@ def _copy(k: Emitter, source: Pointer, target: Pointer, count: Val) -> None:
     _each_vector(k, count, lambda i, valid: k.store_first(target[i], k.load_first(source[i], valid, lanes), valid))
 
 
-def _fill_zero(k: Emitter, target: Pointer, count: Val) -> None:
+def _store_zeros(k: Emitter, target: Pointer, count: Val) -> None:
     zero = k.constant(0.0, F32, k.machine.lanes())
     _each_vector(k, count, lambda i, valid: k.store_first(target[i], zero, valid))

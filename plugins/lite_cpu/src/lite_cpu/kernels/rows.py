@@ -1,9 +1,9 @@
-"""Walking the rows of a tensor: the elements that are reduced, normalised or searched together.
+"""Loops over the rows of tensors, whose elements are reduced, normalized or searched together.
 
-Some dimensions of the tensors of a kernel are *reduced*, the others *kept*; a row is all elements along the
-reduced ones, and every row is independent. Vectors lie either *along* a row, where its elements are
-neighbours in memory, or *across* rows, one row in each lane, where the rows are neighbours: that is how the
-channels-last image is pooled. A kernel says what happens to elements, and serves both.
+Some dimensions of the tensors of a kernel are *reduced*, the others *kept*; a row consists of all elements along the
+reduced ones, and rows are independent. Vectors are either *along* a row, if its elements are contiguous, or *across*
+rows, one row in each lane, if the rows are adjacent in memory, as in the pooling of a channels-last image. A kernel
+defines only the computation on elements and supports both.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Number, Params, Pointer, Pointers, Val
 from lite_cpu.machine import Machine
 
-__all__ = ["Place", "Row", "RowLayout", "Vectors", "computed", "each_row"]
+__all__ = ["Elements", "Row", "RowLayout", "Vectors", "computed", "each_row"]
 
-#: Vectors of a row that are taken at once, each with an accumulator of its own: they hide the latency of an addition.
+#: Number of vectors of a row that are processed together, in separate accumulators, to hide the latency of additions.
 UNROLL = 4
 
-#: Turns after which accumulators are added to the total: a long sum is made of short ones, so its error stays small.
+#: Iterations after which accumulators are added to the total: a sum of short sums has a smaller error.
 _CHUNK_TURNS = 128
 
 
 class Vectors(str, Enum):
-    """What the lanes of a vector hold."""
+    """The content of the lanes of a vector."""
 
     ALONG = "along"  # elements of one row
-    ACROSS = "across"  # an element of each of so many rows
-    NONE = "none"  # scalars: neither rows nor elements are neighbours
+    ACROSS = "across"  # one element of each of several rows
+    NONE = "none"  # scalars, because neither rows nor elements are contiguous
 
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """How the tensors of a kernel lie; static, so part of its key.
+    """Layout of the tensors of a kernel; it is static and part of the kernel's key.
 
     Attributes:
-        kept: loops over rows; with vectors across rows the last is over neighbours.
-        reduced: loops over the elements of a row; with vectors along rows the last is over neighbours.
-        vectors: where the lanes go.
+        kept: number of loops over rows; with vectors across rows the last is over contiguous elements.
+        reduced: number of loops over the elements of a row; with vectors along rows the last is over contiguous ones.
+        vectors: the content of the lanes.
         dtypes: element type of each tensor.
-        spread: for each tensor whether it has one element for all lanes (stride 0).
+        spread: for each tensor, True if it has one element for all lanes (stride 0).
     """
 
     kept: int
@@ -53,19 +53,21 @@ class RowLayout:
     spread: tuple[bool, ...]
 
     def lanes(self, machine: Machine) -> int:
-        """Elements of a vector, as many as registers hold of the widest type."""
+        """Return the number of lanes: as many as a register holds of the widest element type."""
         return 1 if self.vectors is Vectors.NONE else machine.lanes(max(4, *(d.itemsize for d in self.dtypes)))
 
     @property
     def parameters(self) -> int:
-        """How many parameters describe the walk. First the rows of a work item (used across rows only), then the
-        sizes of all loops, then for each tensor its strides: kept loops, then reduced ones, outermost first.
+        """Number of parameters that describe the loops.
+
+        These are the rows of a work item (used across rows only), the sizes of all loops, and for each tensor its
+        strides: kept loops, then reduced ones, outermost first.
         """
         return 1 + (1 + len(self.dtypes)) * (self.kept + self.reduced)
 
 
 def computed(dtype: DType) -> DType:
-    """The type in which elements are computed: 16-bit floats in float32."""
+    """Return the type in which elements are computed: 16-bit floats in float32."""
     return DType.FLOAT32 if dtype.is_half else dtype
 
 
@@ -78,7 +80,7 @@ def each_row(
     end: Val,
     body: Callable[[Row], None],
 ) -> None:
-    """Emit ``body`` for the rows of the work items from ``begin`` to ``end``: a row, or neighbouring rows, each."""
+    """Emit ``body`` for the rows of the work items [begin, end); an item is a row, or several adjacent rows."""
     loops = layout.kept + layout.reduced
     sizes = [params[1 + i] for i in range(loops)]
     strides = [[params[1 + (1 + t) * loops + i] for i in range(loops)] for t in range(len(layout.dtypes))]
@@ -92,7 +94,7 @@ def each_row(
             blocks = (total + block - 1) / block
             first, rest = item % blocks * block, item / blocks
             columns = k.minimum(block, total - first)
-        here = _moved(tensors, layout.spread, first) if across else tensors
+        here = _advance(tensors, layout.spread, first) if across else tensors
         for axis in reversed(range(outer)):
             index = rest if axis == 0 else rest % sizes[axis]
             here = [p[index * s[axis]] for p, s in zip(here, strides)]
@@ -100,17 +102,17 @@ def each_row(
         inner = [s[layout.kept :] for s in strides]
 
         def row(column: Val, count: int, valid: Val | None) -> None:
-            moved = _moved(here, layout.spread, column) if across else here
+            moved = _advance(here, layout.spread, column) if across else here
             body(Row(k, layout, moved, sizes[layout.kept :], inner, count, valid))
 
         if across:
-            _each_column(k, columns, layout.lanes(k.machine), row)
+            _each_column_block(k, columns, layout.lanes(k.machine), row)
         else:
             row(k.index(0), 1, None)
 
 
-def _each_column(k: Emitter, columns: Val, lanes: int, row: Callable[[Val, int, Val | None], None]) -> None:
-    """Neighbouring rows: several vectors of them at a time, then one, then what is left of one."""
+def _each_column_block(k: Emitter, columns: Val, lanes: int, row: Callable[[Val, int, Val | None], None]) -> None:
+    """Emit loops over adjacent rows: several vectors of rows at a time, then single vectors, then a partial vector."""
     start = k.index(0)
     for vectors in (UNROLL, 1):
         width = vectors * lanes
@@ -122,20 +124,21 @@ def _each_column(k: Emitter, columns: Val, lanes: int, row: Callable[[Val, int, 
         row(start, 1, columns - start)
 
 
-def _moved(pointers: Sequence[Pointer], spread: Sequence[bool], by: Number) -> list[Pointer]:
+def _advance(pointers: Sequence[Pointer], spread: Sequence[bool], by: Number) -> list[Pointer]:
     return [p if fixed else p[by] for p, fixed in zip(pointers, spread)]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A vector of elements inside a row.
+class Elements:
+    """A vector of elements of a row, or of one element of each of several rows.
 
     Attributes:
-        pointers: its first element in each tensor.
-        column: which of the row's vectors across rows it belongs to; 0 along a row.
-        slot: which accumulator it should go to, so that neighbours do not wait for each other.
-        index: number of its first element in the innermost loop.
-        valid: how many lanes there are; None for all.
+        row: the row.
+        pointers: address of the first element in each tensor.
+        column: number of the vector of adjacent rows that it belongs to; 0 along a row.
+        slot: number of the accumulator to use, so that consecutive updates do not wait for each other.
+        index: index of the first element in the innermost loop.
+        valid: number of valid lanes; None for all.
     """
 
     row: Row
@@ -146,7 +149,7 @@ class Place:
     valid: Val | None
 
     def load(self, tensor: int, fill: Number | None = None) -> Val:
-        """Elements of a tensor, 16-bit floats as float32. Lanes beyond the end of the row are ``fill``."""
+        """Load elements of a tensor, 16-bit floats as float32; lanes beyond the end of the row are ``fill``."""
         row, k, pointer = self.row, self.row.k, self.pointers[tensor]
         if row.layout.spread[tensor] and row.lanes > 1:
             value = pointer.load().splat(row.lanes)
@@ -158,12 +161,13 @@ class Place:
         return value
 
     def store(self, tensor: int, value: Val) -> None:
+        """Store elements to a tensor, converted to its element type."""
         k, pointer = self.row.k, self.pointers[tensor]
         k.store_first(pointer, value.to(pointer.dtype), self.valid)
 
 
 class Row:
-    """A row, or with vectors across rows ``columns`` vectors of neighbouring rows."""
+    """A row, or with vectors across rows ``columns`` vectors of adjacent rows."""
 
     def __init__(
         self,
@@ -178,26 +182,26 @@ class Row:
         self.k, self.layout, self.columns = k, layout, columns
         self.lanes = layout.lanes(k.machine)
         self.is_along = layout.vectors is Vectors.ALONG
-        #: Places of a column that are visited in one turn.
+        #: Number of vectors of a column that are processed in one iteration.
         self.unroll = UNROLL if columns == 1 else 1
         self._pointers, self._sizes, self._strides, self._valid = pointers, sizes, strides, valid
 
     @property
     def slots(self) -> int:
-        """Accumulators that hide latency; slot ``s`` belongs to column ``s % columns``."""
+        """Number of accumulators, which hide latency; slot ``s`` belongs to column ``s % columns``."""
         return self.unroll * self.columns
 
     @property
     def count(self) -> Val:
-        """Elements of the row, an int64."""
+        """Number of elements of the row, an int64."""
         return reduce(lambda a, b: a * b, self._sizes)
 
-    def walk(self, element: Callable[[Place], None], after_chunk: Callable[[], None] | None = None) -> None:
-        """Visit every element; ``after_chunk`` is emitted where a moderate number of them has been visited."""
+    def walk(self, element: Callable[[Elements], None], after_chunk: Callable[[], None] | None = None) -> None:
+        """Emit ``element`` for all elements of the row, and ``after_chunk`` after each moderate number of them."""
         self._walk(list(self._pointers), 0, element, after_chunk or (lambda: None))
 
     def _walk(
-        self, here: list[Pointer], axis: int, element: Callable[[Place], None], after_chunk: Callable[[], None]
+        self, here: list[Pointer], axis: int, element: Callable[[Elements], None], after_chunk: Callable[[], None]
     ) -> None:
         if axis == self.layout.reduced - 1:
             self._walk_innermost(here, element, after_chunk)
@@ -206,18 +210,18 @@ class Row:
             self._walk([p[index * s[axis]] for p, s in zip(here, self._strides)], axis + 1, element, after_chunk)
 
     def _walk_innermost(
-        self, here: list[Pointer], element: Callable[[Place], None], after_chunk: Callable[[], None]
+        self, here: list[Pointer], element: Callable[[Elements], None], after_chunk: Callable[[], None]
     ) -> None:
         k, step = self.k, self.lanes if self.is_along else 1
 
         def visit(index: Val, turn: int, valid: Val | None) -> None:
             if self.is_along:
-                at = _moved(here, self.layout.spread, index)
+                at = _advance(here, self.layout.spread, index)
             else:
                 at = [p[index * s[-1]] for p, s in zip(here, self._strides)]
             for column in range(self.columns):
-                moved = _moved(at, self.layout.spread, column * self.lanes) if column else at
-                element(Place(self, tuple(moved), column, turn * self.columns + column, index, valid))
+                moved = _advance(at, self.layout.spread, column * self.lanes) if column else at
+                element(Elements(self, tuple(moved), column, turn * self.columns + column, index, valid))
 
         total, chunk = self._sizes[-1], _CHUNK_TURNS * self.unroll * step
         with k.loop(0, total, chunk) as first:
@@ -238,16 +242,16 @@ class Row:
         self,
         start: Number,
         dtype: DType,
-        take: Callable[[Val, Place], Val],
+        update: Callable[[Val, Elements], Val],
         combine: Callable[[Val, Val], Val],
     ) -> list[Val]:
         """Reduce all elements of the row.
 
         Args:
-            start: what ``combine`` does nothing with: 0 for a sum.
+            start: the neutral element of ``combine``: 0 for a sum.
             dtype: type of the result.
-            take: the result so far and a place, to the result with its elements.
-            combine: two results to one.
+            update: returns a partial result updated by elements.
+            combine: combines two partial results.
 
         Returns:
             For each column a vector with the result of each lane's row; along a row, a scalar.
@@ -257,9 +261,9 @@ class Row:
         slots = [k.variable(initial) for _ in range(self.slots)]
         totals = [k.variable(initial) for _ in range(self.columns)]
 
-        def element(place: Place) -> None:
-            slot = slots[place.slot]
-            slot.set(take(slot.get(), place))
+        def element(elements: Elements) -> None:
+            slot = slots[elements.slot]
+            slot.set(update(slot.get(), elements))
 
         def after_chunk() -> None:
             for column, total in enumerate(totals):
@@ -270,20 +274,20 @@ class Row:
 
         self.walk(element, after_chunk)
         results = [t.get() for t in totals]
-        # NOTE: scalars stay scalars until they meet a vector. Spread over lanes at once, and divided, LLVM 22 adds the
-        # wrong lanes of int64 for AVX-512.
+        # NOTE: scalars are broadcast only where they are combined with vectors. If they are broadcast here and then
+        # divided, LLVM 22 adds the wrong lanes of int64 for AVX-512.
         return [k.fold_lanes(r, combine) for r in results] if self.is_along else results
 
-    def sum(self, value: Callable[[Place], Val], dtype: DType = DType.FLOAT32) -> list[Val]:
-        """The sum of a value of each element; lanes beyond the end of the row must give 0."""
-        return self.reduce(0, dtype, lambda total, place: total + value(place), lambda a, b: a + b)
+    def sum(self, value: Callable[[Elements], Val], dtype: DType = DType.FLOAT32) -> list[Val]:
+        """Return the sum of ``value`` of each element, which must be 0 for lanes beyond the end of the row."""
+        return self.reduce(0, dtype, lambda total, elements: total + value(elements), lambda a, b: a + b)
 
     def at(self, tensor: int, index: Number) -> Pointer:
-        """Where an element of a row of scalars is; ``index`` counts along the innermost loop."""
+        """Return the address of an element of a row without vectors; ``index`` counts along the innermost loop."""
         return self._pointers[tensor][self._strides[tensor][-1] * index]
 
     def first(self, tensor: int, column: int) -> Val:
-        """The first element of each lane's row."""
+        """Load the first element of each lane's row."""
         pointer = self._pointers[tensor]
         if self.is_along:
             value = pointer.load().splat(self.lanes)
@@ -292,7 +296,7 @@ class Row:
         return value.to(computed(value.dtype))
 
     def store(self, tensor: int, results: Sequence[Val]) -> None:
-        """Write one element for each row, from results as :meth:`reduce` gives them."""
+        """Store one element for each row; ``results`` have the form of those of :meth:`reduce`."""
         pointer = self._pointers[tensor]
         for column, result in enumerate(results):
             value = result.to(pointer.dtype)

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.rows import Place, Row, RowLayout, computed, each_row
+from lite_cpu.kernels.rows import Elements, Row, RowLayout, computed, each_row
 
 __all__ = ["RunningSum"]
 
 
 @dataclass(frozen=True)
 class RunningSum(Kernel):
-    """Pointers: elements, the sum up to each of them; with ``exclusive`` up to the one before.
+    """Running sum. Pointers: elements, the sums up to each element; with ``exclusive`` up to the one before it.
 
-    Vectors lie across rows or nowhere: along a row each sum needs the one before. Floats are summed in float64.
+    Vectors are across rows, or there are none, because along a row each sum needs the one before. Floats are summed in
+    float64.
 
-    With ``axis`` a third pointer is the axis that the model computed, one integer of that type, and the parameters
-    after the layout's are the axis that this call sums along and the rank: unless these agree, nothing is done.
+    With ``axis`` a third pointer is the axis computed by the model, one integer of that type, and the parameters after
+    the layout's are the axis that this call sums along and the rank: the call does nothing unless the axes are equal.
     """
 
     layout: RowLayout
@@ -41,10 +42,10 @@ class RunningSum(Kernel):
         accumulator = DType.FLOAT64 if dtype.is_floating else dtype
         sums = [row.k.variable(row.k.constant(0, accumulator, row.lanes)) for _ in range(row.columns)]
 
-        def element(place: Place) -> None:
-            before = sums[place.column].get()
-            after = before + place.load(0).to(accumulator)
-            sums[place.column].set(after)
-            place.store(1, (before if self.exclusive else after).to(dtype))
+        def element(elements: Elements) -> None:
+            before = sums[elements.column].get()
+            after = before + elements.load(0).to(accumulator)
+            sums[elements.column].set(after)
+            elements.store(1, (before if self.exclusive else after).to(dtype))
 
         row.walk(element)

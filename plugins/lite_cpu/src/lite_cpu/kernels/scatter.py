@@ -1,7 +1,7 @@
-"""Writing elements at indices that are data: ScatterND and ScatterElements, into a tensor that holds the data already.
+"""Stores to indices computed at run time: ScatterND and ScatterElements, into a tensor that already holds the data.
 
-Work items never meet in an element, so updates of one element happen in their order. A chain says what becomes of
-an element: value 0 is what stands there, value 1 the update; without steps the update replaces it.
+Different work items never store to the same element, so the updates of an element are applied in their order. A chain
+computes the new element: value 0 is the old element, value 1 the update; without steps the update replaces it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from lite_cpu.kernels.gather import Lines, wrapped
 __all__ = ["ScatterElements", "ScatterRows"]
 
 
-def _update(k: Emitter, chain: Chain, place: Pointer, update: Pointer, lanes: int = 1) -> None:
+def _update(k: Emitter, chain: Chain, destination: Pointer, update: Pointer, lanes: int = 1) -> None:
     if not chain.steps:
-        place.store(update.load(lanes))
+        destination.store(update.load(lanes))
     else:
-        place.store(chain.emit(k, place.load(lanes), lambda _, operand: update.load(lanes)))
+        destination.store(chain.emit(k, destination.load(lanes), lambda _, operand: update.load(lanes)))
 
 
 @dataclass(frozen=True)
 class ScatterRows(Kernel):
-    """Update rows of neighbouring elements, ``tensor[i0, i1, ...]`` by row ``t`` of updates for index tuple ``t``.
+    """Update contiguous rows: ``tensor[i0, i1, ...]`` by row ``t`` of the updates, where ``i`` is index tuple ``t``.
 
     Pointers: tensor, indices, updates. Parameters: length of a row, columns of a work item, number of tuples, then
     the sizes and the strides of the dimensions that a tuple addresses. A work item is a block of columns of all rows.

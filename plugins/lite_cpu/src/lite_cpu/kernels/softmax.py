@@ -1,4 +1,4 @@
-"""Softmax of rows, and its logarithm."""
+"""Softmax and LogSoftmax of rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import inf
 
 from lite_cpu.emitter import Emitter, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.rows import Place, Row, RowLayout, each_row
+from lite_cpu.kernels.rows import Elements, Row, RowLayout, each_row
 from lite_cpu.vector_math import exp_of_nonpositive, log
 
 __all__ = ["Softmax"]
@@ -15,9 +15,12 @@ __all__ = ["Softmax"]
 
 @dataclass(frozen=True)
 class Softmax(Kernel):
-    """Pointers: elements, result; float32. Exponents are taken below the largest, which cannot overflow.
+    """Softmax or LogSoftmax of each row.
 
-    A row with NaN or +Inf, or with nothing but -Inf, becomes NaN: the difference to the largest is.
+    Pointers: elements, result. The largest element is subtracted from the exponents, so they cannot overflow.
+
+    A row that contains NaN or +Inf, or only -Inf, becomes NaN, because the difference to its largest element is NaN.
+    All is computed in float32.
     """
 
     layout: RowLayout
@@ -30,20 +33,22 @@ class Softmax(Kernel):
     def _emit_row(self, row: Row) -> None:
         k = row.k
         peaks = row.reduce(
-            -inf, self.layout.dtypes[0], lambda most, place: k.maximum(most, place.load(0, -inf)), k.maximum
+            -inf, self.layout.dtypes[0], lambda most, elements: k.maximum(most, elements.load(0, -inf)), k.maximum
         )
 
-        def share(place: Place) -> Val:
-            return exp_of_nonpositive(place.load(0, -inf) - peaks[place.column])
+        def share(elements: Elements) -> Val:
+            return exp_of_nonpositive(elements.load(0, -inf) - peaks[elements.column])
 
-        def stored_share(place: Place) -> Val:
-            value = share(place)
-            place.store(1, value)
+        def stored_share(elements: Elements) -> Val:
+            value = share(elements)
+            elements.store(1, value)
             return value
 
         if self.logarithm:
             logs = [log(total) for total in row.sum(share)]
-            row.walk(lambda place: place.store(1, place.load(0) - peaks[place.column] - logs[place.column]))
+            row.walk(
+                lambda elements: elements.store(1, elements.load(0) - peaks[elements.column] - logs[elements.column])
+            )
         else:
             factors = [1.0 / total for total in row.sum(stored_share)]
-            row.walk(lambda place: place.store(1, place.load(1) * factors[place.column]))
+            row.walk(lambda elements: elements.store(1, elements.load(1) * factors[elements.column]))

@@ -1,10 +1,9 @@
 """The register tile of a matrix product with packed weights, and the loops that cover a block with it.
 
-:class:`BlockEmitter` is called from several kernels: :mod:`.gemm` runs it on tensors, others on what they
-have prepared in the scratch memory of a thread.
+Several kernels use :class:`BlockEmitter`: :mod:`.gemm` on tensors, others on data in the scratch memory of a thread.
 
-The register tile is ``rows`` x ``vectors``: every step along the depth loads ``vectors`` vectors of B once
-and multiplies them by one broadcast element of each row of A.
+The register tile is ``rows`` x ``vectors``: every step along the depth loads ``vectors`` vectors of B once and
+multiplies them by one broadcast element of each row of A.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from lite_cpu.machine import Machine
 
 __all__ = [
     "BlockEmitter",
-    "Place",
+    "BlockTensors",
     "Rows",
     "Window",
     "cover_columns",
@@ -38,15 +37,15 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 F32 = DType.FLOAT32
 
-#: Multiply-adds that must be under way at once to hide the latency of each.
+#: Number of independent multiply-adds that hides their latency.
 _INDEPENDENT = 8
 
 
 def gemm_tile(machine: Machine) -> tuple[int, int]:
-    """Rows and vectors of the register tile for a machine.
+    """Return rows and vectors of the register tile for a machine.
 
-    The accumulators must hide the latency of the multiply-add, and leave registers for B and for the
-    broadcast. With AVX-512, 7 rows measured better than 14: rows a power of two apart share a cache set.
+    The accumulators must hide the latency of the multiply-add, and leave registers for B and for the broadcast. With
+    AVX-512, 7 rows measured better than 14, because rows at distances of a power of two share a cache set.
     """
     if machine.vector_registers >= 32:
         return (7, 2) if machine.masks else (8, 2)
@@ -54,7 +53,7 @@ def gemm_tile(machine: Machine) -> tuple[int, int]:
 
 
 def pack_panels(b: Array, lanes: int, vectors: int) -> Array:
-    """B in the order the kernel reads it.
+    """Pack B in the order in which the kernel reads it.
 
     Args:
         b: [batches, depth, columns], float32.
@@ -62,18 +61,18 @@ def pack_panels(b: Array, lanes: int, vectors: int) -> Array:
         vectors: vectors of a panel.
 
     Returns:
-        [batches, n]: for each batch panels of [depth, lanes * vectors], and for the columns that are left a
-        narrower one of whole vectors, filled up with zeros.
+        [batches, n]: for each batch panels of [depth, lanes * vectors], and for the remaining columns a narrower panel
+        of whole vectors, padded with zeros.
     """
     return pack_columns(lambda part: b[:, :, part], b.shape, lanes, vectors)
 
 
 def pack_columns(columns_of: Callable[[slice], Array], shape: tuple[int, ...], lanes: int, vectors: int) -> Array:
-    """What :func:`pack_panels` makes of a B that is computed, a panel at a time and straight into its place.
+    """Pack B like :func:`pack_panels`, but compute B one panel at a time, directly into the result.
 
     Args:
-        columns_of: the part [batches, depth, n] of B with these columns.
-        shape: of B: batches, depth, columns.
+        columns_of: returns the part [batches, depth, n] of B with the given columns.
+        shape: shape of B: batches, depth, columns.
         lanes: elements of a vector register.
         vectors: vectors of a panel.
     """
@@ -91,7 +90,7 @@ def pack_columns(columns_of: Callable[[slice], Array], shape: tuple[int, ...], l
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What one row of A consists of: ``segments`` x ``taps`` runs of ``depth`` elements; strides in elements."""
+    """Layout of one row of A: ``segments`` x ``taps`` runs of ``depth`` elements; strides in elements."""
 
     segments: Val
     taps: Val
@@ -101,15 +100,15 @@ class Window:
 
     @property
     def total(self) -> Val:
-        """Elements of a row."""
+        """Number of elements of a row."""
         return self.segments * self.taps * self.depth
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows in groups of a regular distance, and where they are; strides in elements.
+    """Groups of rows of a matrix: their start and strides in elements.
 
-    ``spread`` says that one element serves all columns of a row.
+    With ``spread`` one element serves all columns of a row.
     """
 
     start: Pointer
@@ -118,29 +117,29 @@ class Rows:
     spread: bool = False
 
     def at(self, group: Number, row: Number, column: Number = 0) -> Rows:
-        """The same rows seen from another element."""
+        """Return the rows from another element on."""
         offset = self.group * group + self.row * row
         return Rows(self.start[offset if self.spread else offset + column], self.row, self.group, self.spread)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a block of rows is: A, C and the operands of the epilogue."""
+class BlockTensors:
+    """The tensors of a block of rows: A, C and the operands of the epilogue."""
 
     a: Rows
     c: Rows
     operands: tuple[Rows, ...] = ()
 
-    def at(self, group: Number, row: Number, column: Number = 0) -> Place:
-        """The block that begins elsewhere; A has no columns."""
+    def at(self, group: Number, row: Number, column: Number = 0) -> BlockTensors:
+        """Return the block from another element on; the column does not apply to A."""
         operands = tuple(operand.at(group, row, column) for operand in self.operands)
-        return Place(self.a.at(group, row), self.c.at(group, row, column), operands)
+        return BlockTensors(self.a.at(group, row), self.c.at(group, row, column), operands)
 
 
 def cover_columns(k: Emitter, columns: Val, panel: Callable[[Val, int, Val | None], None]) -> None:
-    """Cut the columns of a block into panels: ``panel(column, vectors, valid)``, at most one narrower than the others.
+    """Emit ``panel(column, vectors, valid)`` for the panels of a block; at most the last one is narrower.
 
-    ``valid`` columns of its last vector count; all when None.
+    ``valid`` is the number of valid columns of a panel's last vector; None for all.
     """
     lanes, (_, vectors) = k.machine.lanes(), gemm_tile(k.machine)
     width = lanes * vectors
@@ -154,13 +153,13 @@ def cover_columns(k: Emitter, columns: Val, panel: Callable[[Val, int, Val | Non
 
 
 def cover_rows(k: Emitter, groups: Number, rows: Val, tile: Callable[[Val, Val, int], None]) -> None:
-    """Cut the rows of a panel into register tiles: ``tile(group, row, count)``."""
+    """Emit ``tile(group, row, count)`` for the register tiles of a panel."""
     tile_rows, _ = gemm_tile(k.machine)
     whole = rows / tile_rows * tile_rows
     with k.loop(0, groups) as group:
         with k.loop(0, whole, tile_rows) as row:
             tile(group, row, tile_rows)
-        # The rows that are left, by halves: three more tiles are compiled where one for each number would be seven.
+        # The remaining rows are covered by tiles of 4, 2 and 1 rows: three more tiles to compile instead of seven.
         rest = rows - whole
         for count in (4, 2, 1):
             with k.if_((rest & count).ne(0)):
@@ -168,57 +167,59 @@ def cover_rows(k: Emitter, groups: Number, rows: Val, tile: Callable[[Val, Val, 
 
 
 def load_columns(k: Emitter, pointer: Pointer, vectors: int, valid: Val | None) -> list[Val]:
-    """One element for each column of a panel; ``valid`` as in :func:`cover_columns`."""
+    """Load one element for each column of a panel; for ``valid`` see :func:`cover_columns`."""
     lanes = k.machine.lanes()
     return [k.load_first(pointer[v * lanes], _partial(v, vectors, valid), lanes) for v in range(vectors)]
 
 
 def store_tile(
-    k: Emitter, epilogue: Chain, place: Place, sums: Sequence[Sequence[Variable]], valid: Val | None
+    k: Emitter, epilogue: Chain, tensors: BlockTensors, sums: Sequence[Sequence[Variable]], valid: Val | None
 ) -> None:
-    """``C = epilogue(sums)`` for a register tile, given by rows; ``valid`` as in :func:`cover_columns`."""
+    """Store ``C = epilogue(sums)`` of a register tile, given by rows; for ``valid`` see :func:`cover_columns`."""
     lanes = k.machine.lanes()
     for row, vectors in enumerate(sums):
         for v, total in enumerate(vectors):
             partial = _partial(v, len(vectors), valid)
 
             def load(i: int, operand: Operand, row: int = row, v: int = v, partial: Val | None = partial) -> Val:
-                at = place.operands[i].at(0, row, v * lanes).start
+                at = tensors.operands[i].at(0, row, v * lanes).start
                 return at.load().splat(lanes) if operand.spread else k.load_first(at, partial, lanes)
 
             result = epilogue.emit(k, total.get(), load)
-            k.store_first(place.c.at(0, row, v * lanes).start, result, partial)
+            k.store_first(tensors.c.at(0, row, v * lanes).start, result, partial)
 
 
 def _partial(vector: int, vectors: int, valid: Val | None) -> Val | None:
-    """How many columns of a vector count: only the last may be partial."""
+    """Return the number of valid columns of a vector, None for all: only the last vector may be partial."""
     return valid if vector == vectors - 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class BlockEmitter:
-    """Emits the tiles of a block: ``C = epilogue(bias + A * B)``, bias left out where it is None."""
+    """Emitter of the tiles of a block: ``C = epilogue(bias + A * B)``; a bias of None is omitted."""
 
     k: Emitter
     epilogue: Chain
     window: Window
 
-    def block(self, place: Place, groups: Number, rows: Val, columns: Val, b: Pointer, bias: Pointer | None) -> None:
-        """All of a block: panels outside, so that one stays in the first-level cache.
+    def block(
+        self, tensors: BlockTensors, groups: Number, rows: Val, columns: Val, b: Pointer, bias: Pointer | None
+    ) -> None:
+        """Emit a whole block; the outer loop is over panels, so that a panel stays in the first-level cache.
 
         Args:
-            place: the first row and column of the block.
-            groups: groups of rows; each has ``rows``.
+            tensors: A, C and operands from the first row and column of the block on.
+            groups: number of groups of rows.
             rows: rows of a group.
-            columns: of C, from where ``place``, ``b`` and ``bias`` begin.
-            b: packed by :func:`pack_panels`; begins at a whole panel.
+            columns: columns of C from the start of ``tensors``, ``b`` and ``bias`` on.
+            b: panels packed by :func:`pack_panels`; begins at a whole panel.
             bias: one element for each column.
         """
         k, total = self.k, self.window.total
 
         def panel(column: Val, vectors: int, valid: Val | None) -> None:
             biases = None if bias is None else bias[column]
-            here, weights = place.at(0, 0, column), b[column * total]
+            here, weights = tensors.at(0, 0, column), b[column * total]
             fresh = k.index(column).eq(0)
 
             def tile(group: Val, row: Val, count: int) -> None:
@@ -229,9 +230,16 @@ class BlockEmitter:
         cover_columns(k, columns, panel)
 
     def _tile(
-        self, place: Place, b: Pointer, bias: Pointer | None, rows: int, vectors: int, valid: Val | None, fresh: Val
+        self,
+        tensors: BlockTensors,
+        b: Pointer,
+        bias: Pointer | None,
+        rows: int,
+        vectors: int,
+        valid: Val | None,
+        fresh: Val,
     ) -> None:
-        """One register tile. ``fresh``: no panel has read these rows of A before."""
+        """Emit one register tile. ``fresh``: no panel has read these rows of A before."""
         k, window, lanes = self.k, self.window, self.k.machine.lanes()
         width = vectors * lanes
         if bias is None:
@@ -240,24 +248,24 @@ class BlockEmitter:
             starts = load_columns(k, bias, vectors, valid)
         sums = [[k.variable(starts[v]) for v in range(vectors)] for _ in range(rows)]
         zero = k.constant(0.0, F32, lanes)
-        # A single row is multiplied in several chains, so that no multiply-add waits for the one before. More rows
-        # would gain less than the code costs to compile. Narrow panels have as many chains as wide ones, so that
-        # every column is summed in the same order: equal columns of B give equal columns of C, to the last bit.
+        # A single row is summed in several independent chains, so that no multiply-add waits for the one before. With
+        # more rows the gain would not be worth the compile time. Narrow panels have as many chains as wide ones, so
+        # that every column is summed in the same order: equal columns of B give bitwise equal columns of C.
         others = _INDEPENDENT // gemm_tile(k.machine)[1] - 1 if rows == 1 else 0
         chains = [sums, *([[k.variable(zero) for _ in range(vectors)] for _ in range(rows)] for _ in range(others))]
         with k.loop(0, window.segments) as segment, k.loop(0, window.taps) as tap:
-            a = place.a.start[segment * window.a_segment + tap * window.a_tap]
+            a = tensors.a.start[segment * window.a_segment + tap * window.a_tap]
             panel = b[(segment * window.taps + tap) * window.depth * width]
-            # With few columns for each row of A, the processor's own prefetching is too late for the next tile's rows.
-            # Later panels find them in the cache, and ask for what they have.
-            following = k.choose(fresh, a[place.a.row * rows], a)
+            # With few columns for each row of A, hardware prefetching is too late for the rows of the next tile. Later
+            # panels find these rows in the cache and prefetch the current ones, which has no effect.
+            following = k.choose(fresh, a[tensors.a.row * rows], a)
 
             def multiply(d: Val, totals: list[list[Variable]]) -> None:
                 weights = [panel[d * width + v * lanes].load(lanes).to(F32) for v in range(vectors)]
                 if rows > 1:
                     following[d * rows].prefetch()
                 for row in range(rows):
-                    x = a[place.a.row * row + d].load().splat(lanes)
+                    x = a[tensors.a.row * row + d].load().splat(lanes)
                     for v in range(vectors):
                         totals[row][v].set(k.fma(x, weights[v], totals[row][v].get()))
 
@@ -272,4 +280,4 @@ class BlockEmitter:
             for row in range(rows):
                 for v in range(vectors):
                     sums[row][v].set(sums[row][v].get() + chain[row][v].get())
-        store_tile(k, self.epilogue, place, sums, valid)
+        store_tile(k, self.epilogue, tensors, sums, valid)

@@ -5,11 +5,11 @@ with (m + 2)^2 multiplications instead of 9 m^2 (Lavin and Gray, "Fast Algorithm
 Networks", 2016). The matrices follow from Toom and Cook's interpolation through m + 1 points and infinity.
 
 The points are 0 and pairs of opposite sign, so that each pair of rows shares its even and its odd part. Rounding
-errors grow with the spread of the points' powers. For m = 4 the points are 0, +-sqrt(1/2), +-sqrt(2): reciprocal
-pairs as Alam et al., "Winograd Convolution for Deep Neural Networks: Efficient Point Selection" (2022), advise,
-and their squares are exact. Measured against float64 over 256 channels of rectified normal inputs, the largest
-error is 1.5e-6 of the output's range; with Lavin and Gray's points 0, +-1, +-2 it is 1.0e-5. F(2 x 2), with points
-0 and +-1, has 0.5e-6, no more than a direct sum.
+errors grow with the spread of the points' powers. For m = 4 the points are 0, +-sqrt(1/2), +-sqrt(2), reciprocal
+pairs as recommended by Alam et al., "Winograd Convolution for Deep Neural Networks: Efficient Point Selection" (2022);
+their squares are exact. Measured against float64 over 256 channels of rectified normal inputs, the largest error is
+1.5e-6 of the output's range; with Lavin and Gray's points 0, +-1, +-2 it is 1.0e-5. F(2 x 2), with points 0 and +-1,
+has an error of 0.5e-6, no more than a direct sum.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ Array = np.ndarray[Any, Any]
 #: Taps of the filter in each direction.
 TAPS = 3
 
-#: For each number of outputs the points of positive sign.
+#: The positive points by number of outputs.
 _PAIRS: dict[int, tuple[float, ...]] = {2: (1.0,), 4: (sqrt(0.5), sqrt(2.0))}
 
 
 def window(outputs: int) -> int:
-    """Inputs in each direction of a tile of ``outputs`` x ``outputs``."""
+    """Return the number of inputs in each direction of a tile of ``outputs`` x ``outputs``."""
     return outputs + TAPS - 1
 
 
 def _squares(outputs: int, left_out: float | None = None) -> list[float]:
-    """Coefficients of the product of ``x - p^2`` over the pairs but one, lowest power first."""
+    """Return the coefficients of the product of ``x - p^2`` over all pairs except ``left_out``, lowest power first."""
     roots = [p * p for p in _PAIRS[outputs] if p != left_out]
-    # NOTE: the squares of the points are 1/2, 1 and 2: rounding restores what the square root lost.
+    # NOTE: the squares of the points are 1/2, 1 and 2; rounding removes the error of the square roots.
     return [float(round(c * 4)) / 4 for c in np.poly(roots)[::-1]] if roots else [1.0]
 
 
 def transform_weights(outputs: int, weights: Array) -> Array:
-    """``G g G^T`` of filters, computed in float64.
+    """Return ``G g G^T`` of filters, computed in float64.
 
     Args:
         outputs: m, 2 or 4.
@@ -60,7 +60,7 @@ def transform_weights(outputs: int, weights: Array) -> Array:
     rows = [[p**j / prod(p - q for q in points if q != p) for j in range(TAPS)] for p in points]
     g = np.array([*rows, [0.0] * (TAPS - 1) + [1.0]])
     columns, channels = weights.shape[:2]
-    # The few taps are put in order, rather than the many points that are made of them.
+    # The taps are transposed instead of the points, because there are fewer taps.
     taps = weights.reshape(columns, channels, TAPS * TAPS).transpose(2, 1, 0).astype(np.float64, order="C")
     points_of = np.kron(g, g) @ taps.reshape(TAPS * TAPS, -1)
     transformed: Array = points_of.reshape(-1, channels, columns).astype(np.float32)
@@ -68,7 +68,7 @@ def transform_weights(outputs: int, weights: Array) -> Array:
 
 
 def emit_input_transform(k: Emitter, outputs: int, d: Sequence[Val]) -> list[Val]:
-    """``B^T d`` for the m + 2 values of a row or a column."""
+    """Emit ``B^T d`` for the m + 2 values of a row or a column."""
     everything = _squares(outputs)
     transformed = [_combine(k, everything, d[0::2])]
     for p in _PAIRS[outputs]:
@@ -79,7 +79,7 @@ def emit_input_transform(k: Emitter, outputs: int, d: Sequence[Val]) -> list[Val
 
 
 def emit_output_transform(k: Emitter, outputs: int, m: Sequence[Val]) -> list[Val]:
-    """``A^T m``: m outputs of the m + 2 products of a row or a column."""
+    """Emit ``A^T m``: the m outputs of the m + 2 products of a row or a column."""
     pairs = [(m[1 + 2 * i], m[2 + 2 * i]) for i in range(len(_PAIRS[outputs]))]
     sums, differences = [a + b for a, b in pairs], [a - b for a, b in pairs]
     transformed = []
@@ -96,7 +96,7 @@ def emit_output_transform(k: Emitter, outputs: int, m: Sequence[Val]) -> list[Va
 
 
 def _combine(k: Emitter, scales: Sequence[float], values: Sequence[Val]) -> Val:
-    """Sum of scaled values; those that are not scaled come first."""
+    """Emit the sum of scaled values; values of scale 1 come first."""
     terms = sorted(zip(scales, values), key=lambda term: term[0] != 1.0)
     first_scale, first = terms[0]
     start = first if first_scale == 1.0 else first * first_scale

@@ -1,4 +1,4 @@
-"""The most extreme elements of a row, sorted."""
+"""The k most extreme elements of each row, sorted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.arg import beats
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.rows import Place, Row, RowLayout, computed, each_row
+from lite_cpu.kernels.rows import Elements, Row, RowLayout, computed, each_row
 
 __all__ = ["TopK"]
 
@@ -17,7 +17,7 @@ I64 = DType.INT64
 
 @dataclass(frozen=True, slots=True)
 class _Heap:
-    """The best elements so far, the worst of them at the root: no child is worse than its parent."""
+    """A heap of the best elements so far, with the worst of them at the root: no child is worse than its parent."""
 
     values: Pointer
     indices: Pointer
@@ -26,13 +26,14 @@ class _Heap:
 
 @dataclass(frozen=True)
 class TopK(Kernel):
-    """Pointers: elements, values, indices (int64); of equal elements the first comes first, and NaN is the largest.
+    """The k most extreme elements of each row, sorted.
 
-    Parameters: after the layout's, how many are wanted (k), and the levels of a heap of so many. The strides of values
-    and indices are those of their own tensors, of which only the first k elements of a row exist.
-    Scratch: :meth:`scratch_bytes`.
+    Pointers: elements, values, indices (int64). Equal elements keep their order, and NaN is the largest.
 
-    The k best so far are kept in a heap. Most elements are only compared with its root, the worst of the best.
+    Parameters: those of the layout, k, and the number of levels of a heap of k elements. The strides of values and
+    indices are those of the results, in which a row has only k elements. Scratch: :meth:`scratch_bytes`.
+
+    The k best elements so far are kept in a heap. Most elements are only compared with its root, the worst of the best.
     """
 
     layout: RowLayout
@@ -40,7 +41,7 @@ class TopK(Kernel):
 
     @staticmethod
     def scratch_bytes(k: int) -> int:
-        """A heap of values and one of indices, 8 bytes for each element."""
+        """Return the size of a heap of values and one of indices, with 8 bytes per element each."""
         return 16 * k
 
     def emit(self, k: Emitter) -> None:
@@ -54,13 +55,13 @@ class TopK(Kernel):
     def _emit_row(self, row: Row, heap: _Heap, levels: Val) -> None:
         k = row.k
 
-        def element(place: Place) -> None:
-            value = place.load(0)
+        def element(elements: Elements) -> None:
+            value = elements.load(0)
 
-            def fill() -> None:
-                heap.values[place.index].store(value)
-                heap.indices[place.index].store(place.index)
-                with k.if_(place.index.eq(heap.size - 1)):
+            def append() -> None:
+                heap.values[elements.index].store(value)
+                heap.indices[elements.index].store(elements.index)
+                with k.if_(elements.index.eq(heap.size - 1)):
                     half = heap.size / 2
                     with k.loop(0, half) as n:
                         self._sift_down(k, heap, half - 1 - n, levels)
@@ -69,10 +70,10 @@ class TopK(Kernel):
                 # An equal element comes later, so it is not better.
                 with k.if_(beats(value, heap.values.load(), largest=self.largest, nan_wins=self.largest)):
                     heap.values.store(value)
-                    heap.indices.store(place.index)
+                    heap.indices.store(elements.index)
                     self._sift_down(k, heap, k.index(0), levels)
 
-            k.if_else(place.index < heap.size, fill, replace_worst)
+            k.if_else(elements.index < heap.size, append, replace_worst)
 
         row.walk(element)
         with k.loop(0, heap.size) as taken:
@@ -84,7 +85,7 @@ class TopK(Kernel):
             self._sift_down(k, _Heap(heap.values, heap.indices, last), k.index(0), levels)
 
     def _sift_down(self, k: Emitter, heap: _Heap, root: Val, levels: Val) -> None:
-        """Put the element at ``root`` where it belongs below, the rest being a heap already."""
+        """Restore the heap by moving the element at ``root`` down; everything below it is a heap already."""
         k.function("sift_down", self._sift_down_body, heap.values, heap.indices, heap.size, root, levels)
 
     def _sift_down_body(self, values: Pointer, indices: Pointer, size: Val, root: Val, levels: Val) -> None:
@@ -121,7 +122,7 @@ class TopK(Kernel):
             indices[parent.get()].store(index)
 
     def _is_worse(self, value: Val, index: Val, other: Val, other_index: Val) -> Val:
-        """Whether the first element comes after the second in the result."""
+        """Return whether the first element comes after the second in the result."""
         loses = beats(other, value, largest=self.largest, nan_wins=self.largest)
         wins = beats(value, other, largest=self.largest, nan_wins=self.largest)
         return loses | (~wins & (index > other_index))

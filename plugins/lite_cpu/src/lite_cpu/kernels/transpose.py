@@ -1,6 +1,6 @@
-"""Copies between tensors that are contiguous in different dimensions, by blocks transposed in registers.
+"""Copies between tensors that are contiguous in different dimensions, by transposing blocks in registers.
 
-Elements are copied as integers of their size, so every element type is served and the payload of a NaN stays.
+Elements are copied as integers of their size, so all element types are supported and the payload of a NaN is kept.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from lite_cpu.machine import Machine
 
 __all__ = ["Transpose", "interleave_registers", "transpose_block", "transpose_registers"]
 
-#: Bytes within which unpack instructions work on x86; wider registers are that many lanes side by side.
+#: Unpack instructions on x86 work within 16-byte lanes; wider registers consist of several such lanes.
 _LANE_BYTES = 16
 
 
 def transpose_block(machine: Machine, itemsize: int) -> int:
-    """Rows and columns of the block that is transposed in registers."""
+    """Return the number of rows and columns of the block that is transposed in registers."""
     return min(machine.lanes(itemsize), 16)
 
 
 def transpose_registers(rows: Sequence[Val]) -> list[Val]:
-    """The transpose of a square block, one vector for each row.
+    """Transpose a square block, given as one vector for each row.
 
-    Inside 16-byte lanes, ``log2`` rounds of unpacking pairs of rows that lie half the lane apart; then whole lanes
-    are exchanged between registers, as in Eklundh, "A fast computer method for matrix transposing", 1972.
+    Inside 16-byte lanes, ``log2`` rounds unpack pairs of rows at a distance of half the lane; then whole lanes are
+    exchanged between registers, as in Eklundh, "A fast computer method for matrix transposing", 1972.
     """
     size = len(rows)
     lane = min(size, _LANE_BYTES // rows[0].dtype.itemsize)
@@ -54,7 +54,7 @@ def transpose_registers(rows: Sequence[Val]) -> list[Val]:
 
 
 def interleave_registers(rows: Sequence[Val], part: int) -> Val:
-    """Vector number ``part`` of the elements of several vectors in turn: first of each row, second of each row, ..."""
+    """Return vector number ``part`` of the interleaved rows: first element of each row, second of each row, ..."""
     lanes, value = rows[0].lanes, rows[0]
     sources = [divmod(part * lanes + lane, len(rows)) for lane in range(lanes)]  # (column, row) of each lane
     for number, row in enumerate(rows):
@@ -64,17 +64,19 @@ def interleave_registers(rows: Sequence[Val], part: int) -> Val:
 
 @dataclass(frozen=True)
 class Transpose(Kernel):
-    """Pointers: source, destination. Parameters: see :meth:`params`.
+    """Copy between tensors that are contiguous in different dimensions.
 
-    The source is contiguous along its *columns*, the destination along the *rows*; ``outer`` loops lie around.
-    A work item is a run of columns for all rows: it writes whole rows of the destination.
+    Pointers: source, destination. Parameters: see :meth:`params`.
+
+    The source is contiguous along its *columns*, the destination along the *rows*. A work item is a range of columns
+    for all rows: it writes whole rows of the destination.
 
     Attributes:
-        itemsize: bytes of an element.
-        outer: loops around.
-        thin: there are too few rows or columns for blocks; elements are moved one by one.
-        interleave: that few rows, whose elements lie in the destination one by one without gaps, as the three colours
-            of a picture or the groups of a channel shuffle; 0 otherwise.
+        itemsize: size of an element in bytes.
+        outer: number of outer loops.
+        thin: there are too few rows or columns for blocks; elements are copied one by one.
+        interleave: number of rows, if they are few and the destination interleaves their elements without gaps, like
+            the three colours of a picture or the groups of a channel shuffle; 0 otherwise.
     """
 
     itemsize: int
@@ -91,15 +93,15 @@ class Transpose(Kernel):
         column_block: int,
         outer: Sequence[tuple[int, int, int]],
     ) -> list[int]:
-        """Sizes and strides, in elements.
+        """Return the parameters; sizes and strides are in elements.
 
         Args:
             rows: size of the dimension in which the destination is contiguous.
             columns: size of the dimension in which the source is contiguous.
-            row_stride: of the source.
-            column_stride: of the destination.
+            row_stride: stride of the rows in the source.
+            column_stride: stride of the columns in the destination.
             column_block: columns of a work item.
-            outer: size, stride in the source and stride in the destination of each loop around, innermost first.
+            outer: size, stride in the source and stride in the destination of each outer loop, innermost first.
         """
         return [rows, columns, row_stride, column_stride, column_block, *(n for loop in outer for n in loop)]
 
@@ -120,8 +122,8 @@ class Transpose(Kernel):
                 first = item % blocks * column_block
                 last = k.minimum(first + column_block, columns)
                 here, there = from_[first], to[first * column_stride]
-                move = self._interleave if self.interleave else self._move if self.thin else self._by_blocks
-                move(k, here, there, row_stride, column_stride, rows, last - first)
+                copy = self._interleave if self.interleave else self._copy_elements if self.thin else self._by_blocks
+                copy(k, here, there, row_stride, column_stride, rows, last - first)
 
     @staticmethod
     def _by_blocks(
@@ -133,21 +135,21 @@ class Transpose(Kernel):
             width, height = k.minimum(columns - c, block), k.minimum(rows - r, block)
             k.if_else(
                 (width >= block) & (height >= block),
-                lambda: Transpose._whole(k, a, b, row, column, block),
-                lambda: Transpose._part(k, a, b, row, column, height, width, block),
+                lambda: Transpose._transpose_block(k, a, b, row, column, block),
+                lambda: Transpose._transpose_edge(k, a, b, row, column, height, width, block),
             )
 
     @staticmethod
-    def _whole(k: Emitter, source: Pointer, destination: Pointer, row: Val, column: Val, block: int) -> None:
+    def _transpose_block(k: Emitter, source: Pointer, destination: Pointer, row: Val, column: Val, block: int) -> None:
         loaded = [source[row * i].load(block) for i in range(block)]
         for i, value in enumerate(transpose_registers(loaded)):
             destination[column * i].store(value)
 
     @staticmethod
-    def _part(
+    def _transpose_edge(
         k: Emitter, source: Pointer, destination: Pointer, row: Val, column: Val, rows: Val, columns: Val, block: int
     ) -> None:
-        """What is left at an edge: fewer than ``block`` rows or columns."""
+        """Transpose a block at an edge with fewer than ``block`` rows or columns."""
         if k.machine.masks and source.dtype.itemsize >= 4:
             wide, tall = k.first_lanes(columns, block), k.first_lanes(rows, block)
             none = k.constant(0, DType.BOOL, block)
@@ -158,12 +160,12 @@ class Transpose(Kernel):
             for i, value in enumerate(transpose_registers(loaded)):
                 destination[column * i].store(value, (columns > i).select(tall, none))
         else:
-            Transpose._move(k, source, destination, row, column, rows, columns)
+            Transpose._copy_elements(k, source, destination, row, column, rows, columns)
 
     def _interleave(
         self, k: Emitter, source: Pointer, destination: Pointer, row: Val, column: Val, rows: Val, columns: Val
     ) -> None:
-        """A vector of each row, then as many vectors of the destination, one after another."""
+        """Load one vector of each row, and store as many contiguous vectors to the destination."""
         count = self.interleave
         lines = [source[row * r] for r in range(count)]
 
@@ -176,10 +178,10 @@ class Transpose(Kernel):
         k.span(columns, transpose_block(k.machine, self.itemsize), body, narrow=True)
 
     @staticmethod
-    def _move(
+    def _copy_elements(
         k: Emitter, source: Pointer, destination: Pointer, row: Val, column: Val, rows: Val, columns: Val
     ) -> None:
-        """Element by element, the longer dimension in the inner loop."""
+        """Copy element by element, with the longer dimension in the inner loop."""
 
         def by_columns() -> None:
             with k.loop(0, rows) as r:

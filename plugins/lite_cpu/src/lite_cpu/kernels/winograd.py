@@ -1,8 +1,8 @@
 """Dense 3 x 3 convolution of stride 1 by Winograd's minimal filtering, on channels-last data.
 
-A work item is a block of tiles and of output channels. The tiles' inputs are transformed into the scratch memory
-of the thread, one matrix product is done for each point of a tile with :mod:`.tiles`, and the products are
-transformed back, with bias and epilogue in registers. Nothing of it leaves the second-level cache but the weights.
+A work item is a block of tiles and of output channels. The tiles' inputs are transformed into the scratch memory of
+the thread, :mod:`.tiles` computes one matrix product for each point of a tile, and the products are transformed back,
+with bias and epilogue in registers. All intermediate data stays in the second-level cache.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.tiles import BlockEmitter, Place, Rows, Window
+from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window
 from lite_cpu.kernels.toom_cook import emit_input_transform, emit_output_transform, window
 
 __all__ = ["Winograd", "WinogradShape"]
 
 F32 = DType.FLOAT32
 
-#: Positions in the parameters; strides of epilogue operands follow, (batch, row, pixel) each.
+#: Order of the parameters; then follow the (batch, row, pixel) strides of each epilogue operand.
 PARAMETERS = (
     "tiles", "tile_rows", "tile_columns", "height", "width", "out_height", "out_width", "top", "left",
     "channels", "columns", "x_batch", "x_row", "x_pixel", "y_batch", "y_row", "y_pixel",
@@ -29,7 +29,7 @@ PARAMETERS = (
 )  # fmt: skip
 _AT = {name: i for i, name in enumerate(PARAMETERS)}
 
-#: Floats between the parts of a tile beyond what they hold: keeps them out of each other's cache sets.
+#: Padding between the parts of a tile, in floats, so that they do not compete for the same cache sets.
 _GAP = 16
 
 
@@ -72,12 +72,12 @@ class WinogradShape:
 
     @property
     def v_matrix(self) -> int:
-        """Floats of one tile and one point of the transformed input."""
+        """Size of the transformed input of one tile at one point, in floats."""
         return -(-self.channels // self.lanes) * self.lanes + _GAP
 
     @property
     def m_matrix(self) -> int:
-        """Floats of one tile and one point of the products."""
+        """Size of the products of one tile at one point, in floats."""
         return -(-self.column_block // self.lanes) * self.lanes + _GAP
 
     @property
@@ -100,7 +100,7 @@ class WinogradShape:
 
 @dataclass(frozen=True, slots=True)
 class _Scratch:
-    """The thread's memory: zeros to read where the input is padded, half-transformed outputs, V and M."""
+    """Scratch memory of the thread: zeros read instead of padding, half-transformed outputs, V and M."""
 
     zeros: Pointer
     halves: Pointer
@@ -112,11 +112,13 @@ class _Scratch:
 
 @dataclass(frozen=True)
 class Winograd(Kernel):
-    """Pointers: input, packed weights, bias, output, then the operands of the epilogue.
+    """Dense 3 x 3 convolution by Winograd's minimal filtering.
+
+    Pointers: input, packed weights, bias, output, then the operands of the epilogue.
 
     Attributes:
         outputs: m of F(m x m, 3 x 3), 2 or 4.
-        epilogue: what is done to each output.
+        epilogue: chain applied to each output.
     """
 
     outputs: int
@@ -140,7 +142,7 @@ class Winograd(Kernel):
                 count = k.minimum(p["tile_block"], p["tiles"] - tile)
                 column = item % column_blocks * p["column_block"]
                 columns = k.minimum(p["column_block"], p["columns"] - column)
-                # Neighbouring items differ in their columns only: they share the transformed input.
+                # Consecutive items that differ only in their columns share the transformed input.
                 with k.if_(block.ne(transformed.get())):
                     transformed.set(block)
                     with k.loop(0, count) as t:
@@ -157,7 +159,7 @@ class Winograd(Kernel):
         return _Scratch(start, halves, v, v_tile, v[v_tile * p["tile_block"]], m_tile)
 
     def _position(self, p: dict[str, Val], tile: Val) -> tuple[Val, Val, Val]:
-        """Image of a tile, and the row and column of its first output."""
+        """Return the image of a tile, and the row and column of its first output."""
         rest = tile / p["tile_columns"]
         row, column = rest % p["tile_rows"] * self.outputs, tile % p["tile_columns"] * self.outputs
         return rest / p["tile_rows"], row, column
@@ -165,7 +167,7 @@ class Winograd(Kernel):
     def _input_tile(
         self, k: Emitter, pointers: Pointers, p: dict[str, Val], memory: _Scratch, tile: Val, t: Val
     ) -> None:
-        """``V = B^T d B`` for all channels of a tile."""
+        """Emit ``V = B^T d B`` for all channels of a tile."""
         size, lanes = window(self.outputs), k.machine.lanes()
         image, row, column = self._position(p, tile)
         top, left = row - p["top"], column - p["left"]
@@ -196,7 +198,7 @@ class Winograd(Kernel):
         is_inside = (top >= 0) & (left >= 0) & (top + size <= p["height"]) & (left + size <= p["width"])
         with k.if_(is_inside):
             channels(inside, k.index(0), whole, partial=False)
-        if k.machine.masks:  # a masked load costs no more than another: one piece of code less to compile
+        if k.machine.masks:  # masked loads are as fast as others, so all channels at the border share one loop
             rest = is_inside.select(whole, 0)
         else:
             with k.if_(~is_inside):
@@ -207,14 +209,14 @@ class Winograd(Kernel):
     def _products(
         self, k: Emitter, pointers: Pointers, p: dict[str, Val], memory: _Scratch, count: Val, column: Val, columns: Val
     ) -> None:
-        """``M = V U``, one matrix product for each point of a tile."""
+        """Emit ``M = V U``, one matrix product for each point of a tile."""
         one, none = k.index(1), k.index(0)
         block = BlockEmitter(k, Chain(Operand(F32)), Window(one, one, p["channels"], none, none))
         b = pointers.tensor(1, F32)[column * p["channels"]]
         with k.loop(0, self.points) as point:
             v, m = memory.v[point * p["v_matrix"]], memory.m[point * p["m_matrix"]]
-            place = Place(Rows(v, memory.v_tile, none), Rows(m, memory.m_tile, none))
-            block.block(place, one, count, columns, b[point * p["b_matrix"]], None)
+            tensors = BlockTensors(Rows(v, memory.v_tile, none), Rows(m, memory.m_tile, none))
+            block.block(tensors, one, count, columns, b[point * p["b_matrix"]], None)
 
     def _output_tile(
         self,
@@ -228,7 +230,7 @@ class Winograd(Kernel):
         column: Val,
         columns: Val,
     ) -> None:
-        """``y = epilogue(A^T M A + bias)`` for all columns of a tile."""
+        """Emit ``y = epilogue(A^T M A + bias)`` for all columns of a tile."""
         size, outputs, lanes = window(self.outputs), self.outputs, k.machine.lanes()
         image, row, left = self._position(p, tile)
         m = memory.m[memory.m_tile * t]
@@ -250,7 +252,7 @@ class Winograd(Kernel):
                 for row, value in enumerate(emit_output_transform(k, outputs, products)):
                     memory.halves[(row * size + j) * lanes].store(value)
             biases = k.load_first(bias[c], valid, lanes)
-            # The rows of a tile are a loop at run time: unrolled, the epilogue would be compiled m^2 times.
+            # The rows of a tile are a loop at run time; if they were unrolled, the epilogue would be emitted m^2 times.
             with k.loop(0, k.minimum(valid_rows, outputs)) as i:
                 values = [memory.halves[(i * size + j) * lanes].load(lanes) for j in range(size)]
                 for j, value in enumerate(emit_output_transform(k, outputs, values)):
@@ -274,7 +276,7 @@ class Winograd(Kernel):
         c: Val,
         valid: Val | None,
     ) -> None:
-        """The epilogue of pixel (i, j) of a tile, and its store."""
+        """Emit the epilogue of pixel (i, j) of a tile, and store the result."""
         lanes = k.machine.lanes()
 
         def load(number: int, operand: Operand) -> Val:

@@ -1,4 +1,4 @@
-"""From a partition's graph to a native program.
+"""Lowering of a partition's graph to a native program.
 
-Each operator family registers how it is lowered; :mod:`.families` knows which operator is in which.
+Each module of an operator family registers its lowering functions; the table in :mod:`.registry` lists the families.
 """

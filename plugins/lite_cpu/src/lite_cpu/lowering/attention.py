@@ -1,8 +1,8 @@
-"""Attention as one step: a second stage of fusion, after :mod:`.fusion` has made groups.
+"""Attention as one step, fused from the groups of :mod:`lite_compiler.fusion`.
 
 Rules:
-    1. A product whose left operand is a softmax over the last axis, itself of a group that begins with a product,
-       runs as one step, if nothing else reads the scores or the shares.
+    1. A product, the softmax over the last axis that computes its left operand, and the group of the product that
+       computes the softmax's input run as one step, if nothing else reads the scores or the softmax's result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lite_core.ir import DType, Node, Value
 from lite_cpu.kernels.attention import Attention, AttentionShape
 from lite_cpu.kernels.packing import Contiguous
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.products import rows_contiguous
+from lite_cpu.lowering.products import with_contiguous_rows
 from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["AttentionGroup", "attention", "group_attention"]
@@ -27,11 +27,11 @@ F32 = DType.FLOAT32
 
 @dataclass(eq=False, kw_only=True)
 class AttentionGroup(Group):
-    """A group whose head is the product with the values.
+    """A group that computes attention; its head is the product with the values.
 
     Attributes:
-        scores: the product of queries and keys, and what is done to it.
-        softmax: over the scores.
+        scores: the product of queries and keys, with the element-wise nodes after it.
+        softmax: the softmax of the scores.
     """
 
     scores: Group
@@ -43,45 +43,46 @@ class AttentionGroup(Group):
 
 
 def group_attention(groups: Sequence[Group], uses: Mapping[Value, int]) -> list[Group]:
-    """Put groups together that are attention, by the rules above; ``uses`` says how often each value is read."""
-    made = {group.output: group for group in groups}
-    found: list[Group] = []
+    """Merge groups that compute attention, by the rules above; ``uses`` tells how often each value is read."""
+    producers = {group.output: group for group in groups}
+    fused_groups: list[Group] = []
     absorbed: set[Group] = set()
     for group in groups:
-        fused = _attention_of(group, made, uses)
+        fused = _fuse(group, producers, uses)
         if fused is not None:
-            absorbed.update((made[fused.scores.output], made[fused.softmax.outputs[0]]))  # type: ignore[index]
-        found.append(fused or group)
-    return [g for g in found if g not in absorbed]
+            absorbed.update((producers[fused.scores.output], producers[fused.softmax.outputs[0]]))  # type: ignore[index]
+        fused_groups.append(fused or group)
+    return [g for g in fused_groups if g not in absorbed]
 
 
-def _attention_of(group: Group, made: dict[Value, Group], uses: Mapping[Value, int]) -> AttentionGroup | None:
-    shares = _only_user(group.head, "MatMul", made, uses)
-    if shares is None or shares.head.op != "Softmax" or shares.tail:
+def _fuse(group: Group, producers: dict[Value, Group], uses: Mapping[Value, int]) -> AttentionGroup | None:
+    """Return a group's product fused with the softmax and the scores before it; None if the rules do not apply."""
+    softmax = _exclusive_producer(group.head, "MatMul", producers, uses)
+    if softmax is None or softmax.head.op != "Softmax" or softmax.tail:
         return None
-    axis = ops.get(shares.head).attributes_of(shares.head)["axis"]
-    scores = _only_user(shares.head, "Softmax", made, uses)
+    axis = ops.get(softmax.head).attributes_of(softmax.head)["axis"]
+    scores = _exclusive_producer(softmax.head, "Softmax", producers, uses)
     if scores is None or type(scores) is not Group or scores.head.op != "MatMul" or scores.head.domain:
         return None
     operands = [v for n in (scores.head, group.head) for v in n.inputs]
     if any(v is None or v.dtype is not F32 or len(v.shape) < 2 for v in [*operands, scores.output]):
         return None
-    # Without keys there is nothing to divide by: such a result is 0.
+    # Without keys the softmax is empty and the result is 0, which the fused kernel does not handle.
     if axis not in (-1, len(scores.output.shape) - 1) or scores.output.shape[-1] == 0:
         return None
-    return AttentionGroup(group.head, group.position, group.tail, scores=scores, softmax=shares.head)
+    return AttentionGroup(group.head, group.position, group.tail, scores=scores, softmax=softmax.head)
 
 
-def _only_user(node: Node, op: str, made: dict[Value, Group], uses: Mapping[Value, int]) -> Group | None:
-    """The group that makes the first operand of ``node``, where nothing else reads it."""
+def _exclusive_producer(node: Node, op: str, producers: dict[Value, Group], uses: Mapping[Value, int]) -> Group | None:
+    """Return the group that computes the first operand of ``node``, an ``op``, if no other node reads that operand."""
     if node.op != op or node.domain:
         return None
     value = node.inputs[0]
-    return made.get(value) if value is not None and uses[value] == 1 else None
+    return producers.get(value) if value is not None and uses[value] == 1 else None
 
 
 def attention(lowering: Lowering, group: AttentionGroup) -> None:
-    """Emit attention. The result is laid out so that putting the heads side by side again is free."""
+    """Emit attention. The layout of the result makes concatenating the heads again free."""
     q, keys = (lowering.tensor(v) for v in group.scores.head.inputs if v is not None)
     values = lowering.tensor(group.head.inputs[1])  # type: ignore[arg-type]
     shape, score_shape = tuple(group.output.shape), tuple(group.scores.output.shape)
@@ -96,7 +97,7 @@ def attention(lowering: Lowering, group: AttentionGroup) -> None:
     if c.strides[-1] != 1 and c.shape[-1] != 1:
         c = lowering.allocate(shape, c.dtype, order)
     batch = shape[:-2]
-    q = rows_contiguous(lowering, q)
+    q = with_contiguous_rows(lowering, q)
     q, keys, values, *score_operands = (t.expand((*batch, *t.shape[-2:])) for t in (q, keys, values, *score_operands))
     tensors = [q, keys, values, c, *score_operands, *operands]
     sizes, strides = collapse([_batch_of(t) for t in (c, *tensors)])
@@ -104,15 +105,16 @@ def attention(lowering: Lowering, group: AttentionGroup) -> None:
     *outer, batches, heads = [1, 1, *sizes] if len(sizes) == 1 else [1, *sizes]
     levels = [(s[-2] if len(s) > 1 else 0, s[-1]) for s in strides]
     (q_, k_, v_, c_), operand_levels = levels[:4], levels[4:]
-    at = AttentionShape(
+    attention_shape = AttentionShape(
         batches=batches, heads=heads, rows=shape[-2], tokens=keys.shape[-1], depth=q.shape[-1], columns=shape[-1],
         q_batch=q_[0], q_head=q_[1], q_row=q.strides[-2],
         k_batch=k_[0], k_head=k_[1], k_depth=keys.strides[-2], k_token=keys.strides[-1],
         v_batch=v_[0], v_head=v_[1], v_token=values.strides[-2], v_column=values.strides[-1],
         c_batch=c_[0], c_head=c_[1], c_row=c.strides[-2],
     )  # fmt: skip
-    item_rows, score_rows = at.blocks(lowering.machine, lowering.options.threads)
+    item_rows, score_rows = attention_shape.blocks(lowering.machine, lowering.options.threads)
     operand_strides = [(*level, t.strides[-2]) for level, t in zip(operand_levels, tensors[4:])]
+    params = attention_shape.params(item_rows, score_rows, operand_strides)
     kernel = Attention(scores, tail, Contiguous.of(*keys.strides[-2:]), Contiguous.of(*values.strides[-2:]))
     for index in product(*map(range, outer)):
         moved = [
@@ -120,12 +122,13 @@ def attention(lowering: Lowering, group: AttentionGroup) -> None:
             for t, s in zip(tensors, strides)
         ]
         lowering.step(
-            kernel, moved, at.params(item_rows, score_rows, operand_strides), at.items(item_rows),
-            flops=at.flops, scratch_bytes=at.scratch_bytes(lowering.machine, score_rows),
+            kernel, moved, params, attention_shape.items(item_rows), flops=attention_shape.flops,
+            scratch_bytes=attention_shape.scratch_bytes(lowering.machine, score_rows),
         )  # fmt: skip
     if c is not target:
         lowering.copy(c, target)
 
 
 def _batch_of(tensor: Tensor) -> Tensor:
+    """Return a view of the batch dimensions of a stack of matrices."""
     return tensor.view(tensor.shape[:-2], tensor.strides[:-2])

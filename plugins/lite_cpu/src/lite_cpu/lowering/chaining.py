@@ -1,4 +1,4 @@
-"""Chains of element-wise operators as steps of their own: how they walk strided tensors."""
+"""Emission of element-wise chains as separate steps that iterate over strided tensors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["run_chain"]
 
-#: Elements that one work item of a light kernel should have at least: below, handing it out costs more.
+#: Minimum number of elements of a work item; scheduling a smaller one takes longer than computing it.
 _ITEM_ELEMENTS = 8192
 
 
 def run_chain(emitter: StepEmitter, chain: Chain, sources: Sequence[Tensor], destination: Tensor) -> None:
-    """Run a chain over all elements; sources are broadcast to the destination's shape.
+    """Emit a step that applies a chain to all elements; sources are broadcast to the destination's shape.
 
-    The operands of ``chain`` give the element types; which of them repeat is found here.
+    The operands of ``chain`` provide the element types; this function determines which of them are repeated.
     """
     if destination.size == 0:
         return
@@ -29,7 +29,7 @@ def run_chain(emitter: StepEmitter, chain: Chain, sources: Sequence[Tensor], des
     strided = any(s[-1] not in (0, 1) for s in strides) or strides[0][-1] != 1
     start, *operands = (Operand(t.dtype, flag) for t, flag in zip(tensors[1:], spread))
     outer = max(0, len(sizes) - 2)
-    if len(sizes) == 1:  # one long row: cut it into several, so that threads can share it
+    if len(sizes) == 1:  # a single long row is cut into several, so that threads can share the work
         length = sizes[0]
         rows = max(1, length // _ITEM_ELEMENTS)
         while rows > 1 and length % rows:
@@ -44,24 +44,27 @@ def run_chain(emitter: StepEmitter, chain: Chain, sources: Sequence[Tensor], des
     grain = max(1, _ITEM_ELEMENTS // (row_block * length))
     emitter.step(
         kernel, tensors, params, items, grain, flops=chain.cost * destination.size,
-        label="elementwise" if chain.steps else "copy", overwrites=_replaceable(tensors),
+        label="elementwise" if chain.steps else "copy", overwrites=_overwritable(tensors),
     )  # fmt: skip
 
 
-def _replaceable(tensors: Sequence[Tensor]) -> list[int]:
-    """Which operands of an element-wise step (after the result) lie in memory of their own just as the result does."""
+def _overwritable(tensors: Sequence[Tensor]) -> list[int]:
+    """Return the positions of the operands of an element-wise step whose memory the result, ``tensors[0]``, may reuse.
+
+    The result and the operand must each occupy a whole arena storage and have the same strides, offset and size.
+    """
     result = tensors[0]
 
-    def lies_alike(tensor: Tensor) -> bool:
+    def has_layout_of_result(tensor: Tensor) -> bool:
         return (tensor.strides, tensor.offset, tensor.bytes) == (result.strides, result.offset, result.bytes)
 
-    def is_alone(tensor: Tensor) -> bool:
+    def fills_storage(tensor: Tensor) -> bool:
         return tensor.storage.in_arena and tensor.bytes == tensor.storage.bytes
 
-    if not is_alone(result):
+    if not fills_storage(result):
         return []
     return [
         i
         for i, tensor in enumerate(tensors)
-        if i and is_alone(tensor) and all(lies_alike(t) for t in tensors if t.storage is tensor.storage)
+        if i and fills_storage(tensor) and all(has_layout_of_result(t) for t in tensors if t.storage is tensor.storage)
     ]

@@ -1,4 +1,4 @@
-"""Compiling a partition: group, lower, plan memory, load kernels."""
+"""Compilation of a partition: group nodes, lower groups to steps, plan memory, load kernels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.fusion import absorb_producers, group_nodes
-from lite_compiler.known import evaluate_if_known
-from lite_compiler.lifetimes import place
+from lite_compiler.known_values import evaluate_if_known
+from lite_compiler.lifetimes import assign_offsets
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import Graph, Node
@@ -23,8 +23,8 @@ from lite_cpu.lowering.depthwise_pointwise import worth_fusing
 from lite_cpu.lowering.destinations import reserve_destinations
 from lite_cpu.lowering.half import has_halves, widen_halves
 from lite_cpu.lowering.memory import lifetimes_of
+from lite_cpu.lowering.partition_analysis import NodeRoles, PartitionAnalysis
 from lite_cpu.lowering.registry import find_lowering
-from lite_cpu.lowering.structure import NodeRoles, Structure
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program, Step
@@ -33,13 +33,12 @@ __all__ = ["compile_graph", "lower_graph"]
 
 Array = np.ndarray[Any, Any]
 
-#: Where one of these is, nodes around it may be quantized too: see :mod:`.quantization`. Like attention, that is
-#: imported by the models that need it only.
+#: Operators that make :mod:`.quantization` rewrite a graph. Like attention, it is imported only by models that need it.
 _QUANTIZED = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear"})
 
 
-#: Elements from which an array that is computed before the run is one of weights, not of a shape.
-_FEWEST_SHARED = 1024
+#: Minimum size of an array, computed before the run, that is taken for weights and not for a shape.
+_MIN_WEIGHT_ELEMENTS = 1024
 
 
 def lower_graph(
@@ -48,17 +47,19 @@ def lower_graph(
     library: KernelLibrary,
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm,
-    structure: Structure | None = None,
+    analysis: PartitionAnalysis | None = None,
 ) -> Lowering:
-    """The steps of a graph whose shapes are known, memory not yet planned. Arguments as for :func:`compile_graph`."""
-    graph, structure, roles = _with_roles(graph, structure or Structure(), weights)
-    lowering = Lowering(library.machine, graph, options, weights, external_sgemm, structure.kept, roles.weighted)
+    """Lower a graph whose shapes are known, without planning memory. Arguments as for :func:`compile_graph`."""
+    graph, analysis, roles = _with_roles(graph, analysis or PartitionAnalysis(), weights)
+    lowering = Lowering(
+        library.machine, graph, options, weights, external_sgemm, analysis.cache, roles.with_constant_weights
+    )
     nodes = graph.nodes
     elementwise = {nodes[i] for i in roles.elementwise}
     reserve_destinations(lowering, elementwise)
     reserve_spaced_images(lowering)
     uses = dict(zip(graph.defined(), roles.uses))
-    groups = group_nodes(graph, uses, elementwise, {nodes[i] for i in roles.hosts}.__contains__)
+    groups = group_nodes(graph, uses, elementwise, {nodes[i] for i in roles.takes_epilogue}.__contains__)
     if any(node.op == "Softmax" for node in nodes):
         from lite_cpu.lowering.attention import group_attention
 
@@ -77,20 +78,22 @@ def lower_graph(
     return lowering
 
 
-def _with_roles(graph: Graph, structure: Structure, weights: WeightCache) -> tuple[Graph, Structure, NodeRoles]:
-    """The graph in terms of what has a kernel, its structure, and what its nodes are."""
-    if structure.roles is not None:
-        return graph, structure, structure.roles
+def _with_roles(
+    graph: Graph, analysis: PartitionAnalysis, weights: WeightCache
+) -> tuple[Graph, PartitionAnalysis, NodeRoles]:
+    """Return the graph rewritten to operators that have kernels, its analysis, and the roles of its nodes."""
+    if analysis.roles is not None:
+        return graph, analysis, analysis.roles
     simple = simplified(graph, weights)
     if simple is not graph:
-        # How nodes are rewritten may depend on sizes, so the next graph may get other ones.
-        structure = Structure()
-    structure.roles = NodeRoles.of(simple)
-    return simple, structure, structure.roles
+        # The rewriting may depend on sizes, so the nodes of a graph with other sizes may differ.
+        analysis = PartitionAnalysis()
+    analysis.roles = NodeRoles.of(simple)
+    return simple, analysis, analysis.roles
 
 
 def simplified(graph: Graph, weights: WeightCache) -> Graph:
-    """The graph in terms of what has a kernel; a copy where that differs."""
+    """Return the graph rewritten to operators that have kernels, as a copy if anything changes."""
 
     def has_no_kernel(node: Node) -> bool:
         return find_lowering(node)[0] is None
@@ -100,15 +103,15 @@ def simplified(graph: Graph, weights: WeightCache) -> Graph:
 
         graph = dequantize_weights(graph, weights) or graph
     quantized = not _QUANTIZED.isdisjoint([node.op for node in graph.nodes])
-    some_are_half = any(dtype.is_half for dtype in {value.dtype for value in graph.defined()})
-    halves = some_are_half and any(has_halves(node) and has_no_kernel(node) for node in graph.nodes)
-    if quantized or halves:
+    uses_half = any(dtype.is_half for dtype in {value.dtype for value in graph.defined()})
+    needs_widening = uses_half and any(has_halves(node) and has_no_kernel(node) for node in graph.nodes)
+    if quantized or needs_widening:
         graph = graph.copy()
         if quantized:
             from lite_cpu.lowering.quantization import rewrite_quantized
 
             rewrite_quantized(graph, weights)
-        if halves:
+        if needs_widening:
             widen_halves(graph, weights, has_no_kernel)
     return graph
 
@@ -119,21 +122,21 @@ def compile_graph(
     library: KernelLibrary,
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm,
-    structure: Structure | None = None,
+    analysis: PartitionAnalysis | None = None,
 ) -> CompiledProgram:
-    """A program for a graph whose shapes are all known.
+    """Compile a graph whose shapes are all known.
 
     Args:
-        graph: what to compute.
-        options: what the session allows.
+        graph: the graph of a partition.
+        options: the options of the session.
         library: compiles and loads the kernels.
-        weights: keeps packed constants.
+        weights: the cache of packed constants.
         external_sgemm: see :class:`~lite_cpu.lowering.context.Lowering`.
-        structure: what was found out about graphs that differ in sizes only, to be used and added to.
+        analysis: the analysis shared by graphs that differ only in sizes; it is used and extended.
     """
-    lowering = lower_graph(graph, options, library, weights, external_sgemm, structure)
+    lowering = lower_graph(graph, options, library, weights, external_sgemm, analysis)
     lifetimes = lifetimes_of(lowering.steps)
-    arena_bytes = place(lifetimes)
+    arena_bytes = assign_offsets(lifetimes)
     addresses = library.addresses([s.kernel for s in lowering.steps])
     steps = [
         Step(
@@ -163,16 +166,16 @@ def compile_graph(
 
 
 def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:
-    """Compute nodes now if all they read is known, and say whether that was so."""
-    made = evaluate_if_known(nodes, lowering.elements, partial(_evaluated, lowering.weights))
-    for value, array in () if made is None else made.items():
-        lowering.know(value, array)
-    return made is not None
+    """Compute nodes now if all their inputs are known, and return True if so."""
+    computed = evaluate_if_known(nodes, lowering.elements, partial(_evaluate_node, lowering.weights))
+    for value, array in () if computed is None else computed.items():
+        lowering.set_known(value, array)
+    return computed is not None
 
 
-def _evaluated(weights: WeightCache, node: Node, arrays: Sequence[Array | None]) -> Sequence[Array]:
-    """The outputs of a node of constants. What is made of weights alone is the same array for all who use it."""
-    if len(arrays) == 1 and arrays[0] is not None and arrays[0].size >= _FEWEST_SHARED and len(node.outputs) == 1:
-        how = (node.qualified_op, str(node.attributes))
-        return [weights.derived(how, arrays[0], lambda array: evaluate_node(node, [array])[0])]
+def _evaluate_node(weights: WeightCache, node: Node, arrays: Sequence[Array | None]) -> Sequence[Array]:
+    """Compute a node with known inputs. An array derived from weights alone is shared by all programs."""
+    if len(arrays) == 1 and arrays[0] is not None and arrays[0].size >= _MIN_WEIGHT_ELEMENTS and len(node.outputs) == 1:
+        derivation = (node.qualified_op, str(node.attributes))
+        return [weights.derived(derivation, arrays[0], lambda array: evaluate_node(node, [array])[0])]
     return evaluate_node(node, arrays)

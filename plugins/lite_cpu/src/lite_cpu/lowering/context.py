@@ -1,4 +1,4 @@
-"""Lowering a partition: from nodes to the steps of a native program."""
+"""The lowering context: turns the nodes of a partition into the steps of a native program."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lite_cpu.chains import Chain, Operand
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.kernels.gemm import gemm_tile, pack_panels
 from lite_cpu.lowering.chaining import run_chain
-from lite_cpu.lowering.copying import copy_elements, walkable
-from lite_cpu.lowering.kept import Kept
+from lite_cpu.lowering.copying import copy_elements, vectorizable
+from lite_cpu.lowering.lowering_cache import LoweringCache
 from lite_cpu.lowering.steps import StepEmitter
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.tensors import FIRST_ARGUMENT, Storage, Tensor
@@ -28,32 +28,32 @@ from lite_cpu.tensors import FIRST_ARGUMENT, Storage, Tensor
 __all__ = ["Lowering", "channels_last_order"]
 
 Array = np.ndarray[Any, Any]
-_Made = TypeVar("_Made")
+_Object = TypeVar("_Object")
 
 
 @dataclass
 class Lowering(StepEmitter):
-    """What lowering functions work with.
+    """The context that lowering functions emit steps into.
 
     Attributes:
-        graph: the partition, every shape known.
-        options: what the session allows.
-        weights: packed constants, shared by all plans of the process.
-        external_sgemm: tells the matrix product of another library that is faster for large ones, if there is one;
-            to be asked only when one is to be lowered.
-        kept: what is the same for graphs that differ in sizes only.
-        weighted: positions of the nodes that read something beside their first input, all of it constants.
-        positions: where each node stands in the graph.
-        elements: of the values that are known before the run.
-        faults: what may turn out wrong in a run, as messages: ``{}`` takes the number that a kernel found.
+        graph: the graph of the partition; every shape is known.
+        options: the options of the session.
+        weights: the cache of packed constants, shared by all plans of the process.
+        external_sgemm: returns another library's matrix product that is faster for large products, or None; to be
+            called only when such a product is lowered.
+        cache: results of lowering that are shared by graphs that differ only in sizes.
+        with_constant_weights: positions of the nodes with inputs after the first, all of them constants.
+        positions: the index of each node in the graph.
+        elements: the elements of known values.
+        faults: messages of errors that kernels may detect; ``{}`` stands for the number that the kernel reports.
     """
 
     graph: Graph
     options: Options
     weights: WeightCache
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm
-    kept: Kept = field(default_factory=Kept)
-    weighted: Set[int] = frozenset()
+    cache: LoweringCache = field(default_factory=LoweringCache)
+    with_constant_weights: Set[int] = frozenset()
     faults: list[str] = field(default_factory=list)
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
@@ -73,7 +73,10 @@ class Lowering(StepEmitter):
         return Tensor(Storage(bytes, base), value.dtype, shape, dense_strides(shape))
 
     def fault(self, message: str) -> tuple[Tensor, int]:
-        """Where a kernel records that something is wrong, as two int64: the number given here, and what it found."""
+        """Register an error that a kernel may detect, and return the record it writes to and the error's number.
+
+        The record has two int64: the error's number and the offending value.
+        """
         self.faults.append(message)
         base = FIRST_ARGUMENT + len(self.graph.inputs) + len(self.graph.outputs)
         return Tensor(Storage(16, base), DType.INT64, (2,), (1,)), len(self.faults)
@@ -81,45 +84,45 @@ class Lowering(StepEmitter):
     # **** values ****
 
     def known(self, value: Value | None) -> Array | None:
-        """The elements of a value where they are known before the run: a constant, or computed from some."""
+        """Return the elements of a known value (a constant, or computed from constants and shapes), or None."""
         return None if value is None else self.elements.get(value)
 
-    def know(self, value: Value, array: Array) -> None:
-        """Record the elements of a value; nothing needs to run for it."""
+    def set_known(self, value: Value, array: Array) -> None:
+        """Record the elements of a value, so that no step needs to compute it."""
         self.elements[value] = array
-        self._tensors.pop(value, None)  # a place that was chosen for it before this was clear stays unwritten
+        self._tensors.pop(value, None)  # a destination assigned before is not written
 
     def tensor(self, value: Value) -> Tensor:
-        """Where a value is when the program runs."""
+        """Return the tensor that holds a value when the program runs."""
         found = self._tensors.get(value)
         if found is None:
             array = self.elements.get(value)
             if array is None:
                 raise ExecutionError(f"value {value.name!r} is used before a step makes it")
             if value in self.graph.constants:
-                # The tensor keeps the array alive, so no other one can have its id.
-                found = self.kept.once(id(array), lambda: self.constant(array))
+                # The tensor keeps the array alive, so no other array can get its id.
+                found = self.cache.get_or_make(id(array), lambda: self.constant(array))
             else:
                 found = self.constant(array)
             self._tensors[value] = found
         return found
 
     def bind(self, value: Value, tensor: Tensor) -> None:
-        """Say where a value is; free of cost, so views are made this way."""
+        """Record the tensor that holds a value. No step runs, so this is how views are lowered."""
         if tensor.shape != tuple(value.shape) or tensor.dtype is not value.dtype:
             raise ExecutionError(f"value {value!r} was given a tensor {tensor.dtype}{list(tensor.shape)}")
         self._tensors[value] = tensor
 
     def constant(self, array: Array) -> Tensor:
-        """An array as a tensor. It must not change, and is kept alive by the program."""
+        """Return an array as a tensor. The array must not change; the program keeps it alive."""
         return self.weights.tensor(array)
 
     def packed(self, key: Hashable, arrays: Sequence[Array], pack: Callable[[], Array]) -> Tensor:
-        """Prepared weights: made once in the process for the same ``arrays`` and ``key``."""
+        """Return packed weights; ``pack`` is called once in the process for the same ``arrays`` and ``key``."""
         return self.constant(self.weights.get(key, arrays, pack))
 
     def packed_panels(self, weights: Value) -> Tensor:
-        """Weights [columns, depth, 1, ...] of a pointwise convolution, known before the run, as panels of B."""
+        """Pack the known weights [columns, depth, 1, ...] of a pointwise convolution into panels of B."""
         lanes, (_, vectors) = self.machine.lanes(), gemm_tile(self.machine)
         array = self.known(weights)
         if array is None:
@@ -128,34 +131,34 @@ class Lowering(StepEmitter):
         return self.packed(("panels", lanes, vectors), [array], lambda: pack_panels(matrix[None], lanes, vectors))
 
     def bias(self, bias: Value | None, columns: int) -> Tensor:
-        """A bias, or zeros in its place."""
+        """Return a bias as a dense tensor; zeros if there is none."""
         if bias is None:
             return self.packed(("zeros", columns), [], lambda: np.zeros(columns, np.float32))
         return self.dense(self.tensor(bias))
 
-    def once(self, node: Node, what: Hashable, make: Callable[[], _Made]) -> _Made:
-        """Something made of a node's attributes and of all its inputs but the first.
+    def cached(self, node: Node, key: Hashable, make: Callable[[], _Object]) -> _Object:
+        """Return an object that depends on a node's attributes and on its inputs after the first.
 
-        Where those are constants, ``make`` is called once for all sizes of the graph's tensors.
+        If those inputs are constants, ``make`` is called once for all sizes of the graph's tensors.
 
         Args:
-            node: one of the graph.
-            what: tells apart what is made for one node, by whatever it depends on beside that.
-            make: makes it; it must not look at sizes, or hold nodes or values of the graph.
+            node: a node of the graph.
+            key: distinguishes the objects of one node; it contains everything else that the object depends on.
+            make: creates the object; it must not depend on sizes, or keep nodes or values of the graph.
         """
         position = self.positions[node]
-        if position not in self.weighted:
+        if position not in self.with_constant_weights:
             return make()
-        return self.kept.once((position, what), make)
+        return self.cache.get_or_make((position, key), make)
 
     # **** tensors ****
 
     def target(self, value: Value, order: Sequence[int] | None = None) -> Tensor:
-        """Where a step should write a value: a place reserved for it, an output of the partition, or the arena.
+        """Return the destination of a value: the reserved one, an output of the partition, or memory in the arena.
 
         Args:
-            value: what will be written; it is bound to the tensor.
-            order: the order of dimensions in memory that the step would like, outermost first.
+            value: the value that a step will write; it is bound to the destination.
+            order: the order of dimensions in memory that the step prefers, outermost first.
         """
         tensor = self._targets.get(value)
         if tensor is None:
@@ -167,14 +170,14 @@ class Lowering(StepEmitter):
         return tensor
 
     def reserve(self, value: Value, tensor: Tensor) -> None:
-        """Have the step that makes ``value`` write it into ``tensor``, for example a slice of a concatenation."""
+        """Make ``tensor``, for example a slice of a concatenation, the destination of ``value``."""
         self._targets[value] = tensor
 
     def is_reserved(self, value: Value) -> bool:
         return value in self._targets
 
     def channels_last(self, tensor: Tensor) -> Tensor:
-        """The tensor [batch, channels, ...], copied if need be so that its pixels follow each other evenly."""
+        """Return the tensor [batch, channels, ...] in channels-last layout, copied if necessary."""
         if tensor.is_channels_last:
             return tensor
         copy = self.allocate(tensor.shape, tensor.dtype, channels_last_order(tensor.rank))
@@ -182,7 +185,7 @@ class Lowering(StepEmitter):
         return copy
 
     def dense(self, tensor: Tensor) -> Tensor:
-        """The tensor in the order of its dimensions without gaps, copied if need be."""
+        """Return the tensor as a contiguous one, copied if necessary."""
         if tensor.is_dense:
             return tensor
         copy = self.allocate(tensor.shape, tensor.dtype)
@@ -196,9 +199,9 @@ class Lowering(StepEmitter):
         copy_elements(self, source, destination)
 
     def elementwise(self, chain: Chain, sources: Sequence[Tensor], destination: Tensor) -> None:
-        """Run a chain over all elements; see :func:`run_chain`. Sources that it could only walk slowly are copied."""
+        """Apply a chain to all elements; see :func:`run_chain`. Sources whose layout prevents vectors are copied."""
         if chain.steps:
-            sources = [walkable(self, s, destination) for s in sources]
+            sources = [vectorizable(self, s, destination) for s in sources]
         run_chain(self, chain, sources, destination)
 
     # **** groups ****
@@ -211,31 +214,31 @@ class Lowering(StepEmitter):
         self._names = ()
 
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
-        """What element-wise ``nodes`` do to ``start``, and the values they read beside it, in operand order."""
+        """Return the chain of element-wise ``nodes`` applied to ``start``, and the operands' values in order."""
         if not nodes:
             return Chain(Operand(start.dtype)), []
         key = (nodes[0].inputs.index(start), *[self.positions[n] for n in nodes])
-        found = self.kept.chains.get(key)
+        found = self.cache.chains.get(key)
         if found is not None:
-            chain, places = found
-            return chain, [nodes[i].inputs[k] for i, k in places]  # type: ignore[misc]  # none is left out
+            chain, positions = found
+            return chain, [nodes[i].inputs[k] for i, k in positions]  # type: ignore[misc]  # none is left out
         chain, reads = self._new_chain(start, nodes)
         if all(o.constant is None or v in self.graph.constants for o, v in zip(chain.operands, reads)):
-            places = [next((i, n.inputs.index(v)) for i, n in enumerate(nodes) if v in n.inputs) for v in reads]
-            self.kept.chains[key] = chain, places
+            positions = [next((i, n.inputs.index(v)) for i, n in enumerate(nodes) if v in n.inputs) for v in reads]
+            self.cache.chains[key] = chain, positions
         return chain, reads
 
     def _new_chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
         reads, steps = read_chain(start, nodes)
-        clips = "Clip" in [node.op for node in nodes]
-        operands = tuple([Operand(v.dtype, False, self._clip_bound(v, nodes) if clips else None) for v in reads])
+        has_clip = "Clip" in [node.op for node in nodes]
+        operands = tuple([Operand(v.dtype, False, self._clip_bound(v, nodes) if has_clip else None) for v in reads])
         return Chain(Operand(start.dtype), operands, steps), reads
 
     def _clip_bound(self, value: Value, nodes: Sequence[Node]) -> float | None:
-        """The number a value is, if it is known and only a bound of Clip.
+        """Return the number in a known value that is only used as a bound of Clip, else None.
 
-        Loading the bounds and asking whether they are NaN made a depthwise convolution 1.6 times slower. Other numbers
-        differ from layer to layer, and each would need code of its own.
+        Loading the bounds and testing them for NaN made a depthwise convolution 1.6 times slower. Other numbers differ
+        from layer to layer, and each would need separate code.
         """
         array = self.known(value)
         if array is None or array.size != 1 or value.dtype is not DType.FLOAT32:
@@ -246,12 +249,12 @@ class Lowering(StepEmitter):
         return number if np.isfinite(number) else None
 
     def epilogue(self, group: Group, shape: Sequence[int], axis: int) -> tuple[Chain, list[Tensor]]:
-        """The tail of a group as a chain, and its operands broadcast to ``shape``.
+        """Return the tail of a group as a chain, and its operands broadcast to ``shape``.
 
         Args:
-            group: its head's first output is what the chain starts from.
-            shape: of the head's output.
-            axis: the dimension along which the kernel works in vectors: operands are made contiguous there.
+            group: the group; the chain starts from the first output of its head.
+            shape: the shape of the head's output.
+            axis: the dimension along which the kernel uses vectors; operands are made contiguous there.
         """
         start = group.head.outputs[0]
         assert start is not None
@@ -273,5 +276,5 @@ class Lowering(StepEmitter):
 
 
 def channels_last_order(rank: int) -> list[int]:
-    """Batch, space, channels."""
+    """Return the order of dimensions batch, space, channels of a tensor [batch, channels, space...]."""
     return [0, *range(2, rank), 1]

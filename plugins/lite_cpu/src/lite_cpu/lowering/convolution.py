@@ -1,4 +1,4 @@
-"""Lowering of Conv: depthwise, fused into what follows, or dense; on channels-last data."""
+"""Lowering of Conv on channels-last data: depthwise, depthwise fused with the pointwise Conv after it, or dense."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lite_cpu.lowering.depthwise import depthwise, is_depthwise
 from lite_cpu.lowering.depthwise_pointwise import depthwise_pointwise
 from lite_cpu.lowering.filters import filters_of
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.window import Window, as_image, kept_window
+from lite_cpu.lowering.window import Window, as_image, cached_window
 from lite_cpu.tensors import Tensor
 
 __all__ = ["refuse_convolution", "task_of"]
 
 
 def refuse_convolution(node: Node) -> str | None:
-    """Why a Conv or ConvTranspose cannot be run, if so."""
+    """Return the reason why a Conv or ConvTranspose cannot be run, or None."""
     x = node.inputs[0]
     assert x is not None
     if x.dtype is not DType.FLOAT32:
@@ -39,7 +39,7 @@ def convolution(lowering: Lowering, group: Group) -> None:
     if group.producer is not None:
         depthwise_pointwise(lowering, group, as_image(target))
     else:
-        window = kept_window(lowering, group.head)
+        window = cached_window(lowering, group.head)
         source, image = as_image(lowering.tensor(x)), as_image(target)
         if is_depthwise(lowering, group, window):
             depthwise(lowering, group, window, source, image)
@@ -52,9 +52,9 @@ def convolution(lowering: Lowering, group: Group) -> None:
 
 
 def task_of(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> Convolution:
-    """A convolution with the bias of the group's head and the group's tail."""
+    """Describe the convolution of a group, with the bias of its head and its tail as the epilogue."""
     _, _, *bias = group.head.inputs
     epilogue, operands = lowering.epilogue(group, group.output.shape, axis=1)
     columns = target.shape[1]
-    biases = lowering.once(group.head, "bias", lambda: lowering.bias(bias[0] if bias else None, columns))
+    biases = lowering.cached(group.head, "bias", lambda: lowering.bias(bias[0] if bias else None, columns))
     return Convolution(window, source, target, biases, epilogue, tuple(as_image(tensor) for tensor in operands))

@@ -1,4 +1,4 @@
-"""What there is to do in a convolution, whichever algorithm does it."""
+"""Description of a convolution, independent of the algorithm that computes it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["Convolution"]
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """A convolution of images [batch, channels, height, width], and what is done to its result.
+    """A convolution of images [batch, channels, height, width] with an epilogue.
 
     Attributes:
         window: the geometry.
         source: the input, with any strides.
-        target: the output; the channels of a pixel are neighbours.
+        target: the output; the channels of a pixel are contiguous.
         bias: one element for each channel of the output.
-        epilogue: what is done to each output element.
-        operands: what the epilogue reads, broadcast to the shape of the target.
+        epilogue: the chain that is applied to each output element.
+        operands: the operands of the epilogue, broadcast to the shape of the target.
     """
 
     window: Window

@@ -1,4 +1,4 @@
-"""Copies of tensors: which kernel moves elements from one layout to another."""
+"""Emission of copies between tensors of any layout."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from lite_cpu.lowering.chaining import run_chain
 from lite_cpu.lowering.steps import StepEmitter
 from lite_cpu.tensors import Tensor, collapse
 
-__all__ = ["copy_elements", "walkable"]
+__all__ = ["copy_elements", "vectorizable"]
 
-#: Elements that a work item should have at least, and at most where there are enough items.
+#: Elements of a work item: the minimum, and also the maximum if there are enough items.
 _ITEM_ELEMENTS = 8192
 
-#: Rows that are interleaved in registers.
-_MOST_INTERLEAVED = 4
+#: Maximum number of rows that are interleaved in registers.
+_MAX_INTERLEAVED = 4
 
-#: A copy of less costs more than it saves.
-_LEAST_BYTES = 4096
+#: Minimum size of a source that is copied to allow vectors; for smaller ones the copy costs more than it saves.
+_MIN_COPY_BYTES = 4096
 
 
 def copy_elements(emitter: StepEmitter, source: Tensor, destination: Tensor) -> None:
-    """Copy elements between tensors of one shape and element type; ``source`` may repeat elements (stride 0)."""
+    """Emit a copy between tensors of one shape and element type; ``source`` may repeat elements (stride 0)."""
     if destination.size == 0:
         return
     source, destination = source.as_bits(), destination.as_bits()
@@ -37,9 +37,9 @@ def copy_elements(emitter: StepEmitter, source: Tensor, destination: Tensor) -> 
         _transpose(emitter, source, destination, sizes, to, from_, columns)
 
 
-def walkable(emitter: StepEmitter, source: Tensor, destination: Tensor) -> Tensor:
-    """The source of an element-wise step, first copied if only its layout keeps the step from using vectors."""
-    if source.shape != destination.shape or source.bytes < _LEAST_BYTES:
+def vectorizable(emitter: StepEmitter, source: Tensor, destination: Tensor) -> Tensor:
+    """Return the source of an element-wise step, copied if only its layout prevents the step from using vectors."""
+    if source.shape != destination.shape or source.bytes < _MIN_COPY_BYTES:
         return source
     _, (to, from_) = collapse([destination, source])
     if to[-1] != 1 or from_[-1] in (0, 1):
@@ -58,16 +58,16 @@ def _transpose(
     from_: Sequence[int],
     columns: int,
 ) -> None:
-    """The destination is contiguous in the last of the loops, the source in loop ``columns``."""
+    """Emit a copy whose destination is contiguous in the last loop and whose source is contiguous in ``columns``."""
     itemsize = source.dtype.itemsize
     block = transpose_block(emitter.machine, itemsize)
-    around = [i for i in reversed(range(len(sizes) - 1)) if i != columns]
-    loops = [(sizes[i], from_[i], to[i]) for i in around]
+    outer = [i for i in reversed(range(len(sizes) - 1)) if i != columns]
+    loops = [(sizes[i], from_[i], to[i]) for i in outer]
     rows, width = sizes[-1], sizes[columns]
     thin = min(rows, width) < block // 2
-    interleave = rows if thin and 2 <= rows <= _MOST_INTERLEAVED and to[columns] == rows else 0
+    interleave = rows if thin and 2 <= rows <= _MAX_INTERLEAVED and to[columns] == rows else 0
     column_block = -(-max(1, _ITEM_ELEMENTS // rows) // block) * block
-    items = -(-width // column_block) * prod(sizes[i] for i in around)
+    items = -(-width // column_block) * prod(sizes[i] for i in outer)
     emitter.step(
         Transpose(itemsize, len(loops), thin, interleave),
         [source, destination],

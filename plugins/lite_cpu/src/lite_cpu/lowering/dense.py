@@ -1,4 +1,4 @@
-"""Dense convolution of images: as one matrix product, by Winograd's filtering, or by bands of matrix products."""
+"""Dense convolution of images: as one matrix product, by Winograd's minimal filtering, or as products over bands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.convolution_task import Convolution
 from lite_cpu.lowering.filters import Filters
-from lite_cpu.lowering.window import image_strides, with_close_channels
+from lite_cpu.lowering.window import image_strides, with_contiguous_channels
 from lite_cpu.lowering.winograd import best_tile, winograd
 from lite_cpu.machine import Machine
 from lite_cpu.tensors import Tensor
@@ -22,7 +22,7 @@ __all__ = ["dense", "pointwise"]
 
 
 def dense(lowering: Lowering, task: Convolution, filters: Filters) -> None:
-    """Emit a convolution by the algorithm that is fastest for it."""
+    """Emit a convolution by the fastest algorithm."""
     if task.target.size == 0:
         return
     if task.window.is_pointwise:
@@ -37,31 +37,31 @@ def dense(lowering: Lowering, task: Convolution, filters: Filters) -> None:
 
 
 def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
-    """One tap without padding, at any stride: pixels are the rows of a matrix product, read where they are."""
+    """Emit a 1 x 1 convolution without padding, of any stride, as a matrix product whose rows are the input pixels."""
     window, source, target, operands, machine = task.window, task.source, task.target, task.operands, lowering.machine
     batch, columns, height, width = target.shape
     for axis, stride, count in ((2, window.strides[0], height), (3, window.strides[1], width)):
         source = source.slice(axis, 0, count, stride)
-    source = with_close_channels(lowering, source)
+    source = with_contiguous_channels(lowering, source)
     by_rows, at_once = height * _tile_time(machine, width), _tile_time(machine, height * width)
     if pixels_stride(source) is None and by_rows > 1.1 * at_once:
-        # Rows too short for the register tile: worth a copy of the pixels that count.
+        # Rows are too short for the register tile, which makes copying the used pixels worthwhile.
         copy = lowering.allocate(source.shape, source.dtype, channels_last_order(4))
         lowering.copy(source, copy)
         source = copy
     channels, groups = source.shape[1] // window.groups, window.groups
     tensors = [source, target, *operands]
     pixel_strides = [pixels_stride(tensor) for tensor in tensors]
-    even = [stride for stride in pixel_strides if stride is not None]
-    together = len(even) == len(tensors)
+    uniform = [stride for stride in pixel_strides if stride is not None]
+    is_one_product = len(uniform) == len(tensors)
     shape = GemmShape(
-        rows=batch * height * width if together else width,
+        rows=batch * height * width if is_one_product else width,
         depth=channels,
         columns=columns // groups,
-        a_row=even[0] if together else source.strides[3],
-        c_row=even[1] if together else target.strides[3],
+        a_row=uniform[0] if is_one_product else source.strides[3],
+        c_row=uniform[1] if is_one_product else target.strides[3],
         batches=groups,
-        groups=1 if together else height,
+        groups=1 if is_one_product else height,
         a_batch=channels,
         a_group=source.strides[2],
         b_batch=weights.strides[0],
@@ -69,8 +69,8 @@ def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
         c_batch=columns // groups,
         c_group=target.strides[2],
     )
-    if together:
-        strides = [(columns // groups * t.strides[1], 0, s) for t, s in zip(operands, even[2:])]
+    if is_one_product:
+        strides = [(columns // groups * t.strides[1], 0, s) for t, s in zip(operands, uniform[2:])]
         emit_gemm(lowering, Gemm(task.epilogue), shape, strides, [source, weights, task.bias, target, *operands])
         return
     strides = [(columns // groups * t.strides[1], t.strides[2], t.strides[3]) for t in operands]
@@ -80,13 +80,13 @@ def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
 
 
 def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
-    """Any window: bands of the input are copied with their border, and multiplied from there."""
+    """Emit a convolution with any window: bands of the input are copied with their padding, then multiplied."""
     window, source, target, operands = task.window, task.source, task.target, task.operands
     planes = 0
     if 1 < source.shape[1] <= MOST_PLANES and window.groups == 1 and source.strides[1] != 1 and source.strides[3] == 1:
         planes = source.shape[1]
     else:
-        source = with_close_channels(lowering, source)
+        source = with_contiguous_channels(lowering, source)
     batch, all_channels, height, width = source.shape
     all_columns, out_height, out_width = target.shape[1:]
     columns = all_columns // window.groups
@@ -119,8 +119,8 @@ def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
         column_block=columns,
     )
     shape = _with_blocks(lowering, shape)
-    even = all(t.strides[2] == out_width * t.strides[3] or out_height == 1 for t in (target, *operands))
-    if even and _worth_gathering(lowering.machine, shape):
+    is_uniform = all(t.strides[2] == out_width * t.strides[3] or out_height == 1 for t in (target, *operands))
+    if is_uniform and _worth_gathering(lowering.machine, shape):
         shape = replace(shape, gathered=True)
     lowering.step(
         Direct(task.epilogue, planes, shape.gathered),
@@ -134,10 +134,11 @@ def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
 
 
 def _with_blocks(lowering: Lowering, shape: DirectShape) -> DirectShape:
-    """Rows of a band and columns of a work item.
+    """Choose the rows of a band and the columns of a work item.
 
-    A band of input takes at most half of the second-level cache, and every thread gets several items: first by
-    lower bands, which copy more rows twice and read the weights more often, then by fewer columns.
+    A band of input takes at most half of the second-level cache, and every thread gets several items. To get enough
+    items, bands are made lower first, which copies more rows twice and reads the weights more often; then items get
+    fewer columns.
     """
     machine, threads = lowering.machine, lowering.options.threads
     panel = gemm_tile(machine)[1] * machine.lanes()
@@ -151,27 +152,27 @@ def _with_blocks(lowering: Lowering, shape: DirectShape) -> DirectShape:
 
 
 def _worth_gathering(machine: Machine, shape: DirectShape) -> bool:
-    """Whether one product over all pixels of a band is faster than one for each of its rows.
+    """Return True if one product over all pixels of a band is faster than one product for each of its rows.
 
-    Copying an element of a window takes as long as three products with a column or so. Measured with AVX2, whose tile
-    has 6 rows: 7x7x512 of stride 2 from 70 to 97 GFLOP/s, 14x14x256 from 99 to 114.
+    Copying an element of a window takes about as long as multiplying it with three columns. Measured with AVX2, whose
+    tile has 6 rows: 7x7x512 of stride 2 from 70 to 97 GFLOP/s, 14x14x256 from 99 to 114.
     """
-    apart = shape.band_rows * _tile_time(machine, shape.out_width)
-    together = _tile_time(machine, shape.band_rows * shape.out_width)
-    return apart > (1.03 + 3 / max(1, shape.columns)) * together
+    by_rows = shape.band_rows * _tile_time(machine, shape.out_width)
+    at_once = _tile_time(machine, shape.band_rows * shape.out_width)
+    return by_rows > (1.03 + 3 / max(1, shape.columns)) * at_once
 
 
 def _tile_time(machine: Machine, rows: int) -> int:
-    """Time of a product with so many rows, in rows of a full register tile.
+    """Estimate the time of a product with this many rows, in units of one row of a full register tile.
 
-    NOTE: a tile of fewer than about 4 rows takes as long as one of 4: it waits for the latency of its sums.
+    NOTE: a tile of fewer than about 4 rows takes as long as one of 4, because of the latency of its accumulators.
     """
     rest = rows % gemm_tile(machine)[0]
     return rows - rest + sum(max(count, 4) for count in (4, 2, 1) if rest & count)
 
 
 def pixels_stride(tensor: Tensor) -> int | None:
-    """Elements from one pixel to the next over batch and space: 0 where one serves all, None where uneven."""
+    """Return the stride between pixels over batch and space: 0 if all pixels share one, None if it varies."""
     dims = [(n, s) for axis, (n, s) in enumerate(zip(tensor.shape, tensor.strides)) if axis != 1 and n > 1]
     if all(s == 0 for _, s in dims):
         return 0
@@ -188,8 +189,8 @@ def emit_gemm(
     operand_strides: Sequence[tuple[int, int, int]],
     tensors: Sequence[Tensor],
 ) -> None:
-    """One step for a product. ``tensors``: A, packed B, bias, C, operands of the epilogue."""
-    # Blocks are cut from all rows; where they are in groups a block has whole groups, or rows of one.
+    """Emit a matrix product. ``tensors`` are A, packed B, bias, C and the operands of the epilogue."""
+    # Blocks are cut from all rows. If rows are in groups, a block has whole groups or rows of a single group.
     everything = shape if shape.groups == 1 else replace(shape, rows=shape.groups * shape.rows, groups=1)
     row_block, column_block = everything.blocks(lowering.machine, lowering.options.threads)
     group_block = max(1, min(row_block, everything.rows) // shape.rows)

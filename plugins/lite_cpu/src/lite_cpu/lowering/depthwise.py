@@ -1,4 +1,4 @@
-"""Lowering of depthwise Conv: every channel has a window of its own."""
+"""Lowering of depthwise Conv: every channel has its own window."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from lite_cpu.tensors import Tensor
 
 __all__ = ["DepthwisePlan", "depthwise", "is_depthwise", "plan_depthwise", "reserve_spaced_images"]
 
-#: Below about this many operations of a work item, handing it out costs as much as doing it.
+#: Minimum number of operations of a work item; scheduling a smaller one takes about as long as computing it.
 _ITEM_FLOPS = 1 << 16
 
-#: Pixels that lie a multiple of this apart share sets of the first-level cache: the rows and columns under a tile then
-#: throw each other out. With a cache line between pixels a kernel on 7x7x1024 or 14x14x512 is 1.4 to 4 times faster
-#: (Zen 4, AVX2 and AVX-512); below 1 KiB there is no difference.
+#: Pixels whose distance is a multiple of this share sets of the first-level cache, so that the rows and columns under a
+#: tile evict each other. With a cache line of padding between pixels, a kernel on 7x7x1024 or 14x14x512 is 1.4 to 4
+#: times faster (Zen 4, AVX2 and AVX-512); below 1 KiB there is no difference.
 _SET_BYTES = 1024
 _LINE_BYTES = 64
 
-#: Columns of a window beyond which its unrolled code would be too long.
-_WIDEST = 64
+#: Maximum number of columns of a window; the unrolled code of wider ones would be too long.
+_MAX_WINDOW_COLUMNS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class DepthwisePlan:
-    """A kernel and what it works on. ``tensors``: input, packed weights, output, operands of the epilogue."""
+    """A kernel with its arguments. ``tensors`` are the input, packed weights, output and operands of the epilogue."""
 
     kernel: Depthwise
     shape: DepthwiseShape
@@ -38,21 +38,24 @@ class DepthwisePlan:
 
 
 def is_depthwise(lowering: Lowering, group: Group, window: Window) -> bool:
-    """Whether the depthwise kernel can do a Conv: one input channel in each group, weights known before the run."""
+    """Return True if the depthwise kernel can compute a Conv: known weights, one input channel in each group."""
     known = all(v is None or lowering.known(v) is not None for v in group.head.inputs[1:])
-    return known and _reads_depthwise(group.head) and window.kernel[1] <= _WIDEST
+    return known and _reads_depthwise(group.head) and window.kernel[1] <= _MAX_WINDOW_COLUMNS
 
 
 def reserve_spaced_images(lowering: Lowering) -> None:
-    """Before anything is lowered: images that only depthwise convolutions read get pixels that share no cache sets."""
+    """Reserve destinations whose pixels share no cache sets, for images that only depthwise convolutions read.
+
+    This happens before the graph is lowered.
+    """
     nodes = lowering.graph.nodes
     images = dict.fromkeys(node.inputs[0] for node in nodes if _reads_depthwise(node))
-    crowded = [x for x in images if x is not None and len(x.shape) == 4 and _pixel_bytes(x) % _SET_BYTES == 0]
-    if not crowded:
+    conflicting = [x for x in images if x is not None and len(x.shape) == 4 and _pixel_bytes(x) % _SET_BYTES == 0]
+    if not conflicting:
         return
-    read_otherwise = {value for node in nodes if not _reads_depthwise(node) for value in node.used()}
-    for x in crowded:
-        if not lowering.is_reserved(x) and x not in read_otherwise:
+    read_by_others = {value for node in nodes if not _reads_depthwise(node) for value in node.used()}
+    for x in conflicting:
+        if not lowering.is_reserved(x) and x not in read_by_others:
             batch, channels, height, width = x.shape
             pixel = channels + _LINE_BYTES // x.dtype.itemsize
             wide = lowering.allocate((batch, pixel, height, width), x.dtype, channels_last_order(4))
@@ -65,13 +68,13 @@ def _pixel_bytes(image: Value) -> int:
 
 
 def _reads_depthwise(node: Node) -> bool:
-    """Whether a node is a Conv with a window for each channel of its input."""
+    """Return True if a node is a Conv with a separate window for each input channel."""
     x = node.inputs[0] if node.op == "Conv" and not node.domain else None
     return x is not None and 1 < x.shape[1] == node.attributes.get("group", 1)
 
 
 def depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:
-    """Emit a depthwise convolution of images [batch, channels, height, width]; ``target`` has its channels last."""
+    """Emit a depthwise convolution of images [batch, channels, height, width]; ``target`` is channels last."""
     if target.size == 0:
         return
     plan = plan_depthwise(lowering, group, window, source, target)
@@ -82,13 +85,13 @@ def depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, 
 
 
 def plan_depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> DepthwisePlan:
-    """Choose the kernel and lay out what it reads."""
+    """Choose the kernel of a depthwise convolution and lay out its operands."""
     batch, channels, rows, columns = target.shape
     lanes = lowering.machine.lanes()
-    source = _repeated(lowering, source, channels)
+    source = _repeat_channels(lowering, source, channels)
     if source.strides[1] != 1:
         source = lowering.channels_last(source)
-    weights = lowering.once(group.head, ("depthwise", lanes), lambda: _packed(lowering, group, lanes))
+    weights = lowering.cached(group.head, ("depthwise", lanes), lambda: _packed(lowering, group, lanes))
     epilogue, operands = lowering.epilogue(group, group.output.shape, axis=1)
     images = [as_image(t) for t in operands]
     across, down = _axes(window, rows)
@@ -120,10 +123,10 @@ def plan_depthwise(lowering: Lowering, group: Group, window: Window, source: Ten
 
 
 def _axes(window: Window, rows: int) -> tuple[Axis, Axis | None]:
-    """The register tile.
+    """Choose the register tile: its columns and, if it has several rows, its rows.
 
-    Two rows of output share what they read: 3x3 windows run 1.2 to 1.5 times as fast as with one (Zen 4, AVX2 and
-    AVX-512). Of larger windows the gain is smaller, and the unrolled code twice as long to compile.
+    Two rows of output share the input they read: 3x3 windows run 1.2 to 1.5 times as fast as with one row (Zen 4, AVX2
+    and AVX-512). Larger windows gain less, and their unrolled code takes twice as long to compile.
     """
     (kh, kw), (sh, sw), (dh, dw) = window.kernel, window.strides, window.dilations
     if 1 < kh <= 3 and kw <= 3 and rows > 1:
@@ -132,7 +135,7 @@ def _axes(window: Window, rows: int) -> tuple[Axis, Axis | None]:
 
 
 def _channel_block(channels: int, rows_of_tiles: int, lanes: int, threads: int) -> int:
-    """Channels of a work item: all, or fewer where the rows alone are too few for the threads."""
+    """Return the channels of a work item: all, or fewer if there are too few rows for the threads."""
     vectors = -(-channels // lanes)
     wanted = 1 if threads == 1 else 4 * threads
     if rows_of_tiles >= wanted or channels % lanes:
@@ -141,14 +144,14 @@ def _channel_block(channels: int, rows_of_tiles: int, lanes: int, threads: int) 
 
 
 def _packed(lowering: Lowering, group: Group, lanes: int) -> Tensor:
-    """Bias and weights as the kernel reads them."""
+    """Pack the bias and the weights for the kernel."""
     arrays = [array for v in group.head.inputs[1:] if (array := lowering.known(v)) is not None]
     weights, bias = arrays[0], arrays[1] if len(arrays) > 1 else None
     return lowering.packed(("depthwise", lanes), arrays, lambda: pack_depthwise(weights, bias, lanes))
 
 
-def _repeated(lowering: Lowering, source: Tensor, channels: int) -> Tensor:
-    """Where each channel has several windows, the image with every channel repeated as often."""
+def _repeat_channels(lowering: Lowering, source: Tensor, channels: int) -> Tensor:
+    """Return the image with every channel repeated once for each of its windows."""
     batch, count, height, width = source.shape
     if count == channels:
         return source

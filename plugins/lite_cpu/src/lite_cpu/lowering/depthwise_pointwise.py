@@ -1,4 +1,4 @@
-"""Lowering of a depthwise Conv and the pointwise one that follows as one step."""
+"""Lowering of a depthwise Conv and the pointwise Conv after it as one step."""
 
 from __future__ import annotations
 
@@ -8,56 +8,56 @@ from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.depthwise_pointwise import DepthwisePointwise
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.depthwise import is_depthwise, plan_depthwise
-from lite_cpu.lowering.window import kept_window
+from lite_cpu.lowering.window import cached_window
 from lite_cpu.tensors import Tensor
 
 __all__ = ["depthwise_pointwise", "worth_fusing"]
 
 
 def worth_fusing(lowering: Lowering, first: Group, second: Group) -> bool:
-    """Whether ``first``, which only ``second`` reads, should be computed inside of it.
+    """Return True if ``first``, which only ``second`` reads, should be computed inside ``second``.
 
-    Both have to be convolutions of images with known weights, the first depthwise, the second pointwise. Then it pays
-    when the image between them does not stay in the second-level cache. Measured on a Zen 4 core with 1 MiB, on those
-    pairs of MobileNet v1 and v2 whose image has 0.6 MiB or more (28x28x192, 28x28x256, 56x56x128, 56x56x144,
-    112x112x32): alone 5 to 19 % faster; inside of the whole models between 3 % slower and 10 % faster, 0.5 to 1.5 % of
-    the model. Where the image has less, the difference is no more than the noise.
+    Both must be convolutions of images with known weights, the first depthwise, the second pointwise. Fusion then pays
+    if the image between them does not fit into half of the second-level cache. Measured on a Zen 4 core with 1 MiB, on
+    the pairs of MobileNet v1 and v2 whose image has 0.6 MiB or more (28x28x192, 28x28x256, 56x56x128, 56x56x144,
+    112x112x32): 5 to 19 % faster in isolation; within whole models between 3 % slower and 10 % faster, 0.5 to 1.5 % of
+    the model. For smaller images the difference is within the noise.
     """
     if not (_is_convolution_of_images(first.head) and _is_convolution_of_images(second.head)):
         return False
     batch, channels, rows, columns = first.output.shape
-    between = batch * channels * rows * columns * first.output.dtype.itemsize
-    if between <= lowering.machine.l2_bytes // 2:
+    image_bytes = batch * channels * rows * columns * first.output.dtype.itemsize
+    if image_bytes <= lowering.machine.l2_bytes // 2:
         return False
-    pointwise = kept_window(lowering, second.head)
+    pointwise = cached_window(lowering, second.head)
     if not pointwise.is_pointwise or pointwise.strides != (1, 1) or pointwise.groups != 1:
         return False
     if any(v is not None and lowering.known(v) is None for v in second.head.inputs[1:]):
         return False
-    return is_depthwise(lowering, first, kept_window(lowering, first.head))
+    return is_depthwise(lowering, first, cached_window(lowering, first.head))
 
 
 def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> None:
-    """Emit ``group``, a pointwise convolution, with its producer; ``target`` has its channels last."""
+    """Emit ``group``, a pointwise convolution, with its producer; ``target`` is channels last."""
     first = group.producer
     assert first is not None
     x, (_, w, *rest) = first.head.inputs[0], group.head.inputs
     assert x is not None
     assert w is not None
     source = lowering.tensor(x)
-    # Only its strides count: no step writes it, so it takes no memory of the arena.
-    between = lowering.allocate(first.output.shape, first.output.dtype, channels_last_order(4))
-    plan = plan_depthwise(lowering, first, kept_window(lowering, first.head), source, between)
+    # Only its strides are used. No step writes it, so it takes no memory in the arena.
+    intermediate = lowering.allocate(first.output.shape, first.output.dtype, channels_last_order(4))
+    plan = plan_depthwise(lowering, first, cached_window(lowering, first.head), source, intermediate)
     batch, outputs, rows, columns = target.shape
-    weights = lowering.once(group.head, "panels", lambda: lowering.packed_panels(w))
-    bias = lowering.once(group.head, "bias", lambda: lowering.bias(rest[0] if rest else None, outputs))
+    weights = lowering.cached(group.head, "panels", lambda: lowering.packed_panels(w))
+    bias = lowering.cached(group.head, "bias", lambda: lowering.bias(rest[0] if rest else None, outputs))
     chain, others = lowering.epilogue(group, target.shape, axis=1)
-    evened = [_evenly_spaced(lowering, tensor) for tensor in others]
-    operands = [tensor for tensor, _ in evened]
+    spaced = [_with_pixel_stride(lowering, tensor) for tensor in others]
+    operands = [tensor for tensor, _ in spaced]
     spread = [t.strides[1] == 0 and outputs > 1 for t in operands]
     kinds = tuple([Operand(o.dtype, flag, o.constant) for o, flag in zip(chain.operands, spread)])
     kernel = DepthwisePointwise(plan.kernel, Chain(chain.start, kinds, chain.steps))
-    row_bytes = 4 * between.strides[2]
+    row_bytes = 4 * intermediate.strides[2]
     band = _band(rows, batch, row_bytes, plan.kernel.tile_rows, lowering.machine.l2_bytes, lowering.options.threads)
     c_pixel = target.pixel_stride
     assert c_pixel is not None
@@ -66,7 +66,7 @@ def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> Non
     lowering.step(
         kernel,
         [image, taps, weights, bias, target, *first_operands, *operands],
-        kernel.params(plan.shape, plan.operand_strides, outputs, c_pixel, band, [stride for _, stride in evened]),
+        kernel.params(plan.shape, plan.operand_strides, outputs, c_pixel, band, [stride for _, stride in spaced]),
         kernel.items(plan.shape, band),
         flops=plan.flops + 2 * pixels * plan.shape.channels * outputs,
         scratch_bytes=band * row_bytes,
@@ -79,10 +79,10 @@ def _is_convolution_of_images(node: Node) -> bool:
 
 
 def _band(rows: int, batch: int, row_bytes: int, tile_rows: int, l2_bytes: int, threads: int) -> int:
-    """Rows of a work item: at most an eighth of the second-level cache, and the same amount for every thread.
+    """Return the rows of a work item: at most an eighth of the second-level cache, and balanced between the threads.
 
-    An eighth leaves room for the input, the weights and the output, and keeps the packed weights, read once for each
-    band, a small part of what is read.
+    An eighth leaves space for the input, the weights and the output. The packed weights, which are read once for each
+    band, remain a small part of the memory traffic.
     """
     tallest = max(tile_rows, l2_bytes // 8 // row_bytes // tile_rows * tile_rows)
     tallest = min(tallest, -(-rows // tile_rows) * tile_rows)
@@ -93,8 +93,8 @@ def _band(rows: int, batch: int, row_bytes: int, tile_rows: int, l2_bytes: int, 
     return min(range(tallest, 0, -tile_rows), key=rows_of_busiest_thread)
 
 
-def _evenly_spaced(lowering: Lowering, operand: Tensor) -> tuple[Tensor, int]:
-    """An operand of the epilogue and the distance of its pixels, copied if there is no such number."""
+def _with_pixel_stride(lowering: Lowering, operand: Tensor) -> tuple[Tensor, int]:
+    """Return an operand of the epilogue and the stride between its pixels; it is copied if the stride varies."""
     stride = operand.slice(1, 0, 1).pixel_stride if operand.strides[1] == 0 else operand.pixel_stride
     if stride is None:
         operand = lowering.channels_last(operand)

@@ -1,7 +1,7 @@
-"""Lowering of Einsum where it is a matrix product: its axes are put in order by views.
+"""Lowering of Einsum as a matrix product; views put its axes in order.
 
-The axes of two operands are those of both that stay (the batch), those of one that stay (rows, columns), and those of
-both that are summed (the depth).
+The axes of both operands that the result keeps are the batch, those of one operand that it keeps are rows or columns,
+and those of both operands that are summed are the depth.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lite_core.ir import DType, Node
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.matmul import panels_at_run_time
-from lite_cpu.lowering.products import Tail, emit_product, rows_contiguous
+from lite_cpu.lowering.products import Epilogue, emit_product, with_contiguous_rows
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import reshaped
 from lite_cpu.tensors import Tensor
@@ -24,7 +24,7 @@ F32 = DType.FLOAT32
 
 
 def _contraction(node: Node) -> Contraction | None:
-    """The axes of a node that is a matrix product, else None."""
+    """Return the axes of a node that is a matrix product, else None."""
     equation = str(node.attributes["equation"])
     shapes = [v.type.shape for v in node.used()]
     if "." in equation and None in shapes:
@@ -43,7 +43,7 @@ def refuse_einsum(node: Node) -> str | None:
 
 @lowers("Einsum", refuse=refuse_einsum)
 def einsum(lowering: Lowering, group: Group) -> None:
-    """One batched matrix product."""
+    """Emit one batched matrix product."""
     axes = _contraction(group.head)
     assert axes is not None
     a, b = lowering.tensor(group.input(0)), lowering.tensor(group.input(1))
@@ -61,12 +61,12 @@ def einsum(lowering: Lowering, group: Group) -> None:
     c = ordered.reshape([*batch, rows, columns])
     if c is None or c.strides[-1] != 1:
         c = lowering.allocate([*batch, rows, columns], F32)
-    a = rows_contiguous(lowering, matrices)
-    emit_product(lowering, a, panels, lowering.bias(None, columns), c, Tail(Chain(Operand(F32))))
+    a = with_contiguous_rows(lowering, matrices)
+    emit_product(lowering, a, panels, lowering.bias(None, columns), c, Epilogue(Chain(Operand(F32))))
     if c.storage is not target.storage:
         lowering.copy(reshaped(lowering, c, ordered.shape), ordered)
 
 
 def _arranged(tensor: Tensor, labels: Labels, order: Labels, sizes: Mapping[str, int]) -> Tensor:
-    """Dimensions in another order; one of size 1 stands for every element of the other operand's."""
+    """Return a view with the dimensions in ``order``; dimensions of size 1 are broadcast."""
     return tensor.permute([labels.index(n) for n in order]).expand([sizes[n] for n in order])

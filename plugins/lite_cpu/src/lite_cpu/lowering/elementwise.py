@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lite_compiler.chains import can_chain, only_passes_on, pass_on, refuse_results
+from lite_compiler.chains import can_chain, is_identity, lower_identity, refuse_results
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
 from lite_core.ir import Node
@@ -14,7 +14,7 @@ __all__ = ["elementwise", "is_elementwise"]
 
 
 def is_elementwise(node: Node) -> bool:
-    """Whether a node can be part of a chain."""
+    """Return True if a node can be part of a chain."""
     return can_chain(node, scalar_ops.OPERATORS, _refuse_types)
 
 
@@ -31,10 +31,10 @@ def _refuse_types(node: Node) -> str | None:
 
 @lowers(*scalar_ops.OPERATORS, refuse=_refuse)
 def elementwise(lowering: Lowering, group: Group) -> None:
-    """One kernel for all of the group; the result is laid out like its largest operand."""
+    """Emit one kernel for the whole group; the result has the layout of an operand of the same shape."""
     nodes = group.nodes
-    if only_passes_on(group):
-        pass_on(lowering, group)
+    if is_identity(group):
+        lower_identity(lowering, group)
         return
     first = next(v for v in nodes[0].inputs if v is not None)
     chain, reads = lowering.chain(first, nodes)

@@ -1,4 +1,4 @@
-"""The weights of convolutions: views of a constant or of a tensor, and their packed forms."""
+"""The weights of convolutions, constant or computed by the run, and their packed forms."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Filters:
     """Weights [groups, columns, depth, height, width].
 
     Attributes:
-        view: where they are.
-        source: the constant that ``view`` is a view of; None where the weights are made by the run.
+        view: the tensor of the weights.
+        source: the constant that ``view`` is a view of; None if the weights are computed by the run.
     """
 
     view: Tensor
     source: Array | None
-    # Not of __init__: what replace() makes has another view, and so other weights.
-    _prepared: dict[Hashable, Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # Not an argument of __init__: replace() creates another view and must not copy the packed weights.
+    _packed: dict[Hashable, Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def elements(self) -> Array | None:
-        """The weights, where they are known before the run."""
+        """The weights as an array if they are known before the run, else None."""
         if self.source is None:
             return None
         strides = [s * self.source.itemsize for s in self.view.strides]
@@ -44,19 +44,19 @@ class Filters:
         elements: Array = np.ndarray(self.view.shape, self.source.dtype, memory, self.view.byte_offset, strides)
         return elements
 
-    def prepared(self, lowering: Lowering, key: Hashable, prepare: Callable[[Array], Array]) -> Tensor:
-        """What ``prepare`` makes of weights that are known; made once in the process for the same ``key``."""
-        found = self._prepared.get(key)
+    def packed(self, lowering: Lowering, key: Hashable, pack: Callable[[Array], Array]) -> Tensor:
+        """Return known weights packed by ``pack``, which is called once in the process for the same ``key``."""
+        found = self._packed.get(key)
         if found is None:
             elements, source = self.elements, self.source
             assert elements is not None
             assert source is not None
             view = (self.view.shape, self.view.strides, self.view.offset)
-            found = self._prepared[key] = lowering.packed((key, view), [source], lambda: prepare(elements))
+            found = self._packed[key] = lowering.packed((key, view), [source], lambda: pack(elements))
         return found
 
     def panels(self, lowering: Lowering) -> Tensor:
-        """Matrices [groups, height * width * depth, columns] as panels [groups, n].
+        """Return the matrices [groups, height * width * depth, columns] packed into panels [groups, n].
 
         See :func:`~lite_cpu.kernels.tiles.pack_panels`.
         """
@@ -78,17 +78,17 @@ class Filters:
 
             return pack_columns(matrices_of, (groups, depth, columns), lanes, vectors)
 
-        return self.prepared(lowering, ("panels", lanes, vectors), pack)
+        return self.packed(lowering, ("panels", lanes, vectors), pack)
 
 
 def filters_of(lowering: Lowering, node: Node, groups: int, *, transposed: bool = False) -> Filters:
-    """The weights of a convolution with one or two spatial dimensions.
+    """Return the weights of a convolution with one or two spatial dimensions.
 
     Args:
-        lowering: where they are used.
-        node: its second input is [columns, depth / groups, ...window].
-        groups: groups of channels.
-        transposed: the input is [depth, columns / groups, ...window].
+        lowering: the lowering context.
+        node: the convolution; its second input is [columns, depth / groups, ...window].
+        groups: number of groups of channels.
+        transposed: True if the second input is [depth, columns / groups, ...window].
     """
     value = node.inputs[1]
     assert value is not None
@@ -102,4 +102,4 @@ def filters_of(lowering: Lowering, node: Node, groups: int, *, transposed: bool 
         assert view is not None
         return Filters(view.permute((0, 2, 1, 3, 4)) if transposed else view, lowering.known(value))
 
-    return lowering.once(node, ("filters", groups, transposed), find)
+    return lowering.cached(node, ("filters", groups, transposed), find)

@@ -1,4 +1,4 @@
-"""Lowering of operators that read and write elements at indices."""
+"""Lowering of gather and scatter operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
-from lite_compiler.views import gathered
+from lite_compiler.views import gather_view
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Node
 from lite_cpu.chains import Chain, Operand
@@ -23,17 +23,20 @@ from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
 
-#: Elements that one work item should move at least.
+#: Minimum number of elements that a work item moves.
 _ITEM_ELEMENTS = 8192
 
 
 def check_indices(lowering: Lowering, node: Node, sizes: tuple[int, ...]) -> None:
-    """Raise for an index out of range: now where the indices are known, else when the program has run.
+    """Check that indices are in range: now if they are known, else by a step of the program.
 
     Args:
-        lowering: where the check runs.
-        node: its second input are the indices: tuples that address dimensions.
-        sizes: of those dimensions.
+        lowering: the context that steps are emitted into.
+        node: the node; its second input has the indices, tuples that address dimensions.
+        sizes: the sizes of these dimensions.
+
+    Raises:
+        ExecutionError: a known index is out of range.
     """
     value = required_input(node, 1)
     array = lowering.known(value)
@@ -44,9 +47,9 @@ def check_indices(lowering: Lowering, node: Node, sizes: tuple[int, ...]) -> Non
         lowering.step(CheckIndices(value.dtype, len(sizes)), [indices, fault], [tuples, number, *sizes], min(tuples, 1))
     elif array.size:
         for size, column in zip(sizes, array.reshape(-1, max(len(sizes), 1)).T):
-            wrong = column[(column < -size) | (column >= size)]
-            if wrong.size:
-                raise ExecutionError(f"{node.describe()}: index {wrong[0]} is out of range for {_sized((size,))}")
+            invalid = column[(column < -size) | (column >= size)]
+            if invalid.size:
+                raise ExecutionError(f"{node.describe()}: index {invalid[0]} is out of range for {_sized((size,))}")
 
 
 def _sized(sizes: tuple[int, ...]) -> str:
@@ -55,14 +58,14 @@ def _sized(sizes: tuple[int, ...]) -> str:
 
 @lowers("Gather")
 def gather(lowering: Lowering, group: Group) -> None:
-    """A view where the indices are known and evenly spaced, else rows copied one by one."""
+    """Bind a view if the indices are known and evenly spaced, else emit copies of rows."""
     node, y = group.head, group.output
     x, indices = required_input(node), required_input(node, 1)
     source = lowering.tensor(x)
     axis = attributes_of(node)["axis"] % source.rank
     check_indices(lowering, node, (source.shape[axis],))
     known = lowering.known(indices)
-    view = None if known is None else gathered(source, axis, known)
+    view = None if known is None else gather_view(source, axis, known)
     if view is not None:
         lowering.bind(y, view)
         return
@@ -73,7 +76,7 @@ def gather(lowering: Lowering, group: Group) -> None:
 
 @lowers("GatherND")
 def gather_nd(lowering: Lowering, group: Group) -> None:
-    """Rows at index tuples, one batch entry after another."""
+    """Emit copies of the rows at index tuples, one batch entry after another."""
     node = group.head
     x, indices = required_input(node), required_input(node, 1)
     source = lowering.tensor(x)
@@ -95,7 +98,7 @@ def _gather_rows(
     strides: tuple[int, ...],
     index_outer: int,
 ) -> None:
-    """Rows of a dense source at index tuples; see :meth:`GatherRows.params`."""
+    """Emit copies of the rows of a dense source at index tuples; see :meth:`GatherRows.params`."""
     value, y = required_input(group.head, 1), group.output
     source, indices = lowering.dense(source), lowering.dense(lowering.tensor(value))
     target = lowering.target(y)
@@ -117,7 +120,7 @@ def _gather_rows(
 
 @lowers("GatherElements")
 def gather_elements(lowering: Lowering, group: Group) -> None:
-    """One element for each index, from its own line along the axis."""
+    """Copy one element for each index, from the index's line along the axis."""
     node, y = group.head, group.output
     x, index_value = required_input(node), required_input(node, 1)
     source, indices = lowering.tensor(x), lowering.dense(lowering.tensor(index_value))
@@ -141,7 +144,7 @@ def gather_elements(lowering: Lowering, group: Group) -> None:
 
 
 def refuse_scatter(node: Node) -> str | None:
-    """A reduction adds up in the element type, where the reference of 16-bit floats does so in float32."""
+    """Refuse reductions of 16-bit floats, because the kernels round after each update and the reference does not."""
     x = required_input(node)
     if attributes_of(node)["reduction"] != "none" and x.dtype.is_half:
         return f"{node.op} with a reduction on {x.dtype}: the CPU kernels would round after every update"
@@ -149,7 +152,7 @@ def refuse_scatter(node: Node) -> str | None:
 
 
 def _reduction(node: Node, dtype: DType) -> Chain:
-    """What becomes of an element (value 0) and its update (value 1)."""
+    """Return the chain that combines an element (value 0) with its update (value 1)."""
     ops = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
     reduction = attributes_of(node)["reduction"]
     if reduction == "none":
@@ -159,7 +162,7 @@ def _reduction(node: Node, dtype: DType) -> Chain:
 
 @lowers("ScatterElements", refuse=refuse_scatter)
 def scatter_elements(lowering: Lowering, group: Group) -> None:
-    """A copy of the data, then updates along lines of the axis."""
+    """Copy the data, then update elements along lines of the axis."""
     node = group.head
     x, index_value, update_value = (required_input(node, i) for i in range(3))
     result = lowering.target(group.output)
@@ -179,7 +182,7 @@ def scatter_elements(lowering: Lowering, group: Group) -> None:
 
 @lowers("ScatterND", refuse=refuse_scatter)
 def scatter_nd(lowering: Lowering, group: Group) -> None:
-    """A copy of the data, then rows updated in the order of the index tuples."""
+    """Copy the data, then update rows in the order of the index tuples."""
     node, y = group.head, group.output
     x, index_value, update_value = (required_input(node, i) for i in range(3))
     target = lowering.target(y)

@@ -1,7 +1,7 @@
-"""16-bit floats: operators whose kernels compute in float32 get their operands converted, and their results back.
+"""Conversion of operators on 16-bit floats to float32, for operators whose kernels compute only in float32.
 
-Element-wise operators load and store 16-bit floats themselves, and the conversions are element-wise: they run in the
-registers of the kernels before and after, where those take such nodes.
+Element-wise operators load and store 16-bit floats directly. The inserted conversions are element-wise too, so they are
+fused into the kernels before and after if these take epilogues.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from lite_core.ir import DType, Graph, Node, Value
 from lite_cpu.lowering.rewriting import Rewriter
 from lite_cpu.lowering.weights import WeightCache
 
-__all__ = ["has_halves", "in_float32", "widen_halves"]
+__all__ = ["as_float32", "has_halves", "widen_halves"]
 
 F32 = DType.FLOAT32
 
 
 def has_halves(node: Node) -> bool:
-    """Whether a node reads or writes 16-bit floats."""
-    for value in (*node.inputs, *node.outputs):  # noqa: SIM110 - asked of all nodes, and any() is slower
+    """Return True if a node reads or writes 16-bit floats."""
+    for value in (*node.inputs, *node.outputs):  # noqa: SIM110 - called for all nodes, and any() is slower
         if value is not None and value.type.dtype.is_half:
             return True
     return False
 
 
-def in_float32(node: Node) -> Node:
-    """A node like this one that reads and writes float32 in the place of 16-bit floats."""
+def as_float32(node: Node) -> Node:
+    """Return a copy of a node that reads and writes float32 instead of 16-bit floats."""
 
     def wide(value: Value | None) -> Value | None:
         return value if value is None or not value.dtype.is_half else Value(value.name, value.type.with_dtype(F32))
@@ -39,17 +39,17 @@ def in_float32(node: Node) -> Node:
     )  # fmt: skip
 
 
-def widen_halves(graph: Graph, weights: WeightCache, needs: Callable[[Node], bool]) -> None:
-    """Have nodes compute in float32, in place.
+def widen_halves(graph: Graph, weights: WeightCache, needs_widening: Callable[[Node], bool]) -> None:
+    """Make nodes on 16-bit floats compute in float32; the graph is changed in place.
 
     Args:
-        graph: whose shapes are all known.
-        weights: shares the converted constants.
-        needs: which of the nodes with 16-bit floats have no kernel of their own.
+        graph: a graph whose shapes are all known.
+        weights: the cache of converted constants.
+        needs_widening: returns True for nodes that have no kernel for 16-bit floats.
     """
     rewriter = Rewriter(graph)
     for node in list(rewriter.scope.nodes()):
-        if has_halves(node) and needs(node):
+        if has_halves(node) and needs_widening(node):
             rewriter.begin(node)
             _widen(rewriter, node, weights)
     rewriter.finish()
@@ -64,11 +64,11 @@ def _widen(r: Rewriter, node: Node, weights: WeightCache) -> None:
             return r.constant(weights.derived("float32", array, lambda a: a.astype(np.float32)))
         return r.add("Cast", [value], F32, value.shape, {"to": F32})
 
-    def narrow(made: Value | None, value: Value | None) -> Value | None:
-        if made is None or value is None or not value.dtype.is_half:
-            return made
-        return r.add("Cast", [made], value.dtype, value.shape, {"to": value.dtype})
+    def narrow(result: Value | None, value: Value | None) -> Value | None:
+        if result is None or value is None or not value.dtype.is_half:
+            return result
+        return r.add("Cast", [result], value.dtype, value.shape, {"to": value.dtype})
 
     inputs = [wide(v) for v in node.inputs]
-    outputs = r.add_node(in_float32(node), inputs)
-    r.replace([narrow(made, value) for made, value in zip(outputs, node.outputs)])
+    outputs = r.add_node(as_float32(node), inputs)
+    r.replace([narrow(result, value) for result, value in zip(outputs, node.outputs)])

@@ -1,4 +1,4 @@
-"""Lowering of ConvInteger, with what follows it fused."""
+"""Lowering of ConvInteger, fused with the element-wise nodes after it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from lite_cpu.lowering.int8_operands import (
     RightSide,
     choose_form,
     is_single,
-    less_zero_point,
     pack_at_run_time,
     pack_known,
+    subtract_zero_point,
     zero_point,
 )
 from lite_cpu.lowering.int8_products import ITEM_OPERATIONS, emit_int8_product
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import input_of, required_input
-from lite_cpu.lowering.window import Window, as_image, image_strides, window_of, with_close_channels
+from lite_cpu.lowering.window import Window, as_image, image_strides, window_of, with_contiguous_channels
 from lite_cpu.tensors import Tensor
 
 __all__ = ["refuse_conv_integer"]
 
 
 def refuse_conv_integer(node: Node) -> str | None:
-    """Why an integer convolution cannot be run, or None."""
+    """Return the reason why an integer convolution cannot be run, or None."""
     x = required_input(node)
     if x.shape is None or len(x.shape) not in (3, 4):
         return f"{node.op} over other than one or two spatial dimensions"
@@ -41,14 +41,14 @@ def refuse_conv_integer(node: Node) -> str | None:
 
 @lowers("ConvInteger", refuse=refuse_conv_integer, epilogue=True)
 def conv_integer(lowering: Lowering, group: Group) -> None:
-    """Convolution of bytes; the result has its channels last."""
+    """Emit a convolution of 8-bit integers; the result is channels last."""
     node = group.head
     order = channels_last_order(len(group.output.shape))
     target = lowering.target(group.output, order)
     written = target if target.is_channels_last else lowering.allocate(target.shape, target.dtype, order)
     if target.size:
         window = window_of(node)
-        source = with_close_channels(lowering, as_image(lowering.tensor(required_input(node))))
+        source = with_contiguous_channels(lowering, as_image(lowering.tensor(required_input(node))))
         w, zero = node.inputs[1], input_of(node, 3)
         known = lowering.known(w) is not None and (zero is None or lowering.known(zero) is not None)
         if known and 1 < window.groups == source.shape[1] == written.shape[1]:
@@ -61,11 +61,12 @@ def conv_integer(lowering: Lowering, group: Group) -> None:
 
 
 def _conv_weights(lowering: Lowering, node: Node, window: Window) -> RightSide:
+    """Pack the weights of a convolution: constants once, other weights in every run."""
     w, zero = node.inputs[1], input_of(node, 3)
     assert w is not None
     columns, channels, *_ = w.shape
     groups, (height, width) = window.groups, window.kernel
-    # A dilation tears the rows of a window apart.
+    # With a dilation, the pixels of a window row are not contiguous.
     runs, depth = (height, width * channels) if window.dilations[1] == 1 else (height * width, channels)
     zero_shape = () if is_single(zero) else (columns, *(1 for _ in w.shape[1:]))
     form = choose_form(lowering, w, zero, zero_shape)
@@ -74,10 +75,10 @@ def _conv_weights(lowering: Lowering, node: Node, window: Window) -> RightSide:
     if array is not None and (zero is None or point is not None):
         layout = Layout(split, order, (groups, runs, depth, columns // groups))
         return pack_known(lowering, array, point, zero_shape, form, layout)
-    seen = lowering.dense(lowering.tensor(w)).reshape(split)
-    assert seen is not None
+    view = lowering.dense(lowering.tensor(w)).reshape(split)
+    assert view is not None
     ordered = lowering.allocate(tuple(split[a] for a in order), w.dtype)
-    lowering.copy(seen.permute(order), ordered)
+    lowering.copy(view.permute(order), ordered)
     matrices = ordered.reshape((groups, runs, depth, columns // groups))
     assert matrices is not None
     points = zero_point(lowering, zero, w.dtype)
@@ -88,7 +89,7 @@ def _conv_weights(lowering: Lowering, node: Node, window: Window) -> RightSide:
 
 
 def _pointwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:
-    """One tap without padding, at any stride: pixels are the rows of a matrix product for each group."""
+    """Emit a 1 x 1 convolution without padding, of any stride, as a matrix product of the pixels for each group."""
     x = required_input(group.head)
     right = _conv_weights(lowering, group.head, window)
     epilogue, others = lowering.epilogue(group, group.output.shape, axis=1)
@@ -96,7 +97,7 @@ def _pointwise(lowering: Lowering, group: Group, window: Window, source: Tensor,
         source = source.slice(axis, 0, count, stride)
 
     def by_group(tensor: Tensor) -> Tensor:
-        """[batch, channels, height, width] as [groups, batch, height, width, channels of a group]."""
+        """Return [batch, channels, height, width] as [groups, batch, height, width, channels of a group]."""
         (batch, channels, height, width), (sn, sc, sh, sw) = tensor.shape, tensor.strides
         each = channels // window.groups
         return replace(tensor, shape=(window.groups, batch, height, width, each), strides=(each * sc, sn, sh, sw, sc))
@@ -111,7 +112,7 @@ def _pointwise(lowering: Lowering, group: Group, window: Window, source: Tensor,
 
 
 def _dense(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:
-    """Any window: bands of the input are copied with their border, and multiplied from there."""
+    """Emit a convolution with any window: bands of the input are copied with their padding, then multiplied."""
     x = required_input(group.head)
     right = _conv_weights(lowering, group.head, window)
     epilogue, others = lowering.epilogue(group, group.output.shape, axis=1)
@@ -138,7 +139,7 @@ def _dense(lowering: Lowering, group: Group, window: Window, source: Tensor, tar
 
 
 def _with_blocks(lowering: Lowering, shape: ConvInt8Shape, itemsize: int) -> ConvInt8Shape:
-    """Rows of a band and columns of a work item: a band stays in the cache, and every thread gets several."""
+    """Choose the rows of a band and the columns of a work item: bands fit into the cache, threads get several items."""
     machine, threads = lowering.machine, lowering.options.threads
     panel = gemm_tile(machine)[1] * machine.lanes()
     row_bytes = itemsize * shape.row_stride * shape.band_width * shape.channels
@@ -148,7 +149,7 @@ def _with_blocks(lowering: Lowering, shape: ConvInt8Shape, itemsize: int) -> Con
 
 
 def _depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:
-    """One input channel and one output channel in each group."""
+    """Emit a convolution with one input channel and one output channel in each group."""
     node = group.head
     x = required_input(node)
     w, zero = lowering.known(node.inputs[1]), lowering.known(input_of(node, 3))
@@ -157,7 +158,7 @@ def _depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor,
     point = None if zero is None else zero.reshape((-1, *(1 for _ in w.shape[1:])))
     packed = lowering.packed(
         ("int8 depthwise", lanes), [w] if zero is None else [w, zero],
-        lambda: pack_depthwise_int8(less_zero_point(weights, point), lanes),
+        lambda: pack_depthwise_int8(subtract_zero_point(weights, point), lanes),
     )  # fmt: skip
     epilogue, others = lowering.epilogue(group, group.output.shape, axis=1)
     operands = [as_image(tensor) for tensor in others]

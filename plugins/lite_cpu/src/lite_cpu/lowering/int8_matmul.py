@@ -1,4 +1,4 @@
-"""Lowering of MatMulInteger, with what follows it fused."""
+"""Lowering of MatMulInteger, fused with the element-wise nodes after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lite_cpu.lowering.int8_operands import (
     zero_point,
 )
 from lite_cpu.lowering.int8_products import emit_int8_product
-from lite_cpu.lowering.products import insert_axis, rows_contiguous
+from lite_cpu.lowering.products import insert_axis, with_contiguous_rows
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import input_of, required_input
 from lite_cpu.tensors import Tensor
@@ -29,7 +29,7 @@ __all__ = ["refuse_matmul_integer"]
 
 
 def refuse_matmul_integer(node: Node) -> str | None:
-    """Why an integer product cannot be run, or None."""
+    """Return the reason why an integer product cannot be run, or None."""
     b, zero = (node.inputs[3], node.inputs[5]) if node.op == "QLinearMatMul" else (node.inputs[1], input_of(node, 3))
     assert b is not None
     if b.shape is not None and len(b.shape) == 1 and not is_single(zero):
@@ -39,7 +39,7 @@ def refuse_matmul_integer(node: Node) -> str | None:
 
 @lowers("MatMulInteger", refuse=refuse_matmul_integer, epilogue=True)
 def matmul_integer(lowering: Lowering, group: Group) -> None:
-    """Stacks of matrices of bytes that broadcast, as MatMul."""
+    """Emit a product of stacks of 8-bit matrices, which broadcast as in MatMul."""
     node = group.head
     left, right = required_input(node), required_input(node, 1)
     vectors = (len(left.shape) == 1, len(right.shape) == 1)
@@ -50,7 +50,7 @@ def matmul_integer(lowering: Lowering, group: Group) -> None:
         return
 
     def as_matrix(tensor: Tensor) -> Tensor:
-        """The dimensions that vectors lack are put back."""
+        """Return a view with the dimensions that the result lacks because an operand is a vector."""
         tensor = replace(tensor, shape=shape, strides=tensor.strides or (1,))
         if vectors[0]:
             return insert_axis(tensor, tensor.rank - 1)
@@ -59,7 +59,7 @@ def matmul_integer(lowering: Lowering, group: Group) -> None:
     c = as_matrix(target)
     written = c if c.strides[-1] == 1 or c.shape[-1] == 1 else lowering.allocate(c.shape, c.dtype)
     loops = written.shape[:-1]
-    a = rows_contiguous(lowering, insert_axis(lowering.tensor(left), 0) if vectors[0] else lowering.tensor(left))
+    a = with_contiguous_rows(lowering, insert_axis(lowering.tensor(left), 0) if vectors[0] else lowering.tensor(left))
     packed, batch_strides = _matmul_weights(lowering, node, loops[:-1])
     zero = input_of(node, 2)
     points = zero_point(lowering, zero, left.dtype)
@@ -75,7 +75,7 @@ def matmul_integer(lowering: Lowering, group: Group) -> None:
 
 
 def _matmul_weights(lowering: Lowering, node: Node, batch: tuple[int, ...]) -> tuple[RightSide, tuple[int, ...]]:
-    """The right matrices, and from one to the next along each dimension of ``batch``, in elements of panels."""
+    """Pack the right matrices; also return their strides along the dimensions of ``batch``, in elements of panels."""
     value, zero = required_input(node, 1), input_of(node, 3)
     shape = tuple(value.shape) if len(value.shape) > 1 else (*value.shape, 1)
     *stack, depth, columns = shape
@@ -100,9 +100,9 @@ def _matmul_weights(lowering: Lowering, node: Node, batch: tuple[int, ...]) -> t
             else replace(points, shape=(*stack, columns), strides=(*points.strides[:-2], points.strides[-1]))
         )
         wide = wide if wide.reshape((prod(stack), columns)) is not None else lowering.dense(wide)
-        seen = wide.reshape((prod(stack), columns))
-        assert seen is not None
-        packed = pack_at_run_time(lowering, flat, seen, form)
+        flat_points = wide.reshape((prod(stack), columns))
+        assert flat_points is not None
+        packed = pack_at_run_time(lowering, flat, flat_points, form)
     strides = tuple(packed.panels.shape[1] * s for s in dense_strides(stack))
     view = replace(packed.panels, shape=tuple(stack), strides=strides).expand(batch)
     return packed, view.strides

@@ -1,4 +1,4 @@
-"""The operands of 8-bit products: how weights are multiplied and packed, zero points."""
+"""The operands of 8-bit products: packed weights and zero points."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = [
     "RightSide",
     "choose_form",
     "is_single",
-    "less_zero_point",
     "pack_at_run_time",
     "pack_known",
+    "subtract_zero_point",
     "zero_point",
 ]
 
@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class RightSide:
-    """The right matrices, packed: [batches, n], and the sums of their columns [batches, columns]."""
+    """The right matrices: packed panels [batches, n], and the sums of their columns [batches, columns]."""
 
     form: DotForm
     panels: Tensor
@@ -39,9 +39,12 @@ class RightSide:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How an array of weights becomes matrices: seen in the shape ``split``, its dimensions put in ``order``.
+    """The conversion of an array of weights to matrices.
 
-    ``matrices`` is the shape then: [batches, runs, depth, columns].
+    Attributes:
+        split: the shape that the array is first reshaped to.
+        order: the order that its dimensions are then permuted to.
+        matrices: the final shape, [batches, runs, depth, columns].
     """
 
     split: tuple[int, ...]
@@ -54,17 +57,17 @@ class Layout:
 
 
 def is_single(value: Value | None) -> bool:
-    """Whether a scale or a zero point is one number, or left out."""
+    """Return True if a scale or a zero point is a single number or left out."""
     return value is None or value.shape in ((), (1,))
 
 
-def less_zero_point(w: Array, zero: Array | None) -> Array:
-    """``w - zero`` in int16, which holds it."""
+def subtract_zero_point(w: Array, zero: Array | None) -> Array:
+    """Return ``w - zero`` in int16, which cannot overflow."""
     return np.asarray(w.astype(np.int16) if zero is None else w.astype(np.int16) - zero.astype(np.int16))
 
 
 def choose_form(lowering: Lowering, w: Value, zero: Value | None, zero_shape: tuple[int, ...]) -> DotForm:
-    """Bytes where the machine multiplies them and the weights less their zero point surely are some."""
+    """Choose 8-bit dot products if the machine has them and the weights minus their zero point fit into 8 bits."""
     bytes_ = byte_form(lowering.machine)
     array, point = lowering.known(w), lowering.known(zero)
     if bytes_ is None or (zero is not None and point is None):
@@ -74,7 +77,7 @@ def choose_form(lowering: Lowering, w: Value, zero: Value | None, zero_shape: tu
         return bytes_
     if array is None:
         return INT16_PAIRS
-    difference = less_zero_point(array, None if point is None else point.reshape(zero_shape))
+    difference = subtract_zero_point(array, None if point is None else point.reshape(zero_shape))
     return bytes_ if difference.min(initial=0) >= -128 and difference.max(initial=0) <= 127 else INT16_PAIRS
 
 
@@ -86,20 +89,20 @@ def pack_known(
     form: DotForm,
     layout: Layout,
 ) -> RightSide:
-    """Panels of constants, made once in the process.
+    """Pack constant weights, once in the process.
 
     Args:
-        lowering: where they are used.
+        lowering: the lowering context.
         w: the weights.
-        zero: their zero point, which broadcasts once it has the shape ``zero_shape``.
-        zero_shape: that shape.
-        form: how they are multiplied.
-        layout: how the weights become matrices.
+        zero: their zero point, or None.
+        zero_shape: the shape in which the zero point broadcasts to the weights.
+        form: the form of dot product that multiplies them.
+        layout: the conversion of the weights to matrices.
     """
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
 
     def matrices() -> Array:
-        return layout.apply(less_zero_point(w, None if zero is None else zero.reshape(zero_shape)))
+        return layout.apply(subtract_zero_point(w, None if zero is None else zero.reshape(zero_shape)))
 
     sources = [w] if zero is None else [w, zero]
     key = (form, layout, zero_shape)
@@ -111,7 +114,7 @@ def pack_known(
 
 
 def pack_at_run_time(lowering: Lowering, b: Tensor, zero: Tensor, form: DotForm) -> RightSide:
-    """Panels of ``b`` [batches, runs, depth, columns]; ``zero`` is [batches, columns], with any strides."""
+    """Emit a step that packs ``b`` [batches, runs, depth, columns]; ``zero`` is [batches, columns], of any strides."""
     batches, runs, depth, columns = b.shape
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
     size = packed_size(form, runs, depth, columns, lanes)
@@ -126,5 +129,5 @@ def pack_at_run_time(lowering: Lowering, b: Tensor, zero: Tensor, form: DotForm)
 
 
 def zero_point(lowering: Lowering, zero: Value | None, dtype: DType) -> Tensor:
-    """A zero point as a tensor, 0 where it is left out."""
+    """Return a zero point as a tensor; 0 if it is left out."""
     return lowering.constant(np.zeros((), dtype.numpy)) if zero is None else lowering.tensor(zero)

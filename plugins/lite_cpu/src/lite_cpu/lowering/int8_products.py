@@ -1,4 +1,4 @@
-"""Placing 8-bit products: how the dimensions of tensors become the batches, groups and rows of the kernel."""
+"""Emission of 8-bit products: the dimensions of tensors are mapped to batches, groups and rows of the kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["ITEM_OPERATIONS", "emit_int8_product"]
 
-#: Operations that a work item should have at least: for fewer, another thread would come too late.
+#: Minimum number of operations of a work item; smaller ones are done before another thread can start.
 ITEM_OPERATIONS = 200_000
 
 
@@ -30,18 +30,18 @@ def emit_int8_product(
     panel_strides: tuple[int, ...],
     operands: Sequence[Tensor],
 ) -> None:
-    """``C = epilogue((A - zero) * B)`` over any number of loops.
+    """Emit ``C = epilogue((A - zero) * B)`` over any number of loops.
 
     Args:
-        lowering: where the steps go.
-        left: the element types.
-        epilogue: applied to every sum.
-        c: [*loops, columns], neighbours along the columns.
-        a: [*loops, depth], neighbours along the depth.
+        lowering: the context that steps are emitted into.
+        left: the element types of the left operand.
+        epilogue: the chain applied to every sum.
+        c: [*loops, columns], contiguous along the columns.
+        a: [*loops, depth], contiguous along the depth.
         zero: [*loops].
         right: the packed right matrices.
-        panel_strides: from the panels of one index of each loop to those of the next; 0 where B is the same.
-        operands: of the epilogue, [*loops, columns].
+        panel_strides: for each loop, the stride between its panels, in elements; 0 if its iterations share B.
+        operands: the operands of the epilogue, [*loops, columns].
     """
     loops, columns, depth = c.shape[:-1], c.shape[-1], a.shape[-1]
     panels = replace(right.panels, shape=loops, strides=panel_strides)
@@ -49,13 +49,13 @@ def emit_int8_product(
     sums = replace(right.sums, shape=loops, strides=tuple(s // size * columns if size else 0 for s in panel_strides))
     views = [_rows(c), _rows(a), zero, panels, sums, *map(_rows, operands)]
     sizes, strides = collapse(views)
-    walks = [(n, tuple(s[i] for s in strides)) for i, n in enumerate(sizes)]
-    # The same B for all: rows of one product. Another B for each: a batch.
-    once = (1, (0,) * len(views))
-    shared = sorted((w for w in walks if w[1][3] == 0), key=lambda w: w[0], reverse=True)
-    batched = sorted((w for w in walks if w[1][3] != 0), key=lambda w: w[0], reverse=True)
-    (rows, row), (groups, group) = [*shared, once, once][:2]
-    batches, batch = [*batched, once][0]
+    merged = [(n, tuple(s[i] for s in strides)) for i, n in enumerate(sizes)]
+    # Loops whose iterations share B are rows of one product; loops with a different B for each are batches.
+    single = (1, (0,) * len(views))
+    shared = sorted((loop for loop in merged if loop[1][3] == 0), key=lambda loop: loop[0], reverse=True)
+    batched = sorted((loop for loop in merged if loop[1][3] != 0), key=lambda loop: loop[0], reverse=True)
+    (rows, row), (groups, group) = [*shared, single, single][:2]
+    batches, batch = [*batched, single][0]
     outer = [*shared[2:], *batched[1:]]
     shape = GemmInt8Shape(
         rows, depth, columns, row[1], row[0], batches, groups, batch[1], group[1], batch[2], group[2], row[2],
@@ -67,9 +67,9 @@ def emit_int8_product(
     items = shape.items(row_block, column_block)
     operand_strides = [(batch[i], group[i], row[i]) for i in range(5, len(views))]
     for indices in product(*(range(n) for n, _ in outer)):
-        moved = [sum(i * s[t] for i, (_, s) in zip(indices, outer)) for t in range(len(views))]
+        offsets = [sum(i * s[t] for i, (_, s) in zip(indices, outer)) for t in range(len(views))]
         c_, a_, zero_, panels_, sums_, *operands_ = (
-            replace(t, offset=t.offset + n) for t, n in zip([c, a, zero, right.panels, right.sums, *operands], moved)
+            replace(t, offset=t.offset + n) for t, n in zip([c, a, zero, right.panels, right.sums, *operands], offsets)
         )
         lowering.step(
             kernel, [a_, zero_, panels_, sums_, c_, *operands_], shape.params(row_block, column_block, operand_strides),

@@ -17,7 +17,7 @@ from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.external import external_product
 from lite_cpu.lowering.narrow_weights import stored_weights
 from lite_cpu.lowering.packing import pack_at_run_time, pack_constant
-from lite_cpu.lowering.products import Panels, Tail, emit_product, insert_axis, rows_contiguous
+from lite_cpu.lowering.products import Epilogue, Panels, emit_product, insert_axis, with_contiguous_rows
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.tensors import Tensor, collapse
 
@@ -41,7 +41,7 @@ def refuse_matmul(node: Node) -> str | None:
 
 @lowers("MatMul", refuse=refuse_matmul, epilogue=True)
 def matmul(lowering: Lowering, group: Group) -> None:
-    """Stacks of matrices that broadcast; a vector is a matrix of one row (left) or of one column (right)."""
+    """Emit a product of stacks of matrices that broadcast; a vector is a single row (left) or column (right)."""
     if isinstance(group, AttentionGroup):
         attention(lowering, group)
         return
@@ -61,7 +61,7 @@ def matmul(lowering: Lowering, group: Group) -> None:
         *batch, depth, columns = array.shape if array.ndim > 1 else (*array.shape, 1)
         dtype = stored_weights(lowering, array, prod(a.shape[:-1]))
         is_vector = array.ndim == 1
-        packed = lowering.once(
+        packed = lowering.cached(
             group.head,
             ("panels", dtype),
             lambda: pack_constant(lowering, array, transposed=is_vector, dtype=dtype),
@@ -72,7 +72,7 @@ def matmul(lowering: Lowering, group: Group) -> None:
 
 @lowers("Gemm", refuse=refuse_gemm, epilogue=True)
 def gemm(lowering: Lowering, group: Group) -> None:
-    """``alpha * A' * B' + beta * C``: alpha goes into a constant B, C where it can into the bias."""
+    """Emit ``alpha * A' * B' + beta * C``: alpha is folded into a constant B, and C into the bias if possible."""
     node = group.head
     attributes = ops.get(node).attributes_of(node)
     left, right, result = node.inputs[0], node.inputs[1], node.outputs[0]
@@ -87,7 +87,7 @@ def gemm(lowering: Lowering, group: Group) -> None:
     rows, columns = result.shape
     if external_product(
         lowering, group, a, right, transposed=transposed,
-        before=lambda: _scaled_sum(lowering, alpha, beta, addend, (rows, columns)),
+        head_epilogue=lambda: _scaled_sum(lowering, alpha, beta, addend, (rows, columns)),
     ):  # fmt: skip
         return
     array = lowering.known(right)
@@ -104,12 +104,12 @@ def gemm(lowering: Lowering, group: Group) -> None:
         bias = _bias(lowering, addend, beta, columns)
     if bias is not None:
         addend = None
-    before = _scaled_sum(lowering, alpha, beta, addend, (rows, columns))
-    product_to(lowering, group, a, panels, bias=bias, before=before)
+    head_epilogue = _scaled_sum(lowering, alpha, beta, addend, (rows, columns))
+    product_to(lowering, group, a, panels, bias=bias, head_epilogue=head_epilogue)
 
 
 def _bias(lowering: Lowering, addend: Value, beta: float, columns: int) -> Tensor | None:
-    """C as one number for each column, None where that takes a computation in every run."""
+    """Return ``beta * C`` as one number for each column; None if every run would have to compute it."""
     array = lowering.known(addend)
     if array is not None:
         return lowering.constant(np.broadcast_to(array.reshape(-1) * np.float32(beta), (columns,)))
@@ -118,10 +118,12 @@ def _bias(lowering: Lowering, addend: Value, beta: float, columns: int) -> Tenso
     return lowering.dense(lowering.tensor(addend)).reshape((columns,))
 
 
-def _scaled_sum(lowering: Lowering, alpha: float, beta: float, addend: Value | None, shape: tuple[int, int]) -> Tail:
-    """``alpha * x + beta * addend`` as a chain."""
+def _scaled_sum(
+    lowering: Lowering, alpha: float, beta: float, addend: Value | None, shape: tuple[int, int]
+) -> Epilogue:
+    """Return ``alpha * x + beta * addend`` as a chain with its operands."""
     operands: list[Tensor] = []
-    steps: list[tuple[str, int, int]] = []  # operands by number from 1 on, results of earlier steps by -1, -2...
+    steps: list[tuple[str, int, int]] = []  # 0 is x, 1, 2... are operands, -1, -2... are results of earlier steps
 
     def number(value: float) -> int:
         operands.append(lowering.constant(np.full((1, 1), value, np.float32)).expand(shape))
@@ -132,7 +134,7 @@ def _scaled_sum(lowering: Lowering, alpha: float, beta: float, addend: Value | N
         steps.append(("Mul", 0, number(alpha)))
         x = -len(steps)
     if addend is not None:
-        operands.append(rows_contiguous(lowering, lowering.tensor(addend)).expand(shape))
+        operands.append(with_contiguous_rows(lowering, lowering.tensor(addend)).expand(shape))
         y = len(operands)
         if beta != 1:
             steps.append(("Mul", y, number(beta)))
@@ -141,20 +143,20 @@ def _scaled_sum(lowering: Lowering, alpha: float, beta: float, addend: Value | N
     resolved = [tuple(i if i >= 0 else len(operands) - i for i in (a, b)) for _, a, b in steps]
     applied = tuple(Apply(op, inputs, F32) for (op, _, _), inputs in zip(steps, resolved))
     spread = (Operand(F32, t.strides[-1] == 0 and shape[-1] > 1) for t in operands)
-    return Tail(Chain(Operand(F32), tuple(spread), applied), tuple(operands))
+    return Epilogue(Chain(Operand(F32), tuple(spread), applied), tuple(operands))
 
 
 def panels_at_run_time(lowering: Lowering, b: Tensor) -> Panels:
-    """Panels of [*batch, depth, columns] with any strides; matrices that repeat are packed once."""
+    """Emit steps that pack [*batch, depth, columns] of any strides; matrices that broadcasting repeats, only once."""
     *batch, depth, columns = b.shape
-    once = b.view(tuple(1 if s == 0 else n for n, s in zip(batch, b.strides)) + b.shape[-2:], b.strides)
-    flat = once.reshape((prod(once.shape[:-2]), depth, columns))
+    unrepeated = b.view(tuple(1 if s == 0 else n for n, s in zip(batch, b.strides)) + b.shape[-2:], b.strides)
+    flat = unrepeated.reshape((prod(unrepeated.shape[:-2]), depth, columns))
     if flat is None:
-        flat = lowering.dense(once).reshape((prod(once.shape[:-2]), depth, columns))
+        flat = lowering.dense(unrepeated).reshape((prod(unrepeated.shape[:-2]), depth, columns))
     assert flat is not None
     packed = lowering.dense(flat).reshape(flat.shape[:2]) if columns == 1 else pack_at_run_time(lowering, flat)
     assert packed is not None
-    return Panels.of(packed, once.shape[:-2], depth, columns)
+    return Panels.of(packed, unrepeated.shape[:-2], depth, columns)
 
 
 def product_to(
@@ -164,19 +166,19 @@ def product_to(
     panels: Panels,
     *,
     bias: Tensor | None = None,
-    before: Tail | None = None,
+    head_epilogue: Epilogue | None = None,
     vectors: tuple[bool, bool] = (False, False),
 ) -> None:
-    """Write the output of a group: a product, then ``before``, then the group's tail.
+    """Emit the steps of a group: a product, then ``head_epilogue``, then the group's tail.
 
     Args:
-        lowering: where the steps go.
-        group: its head is the product.
+        lowering: the context that steps are emitted into.
+        group: a group whose head is the product.
         a: [*batch, rows, depth].
         panels: the right operand.
         bias: [columns], or None for zeros.
-        before: what the head itself does to elements of the product.
-        vectors: whether the left and the right operand are vectors, whose dimension the result lacks.
+        head_epilogue: the element-wise operations that belong to the head itself.
+        vectors: for the left and the right operand, True if it is a vector, whose dimension the result lacks.
     """
     shape = tuple(group.output.shape) or (1,)
     chain, operands = lowering.epilogue(group, shape, len(shape) - 1)
@@ -191,18 +193,23 @@ def product_to(
 
     c = as_matrix(target)
     written = c if c.strides[-1] == 1 or c.shape[-1] == 1 else lowering.allocate(c.shape, c.dtype)
-    tail = Tail(chain, tuple(as_matrix(t) for t in operands))
-    if before is not None:
-        tail = Tail(before.chain.then(chain), (*before.operands, *tail.operands))
+    epilogue = Epilogue(chain, tuple(as_matrix(t) for t in operands))
+    if head_epilogue is not None:
+        epilogue = Epilogue(head_epilogue.chain.then(chain), (*head_epilogue.operands, *epilogue.operands))
     emit_product(
-        lowering, rows_contiguous(lowering, a), panels, bias or lowering.bias(None, panels.columns), written, tail
+        lowering,
+        with_contiguous_rows(lowering, a),
+        panels,
+        bias or lowering.bias(None, panels.columns),
+        written,
+        epilogue,
     )
     if written is not c:
         lowering.copy(written, c)
 
 
 def plain_matmul(lowering: Lowering, group: Group) -> None:
-    """Integers and float64: the product first, then what follows it in a step of its own."""
+    """Emit a product of integers or float64, and its tail as a separate step."""
     left, right, result = group.head.inputs[0], group.head.inputs[1], group.head.outputs[0]
     assert left is not None
     assert right is not None
@@ -232,5 +239,5 @@ def plain_matmul(lowering: Lowering, group: Group) -> None:
 
 
 def _as_matrix(tensor: Tensor, position: int) -> Tensor:
-    """A vector with another dimension of size 1 before (position 0) or after it (1)."""
+    """Return a vector with a dimension of size 1 inserted before (position 0) or after (1) its own."""
     return insert_axis(tensor, position) if tensor.rank == 1 else tensor

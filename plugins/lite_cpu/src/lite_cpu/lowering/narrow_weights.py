@@ -1,11 +1,11 @@
-"""Weights stored in 16 bits, where the session allows it (``precision="float16"`` or ``"bfloat16"``) and it pays.
+"""Weights stored in 16 bits, if the session allows it (``precision="float16"`` or ``"bfloat16"``) and it is faster.
 
-A product of few rows reads its weights from memory about as fast as memory gives them: of half the size, they
-come in half the time. With more rows the conversions cost more than the memory they save.
+A product with few rows is limited by the bandwidth of reading its weights, so weights of half the size take half the
+time. With more rows the conversions cost more than they save.
 
-The sums stay in float32. A weight is rounded once, by at most ``u |w|`` with ``u = 2^-11`` for float16 and ``2^-8`` for
-bfloat16, so ``|y' - y| <= u * sum |x| |w|`` on top of the rounding of the sum itself; float16 weights below ``2^-14``
-in magnitude are rounded by at most ``2^-25`` instead.
+Sums are computed in float32. Each weight is rounded once, by at most ``u |w|`` with ``u = 2^-11`` for float16 and
+``2^-8`` for bfloat16, so ``|y' - y| <= u * sum |x| |w|`` in addition to the rounding of the sum. float16 weights below
+``2^-14`` in magnitude are rounded by at most ``2^-25`` instead.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ __all__ = ["stored_weights"]
 
 Array = np.ndarray[Any, Any]
 
-#: Rows up to which a product is bound by memory; measured.
-_MOST_ROWS = 2
-#: Weights of fewer bytes stay in the caches between runs.
+#: Maximum number of rows of a product that is limited by memory; measured.
+_MAX_ROWS = 2
+#: Smaller weights stay in the caches between runs.
 _FEWEST_BYTES = 1 << 20
 
 
 def stored_weights(lowering: Lowering, array: Array, rows: int, *, scale: float = 1.0) -> DType:
-    """How to store the weights of a product with so many rows.
+    """Return the element type in which the weights of a product are stored.
 
     Args:
-        lowering: what the session and the machine allow.
+        lowering: the lowering context, with the options of the session and the machine.
         array: the weights, float32.
-        rows: of the left operand.
-        scale: multiplies the weights before they are stored.
+        rows: the number of rows of the left operand.
+        scale: a factor that multiplies the weights before they are stored.
     """
     wanted = DType(lowering.options.precision)
-    if not wanted.is_half or rows > _MOST_ROWS or array.nbytes < _FEWEST_BYTES:
+    if not wanted.is_half or rows > _MAX_ROWS or array.nbytes < _FEWEST_BYTES:
         return DType.FLOAT32
     if wanted is DType.FLOAT16:
         largest = abs(scale) * np.abs(array).max()

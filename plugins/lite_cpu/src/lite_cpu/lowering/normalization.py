@@ -1,4 +1,4 @@
-"""Lowering of normalisations: by given statistics, by those of the input, and by a norm."""
+"""Lowering of normalisations: by given statistics, by statistics of the input, and by a norm."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import numpy as np
 
 from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import memory_order
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.normalization import Normalization, ScaleToNorm
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.rows import along_axes, order_of, plan_rows
+from lite_cpu.lowering.rows import along_axes, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input
 from lite_cpu.tensors import Tensor
 
 F32 = DType.FLOAT32
 
-#: What MeanVarianceNormalization adds to the deviation, by ONNX's definition.
+#: The epsilon that MeanVarianceNormalization adds to the deviation, by ONNX's definition.
 _MEAN_VARIANCE_EPSILON = 1e-9
 
 
@@ -36,7 +37,7 @@ def refuse_normalization(node: Node) -> str | None:
 
 @lowers("BatchNormalization", refuse=refuse_normalization, epilogue=True)
 def batch_normalization(lowering: Lowering, group: Group) -> None:
-    """``(x - mean) * factor + bias``, element by element with all that follows; the factor is made of two vectors."""
+    """Emit ``(x - mean) * factor + bias`` and the tail as one chain; the factor is computed from two vectors."""
     x, scale, bias, mean, variance = (required_input(group.head, i) for i in range(5))
     source = lowering.tensor(x)
     epsilon = attributes_of(group.head)["epsilon"]
@@ -49,11 +50,11 @@ def batch_normalization(lowering: Lowering, group: Group) -> None:
     tail, reads = lowering.chain(normalized, group.tail)
     chain = Chain(start, (start,) * 3, steps).then(tail)
     operands = [*vectors, *(lowering.tensor(v) for v in reads)]
-    lowering.elementwise(chain, [source, *operands], lowering.target(group.output, order_of(source)))
+    lowering.elementwise(chain, [source, *operands], lowering.target(group.output, memory_order(source)))
 
 
 def _factor(lowering: Lowering, scale: Value, variance: Value, epsilon: float) -> Tensor:
-    """``scale / sqrt(variance + epsilon)``, before the run if they are known."""
+    """Return ``scale / sqrt(variance + epsilon)``, computed before the run if both are known."""
     scales, variances = lowering.known(scale), lowering.known(variance)
     if scales is not None and variances is not None:
         return lowering.constant(np.asarray(scales / np.sqrt(variances + np.float32(epsilon)), np.float32))
@@ -66,7 +67,7 @@ def _factor(lowering: Lowering, scale: Value, variance: Value, epsilon: float) -
 
 
 def _per_channel(vector: Tensor, rank: int) -> Tensor:
-    """[channels] as [channels, 1, ...], which is broadcast to a tensor of a rank."""
+    """Return [channels] as [channels, 1, ...], which broadcasts to a tensor [batch, channels, ...] of this rank."""
     shape = (vector.shape[0], *(1 for _ in range(rank - 2)))
     return Tensor(vector.storage, vector.dtype, shape, (vector.strides[0], *(0 for _ in shape[1:])), vector.offset)
 
@@ -76,7 +77,7 @@ def _per_channel(vector: Tensor, rank: int) -> Tensor:
 
 @lowers("LayerNormalization", refuse=refuse_normalization)
 def layer_normalization(lowering: Lowering, group: Group) -> None:
-    """Over an axis and all that follow it, with the statistics where they are asked for."""
+    """Normalise over an axis and all axes after it; also write the statistics if they are outputs."""
     node = group.head
     attributes = attributes_of(node)
     x, scale = required_input(node), required_input(node, 1)
@@ -84,7 +85,7 @@ def layer_normalization(lowering: Lowering, group: Group) -> None:
     axes = range(attributes["axis"] % len(x.shape), len(x.shape))
     y, mean, deviation = (*node.outputs, None, None)[:3]
     source = lowering.tensor(x)
-    target = None if y is None else lowering.target(y, order_of(source))
+    target = None if y is None else lowering.target(y, memory_order(source))
     _normalize(
         lowering,
         source,
@@ -100,13 +101,13 @@ def layer_normalization(lowering: Lowering, group: Group) -> None:
 
 @lowers("InstanceNormalization", refuse=refuse_normalization)
 def instance_normalization(lowering: Lowering, group: Group) -> None:
-    """Over the spatial axes of every channel of every sample."""
+    """Normalise over the spatial axes of each channel of each sample."""
     x, scale, bias = (required_input(group.head, i) for i in range(3))
     source = lowering.tensor(x)
     _normalize(
         lowering,
         source,
-        lowering.target(group.output, order_of(source)),
+        lowering.target(group.output, memory_order(source)),
         range(2, source.rank),
         attributes_of(group.head)["epsilon"],
         scale=_per_channel(lowering.tensor(scale), source.rank).expand(source.shape),
@@ -116,15 +117,15 @@ def instance_normalization(lowering: Lowering, group: Group) -> None:
 
 @lowers("GroupNormalization", refuse=refuse_normalization)
 def group_normalization(lowering: Lowering, group: Group) -> None:
-    """Over each group of channels, which becomes an axis, and the spatial axes."""
+    """Normalise over each group of channels, which becomes an axis, and the spatial axes."""
     x, scale, bias = (required_input(group.head, i) for i in range(3))
     attributes = attributes_of(group.head)
     groups = attributes["num_groups"]
     source = lowering.tensor(x)
-    target = lowering.target(group.output, order_of(source))
+    target = lowering.target(group.output, memory_order(source))
 
     def grouped(tensor: Tensor) -> Tensor:
-        """[batch, channels, ...] as [batch, groups, channels of a group, ...]; splitting needs no copy."""
+        """Return a view of [batch, channels, ...] as [batch, groups, channels of a group, ...]."""
         stride, inner = tensor.strides[1], tensor.shape[1] // groups
         shape = (tensor.shape[0], groups, inner, *tensor.shape[2:])
         strides = (tensor.strides[0], inner * stride, stride, *tensor.strides[2:])
@@ -143,10 +144,10 @@ def group_normalization(lowering: Lowering, group: Group) -> None:
 
 @lowers("MeanVarianceNormalization", refuse=refuse_normalization)
 def mean_variance_normalization(lowering: Lowering, group: Group) -> None:
-    """Over the axes that it names."""
+    """Normalise over the axes that the node names."""
     source = lowering.tensor(required_input(group.head))
     axes = {a % source.rank for a in attributes_of(group.head)["axes"]}
-    target = lowering.target(group.output, order_of(source))
+    target = lowering.target(group.output, memory_order(source))
     _normalize(lowering, source, target, axes, _MEAN_VARIANCE_EPSILON, epsilon_outside=True)
 
 
@@ -178,11 +179,11 @@ def _normalize(
 
 
 @lowers("LpNormalization", refuse=refuse_normalization)
-def norm_normalization(lowering: Lowering, group: Group) -> None:
-    """Elements divided by the norm of their row."""
+def lp_normalization(lowering: Lowering, group: Group) -> None:
+    """Divide the elements by the norm along an axis."""
     attributes = attributes_of(group.head)
     source = lowering.tensor(required_input(group.head))
-    tensors = [source, lowering.target(group.output, order_of(source))]
+    tensors = [source, lowering.target(group.output, memory_order(source))]
     plan = plan_rows(lowering, tensors, [attributes["axis"] % source.rank])
     kernel = ScaleToNorm(plan.layout, attributes["p"])
     lowering.step(kernel, tensors, plan.params, plan.tasks, plan.grain, flops=3 * source.size)

@@ -1,4 +1,4 @@
-"""The second operand of matrix products, as panels: constants once, other values in every run."""
+"""Packing of the second operand of matrix products into panels: constants once, other values in every run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["pack_at_run_time", "pack_constant", "panel_elements"]
 
 Array = np.ndarray[Any, Any]
 
-#: Elements that a work item should have at least.
+#: Minimum number of elements of a work item.
 _ITEM_ELEMENTS = 8192
 
 
 def panel_elements(machine: Machine, depth: int, columns: int) -> int:
-    """Elements of the panels of one matrix: its columns are filled up to whole vectors."""
+    """Return the number of elements in the panels of one matrix, whose columns are padded to whole vectors."""
     lanes = machine.lanes()
     return depth * -(-columns // lanes) * lanes
 
@@ -32,17 +32,17 @@ def panel_elements(machine: Machine, depth: int, columns: int) -> int:
 def pack_constant(
     lowering: Lowering, array: Array, *, transposed: bool = False, scale: float = 1.0, dtype: DType = DType.FLOAT32
 ) -> Tensor:
-    """Panels of a constant [..., depth, columns], times ``scale``, made once in the process.
+    """Pack a constant [..., depth, columns], multiplied by ``scale``, once in the process.
 
     Args:
-        lowering: where the panels are used.
+        lowering: the lowering context.
         array: float32; all dimensions before the last two are batches. A vector counts as one row.
-        transposed: ``array`` is [..., columns, depth].
+        transposed: True if ``array`` is [..., columns, depth].
         scale: multiplies every element.
-        dtype: the float that the panels are rounded to.
+        dtype: the floating-point type that the panels are rounded to.
 
     Returns:
-        [batches, n], see :func:`~lite_cpu.kernels.tiles.pack_panels`; a single column stays as it is.
+        [batches, n], see :func:`~lite_cpu.kernels.tiles.pack_panels`; a single column is not packed.
     """
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
     key: Hashable = ("matrix", transposed, scale, dtype, lanes, vectors)
@@ -59,10 +59,10 @@ def pack_constant(
 
 
 def pack_at_run_time(lowering: Lowering, b: Tensor) -> Tensor:
-    """Emit a step that makes panels of ``b`` [batches, depth, columns], float32 with any strides.
+    """Emit a step that packs ``b`` [batches, depth, columns], float32 of any strides, into panels.
 
     Returns:
-        [batches, n], as :func:`~lite_cpu.kernels.tiles.pack_panels` lays it out.
+        [batches, n], in the layout of :func:`~lite_cpu.kernels.tiles.pack_panels`.
     """
     batches, depth, columns = b.shape
     size = panel_elements(lowering.machine, depth, columns)

@@ -1,4 +1,4 @@
-"""Lowering of pools over windows."""
+"""Lowering of pooling over windows."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import Node
-from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows
+from lite_core.ops.spatial import WindowAttributes, WindowAxis, window_axes
 from lite_cpu.kernels.pooling import AVERAGE, MAXIMUM, NORMS, WINDOW_NUMBERS, Pool
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import attributes_of, required_input
-from lite_cpu.lowering.window import as_image, with_close_channels
+from lite_cpu.lowering.window import as_image, with_contiguous_channels
 from lite_cpu.tensors import Tensor
 
-#: Windows of at most so many elements are unrolled.
-_LARGEST_UNROLLED = 9
+#: Maximum number of elements of a window that is unrolled.
+_MAX_UNROLLED = 9
 
-#: Elements that a thread should get at least.
+#: Minimum number of elements of a work item.
 _ITEM_ELEMENTS = 8192
 
 _ONE_ROW = WindowAxis(kernel=1, stride=1, dilation=1, begin=0, end=0, size=1, count=1)
@@ -36,16 +36,16 @@ def refuse_pool(node: Node) -> str | None:
 
 @lowers("MaxPool", "AveragePool", "LpPool", refuse=refuse_pool)
 def pool(lowering: Lowering, group: Group) -> None:
-    """One step: every window of every image."""
+    """Emit one step for all windows of all images."""
     node, y = group.head, group.output
     x = required_input(node)
     attributes = attributes_of(node)
     kernel = attributes["kernel_shape"]
     window = WindowAttributes.read(attributes, len(kernel))
-    axes = place_windows(window, kernel, x.shape[2:], bool(attributes["ceil_mode"]))
+    axes = window_axes(window, kernel, x.shape[2:], bool(attributes["ceil_mode"]))
     if len(axes) == 1:
         axes = (_ONE_ROW, *axes)
-    source = with_close_channels(lowering, lowering.tensor(x))
+    source = with_contiguous_channels(lowering, lowering.tensor(x))
     wanted = lowering.target(y, channels_last_order(len(y.shape)))
     target = wanted
     if wanted.shape[1] > 1 and wanted.strides[1] != 1:
@@ -62,7 +62,7 @@ def _emit(
     batch, channels, height, width = y.shape
     rows, columns = (lowering.constant(_windows(axis, include_padding)) for axis in axes)
     elements = axes[0].kernel * axes[1].kernel
-    taps = (axes[0].kernel, axes[1].kernel) if elements <= _LARGEST_UNROLLED else (0, 0)
+    taps = (axes[0].kernel, axes[1].kernel) if elements <= _MAX_UNROLLED else (0, 0)
     strides = [t.strides[a] for t in (x, y) for a in (0, 2, 3)]
     params = [channels, height, width, *strides, axes[0].dilation, axes[1].dilation]
     lowering.step(
@@ -76,12 +76,12 @@ def _emit(
 
 
 def _windows(axis: WindowAxis, include_padding: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """For each window its first element of the input, how many it has there, and how many an average counts."""
-    places = (np.arange(axis.count) * axis.stride - axis.begin)[:, None] + np.arange(axis.kernel) * axis.dilation
-    inside = (places >= 0) & (places < axis.size)
-    counted = (places >= -axis.begin) & (places < axis.size + axis.end) if include_padding else inside
+    """Return for each window its first input element, its number of input elements, and the divisor of an average."""
+    positions = (np.arange(axis.count) * axis.stride - axis.begin)[:, None] + np.arange(axis.kernel) * axis.dilation
+    inside = (positions >= 0) & (positions < axis.size)
+    counted = (positions >= -axis.begin) & (positions < axis.size + axis.end) if include_padding else inside
     table = np.zeros((axis.count, WINDOW_NUMBERS), np.int64)
-    table[:, 0] = np.where(inside.any(axis=1), places[np.arange(axis.count), inside.argmax(axis=1)], 0)
+    table[:, 0] = np.where(inside.any(axis=1), positions[np.arange(axis.count), inside.argmax(axis=1)], 0)
     table[:, 1] = inside.sum(axis=1)
     table[:, 2] = counted.sum(axis=1)
     return table

@@ -1,17 +1,17 @@
-"""Quantized operators, written with products of integers and element-wise operators.
+"""Rewriting of quantized operators to integer products and element-wise operators.
 
 Rules:
-    1. Conv, MatMul and Gemm of dequantized 8-bit tensors (what quantizing tools leave in a model)
-       -> ConvInteger or MatMulInteger, the sums dequantized by the product of the scales, then the bias.
-    2. QLinearConv, QLinearMatMul -> the same, quantized again: one factor, ``x_scale * w_scale / y_scale``.
-    3. QuantizeLinear of such sums -> where all scales are known, the division goes into the factor and the bias.
+    1. Conv, MatMul and Gemm of dequantized 8-bit tensors (the form that quantization tools write)
+       -> ConvInteger or MatMulInteger; the sums are dequantized by the product of the scales, then the bias is added.
+    2. QLinearConv, QLinearMatMul -> the same, quantized again by one factor, ``x_scale * w_scale / y_scale``.
+    3. QuantizeLinear of such sums -> if all scales are known, its division is folded into the factor and the bias.
     4. DynamicQuantizeLinear -> the extremes, the scale and the zero point by their definitions.
-    5. What is dequantized from constants and not multiplied as integers -> a constant.
-    6. A scale or zero point for each element of an axis, or for each block -> the same, shaped to broadcast.
+    5. DequantizeLinear or QuantizeLinear of constants outside integer products -> a constant.
+    6. A scale or zero point for each element of an axis, or for each block -> the same, reshaped to broadcast.
 
-What follows a product of integers is done in registers, because every operator after it is element-wise.
+Every operator after an integer product is element-wise and therefore fused into it.
 
-A QuantizeLinear without a scale (its second input) is one whose input is divided already.
+A QuantizeLinear without a scale (its second input) marks an input that is already divided by the scale.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.lowering.int8_convolution import refuse_conv_integer
 from lite_cpu.lowering.int8_matmul import refuse_matmul_integer
 from lite_cpu.lowering.int8_operands import is_single
-from lite_cpu.lowering.registry import rewritten
+from lite_cpu.lowering.registry import register_rewritten
 from lite_cpu.lowering.rewriting import Rewriter
 from lite_cpu.lowering.shape import attributes_of, input_of, required_input
 from lite_cpu.lowering.weights import WeightCache
@@ -39,12 +39,12 @@ Array = np.ndarray[Any, Any]
 F32, I32 = DType.FLOAT32, DType.INT32
 _BYTES = (DType.INT8, DType.UINT8)
 _QUANTIZED = ("DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear")
-#: A vector of factors belongs to the last axis, or has dimensions of size 1 behind it.
+#: Attributes for factors of the last axis; factors of other axes have trailing dimensions of size 1.
 _LAST: dict[str, Attribute] = {"axis": -1}
 
 
 def rewrite_quantized(graph: Graph, weights: WeightCache) -> None:
-    """Apply the rules to a graph whose shapes are all known, in place; ``weights`` shares what is computed here."""
+    """Apply the rules to a graph whose shapes are all known, in place; ``weights`` caches the computed constants."""
     rewriter = Rewriter(graph)
     for node in list(rewriter.scope.nodes()):
         rule = _RULES.get(node.qualified_op)
@@ -56,20 +56,20 @@ def rewrite_quantized(graph: Graph, weights: WeightCache) -> None:
     for node in list(rewriter.scope.nodes()):
         if node.qualified_op == "QuantizeLinear":
             rewriter.begin(node)
-            _take_in_division(rewriter, node)
+            _fold_division(rewriter, node)
     for node in list(rewriter.scope.nodes()):
         if node.qualified_op in ("QuantizeLinear", "DequantizeLinear"):
             rewriter.begin(node)
-            if not _compute(rewriter, node, weights):
+            if not _fold_constants(rewriter, node, weights):
                 _broadcast_parameters(rewriter, node)
     rewriter.finish()
 
 
 def dequantize_weights(graph: Graph, weights: WeightCache) -> Graph | None:
-    """Rule 5 for a graph in which nothing but constants is dequantized, as each new plan of it needs at once.
+    """Apply rule 5 to a graph in which only constants are dequantized; this is a fast path for each new plan.
 
     Returns:
-        A graph of the same values, with constants in the place of nodes; None where something else is quantized.
+        A graph of the same values, with constants instead of these nodes; None if other values are quantized.
     """
     constants, nodes = dict(graph.constants), []
     for node in graph.nodes:
@@ -81,64 +81,64 @@ def dequantize_weights(graph: Graph, weights: WeightCache) -> Graph | None:
         result = node.outputs[0]
         if node.op != "DequantizeLinear" or result is None or not known:
             return None
-        constants[result] = _computed(node, arrays, weights)
+        constants[result] = _evaluate(node, arrays, weights)
     return Graph(graph.name, inputs=graph.inputs, outputs=graph.outputs, nodes=nodes, constants=constants)
 
 
 # **** products of dequantized tensors ****
 
 
-def _dequantized(r: Rewriter, value: Value | None) -> Node | None:
-    """The node that made ``value`` of bytes, if one did."""
+def _dequantizer(r: Rewriter, value: Value | None) -> Node | None:
+    """Return the node that dequantized ``value`` from 8-bit integers, or None."""
     node = r.scope.producer(value, "DequantizeLinear")
     if node is None or required_input(node).dtype not in _BYTES or required_input(node, 1).dtype is not F32:
         return None
     return None if attributes_of(node)["block_size"] else node
 
 
-def _has_parameters(node: Node, axis: int) -> bool:
-    """Whether scale and zero point are single, or one for each element of ``axis``."""
+def _has_parameters_along(node: Node, axis: int) -> bool:
+    """Return True if scale and zero point are single numbers, or have one element for each element of ``axis``."""
     parameters = [required_input(node, 1), input_of(node, 2)]
     rank = len(required_input(node).shape)
     of_axis = attributes_of(node)["axis"] % max(1, rank) == axis % max(1, rank)
     return of_axis or all(is_single(v) for v in parameters)
 
 
-def _take_in_conv(r: Rewriter, node: Node) -> None:
-    x, w = _dequantized(r, node.inputs[0]), _dequantized(r, node.inputs[1])
+def _fuse_conv(r: Rewriter, node: Node) -> None:
+    x, w = _dequantizer(r, node.inputs[0]), _dequantizer(r, node.inputs[1])
     y = node.outputs[0]
     assert y is not None
-    if x is None or w is None or not _is_plain(x) or not _has_parameters(w, 0) or len(y.shape) not in (3, 4):
+    if x is None or w is None or not _is_per_tensor(x) or not _has_parameters_along(w, 0) or len(y.shape) not in (3, 4):
         return
     inputs = [x.inputs[0], w.inputs[0], input_of(x, 2), input_of(w, 2)]
     sums = r.add("ConvInteger", inputs, I32, y.shape, node.attributes)
     factor = _product(r, required_input(x, 1), _channelwise(r, required_input(w, 1), len(y.shape)))
     bias = _bias(r, input_of(node, 2))
-    _finish_real(r, sums, factor, None if bias is None else _channelwise(r, bias, len(y.shape)))
+    _dequantize_sums(r, sums, factor, None if bias is None else _channelwise(r, bias, len(y.shape)))
 
 
-def _is_plain(node: Node) -> bool:
+def _is_per_tensor(node: Node) -> bool:
     return is_single(required_input(node, 1)) and is_single(input_of(node, 2))
 
 
-def _take_in_matmul(r: Rewriter, node: Node) -> None:
-    a, b = _dequantized(r, node.inputs[0]), _dequantized(r, node.inputs[1])
+def _fuse_matmul(r: Rewriter, node: Node) -> None:
+    a, b = _dequantizer(r, node.inputs[0]), _dequantizer(r, node.inputs[1])
     y = node.outputs[0]
     assert y is not None
-    if a is None or b is None or not _is_plain(a) or not _has_parameters(b, -1):
+    if a is None or b is None or not _is_per_tensor(a) or not _has_parameters_along(b, -1):
         return
-    if len(required_input(b).shape) == 1 and not _is_plain(b):
+    if len(required_input(b).shape) == 1 and not _is_per_tensor(b):
         return
     sums = r.add("MatMulInteger", [a.inputs[0], b.inputs[0], input_of(a, 2), input_of(b, 2)], I32, y.shape)
-    _finish_real(r, sums, _product(r, required_input(a, 1), required_input(b, 1)), None)
+    _dequantize_sums(r, sums, _product(r, required_input(a, 1), required_input(b, 1)), None)
 
 
-def _take_in_gemm(r: Rewriter, node: Node) -> None:
-    a, b = _dequantized(r, node.inputs[0]), _dequantized(r, node.inputs[1])
+def _fuse_gemm(r: Rewriter, node: Node) -> None:
+    a, b = _dequantizer(r, node.inputs[0]), _dequantizer(r, node.inputs[1])
     attributes, y = attributes_of(node), node.outputs[0]
     assert y is not None
     columns_axis = 0 if attributes["transB"] else 1
-    if a is None or b is None or not _is_plain(a) or not _has_parameters(b, columns_axis):
+    if a is None or b is None or not _is_per_tensor(a) or not _has_parameters_along(b, columns_axis):
         return
     if attributes["alpha"] != 1 or attributes["beta"] != 1:
         return
@@ -147,7 +147,7 @@ def _take_in_gemm(r: Rewriter, node: Node) -> None:
         for operand, name in ((a, "transA"), (b, "transB"))
     )
     sums = r.add("MatMulInteger", [left, right, input_of(a, 2), input_of(b, 2)], I32, y.shape)
-    _finish_real(r, sums, _product(r, required_input(a, 1), required_input(b, 1)), _bias(r, input_of(node, 2)))
+    _dequantize_sums(r, sums, _product(r, required_input(a, 1), required_input(b, 1)), _bias(r, input_of(node, 2)))
 
 
 def _transposed(r: Rewriter, value: Value) -> Value:
@@ -155,13 +155,13 @@ def _transposed(r: Rewriter, value: Value) -> Value:
 
 
 def _bias(r: Rewriter, value: Value | None) -> Value | None:
-    """A bias; where it is dequantized from constants, as a constant."""
+    """Return a bias, as a constant if it is dequantized from constants."""
     node = r.scope.producer(value, "DequantizeLinear")
     arrays = [] if node is None else _constants(r, node)
     return value if node is None or not arrays else r.constant(evaluate_node(node, arrays)[0])
 
 
-def _finish_real(r: Rewriter, sums: Value, factor: Value, bias: Value | None) -> None:
+def _dequantize_sums(r: Rewriter, sums: Value, factor: Value, bias: Value | None) -> None:
     real = r.add("DequantizeLinear", [sums, factor], F32, sums.shape, _LAST)
     r.replace([real if bias is None else r.like("Add", [real, bias])])
 
@@ -170,20 +170,20 @@ def _finish_real(r: Rewriter, sums: Value, factor: Value, bias: Value | None) ->
 
 
 def _channelwise(r: Rewriter, value: Value, rank: int) -> Value:
-    """A vector over channels shaped to broadcast with [batch, channels, ...]."""
+    """Return a vector over channels, reshaped to broadcast with [batch, channels, ...]."""
     if is_single(value):
         return value
     return r.reshape(value, (*value.shape, *(1 for _ in range(rank - 2))))
 
 
 def _product(r: Rewriter, a: Value, b: Value, divisor: Value | None = None) -> Value:
-    """``a * b / divisor`` in float32: computed now in float64 where all are known."""
+    """Return ``a * b / divisor`` in float32, computed now in float64 if all are constants."""
     arrays = [r.scope.constant(v) for v in (a, b) if v is not None]
-    below = r.scope.constant(divisor)
-    if all(array is not None for array in arrays) and (divisor is None or below is not None):
+    denominator = r.scope.constant(divisor)
+    if all(array is not None for array in arrays) and (divisor is None or denominator is not None):
         first, second = (np.asarray(array, np.float64) for array in arrays)
         with np.errstate(all="ignore"):
-            result = first * second if below is None else first * second / np.asarray(below, np.float64)
+            result = first * second if denominator is None else first * second / np.asarray(denominator, np.float64)
             return r.constant(np.asarray(result, np.float32))
     shape = np.broadcast_shapes(a.shape, b.shape)
     result_ = r.add("Mul", [_float32(r, a), _float32(r, b)], F32, shape)
@@ -220,12 +220,12 @@ def _rewrite_qlinear_matmul(r: Rewriter, node: Node) -> None:
     assert y_scale is not None
     assert y is not None
     sums = r.add("MatMulInteger", [a, b, a_zero, b_zero], I32, y.shape)
-    factor = _product(r, _of_rows(r, a_scale), b_scale, _of_rows(r, y_scale))
-    _requantize(r, sums, factor, None if y_zero is None else _of_rows(r, y_zero), y.dtype)
+    factor = _product(r, _per_row(r, a_scale), b_scale, _per_row(r, y_scale))
+    _requantize(r, sums, factor, None if y_zero is None else _per_row(r, y_zero), y.dtype)
 
 
-def _of_rows(r: Rewriter, value: Value) -> Value:
-    """A scale or a zero point of the left operand or the result: a vector has one element for each row."""
+def _per_row(r: Rewriter, value: Value) -> Value:
+    """Reshape a scale or a zero point of the left operand or the result; a vector has one element for each row."""
     if prod(value.shape) == 1:
         return r.reshape(value, ())
     return r.reshape(value, (*value.shape, 1)) if len(value.shape) == 1 else value
@@ -243,36 +243,36 @@ def _rewrite_dynamic_quantize(r: Rewriter, node: Node) -> None:
     highest = r.add("ReduceMax", [x], F32, (), {"keepdims": 0}) if x.shape else x
     low, high = r.like("Min", [lowest, zero]), r.like("Max", [highest, zero])
     step = r.like("Div", [r.like("Sub", [high, low]), most])
-    nothing = r.add("Equal", [step, zero], DType.BOOL, ())
-    scale = r.add("Where", [nothing, one, step], F32, ())
+    is_zero = r.add("Equal", [step, zero], DType.BOOL, ())
+    scale = r.add("Where", [is_zero, one, step], F32, ())
     point = r.add("QuantizeLinear", [r.like("Neg", [low]), scale], DType.UINT8, ())
     r.replace([r.add("QuantizeLinear", [x, scale, point], DType.UINT8, x.shape), scale, point])
 
 
-# **** quantizing sums ****
+# **** quantization of sums ****
 
 
-def _take_in_division(r: Rewriter, node: Node) -> None:
-    """``(sums * factor + bias) / scale`` as ``sums * (factor / scale) + bias / scale``, a Relu between included."""
+def _fold_division(r: Rewriter, node: Node) -> None:
+    """Rewrite ``(sums * factor + bias) / scale`` to ``sums * (factor / scale) + bias / scale``; a Relu is kept."""
     scale = r.scope.constant(input_of(node, 1))
     y = node.outputs[0]
     assert y is not None
     if scale is None or scale.size != 1 or not np.all(scale > 0) or required_input(node).dtype is not F32:
         return
-    passed: list[Node] = []
+    chain: list[Node] = []
     value = required_input(node)
     while True:
         producer = r.scope.producer(value, "Relu", "Add", "DequantizeLinear")
         if producer is None or r.scope.sole_consumer(value) is None:
             return
-        passed.append(producer)
+        chain.append(producer)
         if producer.op == "DequantizeLinear":
             break
         if producer.op == "Add" and r.scope.constant(required_input(producer, 1)) is None:
             return
         value = required_input(producer)
-    sums, factor = required_input(passed[-1]), r.scope.constant(required_input(passed[-1], 1))
-    if sums.dtype is not I32 or factor is None or input_of(passed[-1], 2) is not None:
+    sums, factor = required_input(chain[-1]), r.scope.constant(required_input(chain[-1], 1))
+    if sums.dtype is not I32 or factor is None or input_of(chain[-1], 2) is not None:
         return
     divisor = scale.reshape(()).astype(np.float64)
 
@@ -280,38 +280,38 @@ def _take_in_division(r: Rewriter, node: Node) -> None:
         return r.constant(np.asarray(array / divisor, np.float32))
 
     value = r.add("DequantizeLinear", [sums, divided(factor)], F32, sums.shape, _LAST)
-    for step in reversed(passed[:-1]):
-        addend = r.scope.constant(input_of(step, 1))
-        value = r.like(step.op, [value, *([] if addend is None else [divided(addend)])])
+    for following in reversed(chain[:-1]):
+        addend = r.scope.constant(input_of(following, 1))
+        value = r.like(following.op, [value, *([] if addend is None else [divided(addend)])])
     r.replace([r.add("QuantizeLinear", [value, None, input_of(node, 2)], y.dtype, y.shape)])
 
 
 # **** parameters of an axis ****
 
 
-def _compute(r: Rewriter, node: Node, weights: WeightCache) -> bool:
-    """Replace a node of constants by what it gives, and say whether it is one."""
+def _fold_constants(r: Rewriter, node: Node, weights: WeightCache) -> bool:
+    """Replace a node by its result if all its inputs are constants; return True if so."""
     arrays = _constants(r, node)
     if not arrays or input_of(node, 1) is None:
         return False
-    r.scope.make_constant(node, [_computed(node, arrays, weights)])
+    r.scope.make_constant(node, [_evaluate(node, arrays, weights)])
     return True
 
 
-def _computed(node: Node, arrays: Sequence[Any], weights: WeightCache) -> Array:
+def _evaluate(node: Node, arrays: Sequence[Any], weights: WeightCache) -> Array:
     parameters = b" ".join(b"" if a is None else a.tobytes() for a in arrays[1:])
-    how = (node.op, str(node.attributes), blake2b(parameters, digest_size=16).hexdigest())
-    return weights.derived(how, arrays[0], lambda _: evaluate_node(node, arrays)[0])
+    derivation = (node.op, str(node.attributes), blake2b(parameters, digest_size=16).hexdigest())
+    return weights.derived(derivation, arrays[0], lambda _: evaluate_node(node, arrays)[0])
 
 
 def _constants(r: Rewriter, node: Node) -> list[Any]:
-    """The inputs of a node, None for those that are left out; nothing where one is not a constant."""
+    """Return the inputs of a node, None for omitted ones; an empty list if one is not a constant."""
     arrays = [r.scope.constant(v) for v in node.inputs]
     return [] if any(a is None and v is not None for a, v in zip(arrays, node.inputs)) else arrays
 
 
 def _broadcast_parameters(r: Rewriter, node: Node) -> None:
-    """Scale and zero point shaped to broadcast: element-wise operators know no axes."""
+    """Reshape scale and zero point to broadcast, because element-wise operators have no axis attribute."""
     x, attributes = required_input(node), attributes_of(node)
     y = node.outputs[0]
     assert y is not None
@@ -327,13 +327,13 @@ def _shaped(r: Rewriter, value: Value, shape: tuple[int, ...], attributes: dict[
     rank, size = len(shape), attributes["block_size"]
     axis = 0 if rank == 1 and attributes["axis"] == 1 else attributes["axis"] % rank
     if not size:
-        # What these rules made has more dimensions, and broadcasts already.
-        behind = rank - 1 - axis if len(value.shape) == 1 else 0
-        return r.reshape(value, (*value.shape, *(1 for _ in range(behind))))
+        # Factors created by the other rules have more dimensions and broadcast already.
+        trailing = rank - 1 - axis if len(value.shape) == 1 else 0
+        return r.reshape(value, (*value.shape, *(1 for _ in range(trailing))))
     blocks = value.shape[axis]
-    apart = r.reshape(value, (*value.shape[: axis + 1], 1, *value.shape[axis + 1 :]))
+    separated = r.reshape(value, (*value.shape[: axis + 1], 1, *value.shape[axis + 1 :]))
     wide = (*value.shape[: axis + 1], size, *value.shape[axis + 1 :])
-    repeated = r.add("Expand", [apart, r.constant(np.array(wide, np.int64))], value.dtype, wide)
+    repeated = r.add("Expand", [separated, r.constant(np.array(wide, np.int64))], value.dtype, wide)
     flat = r.reshape(repeated, (*value.shape[:axis], blocks * size, *value.shape[axis + 1 :]))
     if blocks * size == shape[axis]:
         return flat
@@ -342,14 +342,14 @@ def _shaped(r: Rewriter, value: Value, shape: tuple[int, ...], attributes: dict[
 
 
 _RULES = {
-    "Conv": _take_in_conv,
+    "Conv": _fuse_conv,
     "DynamicQuantizeLinear": _rewrite_dynamic_quantize,
-    "Gemm": _take_in_gemm,
-    "MatMul": _take_in_matmul,
+    "Gemm": _fuse_gemm,
+    "MatMul": _fuse_matmul,
     "QLinearConv": _rewrite_qlinear_conv,
     "QLinearMatMul": _rewrite_qlinear_matmul,
 }
 
-rewritten(__name__, "DynamicQuantizeLinear")
-rewritten(__name__, "QLinearConv", refuse=refuse_conv_integer)
-rewritten(__name__, "QLinearMatMul", refuse=refuse_matmul_integer)
+register_rewritten(__name__, "DynamicQuantizeLinear")
+register_rewritten(__name__, "QLinearConv", refuse=refuse_conv_integer)
+register_rewritten(__name__, "QLinearMatMul", refuse=refuse_matmul_integer)

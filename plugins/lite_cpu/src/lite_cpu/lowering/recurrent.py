@@ -1,6 +1,6 @@
-"""Lowering of LSTM, GRU and RNN: one product projects the input of all steps, one kernel runs the steps.
+"""Lowering of LSTM, GRU and RNN: one product projects the inputs of all time steps, and one kernel runs the time steps.
 
-Sizes: T steps, B sequences, I inputs, H hidden units, D directions, G gates.
+Sizes: T time steps, B sequences, I inputs, H hidden units, D directions, G gates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.recurrent import Activation, Gru, Lstm, Recurrent, Rnn
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.products import Panels, Tail, emit_product, insert_axis, rows_contiguous
+from lite_cpu.lowering.products import Epilogue, Panels, emit_product, insert_axis, with_contiguous_rows
 from lite_cpu.lowering.recurrent_weights import gate_vectors, input_panels, recurrent_weights
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.tensors import Tensor
@@ -38,7 +38,7 @@ def refuse_recurrent(node: Node) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """The tensors of a node, the dimensions of all states in the order T, D, B, H."""
+    """The tensors of a recurrent node; states have the dimensions T, D, B, H."""
 
     lowering: Lowering
     node: Node
@@ -64,19 +64,22 @@ class _Layer:
 
     @property
     def x(self) -> Tensor:
-        """[T, B, I]."""
+        """The input, [T, B, I]."""
         x = self.tensor(0)
         return x.permute((1, 0, 2)) if self.batch_first else x
 
     def initial(self, index: int, shape: Sequence[int]) -> Tensor:
-        """[1, D, B, H], zeros where it is left out."""
+        """Return an initial state as [1, D, B, H]; zeros if it is left out."""
         if self.value(index) is None:
             return self.lowering.constant(np.zeros((1, 1, 1, shape[-1]), np.float32)).expand((1, *shape))
-        state = rows_contiguous(self.lowering, self.tensor(index))
+        state = with_contiguous_rows(self.lowering, self.tensor(index))
         return (state.permute((1, 0, 2)) if self.batch_first else state).expand((1, *shape))
 
     def outputs(self, steps: int, shape: Sequence[int]) -> Iterator[tuple[Tensor, Tensor | None]]:
-        """For Y and the final states where the kernel writes, [T or 1, D, B, H], and where to copy that, if so."""
+        """Yield for Y and each final state the tensor that the kernel writes, and the tensor to copy it to, or None.
+
+        Both have the dimensions [T or 1, D, B, H].
+        """
         for number in range(3):
             value = self.node.outputs[number] if number < len(self.node.outputs) else None
             whole = (steps, *shape) if number == 0 else (1, *shape)
@@ -94,7 +97,7 @@ class _Layer:
 
 @lowers("LSTM", "GRU", "RNN", refuse=refuse_recurrent)
 def recurrent(lowering: Lowering, group: Group) -> None:
-    """All directions in one step where their activations are the same, else one after the other."""
+    """Emit all directions as one step if they have the same activations, else one step for each direction."""
     layer = _Layer(lowering, group.head)
     attributes = layer.attributes
     steps, batch, _ = layer.x.shape
@@ -109,9 +112,9 @@ def recurrent(lowering: Lowering, group: Group) -> None:
         reversed_from = 0 if attributes["direction"] == "reverse" else 1
         kernel = _kernel(layer, batch, activations[0])
         tensors = _tensors(layer, kernel, shape, [t for t, _ in written])
-        together = all(a == activations[0] for a in activations)
-        for first in [0] if together else range(directions):
-            count = directions if together else 1
+        is_one_step = all(a == activations[0] for a in activations)
+        for first in [0] if is_one_step else range(directions):
+            count = directions if is_one_step else 1
             part = {n: t.slice(1, first, count) if t.shape[1] > 1 else t for n, t in tensors.items()}
             _emit(
                 lowering, replace(kernel, activations=activations[first]), part,
@@ -124,8 +127,8 @@ def recurrent(lowering: Lowering, group: Group) -> None:
 
 def _kernel(layer: _Layer, batch: int, activations: tuple[Activation, ...]) -> Recurrent:
     attributes, lengths = layer.attributes, layer.value(4) is not None
-    together = 4 if layer.lowering.machine.vector_registers >= 32 else 2
-    rows = 1 if lengths else min(batch, together)
+    most_rows = 4 if layer.lowering.machine.vector_registers >= 32 else 2
+    rows = 1 if lengths else min(batch, most_rows)
     if layer.node.op == "LSTM":
         peepholes = layer.value(_PEEPHOLES) is not None
         return Lstm(rows, activations, lengths, peepholes, bool(attributes["input_forget"]))
@@ -137,8 +140,8 @@ def _kernel(layer: _Layer, batch: int, activations: tuple[Activation, ...]) -> R
 def _tensors(
     layer: _Layer, kernel: Recurrent, shape: tuple[int, int, int], written: Sequence[Tensor]
 ) -> dict[str, Tensor]:
-    """What the kernel reads and writes, by name: [T or 1, D or 1, B or 1, ...]."""
-    lowering, x = layer.lowering, rows_contiguous(layer.lowering, layer.x)
+    """Return the tensors that the kernel reads and writes by name, each [T or 1, D or 1, B or 1, ...]."""
+    lowering, x = layer.lowering, with_contiguous_rows(layer.lowering, layer.x)
     directions, batch, hidden = shape
     bias = layer.value(3)
     if bias is None:
@@ -154,7 +157,7 @@ def _tensors(
     projected = lowering.allocate((steps, batch, columns), F32)
     panels = Panels.of(input_panels(lowering, layer.required(1), kernel.gates, hidden), (), depth, columns)
     emit_product(
-        lowering, x, panels, _view(input_bias, (columns,)), projected, Tail(Chain(Operand(F32))), label="projection"
+        lowering, x, panels, _view(input_bias, (columns,)), projected, Epilogue(Chain(Operand(F32))), label="projection"
     )
     tensors = {
         "projected": _view(projected, (steps, batch, directions, width)).permute((0, 2, 1, 3)),
@@ -174,7 +177,7 @@ def _tensors(
 
 
 def _by_direction(tensor: Tensor) -> Tensor:
-    """[D, n] as [1, D, 1, n]."""
+    """Return [D, n] as [1, D, 1, n]."""
     return insert_axis(insert_axis(tensor, 1), 0)
 
 
@@ -187,7 +190,7 @@ def _view(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 def _emit(
     lowering: Lowering, kernel: Recurrent, tensors: Mapping[str, Tensor], params: Sequence[int], directions: int
 ) -> None:
-    """One step for some directions. ``params``: those of the kernel before the strides."""
+    """Emit one step for some directions. ``params`` are the parameters of the kernel before the strides."""
     ordered = [tensors[name] for name in kernel.tensors]
     steps, batch, hidden, _ = params
     strides = [s if n > 1 else 0 for t in ordered for n, s in zip(t.shape[:3], t.strides[:3])]
@@ -200,7 +203,7 @@ def _emit(
 
 # **** activation functions ****
 
-# Name: operator, the attributes that alpha and beta are for it (None where the operator takes none).
+# Operators by the name of the activation function, with the names of the attributes that alpha and beta set.
 _OPERATORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "relu": ("Relu", ()),
     "tanh": ("Tanh", ()),

@@ -1,8 +1,8 @@
-"""The weights of recurrent layers in the order their kernel reads them: constants once, other values in every run.
+"""Packing of the weights of recurrent layers: constants once, other values in every run.
 
-In ONNX a weight is [directions, gates * hidden, depth]. The kernel takes hidden units a vector at a time, all gates
-of a unit together: units are divided into blocks of as many as a vector has lanes, the last filled up with units that
-nothing reads.
+In ONNX a weight is [directions, gates * hidden, depth]. The kernel processes one vector of hidden units at a time, with
+all gates of a unit. Units are therefore divided into blocks of the vector's size; the last block is padded with units
+whose results are not used.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Array = np.ndarray[Any, Any]
 
 
 def gate_vectors(lowering: Lowering, value: Value, gates: int, hidden: int, first: int = 0) -> Tensor:
-    """A bias, or peepholes: [directions, blocks * gates * lanes].
+    """Pack a bias or peephole weights into [directions, blocks * gates * lanes].
 
     Args:
-        lowering: where they are used.
+        lowering: the lowering context.
         value: [directions, n].
-        gates: how many there are.
-        hidden: units.
-        first: column of ``value`` where they begin.
+        gates: number of gates.
+        hidden: number of hidden units.
+        first: the first column of ``value`` to use.
     """
     lanes, blocks = lowering.machine.lanes(), _blocks(lowering, hidden)
     directions = value.shape[0]
@@ -44,16 +44,18 @@ def gate_vectors(lowering: Lowering, value: Value, gates: int, hidden: int, firs
 
     array = lowering.known(value)
     if array is not None:
-        made = lowering.packed(("gate vectors", gates, first, lanes), [array], lambda: arrange(array))
+        arranged = lowering.packed(("gate vectors", gates, first, lanes), [array], lambda: arrange(array))
     else:
-        made = lowering.allocate((directions, blocks, gates, lanes), value.dtype)
+        arranged = lowering.allocate((directions, blocks, gates, lanes), value.dtype)
         source = lowering.tensor(value).slice(1, first, gates * hidden)
-        _copy_blocks(lowering, split_dimensions(source, [(directions,), (gates, hidden)]), made.permute((0, 2, 1, 3)))
-    return _reshaped(made, (directions, blocks * gates * lanes))
+        _copy_blocks(
+            lowering, split_dimensions(source, [(directions,), (gates, hidden)]), arranged.permute((0, 2, 1, 3))
+        )
+    return _reshaped(arranged, (directions, blocks * gates * lanes))
 
 
 def input_panels(lowering: Lowering, value: Value, gates: int, hidden: int) -> Tensor:
-    """W [directions, gates * hidden, depth] as panels of [depth, directions * blocks * gates * lanes]."""
+    """Pack W [directions, gates * hidden, depth] into panels of [depth, directions * blocks * gates * lanes]."""
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
     directions, _, depth = value.shape
     blocks = _blocks(lowering, hidden)
@@ -66,14 +68,17 @@ def input_panels(lowering: Lowering, value: Value, gates: int, hidden: int) -> T
     array = lowering.known(value)
     if array is not None:
         return lowering.packed(("input panels", gates, lanes, vectors), [array], lambda: arrange(array))
-    made = lowering.allocate((depth, directions, blocks, gates, lanes), value.dtype)
+    arranged = lowering.allocate((depth, directions, blocks, gates, lanes), value.dtype)
     source = split_dimensions(lowering.tensor(value), [(directions,), (gates, hidden), (depth,)])
-    _copy_blocks(lowering, source, made.permute((1, 3, 2, 4, 0)))
-    return pack_at_run_time(lowering, _reshaped(made, (1, depth, columns)))
+    _copy_blocks(lowering, source, arranged.permute((1, 3, 2, 4, 0)))
+    return pack_at_run_time(lowering, _reshaped(arranged, (1, depth, columns)))
 
 
 def recurrent_weights(lowering: Lowering, value: Value, passes: Sequence[Sequence[int]], hidden: int) -> Tensor:
-    """R [directions, gates * hidden, hidden] as [directions, n]: for each pass [blocks, hidden, its gates, lanes]."""
+    """Pack R [directions, gates * hidden, hidden] into [directions, n].
+
+    A direction has for each pass a block of [blocks, hidden, gates of the pass, lanes].
+    """
     lanes, blocks = lowering.machine.lanes(), _blocks(lowering, hidden)
     directions, gates = value.shape[0], sum(map(len, passes))
 
@@ -85,16 +90,16 @@ def recurrent_weights(lowering: Lowering, value: Value, passes: Sequence[Sequenc
     array = lowering.known(value)
     if array is not None:
         return lowering.packed(("recurrent weights", tuple(passes), lanes), [array], lambda: arrange(array))
-    made = lowering.allocate((directions, blocks * hidden * gates * lanes), value.dtype)
+    arranged = lowering.allocate((directions, blocks * hidden * gates * lanes), value.dtype)
     source = split_dimensions(lowering.tensor(value), [(directions,), (gates, hidden), (hidden,)])
     start = 0
     for numbers in passes:
         size = blocks * hidden * len(numbers) * lanes
         parts = [(directions,), (blocks, hidden, len(numbers), lanes)]
-        target = split_dimensions(made.slice(1, start, size), parts).permute((0, 3, 1, 4, 2))
+        target = split_dimensions(arranged.slice(1, start, size), parts).permute((0, 3, 1, 4, 2))
         _copy_blocks(lowering, source.slice(1, numbers[0], len(numbers)), target)
         start += size
-    return made
+    return arranged
 
 
 def _blocks(lowering: Lowering, hidden: int) -> int:
@@ -102,7 +107,7 @@ def _blocks(lowering: Lowering, hidden: int) -> int:
 
 
 def _in_blocks(array: Array, gates: int, lanes: int) -> Array:
-    """[directions, gates * hidden, depth] as [directions, gates, blocks, lanes, depth], filled up with zeros."""
+    """Return [directions, gates * hidden, depth] as [directions, gates, blocks, lanes, depth], padded with zeros."""
     directions, rows, depth = array.shape
     hidden = rows // gates
     padded = np.zeros((directions, gates, -(-hidden // lanes) * lanes, depth), array.dtype)
@@ -114,11 +119,11 @@ def _copy_blocks(lowering: Lowering, source: Tensor, target: Tensor) -> None:
     """Copy [directions, gates, hidden, ...] to [directions, gates, blocks, lanes, ...]."""
     hidden, lanes = source.shape[2], target.shape[3]
     whole, rest = divmod(hidden, lanes)
-    around = [(n,) for n in source.shape[3:]]
+    trailing = [(n,) for n in source.shape[3:]]
     for first, blocks, units in ((0, whole, lanes), (whole, 1, rest)):
         if blocks and units:
             part = source.slice(2, first * lanes, blocks * units)
-            split = split_dimensions(part, [*((n,) for n in part.shape[:2]), (blocks, units), *around])
+            split = split_dimensions(part, [*((n,) for n in part.shape[:2]), (blocks, units), *trailing])
             lowering.copy(split, target.slice(2, first, blocks).slice(3, 0, units))
 
 

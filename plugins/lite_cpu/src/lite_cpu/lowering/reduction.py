@@ -1,16 +1,17 @@
-"""Lowering of reductions over axes, and of the pools that take everything."""
+"""Lowering of reductions over axes, and of global pooling."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import memory_order
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Node, Value
 from lite_cpu.kernels.reduction import REDUCTIONS, Reduction
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.rows import along_axes, order_of, plan_rows
+from lite_cpu.lowering.rows import along_axes, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input
 
 __all__ = ["reduce_to"]
@@ -28,7 +29,7 @@ def refuse_reduction(node: Node) -> str | None:
 
 @lowers(*REDUCTIONS, refuse=refuse_reduction)
 def reduction(lowering: Lowering, group: Group) -> None:
-    """A reduction over some axes."""
+    """Emit a reduction over the node's axes."""
     node, y = group.head, group.output
     x = required_input(node)
     axes = _axes(lowering, node, len(x.shape), attributes_of(node)["noop_with_empty_axes"])
@@ -39,23 +40,23 @@ def reduction(lowering: Lowering, group: Group) -> None:
 
 
 def _axes(lowering: Lowering, node: Node, rank: int, noop_with_empty_axes: int) -> tuple[int, ...] | None:
-    """The axes to reduce, or None where there is nothing to do."""
-    given = node.inputs[1] if len(node.inputs) > 1 else None
-    known = lowering.known(given)
-    if given is None or known is not None:
+    """Return the axes to reduce, or None if the node does nothing."""
+    axes_input = node.inputs[1] if len(node.inputs) > 1 else None
+    known = lowering.known(axes_input)
+    if axes_input is None or known is not None:
         axes = () if known is None else tuple(sorted(a % rank for a in known.reshape(-1).tolist()))
     else:
-        axes = _axes_by_shapes(node, given)
+        axes = _axes_by_shapes(node, axes_input)
     return axes or (None if noop_with_empty_axes else tuple(range(rank)))
 
 
-def _axes_by_shapes(node: Node, given: Value) -> tuple[int, ...]:
-    """Axes that the model computes: shapes tell which they are, but for axes of size 1, where it does not matter."""
+def _axes_by_shapes(node: Node, axes_input: Value) -> tuple[int, ...]:
+    """Return axes that the model computes, inferred from shapes; for axes of size 1 the choice does not matter."""
     x, y = required_input(node), node.outputs[0]
     assert y is not None
     rank = len(x.shape)
-    if given.shape in ((0,), (rank,)):
-        return tuple(range(rank)) if given.shape[0] else ()
+    if axes_input.shape in ((0,), (rank,)):
+        return tuple(range(rank)) if axes_input.shape[0] else ()
     if len(y.shape) == rank:
         return tuple(a for a, n in enumerate(y.shape) if n == 1)
     raise ExecutionError(
@@ -65,22 +66,22 @@ def _axes_by_shapes(node: Node, given: Value) -> tuple[int, ...]:
 
 
 def reduce_to(lowering: Lowering, op: str, x: Value, y: Value, axes: Collection[int]) -> None:
-    """Emit a reduction of ``x`` over ``axes``; ``y`` has these with size 1, or not at all."""
+    """Emit a reduction of ``x`` over ``axes``; in ``y`` these have size 1 or are missing."""
     source = lowering.tensor(x)
-    order = order_of(source)
+    order = memory_order(source)
     if len(y.shape) != source.rank:
         left = [a for a in range(source.rank) if a not in axes]
         order = [left.index(a) for a in order if a in left]
     target = lowering.target(y, order)
-    kept = target.reshape([1 if a in axes else n for a, n in enumerate(source.shape)])
-    if kept is None:
+    with_axes = target.reshape([1 if a in axes else n for a, n in enumerate(source.shape)])
+    if with_axes is None:
         raise ExecutionError(f"{y!r} has a layout to which dimensions of size 1 cannot be added")
-    tensors = [source, along_axes(kept, source.shape, axes)]
+    tensors = [source, along_axes(with_axes, source.shape, axes)]
     plan = plan_rows(lowering, tensors, axes)
     lowering.step(Reduction(op, plan.layout), tensors, plan.params, plan.tasks, plan.grain, flops=source.size, label=op)
 
 
-#: The reductions that global pools are.
+#: The reductions that global pooling operators are lowered to.
 _GLOBAL_POOLS = {"GlobalAveragePool": "ReduceMean", "GlobalMaxPool": "ReduceMax"}
 _GLOBAL_NORMS = {1: "ReduceL1", 2: "ReduceL2"}
 
@@ -92,13 +93,13 @@ def refuse_global_norm(node: Node) -> str | None:
 
 @lowers(*_GLOBAL_POOLS)
 def global_pool(lowering: Lowering, group: Group) -> None:
-    """The mean or the maximum over all spatial axes."""
+    """Emit the mean or the maximum over all spatial axes."""
     x = required_input(group.head)
     reduce_to(lowering, _GLOBAL_POOLS[group.head.op], x, group.output, range(2, len(x.shape)))
 
 
 @lowers("GlobalLpPool", refuse=refuse_global_norm)
 def global_norm(lowering: Lowering, group: Group) -> None:
-    """The norm over all spatial axes."""
+    """Emit the norm over all spatial axes."""
     x = required_input(group.head)
     reduce_to(lowering, _GLOBAL_NORMS[attributes_of(group.head)["p"]], x, group.output, range(2, len(x.shape)))

@@ -1,4 +1,4 @@
-"""Which operators CPU backends run, and how each becomes steps."""
+"""The registry of the lowering functions of CPU backends."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from lite_compiler.registry import Registry
 from lite_core.ir import Node
-from lite_cpu.lowering.half import has_halves, in_float32
+from lite_cpu.lowering.half import as_float32, has_halves
 
 if TYPE_CHECKING:
     from lite_cpu.lowering.context import Lowering
 
-__all__ = ["OPERATORS", "find_lowering", "lowers", "refusal", "rewritten", "takes_epilogue"]
+__all__ = ["OPERATORS", "find_lowering", "lowers", "refusal", "register_rewritten", "takes_epilogue"]
 
-#: The operators by the module beside this one that runs them; what is not listed is element-wise, or not run at all.
+#: For each module of this package, the operators that it registers. Others are element-wise or have no kernel.
 _FAMILIES = {
     "convolution": "Conv",
     "einsum": "Einsum",
@@ -42,16 +42,18 @@ _FAMILIES = {
     "transposed": "ConvTranspose",
 }
 
-#: How each operator is lowered. A model imports only the modules of its own operators.
-OPERATORS: Registry[Lowering] = Registry("lite_cpu.lowering", _FAMILIES, rest="elementwise", kernels="CPU kernel")
+#: The lowering functions by operator. A model imports only the modules of its own operators.
+OPERATORS: Registry[Lowering] = Registry(
+    "lite_cpu.lowering", _FAMILIES, default_family="elementwise", kernel_name="CPU kernel"
+)
 
-lowers, rewritten = OPERATORS.lowers, OPERATORS.rewritten
+lowers, register_rewritten = OPERATORS.lowers, OPERATORS.register_rewritten
 find_lowering, takes_epilogue = OPERATORS.find_lowering, OPERATORS.takes_epilogue
 
 
 def refusal(node: Node) -> str | None:
-    """Why a node of a model cannot be run, a sentence; None when it can, as it is or with others in its place."""
+    """Return the reason why a node of a model cannot be run, or None if it can be run, directly or rewritten."""
     reason = OPERATORS.refusal(node)
     if reason is None or OPERATORS.is_rewritten(node) or not has_halves(node):
         return reason
-    return OPERATORS.refusal(in_float32(node))
+    return OPERATORS.refusal(as_float32(node))

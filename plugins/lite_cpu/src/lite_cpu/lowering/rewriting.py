@@ -1,4 +1,4 @@
-"""Writing operators with other operators before a graph is lowered."""
+"""Rewriting of operators to other operators before a graph is lowered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Rewriter:
-    """Edits a graph whose shapes are all known: nodes are added by :meth:`add` and put in place by :meth:`replace`."""
+    """Replaces nodes of a graph whose shapes are all known.
+
+    For each node to replace, call :meth:`begin`, then :meth:`add` for the new nodes, then :meth:`replace`. After the
+    last node, call :meth:`finish`.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.scope = Scope(graph)
@@ -25,7 +29,7 @@ class Rewriter:
         self._node: Node | None = None
 
     def begin(self, node: Node) -> None:
-        """The nodes that are added from here on stand for this one."""
+        """Start the replacement of a node."""
         self._node, self._added = node, []
 
     def add(
@@ -36,7 +40,7 @@ class Rewriter:
         shape: Sequence[int],
         attributes: Mapping[str, Attribute] | None = None,
     ) -> Value:
-        """The output of a new node."""
+        """Add a node and return its output."""
         assert self._node is not None
         value = self.scope.new_value(f"{self._node.name or self._node.op}/{op}", TensorType(dtype, tuple(shape)))
         node = Node(op, inputs, [value], attributes, name=self._node.name, origin=first_origin([self._node]))
@@ -44,7 +48,7 @@ class Rewriter:
         return value
 
     def add_node(self, model: Node, inputs: Sequence[Value | None]) -> list[Value | None]:
-        """The outputs of a new node like ``model`` on other inputs."""
+        """Add a copy of the node ``model`` with other inputs, and return its outputs."""
         outputs = [None if v is None else self.scope.new_value(v.name, v.type) for v in model.outputs]
         copy = Node(
             model.op, inputs, outputs, model.attributes, domain=model.domain, name=model.name, origin=model.origin
@@ -53,7 +57,7 @@ class Rewriter:
         return outputs
 
     def like(self, op: str, inputs: Sequence[Value | None], attributes: Mapping[str, Attribute] | None = None) -> Value:
-        """The output of a new node that has the type of its first input."""
+        """Add a node whose output has the type of its first input, and return the output."""
         first = inputs[0]
         assert first is not None
         return self.add(op, inputs, first.dtype, first.shape, attributes)
@@ -62,7 +66,7 @@ class Rewriter:
         return self.scope.new_constant("constant", array)
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
-        """The same elements in another shape; of a constant, a constant."""
+        """Return a value reshaped; for a constant, another constant."""
         if tuple(value.shape) == tuple(shape):
             return value
         array = self.scope.constant(value)
@@ -71,7 +75,7 @@ class Rewriter:
         return self.add("Reshape", [value, self.constant(np.array(shape, np.int64))], value.dtype, shape)
 
     def replace(self, results: Sequence[Value | None]) -> None:
-        """Put the added nodes in place of the node, whose outputs are now ``results``."""
+        """Replace the node by the added nodes, and its outputs by ``results``."""
         assert self._node is not None
         renamed = {new: old for new, old in zip(results, self._node.outputs) if new is not None and old is not None}
         for node in self._added:
@@ -80,12 +84,12 @@ class Rewriter:
         self.scope.replace([self._node], self._added)
 
     def finish(self) -> None:
-        """Write the edits into the graph, without the nodes that nothing needs any more."""
+        """Write the replacements into the graph, and remove nodes whose results are not used."""
         self.scope.commit()
         needed = set(self._graph.outputs)
-        kept = []
+        nodes = []
         for node in reversed(self._graph.nodes):
             if any(v in needed for v in node.outputs):
                 needed.update(node.used())
-                kept.append(node)
-        self._graph.nodes = kept[::-1]
+                nodes.append(node)
+        self._graph.nodes = nodes[::-1]

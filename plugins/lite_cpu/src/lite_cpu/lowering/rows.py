@@ -1,4 +1,4 @@
-"""Placing kernels that work on rows: which loops there are, where the vectors go, how the work is shared."""
+"""Planning of kernels that work on rows: loops, use of vectors, and division of the work."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from lite_cpu.kernels.rows import UNROLL, RowLayout, Vectors
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.tensors import Tensor, collapse
 
-__all__ = ["RowPlan", "along_axes", "order_of", "plan_rows"]
+__all__ = ["RowPlan", "along_axes", "plan_rows"]
 
-#: Elements that a thread should get at least.
+#: Minimum number of elements of a work item.
 _ITEM_ELEMENTS = 8192
 
 
@@ -33,29 +33,29 @@ def plan_rows(
     *,
     vectors: Collection[Vectors] = (Vectors.ALONG, Vectors.ACROSS),
 ) -> RowPlan:
-    """How a kernel walks the rows of tensors.
+    """Plan how a kernel iterates over the rows of tensors.
 
     Args:
-        lowering: where the step will go.
-        tensors: all of one shape, in the order of the kernel's pointers; the first decides the order of the loops.
-            A tensor with one element for each row has stride 0 along ``axes``.
+        lowering: the lowering context.
+        tensors: tensors of one shape, in the order of the kernel's pointers; the first determines the order of loops. A
+            tensor with one element for each row has stride 0 along ``axes``.
         axes: the reduced dimensions, not negative.
-        vectors: which ways of using vectors the kernel has; scalars are always possible.
+        vectors: the directions of vectors that the kernel supports; scalars are always possible.
     """
     rank = tensors[0].rank
     kept, kept_strides = collapse([_only(t, [a for a in range(rank) if a not in axes]) for t in tensors])
     reduced, reduced_strides = collapse([_only(t, sorted(axes)) for t in tensors])
     along, across = [s[-1] for s in reduced_strides], [s[-1] for s in kept_strides]
-    where, spread = Vectors.NONE, along
+    direction, vector_strides = Vectors.NONE, along
     if Vectors.ALONG in vectors and reduced[-1] > 1 and along[0] == 1 and set(along) <= {0, 1}:
-        where = Vectors.ALONG
+        direction = Vectors.ALONG
     elif Vectors.ACROSS in vectors and kept[-1] > 1 and across[0] == 1 and set(across) <= {0, 1}:
-        where, spread = Vectors.ACROSS, across
-    flags = tuple(where is not Vectors.NONE and s == 0 for s in spread)
-    layout = RowLayout(len(kept), len(reduced), where, tuple(t.dtype for t in tensors), flags)
+        direction, vector_strides = Vectors.ACROSS, across
+    broadcast = tuple(direction is not Vectors.NONE and s == 0 for s in vector_strides)
+    layout = RowLayout(len(kept), len(reduced), direction, tuple(t.dtype for t in tensors), broadcast)
     strides = [n for a, b in zip(kept_strides, reduced_strides) for n in (*a, *b)]
     length = max(1, prod(reduced))
-    if where is not Vectors.ACROSS:
+    if direction is not Vectors.ACROSS:
         return RowPlan(layout, [1, *kept, *reduced, *strides], prod(kept), max(1, _ITEM_ELEMENTS // length))
     block = _row_block(lowering, layout, kept, length)
     tasks = prod(kept[:-1]) * -(-kept[-1] // block)
@@ -64,7 +64,7 @@ def plan_rows(
 
 
 def _row_block(lowering: Lowering, layout: RowLayout, kept: Sequence[int], length: int) -> int:
-    """Neighbouring rows of a work item: enough to be worth handing out, few enough that every thread gets some."""
+    """Return the neighbouring rows of a work item: enough to amortise scheduling, with items for every thread."""
     lanes = layout.lanes(lowering.machine)
     block = UNROLL * lanes
     block *= max(1, _ITEM_ELEMENTS // (length * block))
@@ -82,11 +82,6 @@ def _only(tensor: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def along_axes(tensor: Tensor, shape: Sequence[int], axes: Collection[int]) -> Tensor:
-    """A tensor with size 1 in ``axes`` seen in the shape of what was reduced: stride 0 there."""
+    """Return a view of a tensor with size 1 in ``axes`` in the shape before the reduction, with stride 0 there."""
     strides = tuple(0 if a in axes else s for a, s in enumerate(tensor.strides))
     return tensor.view(tuple(shape), strides)
-
-
-def order_of(tensor: Tensor) -> list[int]:
-    """The dimensions of a tensor from outermost to innermost in memory."""
-    return sorted(range(tensor.rank), key=lambda a: -abs(tensor.strides[a]))

@@ -1,10 +1,11 @@
-"""Lowering of what finds elements along an axis, and of running sums."""
+"""Lowering of ArgMax, ArgMin, TopK and CumSum."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import memory_order
 from lite_core.ir import DType
 from lite_cpu.kernels.arg import ArgExtreme
 from lite_cpu.kernels.rows import Vectors
@@ -12,14 +13,14 @@ from lite_cpu.kernels.scan import RunningSum
 from lite_cpu.kernels.top_k import TopK
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.rows import along_axes, order_of, plan_rows
+from lite_cpu.lowering.rows import along_axes, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input
 from lite_cpu.tensors import Tensor
 
 
 @lowers("ArgMax", "ArgMin")
 def arg_extreme(lowering: Lowering, group: Group) -> None:
-    """Where the largest or the smallest element is along an axis."""
+    """Emit the search for the index of the largest or smallest element along an axis."""
     node, y = group.head, group.output
     attributes = attributes_of(node)
     source = lowering.tensor(required_input(node))
@@ -27,15 +28,15 @@ def arg_extreme(lowering: Lowering, group: Group) -> None:
     target = lowering.target(y)
     if not target.size:
         return
-    kept = target if attributes["keepdims"] else _with_axis(target, axis)
-    tensors = [source, along_axes(kept, source.shape, [axis])]
+    with_axis = target if attributes["keepdims"] else _with_axis(target, axis)
+    tensors = [source, along_axes(with_axis, source.shape, [axis])]
     plan = plan_rows(lowering, tensors, [axis])
     kernel = ArgExtreme(plan.layout, node.op == "ArgMax", bool(attributes["select_last_index"]))
     lowering.step(kernel, tensors, plan.params, plan.tasks, plan.grain, flops=source.size, label=node.op)
 
 
 def _with_axis(tensor: Tensor, axis: int) -> Tensor:
-    """The tensor with a further dimension of size 1."""
+    """Return the tensor with a dimension of size 1 inserted."""
     shape, strides = list(tensor.shape), list(tensor.strides)
     shape.insert(axis, 1)
     strides.insert(axis, 0)
@@ -44,7 +45,7 @@ def _with_axis(tensor: Tensor, axis: int) -> Tensor:
 
 @lowers("TopK")
 def top_k(lowering: Lowering, group: Group) -> None:
-    """The k most extreme elements along an axis and where they are."""
+    """Emit the selection of the k largest or smallest elements along an axis, with their indices."""
     node = group.head
     attributes = attributes_of(node)
     source = lowering.tensor(required_input(node))
@@ -67,7 +68,7 @@ def top_k(lowering: Lowering, group: Group) -> None:
 
 
 def _result(lowering: Lowering, source: Tensor, axis: int, group: Group, number: int) -> Tensor:
-    """Where an output of TopK goes: scratch memory for one that nobody wants."""
+    """Return the destination of an output of TopK; unused outputs get temporary memory."""
     outputs = group.head.outputs
     value = outputs[number] if number < len(outputs) else None
     if value is not None:
@@ -79,10 +80,13 @@ def _result(lowering: Lowering, source: Tensor, axis: int, group: Group, number:
 
 @lowers("CumSum")
 def running_sum(lowering: Lowering, group: Group) -> None:
-    """Sums along an axis. Where the model computes the axis there is a step for each, and one of them does it."""
+    """Emit sums along an axis.
+
+    If the model computes the axis, there is one step for each axis, and only the step of that axis takes effect.
+    """
     axis = required_input(group.head, 1)
     source = lowering.tensor(required_input(group.head))
-    target = lowering.target(group.output, order_of(source))
+    target = lowering.target(group.output, memory_order(source))
     known = lowering.known(axis)
     if not source.size:
         return
@@ -96,7 +100,7 @@ def running_sum(lowering: Lowering, group: Group) -> None:
 def _sum_along(
     lowering: Lowering, group: Group, source: Tensor, target: Tensor, axis: int, wanted: Tensor | None = None
 ) -> None:
-    """Sums along ``axis``, if that is the ``wanted`` one."""
+    """Emit sums along ``axis``; with ``wanted``, the step does nothing unless the run computes this axis."""
     attributes = attributes_of(group.head)
     tensors = [source, target]
     if attributes["reverse"]:

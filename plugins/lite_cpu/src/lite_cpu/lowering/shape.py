@@ -1,4 +1,4 @@
-"""Lowering of operators that only look at data differently: views where strides can say it, else a copy."""
+"""Lowering of operators that only change the shape or the order of elements: views if strides can express them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.fusion import Group
-from lite_compiler.views import between_depth_and_space, between_space_and_depth, sliced, transposition
+from lite_compiler.views import depth_to_space_views, slice_view, space_to_depth_views, transpose_order
 from lite_core import ops
 from lite_core.errors import ExecutionError
 from lite_core.ir import Node, Value
@@ -27,24 +27,24 @@ __all__ = [
 
 
 def attributes_of(node: Node) -> dict[str, Any]:
-    """The attributes of a node, with the defaults of those that it leaves out."""
+    """Return the attributes of a node, defaults included."""
     return dict(ops.get(node).attributes_of(node))
 
 
 def input_of(node: Node, index: int) -> Value | None:
-    """An input, None where it is left out."""
+    """Return an input, or None if it is left out."""
     return node.inputs[index] if index < len(node.inputs) else None
 
 
 def required_input(node: Node, index: int = 0) -> Value:
-    """An input that the operator cannot be without."""
+    """Return a required input."""
     value = input_of(node, index)
     assert value is not None
     return value
 
 
 def known_ints(lowering: Lowering, node: Node, index: int) -> list[int] | None:
-    """The integers of an input that must be known before the run; None where it is left out."""
+    """Return the integers of an input that must be known before the run; None if it is left out."""
     value = input_of(node, index)
     if value is None:
         return None
@@ -57,48 +57,51 @@ def known_ints(lowering: Lowering, node: Node, index: int) -> list[int] | None:
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def reshape(lowering: Lowering, group: Group) -> None:
-    """The same elements under another shape."""
+    """Bind the input, reshaped."""
     x, y = required_input(group.head), group.output
     lowering.bind(y, reshaped(lowering, lowering.tensor(x), y.shape))
 
 
 def reshaped(lowering: Lowering, tensor: Tensor, shape: Sequence[int]) -> Tensor:
-    """A view, or one of a copy where strides cannot say it. The copy of an image stays channels last."""
+    """Return a tensor reshaped: a view, or a copy if strides cannot express it.
+
+    The copy of a channels-last image is channels last.
+    """
     view = tensor.reshape(shape)
     if view is not None:
         return view
     rank = len(shape)
     for order in (channels_last_order(rank) if looks_channels_last(tensor) and rank >= 3 else None, None):
         copy = lowering.allocate(shape, tensor.dtype, order)
-        place = copy.reshape(tensor.shape)
-        if place is not None:
-            lowering.copy(tensor, place)
+        destination = copy.reshape(tensor.shape)
+        if destination is not None:
+            lowering.copy(tensor, destination)
             return copy
     raise AssertionError("a dense tensor has a view of any shape")
 
 
 def looks_channels_last(tensor: Tensor) -> bool:
-    """Whether the last dimension, as wide as an image, is not where neighbours lie."""
+    """Return True if the layout is probably channels last: the last dimension does not have the smallest stride."""
     return tensor.rank >= 3 and tensor.shape[-1] > 1 and abs(tensor.strides[-1]) > min(map(abs, tensor.strides[1:]))
 
 
 @lowers("Transpose")
 def transpose(lowering: Lowering, group: Group) -> None:
-    """Dimensions in another order: only the strides change."""
+    """Bind a view with the dimensions in another order."""
     x = required_input(group.head)
-    lowering.bind(group.output, lowering.tensor(x).permute(transposition(group.head)))
+    lowering.bind(group.output, lowering.tensor(x).permute(transpose_order(group.head)))
 
 
 @lowers("Expand")
 def expand(lowering: Lowering, group: Group) -> None:
-    """Repeated elements have stride 0."""
+    """Bind a view whose repeated dimensions have stride 0."""
     x = required_input(group.head)
     lowering.bind(group.output, lowering.tensor(x).expand(group.output.shape))
 
 
 @lowers("Split")
 def split(lowering: Lowering, group: Group) -> None:
-    """The parts along an axis."""
+    """Bind the parts along an axis as views."""
     node = group.head
     x = required_input(node)
     source = lowering.tensor(x)
@@ -113,34 +116,34 @@ def split(lowering: Lowering, group: Group) -> None:
 
 @lowers("Slice")
 def slice_(lowering: Lowering, group: Group) -> None:
-    """Every so many elements of some axes, maybe backwards: a stride, maybe negative."""
+    """Bind a strided view; strides may be negative."""
     node = group.head
     x, y = required_input(node), group.output
     starts = known_ints(lowering, node, 1) or []
     axes = known_ints(lowering, node, 3)
     steps = known_ints(lowering, node, 4)
-    lowering.bind(y, sliced(lowering.tensor(x), y.shape, starts, axes, steps))
+    lowering.bind(y, slice_view(lowering.tensor(x), y.shape, starts, axes, steps))
 
 
 @lowers("Shape", "Size", "EyeLike")
 def from_type(lowering: Lowering, group: Group) -> None:
-    """What depends on the type of the input alone is known before the run."""
+    """Compute results that depend only on the type of the input, and are therefore known before the run."""
     node = group.head
     x, y = required_input(node), group.output
-    stand_in = np.broadcast_to(np.zeros((), x.dtype.numpy), x.shape)
-    lowering.know(y, evaluate_node(node, [stand_in])[0])
+    zeros = np.broadcast_to(np.zeros((), x.dtype.numpy), x.shape)
+    lowering.set_known(y, evaluate_node(node, [zeros])[0])
 
 
 @lowers("DepthToSpace")
 def depth_to_space(lowering: Lowering, group: Group) -> None:
-    """Channels to blocks of pixels."""
+    """Copy channels to blocks of pixels."""
     block, mode = group.attributes["blocksize"], group.attributes["mode"]
     target = lowering.target(group.output, channels_last_order(4))
-    lowering.copy(*between_depth_and_space(lowering.tensor(group.input(0)), target, block, mode))
+    lowering.copy(*depth_to_space_views(lowering.tensor(group.input(0)), target, block, mode))
 
 
 @lowers("SpaceToDepth")
 def space_to_depth(lowering: Lowering, group: Group) -> None:
-    """Blocks of pixels to channels."""
+    """Copy blocks of pixels to channels."""
     target = lowering.target(group.output, channels_last_order(4))
-    lowering.copy(*between_space_and_depth(lowering.tensor(group.input(0)), target, group.attributes["blocksize"]))
+    lowering.copy(*space_to_depth_views(lowering.tensor(group.input(0)), target, group.attributes["blocksize"]))

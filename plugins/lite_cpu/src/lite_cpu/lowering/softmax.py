@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lite_compiler.fusion import Group
+from lite_compiler.tensors import memory_order
 from lite_core.ir import DType, Node
 from lite_cpu.kernels.arg import Hardmax
 from lite_cpu.kernels.base import Kernel
@@ -12,10 +13,10 @@ from lite_cpu.kernels.rows import RowLayout
 from lite_cpu.kernels.softmax import Softmax
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.rows import order_of, plan_rows
+from lite_cpu.lowering.rows import plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input
 
-#: Floating-point operations for an element, roughly, for profiles.
+#: Approximate floating-point operations for each element, for profiles.
 _OPERATIONS = 20
 
 
@@ -26,13 +27,13 @@ def refuse_softmax(node: Node) -> str | None:
 
 @lowers("Softmax", "LogSoftmax", refuse=refuse_softmax)
 def softmax(lowering: Lowering, group: Group) -> None:
-    """Shares of one along an axis."""
+    """Emit a softmax or its logarithm along an axis."""
     _along_axis(lowering, group, lambda layout: Softmax(layout, group.head.op == "LogSoftmax"))
 
 
 @lowers("Hardmax")
 def hardmax(lowering: Lowering, group: Group) -> None:
-    """1 at the first of the largest elements along an axis, 0 elsewhere."""
+    """Emit 1 at the first of the largest elements along an axis, 0 elsewhere."""
     _along_axis(lowering, group, Hardmax)
 
 
@@ -40,7 +41,7 @@ def _along_axis(lowering: Lowering, group: Group, kernel: Callable[[RowLayout], 
     node = group.head
     source = lowering.tensor(required_input(node))
     axis = attributes_of(node)["axis"] % source.rank
-    target = lowering.target(group.output, order_of(source))
+    target = lowering.target(group.output, memory_order(source))
     if not source.size:
         return
     plan = plan_rows(lowering, [source, target], [axis])

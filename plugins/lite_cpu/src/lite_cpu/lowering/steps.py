@@ -1,4 +1,4 @@
-"""The steps of a program before memory is planned, and what emits them."""
+"""The steps of a program before memory is planned, and their emitter."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["PlannedStep", "StepEmitter"]
 class PlannedStep:
     """A call of a kernel before memory is planned.
 
-    ``overwrites`` are positions in ``tensors``: operands whose memory the first tensor, the result, may take over,
-    as the kernel reads each of their elements before it writes the same place, and no other.
+    ``overwrites`` are positions in ``tensors`` of operands whose memory the first tensor, the result, may reuse: the
+    kernel reads each of their elements before it writes the element at the same address, and never again.
     """
 
     kernel: Kernel
@@ -36,17 +36,17 @@ class PlannedStep:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all tensors, elements that are repeated by broadcasting counted once."""
+        """The size of all tensors in bytes, counting elements repeated by broadcasting once."""
         return sum([tensor.distinct_bytes for tensor in self.tensors])
 
 
 @dataclass
 class StepEmitter:
-    """Emits steps, and makes the tensors between them.
+    """Emits steps, and allocates the tensors between them.
 
     Attributes:
-        machine: the processor to emit for.
-        steps: the steps so far.
+        machine: the processor that kernels are compiled for.
+        steps: the steps emitted so far.
     """
 
     machine: Machine
@@ -55,7 +55,7 @@ class StepEmitter:
     _names: tuple[str, ...] = field(default=(), kw_only=True)
 
     def allocate(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Tensor:
-        """A dense tensor in the arena; ``order`` lists its dimensions from outermost to innermost."""
+        """Return a dense tensor in the arena; ``order`` lists its dimensions from outermost to innermost."""
         shape = tuple(shape)
         storage = Storage(prod(shape) * dtype.itemsize, ARENA)
         return Tensor(storage, dtype, shape, dense_strides(shape, order))
@@ -73,7 +73,7 @@ class StepEmitter:
         label: str = "",
         overwrites: Sequence[int] = (),
     ) -> None:
-        """Call a kernel on work items 0 to ``tasks``, at least ``grain`` at a time."""
+        """Emit a call of a kernel on work items 0 to ``tasks``, at least ``grain`` at a time."""
         if tasks:
             label = label or kernel.symbol
             self.steps.append(

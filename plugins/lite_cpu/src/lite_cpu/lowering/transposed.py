@@ -1,8 +1,9 @@
 """Lowering of ConvTranspose: each phase of the output is a small convolution of stride 1, written to a strided view.
 
-Output row ``y`` is made of the taps ``k`` for which ``y + pad - k * dilation`` is a multiple of the stride. Rows whose
-remainders are equal, a *phase*, use the same taps, at the same distances: what they hold is a dense convolution
-with those taps in reverse (Shi et al., "Is the deconvolution layer the same as a convolutional layer?", 2016).
+Output row ``y`` is computed from the taps ``k`` for which ``y + pad - k * dilation`` is a multiple of the stride. The
+rows with equal remainders form a *phase*. They use the same taps at the same distances, so a phase is a dense
+convolution with those taps in reverse (Shi et al., "Is the deconvolution layer the same as a convolutional layer?",
+2016).
 """
 
 from __future__ import annotations
@@ -36,7 +37,14 @@ _ONE_PIXEL = Window((1, 1), (1, 1), (1, 1), (0, 0), (0, 0), 1)
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """One spatial dimension of a transposed convolution: taps, how far apart, and elements cut off at the start."""
+    """One spatial dimension of a transposed convolution.
+
+    Attributes:
+        kernel: number of taps.
+        stride: distance between the outputs of neighbouring inputs.
+        dilation: distance between the outputs of neighbouring taps.
+        begin: number of outputs cut off at the start.
+    """
 
     kernel: int
     stride: int
@@ -50,11 +58,11 @@ class _Phase:
 
     Attributes:
         first: the first output.
-        count: how many there are.
-        tap: the filter's tap that meets the first input; the taps go downwards from there.
-        step: from one tap to the next.
-        taps: how many; 0 where the outputs are all bias.
-        dilation: between the inputs of neighbouring taps.
+        count: the number of outputs.
+        tap: the tap of the filter for the first input; the other taps have lower indices.
+        step: the distance between taps.
+        taps: the number of taps; 0 if the outputs are only the bias.
+        dilation: the distance between the inputs of neighbouring taps.
         offset: the input under the first tap of the first output; negative in the padding.
     """
 
@@ -91,7 +99,7 @@ def transposed_convolution(lowering: Lowering, group: Group) -> None:
 
 
 def _axes_of(node: Node) -> tuple[tuple[_Axis, _Axis], int]:
-    """The dimensions of a node whose shapes are known, height first, and its groups."""
+    """Return the spatial dimensions of a node whose shapes are known, height first, and its number of groups."""
     attributes = ops.get(node).attributes_of(node)
     x, w, y = node.inputs[0], node.inputs[1], node.outputs[0]
     assert x is not None
@@ -112,13 +120,13 @@ def _axes_of(node: Node) -> tuple[tuple[_Axis, _Axis], int]:
 
 
 def _known_bias(lowering: Lowering, node: Node, columns: int) -> Array | None:
-    """The bias, zeros where there is none; None where it is made by the run."""
+    """Return the bias, zeros if there is none; None if it is computed by the run."""
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     return np.zeros(columns, np.float32) if bias is None else lowering.known(bias)
 
 
 def _phases(axis: _Axis, size: int) -> list[_Phase]:
-    """The phases of a dimension with ``size`` outputs."""
+    """Return the phases of a dimension with ``size`` outputs."""
     step = axis.stride // gcd(axis.stride, axis.dilation)
     phases = []
     for first in range(min(axis.stride, size)):
@@ -132,7 +140,7 @@ def _phases(axis: _Axis, size: int) -> list[_Phase]:
 
 
 def _by_phases(lowering: Lowering, task: Convolution, axes: tuple[_Axis, _Axis], filters: Filters) -> None:
-    """One convolution for each pair of phases."""
+    """Emit one convolution for each pair of phases."""
     for down in _phases(axes[0], task.target.shape[2]):
         for across in _phases(axes[1], task.target.shape[3]):
             view, source = filters.view, task.source
@@ -140,14 +148,14 @@ def _by_phases(lowering: Lowering, task: Convolution, axes: tuple[_Axis, _Axis],
             if down.taps and across.taps:
                 for axis, phase in zip((3, 4), pairs):
                     view = view.slice(axis, phase.tap, phase.taps, -phase.step)
-                # What lies before the first tap is cut off: a window begins in the padding or at the first input.
+                # Inputs before the first tap are cut off, so that a window begins in the padding or at the first input.
                 for axis, phase in zip((2, 3), pairs):
                     cut = min(max(0, phase.offset), source.shape[axis])
                     source = source.slice(axis, cut, source.shape[axis] - cut)
                 begin = (max(0, -down.offset), max(0, -across.offset))
                 kernel, dilations = (down.taps, across.taps), (down.dilation, across.dilation)
             else:
-                # No tap meets these outputs: a product over no channels leaves the bias.
+                # These outputs have no taps: a product over no channels yields the bias.
                 view, source = view.slice(2, 0, 0).slice(3, 0, 1).slice(4, 0, 1), source.slice(1, 0, 0)
                 begin, kernel, dilations = (0, 0), (1, 1), (1, 1)
             covered = [
@@ -172,7 +180,7 @@ def _by_phases(lowering: Lowering, task: Convolution, axes: tuple[_Axis, _Axis],
 
 
 def _is_disjoint(task: Convolution, axes: tuple[_Axis, _Axis], filters: Filters) -> bool:
-    """Whether every output has one tap, and rows of the filter can be the columns of one product."""
+    """Return True if every output has one tap, and rows of the filter can be the columns of one product."""
     one_tap = all(axis.kernel == axis.stride and axis.dilation == 1 and axis.begin == 0 for axis in axes)
     sizes = tuple(n * axis.stride for n, axis in zip(task.source.shape[2:], axes))
     return (
@@ -186,14 +194,14 @@ def _is_disjoint(task: Convolution, axes: tuple[_Axis, _Axis], filters: Filters)
 
 
 def _disjoint(lowering: Lowering, task: Convolution, axes: tuple[_Axis, _Axis], filters: Filters, bias: Array) -> None:
-    """One product for each row of the filter, whose columns are (pixel, channel): a run of the output row."""
+    """Emit one product for each row of the filter; its columns are (pixel, channel), contiguous in the output row."""
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
     (down, across), target = axes, task.target
     pixels, channels = across.kernel, target.shape[1]
-    # A few columns would leave most lanes of the epilogue empty: then it is a step of its own.
-    apart = bool(task.epilogue.steps) and 2 * pixels * channels <= lanes
-    epilogue = Chain(task.epilogue.start) if apart else task.epilogue
-    if apart:
+    # With few columns, most lanes of a fused epilogue would be empty, so it becomes a separate step.
+    is_separate = bool(task.epilogue.steps) and 2 * pixels * channels <= lanes
+    epilogue = Chain(task.epilogue.start) if is_separate else task.epilogue
+    if is_separate:
         target = lowering.allocate(target.shape, task.epilogue.start.dtype, channels_last_order(4))
     batch, _, height, width = task.source.shape
     n, c, h, w = target.strides
@@ -204,13 +212,13 @@ def _disjoint(lowering: Lowering, task: Convolution, axes: tuple[_Axis, _Axis], 
         return pack_panels(matrix.reshape(1, -1, pixels * channels), lanes, vectors)
 
     for row in range(down.kernel):
-        weights = filters.prepared(lowering, ("transposed", row, lanes, vectors), partial(pack, row=row))
-        run = replace(
+        weights = filters.packed(lowering, ("transposed", row, lanes, vectors), partial(pack, row=row))
+        row_target = replace(
             target,
             shape=(batch, pixels * channels, height, width),
             strides=(n, c, down.stride * h, across.stride * w),
             offset=target.offset + row * h,
         )
-        pointwise(lowering, replace(task, target=run, bias=repeated, epilogue=epilogue), weights)
-    if apart:
+        pointwise(lowering, replace(task, target=row_target, bias=repeated, epilogue=epilogue), weights)
+    if is_separate:
         lowering.elementwise(task.epilogue, [target], task.target)

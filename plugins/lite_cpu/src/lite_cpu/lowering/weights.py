@@ -1,4 +1,4 @@
-"""Prepared weights, kept once for all plans and sessions of the process."""
+"""Cache of packed and converted weights, shared by all plans and sessions of the process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class _Constant(Storage):
-    """The memory of an array, and what a tensor of all of it is like."""
+    """The memory of an array, with the element type, shape and strides of a tensor of the whole array."""
 
     __slots__ = ("dtype", "shape", "strides")
 
@@ -31,148 +31,151 @@ class _Constant(Storage):
 
 
 class _Table:
-    """Arrays by a key and by the identity of the arrays that they were made from; keeps none of them alive."""
+    """Arrays by a key and by the identity of their source arrays. The table keeps no array alive."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[Hashable, ...], tuple[list[weakref.ref[Array]], weakref.ref[Array]]] = {}
 
     def find(self, key: Hashable, sources: Sequence[Array]) -> Array | None:
         entry = self._entries.get((key, *map(id, sources)))
-        # NOTE: an id is taken again after its object is gone: the sources must be the very same objects.
+        # NOTE: ids are reused after objects are freed, so the sources must be the same objects.
         if entry is None or not all(ref() is source for ref, source in zip(entry[0], sources)):
             return None
         return entry[1]()
 
-    def keep(self, key: Hashable, sources: Sequence[Array], made: Array) -> None:
-        full = (key, *map(id, sources))
+    def add(self, key: Hashable, sources: Sequence[Array], array: Array) -> None:
+        full_key = (key, *map(id, sources))
 
-        def forget(gone: weakref.ref[Array]) -> None:
-            if full in self._entries and self._entries[full][1] is gone:
-                del self._entries[full]
+        def remove(freed: weakref.ref[Array]) -> None:
+            if full_key in self._entries and self._entries[full_key][1] is freed:
+                del self._entries[full_key]
 
-        self._entries[full] = ([weakref.ref(source) for source in sources], weakref.ref(made, forget))
+        self._entries[full_key] = ([weakref.ref(source) for source in sources], weakref.ref(array, remove))
 
     def items(self) -> Iterator[tuple[Hashable, list[Array], Array]]:
-        """Key, sources, and what was made, where they are all still there."""
+        """Yield key, sources and array of the entries whose arrays are all alive."""
         for (key, *_), (refs, ref) in list(self._entries.items()):
-            made, sources = ref(), [source for source in [ref() for ref in refs] if source is not None]
-            if made is not None and len(sources) == len(refs):
-                yield key, sources, made
+            array, sources = ref(), [source for source in [ref() for ref in refs] if source is not None]
+            if array is not None and len(sources) == len(refs):
+                yield key, sources, array
 
 
 class _Origin(NamedTuple):
-    """Where an array comes from: another one, and how it was made from that."""
+    """The constant that an array was derived from, and the derivation; the array itself and None if not derived."""
 
     array: Array
-    how: Hashable
+    derivation: Hashable
 
 
 class WeightCache:
-    """Arrays made from constants, found again by the identity of those constants.
+    """Arrays created from constants, found by the identity of those constants.
 
-    An entry lives as long as a program uses it: the cache itself keeps nothing alive, but see :meth:`derived`.
+    An entry lives as long as a program uses it. The cache itself keeps no array alive, except as described in
+    :meth:`offer` and :meth:`derived`.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._made = _Table()
         self._offered = _Table()
-        self._held: dict[int, Array] = {}
+        #: Offered arrays by id, kept alive until their first source is freed.
+        self._alive: dict[int, Array] = {}
         self._derived: weakref.WeakValueDictionary[Hashable, Array] = weakref.WeakValueDictionary()
-        self._kept: dict[Hashable, Array | None] = {}
+        #: Arrays that were derived twice, kept alive until their source is freed; None after the first time.
+        self._rederived: dict[Hashable, Array | None] = {}
         self._origins: dict[int, tuple[weakref.ref[Array], Hashable]] = {}
         self._constants: weakref.WeakValueDictionary[int, _Constant] = weakref.WeakValueDictionary()
 
     def tensor(self, array: Array) -> Tensor:
-        """A constant as a tensor, of one storage for all programs that use the array: an address is slow to ask for."""
-        # A constant keeps its array alive: while it is found under an id, no other array can have that id.
+        """Return a constant as a tensor. All programs share one storage, because reading an array's address is slow."""
+        # A constant keeps its array alive: while it is in the table, no other array can get that id.
         found = self._constants.get(id(array))
         if found is None:
             found = self._constants[id(array)] = _Constant(array)
         return Tensor(found, found.dtype, found.shape, found.strides)
 
     def get(self, key: Hashable, sources: Sequence[Array], make: Callable[[], Array]) -> Array:
-        """What ``make`` returned for these source arrays and this key, or calls it."""
+        """Return the array for these sources and this key; ``make`` creates it if it does not exist."""
         origins = [self.origin(s) for s in sources]
-        full, arrays = (key, *(how for _, how in origins)), [array for array, _ in origins]
+        full_key, arrays = (key, *(origin.derivation for origin in origins)), [origin.array for origin in origins]
         with self._lock:
-            made = self._made.find(full, arrays)
-            if made is None:
-                made = self._offered.find(str(full), arrays)
-                if made is None:
-                    made = _owned(make(), sources)
-                self._made.keep(full, arrays, made)
-            return made
+            array = self._made.find(full_key, arrays)
+            if array is None:
+                array = self._offered.find(str(full_key), arrays)
+                if array is None:
+                    array = _owned(make(), sources)
+                self._made.add(full_key, arrays, array)
+            return array
 
     def offer(self, text: str, sources: Sequence[Array], array: Array) -> Array:
-        """Give what :meth:`get` would make, aligned. It is kept as long as the constants are.
+        """Add a restored array that :meth:`get` returns instead of creating it. It lives as long as the constants.
 
         Args:
-            text: what :meth:`texts` told of the array when it was saved.
-            sources: the constants that it was made from.
-            array: what was made; usually mapped from the file that the constants are mapped from.
+            text: the text that :meth:`texts` returned for the array when it was saved.
+            sources: the constants that the array was created from.
+            array: the aligned array, usually mapped from the file that the constants are mapped from.
 
         Returns:
-            ``array``, or what was offered before in its place.
+            ``array``, or the equivalent array that was offered before.
         """
         with self._lock:
             found = self._offered.find(text, sources)
             if found is not None and (found.shape, found.dtype) == (array.shape, array.dtype):
                 return found
-            self._offered.keep(text, sources, array)
+            self._offered.add(text, sources, array)
             if sources:
-                self._held[id(array)] = array
-                weakref.finalize(sources[0], self._held.pop, id(array), None)
+                self._alive[id(array)] = array
+                weakref.finalize(sources[0], self._alive.pop, id(array), None)
             return array
 
     def texts(self) -> dict[int, tuple[str, list[Array]]]:
-        """For what :meth:`get` returned, by its id: a text that says how it was made, and of which constants."""
+        """Return for each array of :meth:`get`, by its id, a text that tells how it was created, and its sources."""
         with self._lock:
-            found = [*self._made.items(), *self._offered.items()]
-        return {id(made): (str(key), sources) for key, sources, made in found}
+            entries = [*self._made.items(), *self._offered.items()]
+        return {id(array): (str(key), sources) for key, sources, array in entries}
 
-    def derived(self, how: Hashable, source: Array, make: Callable[[Array], Array]) -> Array:
-        """What ``make`` returned for ``source``, as long as something uses that; made again when it is needed again.
+    def derived(self, derivation: Hashable, source: Array, make: Callable[[Array], Array]) -> Array:
+        """Return the array that ``make`` derives from ``source``. It lives while it is used, and is recreated later.
 
-        What was packed of it is found again by ``source`` all the same: most weights that are widened are then
-        packed, and only the panels need to stay in memory. What had to be made twice is kept as long as its source:
-        there will be more plans then, and each should take no longer than one of plain weights.
+        Arrays packed from it are found by ``source`` nevertheless: most widened weights are packed afterwards, and then
+        only the panels need to stay in memory. An array that had to be derived twice is kept as long as its source,
+        because more plans are likely to follow, and compiling each should take no longer than with plain weights.
 
         Args:
-            how: tells apart what is made of one source, in the same words in every process.
-            source: a constant, or derived itself.
-            make: makes an array.
+            derivation: distinguishes the arrays derived from one source; it must be the same in every process.
+            source: a constant, or an array that is derived itself.
+            make: derives the array.
         """
-        origin, before = self.origin(source)
-        how = how if before is None else (before, how)
-        key = (how, id(origin))
+        origin, earlier = self.origin(source)
+        derivation = derivation if earlier is None else (earlier, derivation)
+        key = (derivation, id(origin))
         with self._lock:
-            made = self._derived.get(key)
-            # NOTE: an id is taken again after its object is gone.
-            if made is not None and self.origin(made).array is origin:
-                return made
-            made = make(source)
-            if np.may_share_memory(made, source):
-                return made  # costs nothing to make again, and would keep its source alive
-            self._derived[key] = made
-            self._origins[id(made)] = (weakref.ref(origin), how)
-            weakref.finalize(made, self._origins.pop, id(made), None)
-            if key not in self._kept:
-                self._kept[key] = None
-                weakref.finalize(origin, self._kept.pop, key, None)
+            array = self._derived.get(key)
+            # NOTE: ids are reused after objects are freed.
+            if array is not None and self.origin(array).array is origin:
+                return array
+            array = make(source)
+            if np.may_share_memory(array, source):
+                return array  # a view is free to recreate, and would keep its source alive
+            self._derived[key] = array
+            self._origins[id(array)] = (weakref.ref(origin), derivation)
+            weakref.finalize(array, self._origins.pop, id(array), None)
+            if key not in self._rederived:
+                self._rederived[key] = None
+                weakref.finalize(origin, self._rederived.pop, key, None)
             else:
-                self._kept[key] = made
-            return made
+                self._rederived[key] = array
+            return array
 
     def origin(self, array: Array) -> _Origin:
-        """The constant that an array was derived from and how, or the array itself and None."""
+        """Return the constant that an array was derived from and the derivation, or the array itself and None."""
         found = self._origins.get(id(array))
         source = None if found is None else found[0]()
         return _Origin(array, None) if found is None or source is None else _Origin(source, found[1])
 
 
 def _owned(array: Array, sources: Sequence[Array]) -> Array:
-    """Aligned to a cache line, and with memory and a life of its own."""
+    """Return the array, or a copy if it is not aligned to a cache line or shares memory with a source."""
     if is_aligned(array) and not any(np.may_share_memory(array, source) for source in sources):
         return array
     aligned = aligned_empty(array.shape, array.dtype)

@@ -9,7 +9,7 @@ from lite_core.ir import Node
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.tensors import Tensor
 
-__all__ = ["Window", "as_image", "image_strides", "kept_window", "window_of", "with_close_channels"]
+__all__ = ["Window", "as_image", "cached_window", "image_strides", "window_of", "with_contiguous_channels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class Window:
 
     @property
     def is_pointwise(self) -> bool:
-        """One tap, at any stride: every output pixel is made of one input pixel."""
+        """True for a 1 x 1 window without padding, of any stride: each output pixel depends on one input pixel."""
         return self.kernel == (1, 1) and self.is_unpadded
 
 
 def window_of(node: Node) -> Window:
-    """The geometry of a Conv whose input shape is known; automatic padding resolved."""
+    """Return the geometry of a Conv whose shapes are known, with automatic padding resolved."""
     attributes = ops.get(node).attributes_of(node)
     x, w, y = node.inputs[0], node.inputs[1], node.outputs[0]
     assert x is not None
@@ -61,15 +61,15 @@ def window_of(node: Node) -> Window:
     return Window(kernel, strides, dilations, tuple(begin), tuple(end), attributes["group"])
 
 
-def kept_window(lowering: Lowering, node: Node) -> Window:
-    """As :func:`window_of`, found out once for all sizes where none of them has a say in it."""
+def cached_window(lowering: Lowering, node: Node) -> Window:
+    """Return :func:`window_of`, computed once for all sizes unless the padding depends on sizes."""
     if node.attributes.get("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER"):
         return window_of(node)
-    return lowering.once(node, "window", lambda: window_of(node))
+    return lowering.cached(node, "window", lambda: window_of(node))
 
 
 def as_image(tensor: Tensor) -> Tensor:
-    """[batch, channels, width] as [batch, channels, 1, width]; images stay as they are."""
+    """Return [batch, channels, width] as [batch, channels, 1, width]; images are returned unchanged."""
     if tensor.rank == 4:
         return tensor
     (n, c, width), (sn, sc, sw) = tensor.shape, tensor.strides
@@ -77,10 +77,10 @@ def as_image(tensor: Tensor) -> Tensor:
 
 
 def image_strides(tensor: Tensor) -> tuple[int, int, int]:
-    """Elements from one image, row and pixel to the next."""
+    """Return the strides of images, rows and pixels, in elements."""
     return tensor.strides[0], tensor.strides[2], tensor.strides[3]
 
 
-def with_close_channels(lowering: Lowering, source: Tensor) -> Tensor:
-    """The tensor [batch, channels, ...], copied if need be so that the channels of a pixel are neighbours."""
+def with_contiguous_channels(lowering: Lowering, source: Tensor) -> Tensor:
+    """Return the tensor [batch, channels, ...], copied if necessary to make the channels of a pixel contiguous."""
     return source if source.strides[1] == 1 or source.shape[1] == 1 else lowering.channels_last(source)

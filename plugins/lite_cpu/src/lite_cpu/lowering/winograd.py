@@ -1,4 +1,4 @@
-"""Lowering of dense 3 x 3 convolutions of stride 1 by Winograd's minimal filtering, and when it is worth it."""
+"""Lowering of dense 3 x 3 convolutions of stride 1 by Winograd's minimal filtering, and the model of its cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lite_cpu.kernels.winograd import Winograd, WinogradShape
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.convolution_task import Convolution
 from lite_cpu.lowering.filters import Filters
-from lite_cpu.lowering.window import Window, image_strides, with_close_channels
+from lite_cpu.lowering.window import Window, image_strides, with_contiguous_channels
 from lite_cpu.machine import Machine
 from lite_cpu.tensors import Tensor
 
@@ -22,21 +22,21 @@ Array = np.ndarray[Any, Any]
 
 #: The cost model, in units of the time of one floating-point operation at full speed. Fitted on a Zen 4 core, AVX2
 #: and AVX-512, to 56x56x64, 28x28x128, 14x14x256 and 7x7x512.
-_TRANSFORM = 14  # one element of the transformed input or of the products: computed, stored and loaded
-#: One weight: fetched, for a few rows from beyond the second-level cache, which alone measured as 5, and held in
-#: memory, of which F(4x4) takes four times the original. At 13, 7x7x512 is computed by F(2x2): resnet18 takes 63 MB
-#: less and 7 % longer with one thread, resnet50 42 MB less and 1 % longer; no other measured layer changes.
+_TRANSFORM = 14  # computing, storing and loading one element of the transformed input or of the products
+#: The cost of one weight. With few rows, loading it from beyond the second-level cache alone measured as 5. The rest
+#: accounts for memory, of which F(4x4) needs four times the original. With 13, 7x7x512 is computed by F(2x2): resnet18
+#: takes 63 MB less and 7 % longer with one thread, resnet50 42 MB less and 1 % longer; no other measured layer changes.
 _WEIGHT = 13
 
-#: Smaller gains than this are not worth the rounding errors and the larger weights.
+#: Maximum ratio of costs at which Winograd is used; smaller gains do not justify rounding errors and larger weights.
 _WORTHWHILE = 0.9
 
 
 def best_tile(machine: Machine, geometry: Window, source: Tensor, target: Tensor) -> int | None:
-    """The m of F(m x m, 3 x 3) that is estimated to be fastest; None where a direct convolution is.
+    """Return the m of F(m x m, 3 x 3) with the lowest estimated cost; None if direct convolution is estimated faster.
 
-    NOTE: an infinity or NaN in the input spreads to all outputs of the tiles that read it, because sums of the
-    transforms meet it there; a direct convolution keeps it to the outputs whose window has it.
+    NOTE: an infinity or NaN in the input spreads to all outputs of the tiles that read it, through the sums of the
+    transforms; with a direct convolution it affects only the outputs whose window contains it.
     """
     unit = ((1, 1), (1, 1))
     if geometry.kernel != (TAPS, TAPS) or (geometry.strides, geometry.dilations) != unit or geometry.groups != 1:
@@ -59,13 +59,13 @@ def best_tile(machine: Machine, geometry: Window, source: Tensor, target: Tensor
 
 
 def winograd(lowering: Lowering, task: Convolution, filters: Filters, outputs: int) -> None:
-    """One step that computes a convolution with tiles of ``outputs`` x ``outputs``."""
+    """Emit one step that computes a convolution with tiles of ``outputs`` x ``outputs``."""
     target, machine = task.target, lowering.machine
     lanes, (_, vectors) = machine.lanes(), gemm_tile(machine)
-    source = with_close_channels(lowering, task.source)
+    source = with_contiguous_channels(lowering, task.source)
     batch, channels, height, width = source.shape
     columns, out_height, out_width = target.shape[1:]
-    weights = filters.prepared(
+    weights = filters.packed(
         lowering,
         ("winograd", outputs, lanes, vectors),
         lambda elements: _pack(outputs, elements[0], lanes, vectors),
@@ -88,19 +88,19 @@ def winograd(lowering: Lowering, task: Convolution, filters: Filters, outputs: i
 
 
 def _pack(outputs: int, weights: Array, lanes: int, vectors: int) -> Array:
-    """Transformed weights as panels. A panel at a time, so that what lies between stays in cache."""
+    """Transform weights and pack them into panels, one panel at a time so that intermediate results stay in cache."""
     columns, channels = weights.shape[:2]
     shape = (window(outputs) ** 2, channels, columns)
     return pack_columns(lambda part: transform_weights(outputs, weights[part]), shape, lanes, vectors)
 
 
 def _blocks(lowering: Lowering, outputs: int, tiles: int, channels: int, columns: int) -> tuple[int, int]:
-    """Tiles and columns of a work item.
+    """Choose the tiles and columns of a work item.
 
-    The transformed input of an item takes a third of the second-level cache, its products about as much. Every
-    thread gets several items: first by fewer tiles while blocks are tall enough to reuse the weights, then by
-    fewer columns, for each of which a thread transforms the input again. Measured, from 2 to 12 register tiles in
-    a block differ by 3 %.
+    The transformed input of an item takes a third of the second-level cache, its products about as much. Every thread
+    gets several items. To get enough items, they get fewer tiles while blocks are tall enough to reuse the weights, and
+    then fewer columns, although the input is then transformed again for each block of columns. By measurement, 2 to 12
+    register tiles in a block differ by 3 %.
     """
     machine, threads = lowering.machine, lowering.options.threads
     tile_rows, vectors = gemm_tile(machine)

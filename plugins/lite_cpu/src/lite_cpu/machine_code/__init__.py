@@ -1,6 +1,6 @@
-"""From LLVM IR to code that can be called: compiling, linking, caching and mapping.
+"""Machine code: compiling LLVM IR, linking, caching and loading.
 
-From the ground up: :mod:`image` (code that runs at any address), :mod:`relocations` and :mod:`elf` (an object to an
-image), :mod:`loading` (an image in executable memory), :mod:`objects` (IR to an image), :mod:`file_lock` and
-:mod:`cache` (images on disk), :mod:`library` (the kernels of a process by address).
+The modules, bottom up: :mod:`image` (code that runs at any address), :mod:`relocations` and :mod:`elf` (link an object
+file into an image), :mod:`loading` (load images into executable memory), :mod:`objects` (compile IR to an image),
+:mod:`file_lock` and :mod:`cache` (keep images on disk), :mod:`library` (the kernels of a process and their addresses).
 """

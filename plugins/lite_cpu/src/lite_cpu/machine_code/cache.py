@@ -1,7 +1,7 @@
-"""Compiled kernels, kept in memory and on disk so that no kernel is compiled twice on a machine.
+"""Cache of compiled kernels, in memory and on disk, so that no kernel is compiled twice on a machine.
 
-The cache never fails a run: what cannot be read is compiled again, what cannot be written stays in memory, and the
-log (``lite.cpu.cache``) says so. Where entries lie, and how they stay few, is :mod:`lite_core.storage`'s.
+The cache never makes a run fail: a kernel that cannot be read is compiled again, one that cannot be written stays in
+memory, and the log (``lite.cpu.cache``) reports it. :mod:`lite_core.storage` chooses the folder and limits its size.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ logger = logging.getLogger("lite.cpu.cache")
 
 _HEADER = struct.Struct("<8sI32s")  # magic, bytes of the key, SHA-256 of the key and the image that follow
 _MAGIC = b"LITEKRN1"
-# Longer than any kernel takes to compile: a process that holds a lock for longer than this is stopped.
+# Longer than any kernel takes to compile: a process that holds a lock for longer has probably been stopped.
 _PATIENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """What a cache has done so far.
+    """Statistics of a kernel cache.
 
     Attributes:
-        hits: kernels found, in memory or on disk.
-        misses: kernels compiled.
-        rebuilt: those of the misses whose entry on disk was damaged.
-        compile_seconds: time spent compiling, added up over threads.
+        hits: number of kernels found, in memory or on disk.
+        misses: number of kernels compiled.
+        rebuilt: number of misses whose entry on disk was damaged.
+        compile_seconds: time spent compiling, summed over threads.
     """
 
     hits: int = 0
@@ -51,50 +51,50 @@ class CacheStatistics:
 
 
 def default_folder() -> Path | None:
-    """The folder that kernels are kept in, or None for memory only."""
+    """Return the folder of the kernel cache, or None if kernels are kept in memory only."""
     return cache_folder("kernels")
 
 
 class KernelCache:
     """Kernels by key, in memory and in a folder that any number of threads and processes may share.
 
-    A key names what a kernel is made from: which kernel, its options, the machine. The version of llvmlite and the
-    code of this package, which emits kernels, are part of every entry without being named.
+    A key contains everything that determines a kernel: its class, its options and the machine. The version of llvmlite
+    and the code of this package, which emits kernels, are added to every entry.
 
     Args:
-        folder: where entries are kept, one file each; made when the first is written. None keeps them in memory.
+        folder: the folder of entries, one file each, created with the first entry. None keeps kernels in memory only.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._images: dict[str, CodeImage] = {}
-        self._turns: dict[str, threading.Lock] = {}  # for each key, held by the thread that reads or builds it
-        self._guard = threading.Lock()  # of the tables and counts; never held while reading or building
+        self._key_locks: dict[str, threading.Lock] = {}  # each held by the thread that reads or builds the kernel
+        self._guard = threading.Lock()  # protects tables and statistics; never held while reading or building
         self._statistics = CacheStatistics()
         self._files = DiskCache(folder, ".kernel", logger)
 
     @property
     def statistics(self) -> CacheStatistics:
-        """Counts and time so far, of this object."""
+        """The statistics of this object so far."""
         return self._statistics
 
     def get(self, key: str, build: Callable[[], CodeImage]) -> CodeImage:
-        """The kernel named ``key``: from memory, from disk, or else what ``build`` makes.
+        """Return the kernel of ``key`` from memory or from disk, or build it.
 
-        Threads and processes that ask for the same key at once wait for the one that builds it. What ``build``
-        raises is raised here, and nothing is kept.
+        Threads and processes that request the same key at once wait for the one that builds it. Exceptions of
+        ``build`` are passed on, and nothing is kept.
         """
         with self._guard:
-            turn = self._turns.setdefault(key, threading.Lock())
-        with turn:
+            key_lock = self._key_locks.setdefault(key, threading.Lock())
+        with key_lock:
             image = self._images.get(key) or self._read(key)
             if image is None:
-                return self._build_in_turn(key, build)
+                return self._build_locked(key, build)
             self._keep(key, image, hits=1)
             return image
 
     def get_many(self, requests: Sequence[tuple[str, Callable[[], CodeImage]]], threads: int) -> list[CodeImage]:
-        """:meth:`get` for every request, in order; ``threads`` threads compile what is missing."""
+        """Return the kernels of all requests in order, see :meth:`get`; ``threads`` threads build missing ones."""
         missing = {key: build for key, build in requests if key not in self._images and not self._is_stored(key)}
         if len(missing) < 2 or threads < 2:
             return [self.get(key, build) for key, build in requests]
@@ -104,8 +104,8 @@ class KernelCache:
             built = dict(zip(missing, pool.map(self.get, missing, missing.values())))
         return [built[key] if key in built else self.get(key, build) for key, build in requests]
 
-    def _build_in_turn(self, key: str, build: Callable[[], CodeImage]) -> CodeImage:
-        """Build and store a kernel, unless another process has done so while this one waited for it."""
+    def _build_locked(self, key: str, build: Callable[[], CodeImage]) -> CodeImage:
+        """Build and store a kernel under the file lock, unless another process stored it in the meantime."""
         if self.folder is None:
             return self._build(key, build)
         with file_lock(self._path(key).with_suffix(".lock"), _PATIENCE_SECONDS) as waited:
@@ -143,7 +143,7 @@ class KernelCache:
         return self.folder is not None and os.path.exists(self._path(key))
 
     def _read(self, key: str) -> CodeImage | None:
-        """The entry on disk; None, with a line in the log, where it is damaged."""
+        """Return the kernel of the entry on disk, or None; a damaged entry is logged."""
         entry = self._files.read(_name(key))
         if entry is None:
             return None
@@ -157,7 +157,7 @@ class KernelCache:
 
 
 def _name(key: str) -> str:
-    """Of a kernel's entry."""
+    """Return the file name of a kernel's entry, without its suffix."""
     return hashlib.sha256(_full_key(key)).hexdigest()
 
 
@@ -167,10 +167,10 @@ def _pack(image: CodeImage, full_key: bytes) -> bytes:
 
 
 def _unpack(entry: bytes, full_key: bytes) -> CodeImage:
-    """The image in an entry.
+    """Return the image in an entry.
 
     Raises:
-        CodeImageError: the entry is not whole, or is another kernel's.
+        CodeImageError: the entry is incomplete, damaged, or belongs to another kernel.
     """
     if len(entry) < _HEADER.size:
         raise CodeImageError(f"an entry has at least {_HEADER.size} bytes, this one has {len(entry)}")
@@ -192,8 +192,8 @@ def _full_key(key: str) -> bytes:
 
 @functools.cache
 def code_version() -> str:
-    """What changes the code of a kernel besides its key: llvmlite and the sources of this package."""
-    # Found, not imported: stored kernels run without it. Its metadata's folder has the version in its name.
+    """Return the versions of llvmlite and of this package's sources, which determine a kernel's code with its key."""
+    # llvmlite is not imported, because stored kernels run without it. Its metadata folder has the version in its name.
     llvmlite = find_spec("llvmlite")
     folder = Path(llvmlite.origin).parents[1] if llvmlite is not None and llvmlite.origin else None
     versions = sorted(path.name for path in folder.glob("llvmlite-*")) if folder else ["no llvmlite"]

@@ -1,8 +1,8 @@
-"""From an ELF object to a flat image: lay out its sections, resolve every reference between them.
+"""Linker from an ELF object to a flat image: it lays out the sections and resolves all references between them.
 
-Only what kernels need: 64-bit little-endian relocatable objects with code and read-only data. Whatever would need
-a dynamic linker or writable memory (other libraries' functions, absolute addresses, variables) is refused, since
-an image could not be copied to any address and shared by threads.
+It supports what kernels need: 64-bit little-endian relocatable objects with code and read-only data. It refuses
+everything that needs a dynamic linker or writable memory (functions of other libraries, absolute addresses,
+variables), because such an image could not be copied to any address or shared by threads.
 Source of the layout: "Tool Interface Standard (TIS) Executable and Linking Format", version 1.2, and its 64-bit form.
 """
 
@@ -44,7 +44,7 @@ class _Section:
 
     @property
     def in_image(self) -> bool:
-        # NOTE: unwind tables are left out: no exception and no profiler's unwinder ever passes through a kernel.
+        # NOTE: unwind tables are left out, because no exception or profiler unwinds the stack through a kernel.
         return bool(self.flags & _ALLOCATED and self.data) and self.type != _NOTE and self.name != ".eh_frame"
 
 
@@ -58,7 +58,7 @@ class _Symbol:
 
 
 def flatten(elf: bytes) -> CodeImage:
-    """Lay out an object's code and constants in one block and resolve all references.
+    """Lay out the code and constants of an object file in one block and resolve all references.
 
     Args:
         elf: an ELF64 relocatable object of one of the architectures in
@@ -68,8 +68,8 @@ def flatten(elf: bytes) -> CodeImage:
         The image; its entries are the object's global functions.
 
     Raises:
-        CodeImageError: the object is of another kind, refers to something outside itself, has writable data, or
-            has references that depend on the address it is loaded at.
+        CodeImageError: the object is of another kind, has undefined symbols or writable data, or has references that
+            depend on the address it is loaded at.
     """
     architecture, sections = _read_sections(elf)
     symbols = _read_symbols(sections)
@@ -79,11 +79,11 @@ def flatten(elf: bytes) -> CodeImage:
             f"compiled code refers to {', '.join(map(repr, undefined))}, which it does not define; "
             "kernels call nothing outside themselves: emit the operation inline"
         )
-    placement, image, alignment = _lay_out(sections)
-    if _relocate(image, architecture, sections, symbols, placement):
+    offsets, image, alignment = _lay_out(sections)
+    if _relocate(image, architecture, sections, symbols, offsets):
         alignment = max(alignment, PAGE_BYTES)
     entries = {
-        symbol.name: placement[symbol.section] + symbol.value
+        symbol.name: offsets[symbol.section] + symbol.value
         for symbol in symbols
         if symbol.type == _FUNCTION and symbol.binding == _GLOBAL
     }
@@ -125,13 +125,13 @@ def _string(table: bytes, offset: int) -> str:
 
 
 def _lay_out(sections: Sequence[_Section]) -> tuple[dict[int, int], bytearray, int]:
-    """Put code first, then constants.
+    """Lay out code first, then constants.
 
     Returns:
-        The offset of each section that is in the image, the image, and the alignment it needs, in bytes.
+        The offset of each section in the image, by section number; the image; the alignment it needs, in bytes.
     """
     kept = [index for index, section in enumerate(sections) if section.in_image]
-    image, placement, alignment = bytearray(), {}, CODE_ALIGNMENT
+    image, offsets, alignment = bytearray(), {}, CODE_ALIGNMENT
     for index in sorted(kept, key=lambda index: not sections[index].flags & _EXECUTABLE):
         section = sections[index]
         if section.flags & _WRITABLE:
@@ -140,10 +140,10 @@ def _lay_out(sections: Sequence[_Section]) -> tuple[dict[int, int], bytearray, i
                 "state: make variables constant, and tables of addresses a switch"
             )
         image.extend(bytes(-len(image) % section.alignment))
-        placement[index] = len(image)
+        offsets[index] = len(image)
         image += section.data
         alignment = max(alignment, section.alignment)
-    return placement, image, alignment
+    return offsets, image, alignment
 
 
 def _relocate(
@@ -151,22 +151,22 @@ def _relocate(
     architecture: str,
     sections: Sequence[_Section],
     symbols: Sequence[_Symbol],
-    placement: Mapping[int, int],
+    offsets: Mapping[int, int],
 ) -> bool:
-    """Resolve all references. Returns whether one of them counts on the image being aligned to a page."""
+    """Resolve all references; return True if one of them requires that the image is aligned to a page."""
     by_page = False
     for table in sections:
-        if table.type != _RELOCATIONS_WITH_ADDEND or table.info not in placement:
+        if table.type != _RELOCATIONS_WITH_ADDEND or table.info not in offsets:
             continue
         for offset, info, addend in _RELOCATION.iter_unpack(table.data):
             symbol = symbols[info >> 32]
             kind = RELOCATIONS[architecture].get(info & 0xFFFFFFFF)
-            if kind is None or symbol.section not in placement:
+            if kind is None or symbol.section not in offsets:
                 raise CodeImageError(
                     f"{sections[table.info].name}+{offset:#x} refers to {symbol.name or 'a section'!r} by "
                     f"{architecture} relocation {info & 0xFFFFFFFF}, which depends on where the code is loaded; "
                     "compile position-independent code without thread-local variables"
                 )
-            kind.patch(image, placement[table.info] + offset, placement[symbol.section] + symbol.value + addend)
+            kind.patch(image, offsets[table.info] + offset, offsets[symbol.section] + symbol.value + addend)
             by_page = by_page or kind.by_page
     return by_page

@@ -19,17 +19,17 @@ _POLL_SECONDS = 0.005
 
 @contextmanager
 def file_lock(path: Path, patience_seconds: float) -> Iterator[bool]:
-    """Hold the lock at ``path`` for the body, or go on without it once patience has run out.
+    """Hold the lock at ``path`` for the body, or continue without it after ``patience_seconds``.
 
-    For work that is harmless, only wasteful, to do twice. The system frees the lock of a process that dies. Where
-    the system has no such locks (Windows), or the folder cannot be written, the body runs at once.
+    It is meant for work that is wasteful, but harmless, to do twice. The operating system releases the lock of a
+    process that dies. If the system has no such locks (Windows), or the folder is not writable, the body runs at once.
 
     Args:
-        path: the lock file; made when missing, with its folder, and removed by whoever held it.
-        patience_seconds: how long to wait for a holder that may be stopped.
+        path: the lock file; it is created if missing, with its folder, and removed by the holder.
+        patience_seconds: maximum time to wait for a holder, which may be a stopped process.
 
     Yields:
-        Whether another holder was waited for, so that the work may be done already.
+        True if another holder was waited for, so that the work may be done already.
     """
     descriptor = _open(path)
     if descriptor is None:
@@ -46,8 +46,8 @@ def file_lock(path: Path, patience_seconds: float) -> Iterator[bool]:
             yield waited
         finally:
             if locked:
-                # NOTE: who waits for the removed file gets its lock next, and whoever comes later makes a new file.
-                # Both find the work done: it is finished before the file goes.
+                # NOTE: a process that waits for the removed file gets its lock next, and a later one creates a new
+                # file. Both find the work done, because it is finished before the file is removed.
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
     finally:
@@ -56,7 +56,7 @@ def file_lock(path: Path, patience_seconds: float) -> Iterator[bool]:
 
 def _open(path: Path) -> int | None:
     if sys.platform != "win32":
-        # A folder that cannot be written: its user finds out, and says so, when writing the result.
+        # If the folder is not writable, the caller will notice and report it when it writes the result.
         with suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -69,6 +69,6 @@ def _try_lock(descriptor: int) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        except OSError:  # a file system without locks: go on as if alone
+        except OSError:  # the file system has no locks: continue without one
             return True
     return True

@@ -1,7 +1,7 @@
-"""Flat images of machine code: what a compiled kernel is, in memory and in a file.
+"""Flat images of machine code: the form of a compiled kernel in memory and in files.
 
-An image needs no linker. Every reference inside it is relative to itself, so loading one is copying its bytes
-to executable memory.
+An image needs no linker. All references inside it are relative, so it is loaded by copying its bytes to executable
+memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lite_core.errors import LiteError
 
 __all__ = ["CODE_ALIGNMENT", "CodeImage", "CodeImageError"]
 
-#: Every image starts at a multiple of this many bytes: a cache line, and the widest vector constant.
+#: Minimum alignment of an image in bytes: the size of a cache line and of the widest vector constant.
 CODE_ALIGNMENT = 64
 
 _MAGIC = b"LCOD"
@@ -24,7 +24,7 @@ _ENTRY = struct.Struct("<QH")  # offset, length of the name
 
 
 class CodeImageError(LiteError):
-    """An image of code is damaged, is for another processor, or cannot be made from an object file."""
+    """A code image is damaged, is for another processor, or cannot be built from an object file."""
 
 
 class CodeImage(NamedTuple):
@@ -34,7 +34,7 @@ class CodeImage(NamedTuple):
         code: instructions and constants.
         entries: offset in ``code``, in bytes, of each function that may be called from outside.
         architecture: the instruction set, ``x86_64`` or ``aarch64``.
-        alignment: the address that ``code`` is copied to must be a multiple of this many bytes.
+        alignment: required alignment of the address that ``code`` is copied to, in bytes.
     """
 
     code: bytes
@@ -43,7 +43,7 @@ class CodeImage(NamedTuple):
     alignment: int = CODE_ALIGNMENT
 
     def to_bytes(self) -> bytes:
-        """The image as bytes that :meth:`from_bytes` reads, the same for the same image."""
+        """Serialize the image for :meth:`from_bytes`; equal images give equal bytes."""
         architecture = self.architecture.encode()
         parts = [
             _HEADER.pack(_MAGIC, _VERSION, len(architecture), self.alignment, len(self.entries), len(self.code)),
@@ -57,10 +57,10 @@ class CodeImage(NamedTuple):
 
     @staticmethod
     def from_bytes(blob: bytes) -> CodeImage:
-        """Read what :meth:`to_bytes` wrote.
+        """Parse the bytes of :meth:`to_bytes`.
 
         Raises:
-            CodeImageError: the bytes are of another kind or version, truncated, or contradict themselves.
+            CodeImageError: the bytes are of another kind or version, truncated or inconsistent.
         """
         try:
             return _parse(blob)

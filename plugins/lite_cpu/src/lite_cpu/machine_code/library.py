@@ -1,4 +1,4 @@
-"""The compiled kernels of a process: found in the cache or compiled, mapped, and called by address."""
+"""The compiled kernels of a process: taken from the cache or compiled, loaded, and called by address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelLibrary"]
 
-#: Threads that compile: LLVM runs outside the interpreter's lock, emitting does not.
+#: Number of threads that compile. LLVM runs without the GIL, emitting IR does not.
 _COMPILE_THREADS = 2
 
 
@@ -29,11 +29,11 @@ class _Mapped(NamedTuple):
 
 
 class KernelLibrary:
-    """Addresses of kernels for one machine. What is loaded stays as long as the library.
+    """Addresses of kernels compiled for one machine. Loaded kernels stay in memory as long as the library.
 
     Args:
-        machine: what kernels are compiled for.
-        cache: where they are kept; made when the first is compiled if left out.
+        machine: the machine that kernels are compiled for.
+        cache: the cache of compiled kernels; by default the one in the default folder, created when first used.
     """
 
     def __init__(self, machine: Machine, cache: KernelCache | None = None) -> None:
@@ -46,7 +46,7 @@ class KernelLibrary:
 
     @property
     def cache(self) -> KernelCache:
-        """Where compiled kernels are kept."""
+        """The cache of compiled kernels."""
         if self._cache is None:
             from lite_cpu.machine_code.cache import KernelCache, default_folder
 
@@ -55,11 +55,11 @@ class KernelLibrary:
 
     @property
     def identity(self) -> str:
-        """What kernels must have in common to be exchanged with another library: the machine and the code's version."""
+        """Machine and version of the code; libraries of equal identity may exchange compiled kernels."""
         return f"{self.machine.name}, lite_cpu {sources_version()}"
 
     def addresses(self, kernels: Iterable[Kernel]) -> dict[Kernel, int]:
-        """The entry points of kernels, compiling and mapping those that are new."""
+        """Return the addresses of kernels; new ones are compiled and loaded."""
         with self._lock:
             found = {k: self._addresses.get(k, 0) for k in kernels}
             new = {k: k.key(self.machine) for k, address in found.items() if not address}
@@ -73,15 +73,15 @@ class KernelLibrary:
             return found
 
     def images(self, keys: Iterable[str]) -> dict[str, CodeImage]:
-        """The code of kernels that are mapped, by key, for :meth:`provide` elsewhere."""
+        """Return the images of loaded kernels by key, for :meth:`provide` of another library."""
         return {key: self._mapped[key].image for key in keys}
 
     def provide(self, images: Mapping[str, CodeImage]) -> dict[str, int]:
-        """The entry points of kernels that were compiled elsewhere, by key; they will not be compiled here again.
+        """Load kernels that were compiled elsewhere and return their addresses by key; they are not compiled again.
 
         Raises:
-            CodeLoadError: they are for another processor.
-            CodeImageError: one has several entry points, or none.
+            CodeLoadError: the kernels are for another processor.
+            CodeImageError: a kernel has several entry points, or none.
         """
         with self._lock:
             self._map({key: image for key, image in images.items() if key not in self._mapped})
@@ -101,7 +101,7 @@ class KernelLibrary:
 
     def _builder(self, kernel: Kernel) -> Callable[[], CodeImage]:
         def build() -> CodeImage:
-            # Imported late: a warm start needs no compiler front end.
+            # Imported here, because a warm start needs no compiler front end.
             from lite_cpu.emitter import Emitter
             from lite_cpu.machine_code.objects import compile_ir
 

@@ -1,4 +1,4 @@
-"""Executable memory: images of code are copied in while it is writable, then it is made executable, never both."""
+"""Loading of code images into memory that is first writable, then executable, and never both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lite_cpu.machine_code.image import CodeImage
 
 __all__ = ["CodeLoadError", "LoadedCode", "load"]
 
-_ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}  # other names of the same: Windows and macOS
+_ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}  # names used by Windows and macOS
 
 
 class CodeLoadError(LiteError):
@@ -22,20 +22,20 @@ class CodeLoadError(LiteError):
 
 
 class _ExecutableMemory(Protocol):
-    """Pages that are written once and then run.
+    """Pages that are written once and then executed.
 
     Attributes:
-        address: where they start, a multiple of the system's page.
+        address: start of the memory, aligned to a page of the system.
     """
 
     address: int
 
     def protect(self) -> None:
-        """Make the pages readable and executable, and no longer writable."""
+        """Make the pages readable and executable instead of writable."""
 
 
 class LoadedCode:
-    """Images of code at addresses where they can be called; mapped for as long as this object lives."""
+    """Code images in executable memory, which stays mapped as long as this object lives."""
 
     def __init__(self, images: Sequence[CodeImage], memory: _ExecutableMemory, offsets: Sequence[int]) -> None:
         self._entries = [image.entries for image in images]
@@ -43,7 +43,7 @@ class LoadedCode:
         self._offsets = tuple(offsets)
 
     def address(self, index: int, name: str) -> int:
-        """Address of the function ``name`` of the image at ``index`` in what :func:`load` was given.
+        """Return the address of the function ``name`` in image number ``index`` of those given to :func:`load`.
 
         Raises:
             CodeLoadError: the image has no such function.
@@ -55,10 +55,10 @@ class LoadedCode:
 
 
 def load(images: Sequence[CodeImage]) -> LoadedCode:
-    """Copy images into executable memory, all into one mapping.
+    """Copy images into one mapping of executable memory.
 
     Raises:
-        CodeLoadError: an image is for another processor, or the system refuses memory that may be executed.
+        CodeLoadError: an image is for another processor, or the system refuses executable memory.
     """
     here = platform.machine().lower()
     here = _ARCHITECTURES.get(here, here)
@@ -115,7 +115,7 @@ else:
                 )
             except OSError as error:
                 raise CodeLoadError(f"{size} bytes for code refused: {error}") from error
-            # While this view exists the mapping cannot be closed; both go with the object.
+            # The mapping cannot be closed while this view exists; both are released with this object.
             self._view = (ctypes.c_char * size).from_buffer(self._pages)
             self.address = ctypes.addressof(self._view)
 
@@ -124,8 +124,8 @@ else:
             address, size = ctypes.c_void_p(self.address), ctypes.c_size_t(len(self._pages))
             if system.mprotect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
                 raise _refused("mprotect to read and execute", os.strerror(ctypes.get_errno()))
-            # NOTE: instruction caches are not coherent on ARM. Linux cleans them when fresh pages become
-            # executable, macOS must be asked to.
+            # NOTE: instruction caches are not coherent on ARM. Linux flushes them when new pages become executable;
+            # on macOS this must be requested.
             if sys.platform == "darwin":
                 system.sys_icache_invalidate(address, size)
 
@@ -133,7 +133,8 @@ else:
 def _refused(call: str, reason: str) -> CodeLoadError:
     return CodeLoadError(
         f"the system refused executable memory ({call}: {reason}); a hardened kernel, a sandbox or a security "
-        "policy forbids code made at run time: allow it for this process (SELinux: execmem), or use another backend"
+        "policy forbids code generated at run time: allow it for this process (SELinux: execmem), or use another "
+        "backend"
     )
 
 

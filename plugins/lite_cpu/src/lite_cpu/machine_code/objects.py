@@ -1,6 +1,6 @@
-"""Compiling: LLVM IR as text in, a flat image of machine code out.
+"""Compiler from LLVM IR in text form to flat images of machine code.
 
-Importing this module imports nothing of the compiler; the first call of :func:`compile_ir` does.
+Importing this module does not import llvmlite; the first call of :func:`compile_ir` does.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ __all__ = [
     "missing_compiler",
 ]
 
-# A definition's header ends with the brace that opens its body, on its line or, as llvmlite prints it, the next.
+# The header of a definition ends with the brace that opens its body, on the same line or, as llvmlite prints it, the
+# next.
 _DEFINITION = re.compile(r"^(define\b[^\n]*?)\s*\{[ \t]*$", re.MULTILINE)
 _DEFINED_NAME = re.compile(r'^define\b[^\n@]*@"?([^"(]+)', re.MULTILINE)
 
-# NOTE: without "no-builtins" LLVM turns a loop that clears or copies memory into a call of memset or memcpy, which
-# the image would have to find in the C library. "nounwind" spares the tables for exceptions.
+# NOTE: without "no-builtins" LLVM replaces loops that clear or copy memory by calls of memset or memcpy, which are not
+# part of the image. "nounwind" avoids the tables for exceptions.
 _FUNCTION_ATTRIBUTES = '"no-builtins" nounwind'
 
-#: How much LLVM does to a kernel; see :func:`compile_ir`.
+#: Level of LLVM's optimizations; see :func:`compile_ir`.
 Optimize = Literal["plain", "loops", "vectorize"]
 
 _initialize_lock = threading.Lock()
@@ -45,13 +46,13 @@ _initialized = False
 
 
 class KernelCompileError(LiteError):
-    """LLVM refused a kernel's IR, or made code of it that cannot be a self-contained image."""
+    """LLVM rejected the IR of a kernel, or its code cannot be a self-contained image."""
 
 
 @functools.cache
 def missing_compiler() -> str:
-    """Why nothing can be compiled in this environment, and what changes that; nothing where it can be."""
-    # Found, not imported: programs that were saved run without it.
+    """Return why this environment cannot compile kernels, and what to install; an empty text if it can."""
+    # find_spec does not import llvmlite, which saved programs run without.
     if find_spec("llvmlite") is not None:
         return ""
     return "compiling kernels needs llvmlite, which is not installed: pip install 'lite-cpu[compile]'"
@@ -60,20 +61,20 @@ def missing_compiler() -> str:
 def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") -> CodeImage:
     """Compile the functions of an LLVM module for ``machine``, on any machine.
 
-    Functions with external linkage become the image's entries; the rest, and constants, are private to it.
-    Thread-safe: each call has an LLVM context of its own.
+    Functions with external linkage become the entries of the image; all others, and constants, are private to it.
+    Thread-safe: each call uses a separate LLVM context.
 
     Args:
-        ir_text: the module as LLVM assembly, opaque pointers; self-contained (LLVM intrinsics that are instructions
-            of ``machine`` are fine, calls of a library are not).
+        ir_text: the module as LLVM assembly with opaque pointers. It must be self-contained: LLVM intrinsics that are
+            instructions of ``machine`` are allowed, calls of a library are not.
         machine: the processor to compile for.
-        optimize: what LLVM may do. ``"plain"``: code that is written with vectors comes out as written, quickly.
-            ``"loops"``: all that LLVM does but vectorising and unrolling, for example moving what does not change
-            out of short loops. ``"vectorize"``: everything, for loops written with scalars.
+        optimize: the optimizations of LLVM. ``"plain"``: few and fast ones, which keep code written with vectors as it
+            is. ``"loops"``: all except vectorization and unrolling, for example moving invariants out of short loops.
+            ``"vectorize"``: all, for loops written with scalars.
 
     Raises:
-        KernelCompileError: the IR does not parse or verify, ``machine`` is none that LLVM knows, or the code needs
-            something outside itself. The message names the kernel.
+        KernelCompileError: the IR does not parse or verify, LLVM does not know ``machine``, or the code is not
+            self-contained. The message names the kernel.
     """
     from lite_cpu.machine_code.elf import flatten
 
@@ -86,7 +87,7 @@ def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") 
 
 
 def _emit_object(module_ir: str, machine: Machine, optimize: Optimize) -> bytes:
-    """Parse, verify and optimise a module, and make an ELF object of it."""
+    """Parse, verify and optimize a module, and compile it to an ELF object."""
     llvm = _llvm()
     target_machine = llvm.Target.from_triple(machine.triple).create_target_machine(
         cpu=machine.cpu, features=",".join(machine.features), opt=3, reloc="pic", codemodel="small"
@@ -97,8 +98,8 @@ def _emit_object(module_ir: str, machine: Machine, optimize: Optimize) -> bytes:
     module.verify()
     for value in (*module.functions, *module.global_variables):
         if value.linkage == llvm.Linkage.external and not value.is_declaration:
-            # NOTE: what another library could replace is reached through a table of absolute addresses. Hidden
-            # symbols are reached directly.
+            # NOTE: references to symbols that another library could replace go through a table of absolute addresses;
+            # references to hidden symbols are direct.
             value.visibility = llvm.Visibility.hidden
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = optimize == "vectorize"
@@ -118,9 +119,9 @@ def _emit_object(module_ir: str, machine: Machine, optimize: Optimize) -> bytes:
 
 
 def _plain_pipeline(llvm: Any) -> Any:
-    """What kernels that are written with vectors need: variables in registers, and nothing computed twice.
+    """Return the passes for kernels written with vectors: variables in registers, common subexpressions eliminated.
 
-    It takes a sixth of the time of LLVM's own pipeline. The code of long-running tiles measured no slower.
+    They take a sixth of the time of LLVM's default pipeline. Measured, the code of long-running tiles is no slower.
     """
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_sroa_pass()
@@ -134,16 +135,16 @@ def _plain_pipeline(llvm: Any) -> Any:
 
 
 def _unlocked(function: Any) -> Any:
-    """A function of llvmlite's library without the lock that lets in one thread at a time.
+    """Return a function of llvmlite's library without the lock that admits one thread at a time.
 
-    LLVM only asks that threads share no context. The two calls that take nine tenths of the time are made this way,
-    so that kernels compile in parallel. The function still checks its arguments against llvmlite's own signature.
+    LLVM only requires that threads share no context. The two calls that take nine tenths of the time are made this
+    way, so that kernels compile in parallel. The function still checks its arguments against llvmlite's signature.
     """
     return getattr(function, "_cfn", function)
 
 
 def _llvm() -> Any:
-    """The binding of llvmlite, imported late, with all of its targets ready for use."""
+    """Import llvmlite's binding, initialize all of its targets once, and return it."""
     from llvmlite import binding
 
     global _initialized

@@ -1,7 +1,7 @@
-"""Patching references between the parts of an image, on x86-64 and AArch64.
+"""Relocations: patching of references between the parts of an image, on x86-64 and AArch64.
 
 Numbers and formulas are those of the processors' ELF supplements: "System V ABI, AMD64 supplement", section 4.4,
-and "ELF for the Arm 64-bit Architecture", section 5.7. S + A is the target, P the place that is patched.
+and "ELF for the Arm 64-bit Architecture", section 5.7. S + A is the target, P the patched offset.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from lite_cpu.machine_code.image import CodeImageError
 
 __all__ = ["PAGE_BYTES", "RELOCATIONS", "Relocation"]
 
-#: AArch64's ADRP counts in pages of this size, whatever the operating system's pages are.
+#: Unit of AArch64's ADRP, independent of the page size of the operating system.
 PAGE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """How one kind of reference is written.
+    """A kind of reference.
 
     Attributes:
-        patch: called with the image, the place and the target, both offsets in the image in bytes.
-        by_page: the result is right only where the image starts at a multiple of :data:`PAGE_BYTES`.
+        patch: called with the image, the offset to patch and the target, both as byte offsets in the image.
+        by_page: the result is right only if the image is aligned to :data:`PAGE_BYTES`.
     """
 
     patch: Callable[[bytearray, int, int], None]
@@ -32,7 +32,7 @@ class Relocation:
 
 
 def _signed_field(value: int, bits: int) -> int:
-    """``value`` as a two's complement field of ``bits`` bits."""
+    """Return ``value`` as a two's complement field of ``bits`` bits."""
     if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         raise CodeImageError(
             f"a reference spans {value} units, more than {bits} bits can hold; split the kernel into smaller functions"
@@ -41,61 +41,61 @@ def _signed_field(value: int, bits: int) -> int:
 
 
 def _data(size: int) -> Relocation:
-    """S + A - P, stored as an integer of ``size`` bytes."""
+    """Return the relocation S + A - P, stored as an integer of ``size`` bytes."""
 
-    def patch(image: bytearray, place: int, target: int) -> None:
-        image[place : place + size] = _signed_field(target - place, 8 * size).to_bytes(size, "little")
+    def patch(image: bytearray, offset: int, target: int) -> None:
+        image[offset : offset + size] = _signed_field(target - offset, 8 * size).to_bytes(size, "little")
 
     return Relocation(patch)
 
 
-def _set_bits(image: bytearray, place: int, mask: int, bits: int) -> None:
-    """Replace the bits under ``mask`` of the 32-bit instruction at ``place``."""
-    (instruction,) = struct.unpack_from("<I", image, place)
-    struct.pack_into("<I", image, place, instruction & ~mask | bits)
+def _set_bits(image: bytearray, offset: int, mask: int, bits: int) -> None:
+    """Replace the bits under ``mask`` of the 32-bit instruction at ``offset``."""
+    (instruction,) = struct.unpack_from("<I", image, offset)
+    struct.pack_into("<I", image, offset, instruction & ~mask | bits)
 
 
 def _branch(bits: int, shift: int) -> Relocation:
-    """(S + A - P) / 4, in ``bits`` bits from bit ``shift`` of the instruction."""
+    """Return the relocation (S + A - P) / 4, stored in ``bits`` bits from bit ``shift`` of the instruction."""
 
-    def patch(image: bytearray, place: int, target: int) -> None:
-        words, rest = divmod(target - place, 4)
+    def patch(image: bytearray, offset: int, target: int) -> None:
+        instructions, rest = divmod(target - offset, 4)
         if rest:
             raise CodeImageError(f"a branch or literal load reaches byte {target}, not a multiple of 4 bytes away")
-        _set_bits(image, place, ((1 << bits) - 1) << shift, _signed_field(words, bits) << shift)
+        _set_bits(image, offset, ((1 << bits) - 1) << shift, _signed_field(instructions, bits) << shift)
 
     return Relocation(patch)
 
 
-def _set_address(image: bytearray, place: int, value: int) -> None:
-    """The operand of ADR and ADRP: 21 bits, the lowest two of them apart from the rest."""
+def _set_address(image: bytearray, offset: int, value: int) -> None:
+    """Write the operand of ADR or ADRP: 21 bits, of which the lowest two are stored apart from the others."""
     field = _signed_field(value, 21)
-    _set_bits(image, place, 0x60FFFFE0, (field & 3) << 29 | (field >> 2) << 5)
+    _set_bits(image, offset, 0x60FFFFE0, (field & 3) << 29 | (field >> 2) << 5)
 
 
-def _address(image: bytearray, place: int, target: int) -> None:
-    _set_address(image, place, target - place)
+def _address(image: bytearray, offset: int, target: int) -> None:
+    _set_address(image, offset, target - offset)
 
 
-def _page(image: bytearray, place: int, target: int) -> None:
-    _set_address(image, place, target // PAGE_BYTES - place // PAGE_BYTES)
+def _page(image: bytearray, offset: int, target: int) -> None:
+    _set_address(image, offset, target // PAGE_BYTES - offset // PAGE_BYTES)
 
 
 def _in_page(itemsize: int) -> Relocation:
-    """(S + A) modulo the page, in units of ``itemsize`` bytes: the immediate of ADD, LDR and STR."""
+    """Return the relocation (S + A) modulo the page, in units of ``itemsize`` bytes: immediate of ADD, LDR and STR."""
 
-    def patch(image: bytearray, place: int, target: int) -> None:
+    def patch(image: bytearray, offset: int, target: int) -> None:
         units, rest = divmod(target % PAGE_BYTES, itemsize)
         if rest:
             raise CodeImageError(f"a load of {itemsize} bytes reaches byte {target}, which is not aligned to them")
-        _set_bits(image, place, 0xFFF << 10, units << 10)
+        _set_bits(image, offset, 0xFFF << 10, units << 10)
 
     return Relocation(patch, by_page=True)
 
 
 _X86_64 = {
     2: _data(4),  # R_X86_64_PC32
-    4: _data(4),  # R_X86_64_PLT32: a call of a function that is in this image needs no table
+    4: _data(4),  # R_X86_64_PLT32: the called function is in this image, so the call needs no table
     24: _data(8),  # R_X86_64_PC64
 }
 
@@ -118,5 +118,5 @@ _AARCH64 = {
     299: _in_page(16),  # R_AARCH64_LDST128_ABS_LO12_NC
 }
 
-#: For each architecture, the relocation of every number that an image may contain.
+#: Supported relocations by architecture and number.
 RELOCATIONS: Mapping[str, Mapping[int, Relocation]] = {"x86_64": _X86_64, "aarch64": _AARCH64}

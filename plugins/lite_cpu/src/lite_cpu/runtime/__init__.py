@@ -1,9 +1,10 @@
-"""Running compiled programs: one native call for all steps, with threads of its own.
+"""Execution of compiled programs: one native call runs all steps, on a pool of native threads.
 
-:class:`Program` is what a backend makes and runs. Below it, from the ground up: :mod:`layout` (the memory that native
-code and Python share), :mod:`tables` (a program there), :mod:`words` (writing native code), :mod:`executor` and
-:mod:`team` (the code: one thread, many threads), :mod:`placement` (the code: on which processors), :mod:`native`
-(loading it), :mod:`pool` (the threads).
+A backend builds and runs a :class:`Program`. The modules below it, bottom up: :mod:`layout` (structs shared by native
+code and Python), :mod:`tables` (a program in that layout), :mod:`codegen` (helpers that generate native functions),
+:mod:`executor` (generated code that runs steps in one thread), :mod:`affinity` (generated code that chooses processors
+for threads), :mod:`work_stealing` (generated code that runs steps in many threads), :mod:`native_code` (all generated
+code in one LLVM module), :mod:`native` (compiling and loading it), :mod:`pool` (the threads).
 """
 
 from __future__ import annotations

@@ -1,22 +1,23 @@
-"""Native code that keeps workers off the processor of the thread that they are going to help.
+"""Generated code that keeps worker threads off the processor of the thread that starts a run.
 
-Linux may put a thread that wakes up on the processor of the one that woke it, even with another idle, above all in
-virtual machines, and move it only after one to three milliseconds, which is longer than many a run. So before workers
-are woken that one processor is taken from the set that they may run on. They stay free to move among the others.
+Linux may wake a thread on the processor of the thread that woke it, even when another processor is idle. This happens
+mostly in virtual machines, and Linux moves the thread only after one to three milliseconds, which is longer than many
+runs. Therefore the leader's processor is removed from the affinity mask of the workers before they are woken. They
+stay free to move among the other processors.
 """
 
 from __future__ import annotations
 
 from lite_cpu.runtime.codegen import Module
-from lite_cpu.runtime.layout import LINE, SLOT_WORDS, PoolField, SlotField, SystemField
+from lite_cpu.runtime.layout import LINE, SLOT_FIELDS, PoolField, SlotField, SystemField
 
 __all__ = ["emit_affinity"]
 
-_PROCESSORS = 64 * LINE  # as many as a set of LINE words has bits
+_PROCESSORS = 64 * LINE  # a set of processors has LINE fields of 64 bits
 
 
 def emit_affinity(code: Module) -> None:
-    """Adds ``register_worker(pool, slot)`` and ``keep_off(pool)``; both do nothing where the system is not Linux."""
+    """Emit ``register_worker(pool, slot)`` and ``keep_off(pool)``; both do nothing on systems other than Linux."""
     with code.function("register_worker", 2) as f:
         pool, slot = f.arguments
         get_thread_id = pool[PoolField.SYSTEM][SystemField.GET_THREAD_ID]
@@ -33,15 +34,15 @@ def emit_affinity(code: Module) -> None:
                 allowed, others = pool.at(PoolField.PROCESSORS), pool.at(PoolField.OTHER_PROCESSORS)
                 with f.count(LINE) as i:
                     others[i] = allowed[i]
-                place = processor >> 6
-                others[place] = others[place] - (others[place] & (f.word(1) << (processor & 63)))
+                index = processor >> 6
+                others[index] = others[index] - (others[index] & (f.int64(1) << (processor & 63)))
                 with f.count(pool[PoolField.THREADS], start=1) as thread:
-                    slot = pool.at(PoolField.SLOTS).at(thread * SLOT_WORDS)
+                    slot = pool.at(PoolField.SLOTS).at(thread * SLOT_FIELDS)
                     thread_id = slot.at(SlotField.THREAD_ID).load("acquire")
-                    # NOTE: 0, a worker that has not begun, would mean the caller. Of a thread that has ended, or with
-                    # no other processor, the system refuses the call, and nothing is lost.
-                    with f.if_else(thread_id.compare("!=", 0)) as (began, not_yet):
-                        with began:
+                    # NOTE: a worker that has not started yet has thread id 0, which sched_setaffinity takes for the
+                    # caller. If the thread has ended, or no other processor remains, the call fails without harm.
+                    with f.if_else(thread_id.compare("!=", 0)) as (started, not_started):
+                        with started:
                             f.call_address(system[SystemField.SET_AFFINITY], thread_id, LINE * 8, others)
-                        with not_yet:
-                            pool[PoolField.LEADER_PROCESSOR] = -1  # so that the next run tries again
+                        with not_started:
+                            pool[PoolField.LEADER_PROCESSOR] = -1  # the next run tries again

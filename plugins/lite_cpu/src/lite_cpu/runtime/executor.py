@@ -1,34 +1,34 @@
-"""Native code that walks through the steps of a program in one thread."""
+"""Generated code that runs the steps of a program in one thread."""
 
 from __future__ import annotations
 
-from lite_cpu.runtime.codegen import Function, Module, Word
-from lite_cpu.runtime.layout import POINTER_LIMIT, STEP_WORDS, ProgramField, StepField, SystemField
+from lite_cpu.runtime.codegen import Function, Int64, Module
+from lite_cpu.runtime.layout import POINTER_LIMIT, STEP_FIELDS, ProgramField, StepField, SystemField
 
 __all__ = ["call_kernel", "emit_executor", "step_address", "thread_scratch"]
 
 
 def emit_executor(code: Module, *, windows: bool) -> None:
-    """Adds ``now``, ``resolve`` and ``run_steps``."""
+    """Emit ``now``, ``resolve`` and ``run_steps``."""
     (_emit_windows_clock if windows else _emit_posix_clock)(code)
     _emit_resolve(code)
     _emit_run_steps(code)
 
 
-def step_address(program: Word, number: Word) -> Word:
-    """Where step ``number`` is, as words."""
-    return program[ProgramField.STEPS].at(number * STEP_WORDS)
+def step_address(program: Int64, number: Int64) -> Int64:
+    """Return the address of the fields of step ``number``."""
+    return program[ProgramField.STEPS].at(number * STEP_FIELDS)
 
 
-def thread_scratch(program: Word, bases: Word, thread: Word) -> Word:
-    """The address of a thread's scratch memory: behind the arena of this run, which is base 0."""
+def thread_scratch(program: Int64, bases: Int64, thread: Int64) -> Int64:
+    """Return the address of a thread's scratch memory, which follows the arena of this run (base 0)."""
     return bases[0] + program[ProgramField.SCRATCH_OFFSET] + thread * program[ProgramField.SCRATCH_BYTES]
 
 
 def _emit_posix_clock(code: Module) -> None:
-    """``now(system)``: nanoseconds since some moment.
+    """Emit ``now(system)``: nanoseconds since an arbitrary moment.
 
-    NOTE: not the processor's cycle counter, which would be a little cheaper: AArch64 does not let programs read it.
+    NOTE: the processor's cycle counter would be slightly cheaper, but programs may not read it on AArch64.
     """
     with code.function("now", 1, result=True) as f:
         (system,) = f.arguments
@@ -46,7 +46,7 @@ def _emit_windows_clock(code: Module) -> None:
 
 
 def _emit_resolve(code: Module) -> None:
-    """``resolve(step, bases, resolved)``: writes the addresses of a step's tensors to ``resolved``."""
+    """Emit ``resolve(step, bases, resolved)``, which writes the addresses of a step's tensors to ``resolved``."""
     with code.function("resolve", 3) as f:
         step, bases, resolved = f.arguments
         pairs = step[StepField.POINTERS]
@@ -56,18 +56,18 @@ def _emit_resolve(code: Module) -> None:
 
 
 def _emit_run_steps(code: Module) -> None:
-    """``run_steps(program, bases, times, begin, end, scratch)``: steps [begin, end), each whole, in this thread."""
+    """Emit ``run_steps(program, bases, times, begin, end, scratch)``: steps [begin, end) entirely in this thread."""
     with code.function("run_steps", 6) as f:
         program, bases, times, begin, end, scratch = f.arguments
         resolved = f.array(POINTER_LIMIT)
         with f.count(end, start=begin) as number:
             step = step_address(program, number)
             f.call("resolve", step, bases, resolved)
-            call_kernel(f, step, resolved, f.word(0), step[StepField.TASKS], scratch)
+            call_kernel(f, step, resolved, f.int64(0), step[StepField.TASKS], scratch)
             with f.if_(times.compare("!=", 0)):
                 times[number + 1] = f.call("now", program[ProgramField.SYSTEM])
 
 
-def call_kernel(f: Function, step: Word, resolved: Word, begin: Word, end: Word, scratch: Word) -> None:
-    """``void kernel(pointers, params, begin, end, thread_scratch)``."""
+def call_kernel(f: Function, step: Int64, resolved: Int64, begin: Int64, end: Int64, scratch: Int64) -> None:
+    """Emit the call ``kernel(pointers, params, begin, end, thread_scratch)`` of a step's kernel."""
     f.call_address(step[StepField.KERNEL], resolved, step[StepField.PARAMS], begin, end, scratch)

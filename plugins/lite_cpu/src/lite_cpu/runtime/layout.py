@@ -1,7 +1,8 @@
-"""The memory that native code and Python share: which 64-bit word of which block means what.
+"""Layout of the structs shared by native code and Python; every field is a 64-bit integer.
 
-A program is read-only and may run many times at once. A pool is written by its threads while they run one
-program; words that different threads write lie :data:`LINE` words apart, so that they never share a cache line.
+A program is read-only, and any number of runs may use it at once. The threads of a pool write to the pool while they
+run one program. Fields written by different threads are :data:`LINE` fields apart, so that they never share a cache
+line.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ __all__ = [
     "CHUNK_LIMIT",
     "LINE",
     "POINTER_LIMIT",
-    "SLOT_WORDS",
+    "SLOT_FIELDS",
+    "STEP_FIELDS",
     "STEP_LIMIT",
-    "STEP_WORDS",
     "TICKET_BITS",
     "PoolField",
     "ProgramField",
@@ -23,66 +24,66 @@ __all__ = [
     "SystemField",
 ]
 
-#: Words between two that different threads write: two cache lines, since processors fetch lines in pairs.
+#: Distance, in fields, of two fields written by different threads: two cache lines, since processors prefetch in pairs.
 LINE = 16
 
 #: Bits of each of the two chunk numbers in a ticket; see :class:`SlotField`.
 TICKET_BITS = 20
 
-#: A step is cut into fewer pieces than this, and a program has fewer steps than that: both must fit a ticket.
+#: Exclusive limits of the chunks of a step and of the steps of a program: both numbers must fit into a ticket.
 CHUNK_LIMIT = (1 << TICKET_BITS) - 1
 STEP_LIMIT = (1 << 64 - 2 * TICKET_BITS) - 1
 
-#: The most tensors that one step may have.
+#: Maximum number of tensors of a step.
 POINTER_LIMIT = 64
 
 
 class ProgramField(IntEnum):
-    """The head of a program."""
+    """Header of a program."""
 
     STEPS = 0  #: address of the first step
     STEP_COUNT = 1
-    SCRATCH_OFFSET = 2  #: where the scratch memory of thread 0 begins, in bytes from base 0
+    SCRATCH_OFFSET = 2  #: offset of the scratch memory of thread 0 from base 0, in bytes
     SCRATCH_BYTES = 3  #: scratch memory of one thread
     SYSTEM = 4  #: address of the table of the operating system's functions
 
 
 class StepField(IntEnum):
-    """One call of a kernel."""
+    """A step: one call of a kernel."""
 
-    KERNEL = 0  #: address of its code
-    POINTERS = 1  #: address of its tensors: pairs (number of the base, offset in bytes)
+    KERNEL = 0  #: address of the kernel's code
+    POINTERS = 1  #: address of the table of tensors: pairs (number of the base, offset in bytes)
     POINTER_COUNT = 2
-    PARAMS = 3  #: address of its parameters
-    TASKS = 4  #: work items in all
-    GRAIN = 5  #: work items in a chunk, which is what a thread takes at a time
+    PARAMS = 3  #: address of the parameters
+    TASKS = 4  #: total number of work items
+    GRAIN = 5  #: work items of a chunk; a thread takes one chunk at a time
     CHUNKS = 6
-    RUN_LENGTH = 7  #: 0: its chunks are divided among the threads; n > 0: one thread does this and n - 1 more steps
+    RUN_LENGTH = 7  #: 0: the chunks are divided among the threads; n > 0: one thread runs this and n - 1 more steps
 
 
-STEP_WORDS = len(StepField)
+STEP_FIELDS = len(StepField)
 
 
 class SystemField(IntEnum):
-    """Functions of the operating system: generated code has no symbols to be linked, so it is told addresses."""
+    """Addresses of functions of the operating system; the generated code is not linked against any library."""
 
     CLOCK = 0  #: ``clock_gettime``; ``QueryPerformanceCounter`` on Windows
-    CLOCK_ARGUMENT = 1  #: which clock; on Windows nanoseconds in a tick
+    CLOCK_ARGUMENT = 1  #: id of the clock; on Windows nanoseconds per tick
     YIELD = 2  #: ``sched_yield``
     LOCK = 3  #: ``pthread_mutex_lock``
     UNLOCK = 4  #: ``pthread_mutex_unlock``
     WAIT = 5  #: ``pthread_cond_wait``
     BROADCAST = 6  #: ``pthread_cond_broadcast``
-    GET_THREAD_ID = 7  #: ``gettid``; this and the next two are 0 where the system is not Linux
+    GET_THREAD_ID = 7  #: ``gettid``; this and the next two are 0 on systems other than Linux
     GET_PROCESSOR = 8  #: ``sched_getcpu``
     SET_AFFINITY = 9  #: ``sched_setaffinity``
 
 
 class PoolField(IntEnum):
-    """A pool of threads and what it is running.
+    """A thread pool and the state of its current run.
 
-    ``LINE`` words are reserved for each of the mutex, the condition and the two sets of processors, which have one
-    bit per processor.
+    ``LINE`` fields are reserved for each of the mutex, the condition variable and the two sets of processors, which
+    have one bit per processor.
     """
 
     PROGRAM = 0  #: the arguments of the run in progress
@@ -90,32 +91,33 @@ class PoolField(IntEnum):
     TIMES = 2
     THREADS = 3
     SYSTEM = 4
-    SPIN_NANOSECONDS = 5  #: how long a thread without work spins before it yields or sleeps
-    REMAINING = 1 * LINE  #: chunks of this phase that are not done, plus 1 until every ticket of it is published
-    PHASE = 1 * LINE + 1  #: which phase that is
+    SPIN_NANOSECONDS = 5  #: time that a thread without work spins before it yields or sleeps
+    REMAINING = 1 * LINE  #: unfinished chunks of the current phase, plus 1 until all its tickets are published
+    PHASE = 1 * LINE + 1  #: number of the current phase
     BUSY = 2 * LINE  #: 1 while a run owns the pool
-    ACTIVE = 3 * LINE  #: 1 while there may be work: nobody goes to sleep
-    SLEEPERS = 4 * LINE  #: threads that sleep or are about to
-    STOP = 5 * LINE  #: 1: the workers leave
+    ACTIVE = 3 * LINE  #: 1 while there may be work: no thread goes to sleep
+    SLEEPERS = 4 * LINE  #: number of threads that sleep or are about to
+    STOP = 5 * LINE  #: 1: the workers exit
     MUTEX = 6 * LINE
     CONDITION = 7 * LINE
-    PROCESSORS = 8 * LINE  #: the set that the process may run on
-    OTHER_PROCESSORS = 9 * LINE  #: the same without the leader's
-    LEADER_PROCESSOR = 10 * LINE  #: which was left out the last time
+    PROCESSORS = 8 * LINE  #: set of processors that the process may run on
+    OTHER_PROCESSORS = 9 * LINE  #: the same set without the leader's processor
+    LEADER_PROCESSOR = 10 * LINE  #: processor excluded from OTHER_PROCESSORS
     SLOTS = 11 * LINE  #: one slot per thread
 
 
 class SlotField(IntEnum):
-    """What belongs to one thread of a pool.
+    """State of one thread of a pool.
 
-    A ticket says which chunks of its share nobody has taken: bits 0..19 the next one, 20..39 the end of the share,
-    40..63 the phase, which is the number of its first step. Whoever increments it by compare-and-swap owns the chunk.
+    A ticket describes the chunks of the thread's share that no thread has taken yet: bits 0..19 are the next chunk,
+    20..39 the end of the share, 40..63 the phase, which is the number of its first step. The thread that increments
+    the ticket by compare-and-swap owns the chunk.
     """
 
     TICKET = 0
     POOL = LINE  #: address of the pool
     INDEX = LINE + 1  #: number of the thread
-    THREAD_ID = LINE + 2  #: the system's; 0 before it has begun, and where that is not known
+    THREAD_ID = LINE + 2  #: id given by the operating system; 0 before the thread starts, and where it is not known
 
 
-SLOT_WORDS = 2 * LINE
+SLOT_FIELDS = 2 * LINE

@@ -1,4 +1,4 @@
-"""The runtime's code, loaded into this process, and what it is told about the operating system."""
+"""The runtime's machine code, compiled or taken from a cache, and the functions of the operating system it calls."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ _LINUX_FUNCTIONS = {
 
 
 class Native(NamedTuple):
-    """The runtime as Python calls it. Calls release the GIL.
+    """Python interface of the runtime. Calls release the GIL.
 
     Attributes:
-        run: ``run(program, bases, pool, times)``; addresses, or bytes, which are passed as their address.
-        stop: ``stop(pool)``: asks the workers to leave.
-        worker: address of the threads' start routine; 0 where there are no POSIX threads.
-        system: the addresses in :class:`SystemField`.
-        name: of the code, for :func:`provide_native`.
-        image: the code, likewise.
-        code: keeps it mapped.
+        run: ``run(program, bases, pool, times)``; arguments are addresses, or bytes, which are passed by address.
+        stop: ``stop(pool)`` asks the workers to exit.
+        worker: address of the threads' start routine; 0 on systems without POSIX threads.
+        system: the addresses described by :class:`SystemField`.
+        name: name of the code, for :func:`provide_native`.
+        image: the code, for :func:`provide_native`.
+        code: the mapping of the code, which must stay alive.
     """
 
     run: Callable[[int, bytes, int | None, int | None], None]
@@ -67,13 +67,18 @@ _provided: dict[str, CodeImage] = {}
 
 
 def provide_native(name: str, image: CodeImage) -> None:
-    """Offer the runtime's code, for example from a model file, to a process that has not loaded it yet."""
+    """Offer the runtime's code, for example from a model file, to a process that has not loaded it yet.
+
+    Args:
+        name: name of the code, see :attr:`Native.name`.
+        image: the code.
+    """
     _provided[name] = image
 
 
 @functools.cache
 def native() -> Native:
-    """The runtime of this process, compiled if this machine never did and loaded at the first call.
+    """Return the runtime of this process; the first call loads it, or compiles it where no cache has it.
 
     Raises:
         BackendUnavailableError: this processor is neither x86-64 nor AArch64.
@@ -115,8 +120,8 @@ def _posix_functions() -> npt.NDArray[np.int64]:
     functions = _POSIX_FUNCTIONS
     if all(hasattr(library, name) for name in _LINUX_FUNCTIONS.values()):  # glibc has gettid since 2.30
         functions = _POSIX_FUNCTIONS | _LINUX_FUNCTIONS
-    for word, name in functions.items():
-        table[word] = _address(library[name])
+    for field, name in functions.items():
+        table[field] = _address(library[name])
     table[SystemField.CLOCK_ARGUMENT] = time.CLOCK_MONOTONIC
     return table
 

@@ -1,4 +1,4 @@
-"""The native code of the runtime: what runs a whole program in one call, alone or with a pool of threads."""
+"""LLVM code of the runtime, which runs a whole program in one call, in one thread or with a thread pool."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["runtime_ir"]
 
 
 def runtime_ir(triple: str, *, windows: bool = False) -> str:
-    """LLVM assembly of the runtime; what its arguments point at: :mod:`lite_cpu.runtime.layout`.
+    """Return the LLVM assembly of the runtime; :mod:`lite_cpu.runtime.layout` describes the structs it works on.
 
-    Functions to be called from outside: ``void lite_run(program, bases, pool, times)``, and where there are POSIX
-    threads ``void *lite_worker(slot)`` and ``void lite_stop(pool)``.
+    Exported functions: ``void lite_run(program, bases, pool, times)``, and on systems with POSIX threads
+    ``void *lite_worker(slot)`` and ``void lite_stop(pool)``.
 
     Args:
         triple: the LLVM target, x86-64 or AArch64.
-        windows: the code is for Windows, which has another calling convention and no POSIX threads.
+        windows: generate code for Windows, which has another calling convention and no POSIX threads.
     """
     code = Module(triple)
     emit_executor(code, windows=windows)
@@ -29,9 +29,9 @@ def runtime_ir(triple: str, *, windows: bool = False) -> str:
 
 
 def _emit_run(code: Module, *, windows: bool) -> None:
-    """``lite_run``: with the pool's threads where a pool is given and no other run has it, else alone, at once."""
-    # NOTE: kernels follow the calling convention of their ELF target on every system. What Python calls follows the
-    # system's, which differs on Windows for x86-64.
+    """Emit ``lite_run``: it uses the pool's threads if a pool is given and idle, otherwise it runs alone at once."""
+    # NOTE: kernels follow the calling convention of their ELF target on every system. Functions called by Python
+    # follow the system's convention, which differs on Windows for x86-64.
     convention = "win64cc" if windows and code.ir.triple.startswith("x86_64") else ""
     with code.function("lite_run", 4, exported=True, convention=convention) as f:
         program, bases, pool, times = f.arguments
@@ -46,5 +46,5 @@ def _emit_run(code: Module, *, windows: bool) -> None:
         with f.if_(alone.get().compare("!=", 0)):
             with f.if_(times.compare("!=", 0)):
                 times[0] = f.call("now", program[ProgramField.SYSTEM])
-            scratch = thread_scratch(program, bases, f.word(0))
+            scratch = thread_scratch(program, bases, f.int64(0))
             f.call("run_steps", program, bases, times, 0, program[ProgramField.STEP_COUNT], scratch)

@@ -1,4 +1,4 @@
-"""Native threads that run programs: one pool per number of threads, shared by everything in the process."""
+"""Pools of native threads that run programs: one pool per number of threads, shared by the whole process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lite_cpu.runtime.layout import LINE, SLOT_WORDS, PoolField, SlotField
+from lite_cpu.runtime.layout import LINE, SLOT_FIELDS, PoolField, SlotField
 from lite_cpu.runtime.native import IS_WINDOWS, Native, native
 
 if TYPE_CHECKING:
@@ -24,27 +24,28 @@ __all__ = ["ThreadPool", "shared_pool", "usable_threads"]
 
 logger = logging.getLogger("lite.cpu.runtime")
 
-#: Longer than Python spends between two runs in a row, short enough not to be noticed as load.
+#: Longer than Python takes between two consecutive runs, and short enough to cause no noticeable load.
 _SPIN_NANOSECONDS = 50_000
 
-#: What a mistake in a thread's own code raises. A blocked one would end the process without faulthandler's report.
+#: Signals raised by a fault in a thread's own code. If they were blocked, the process would end without faulthandler's
+#: report.
 _SYNCHRONOUS_SIGNALS = ("SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV")
 
 
 class ThreadPool:
-    """Threads that sleep until a run needs them, made by the operating system and unknown to Python.
+    """Native threads, unknown to Python, that sleep until a run needs them.
 
-    The thread that calls is one of them, so ``threads - 1`` are created. They end when the pool is closed or
-    collected, and at the interpreter's exit; a run in progress then goes on without them.
+    The calling thread takes part in a run, therefore ``threads - 1`` workers are created. They end when the pool is
+    closed or garbage-collected, and when the interpreter exits; a run in progress then continues without them.
 
     Attributes:
-        threads: how many there are, the caller included: fewer than asked for if the system refused more.
-        address: the pool as native code sees it: :class:`PoolField`.
+        threads: number of threads including the caller; fewer than requested if the system refused more.
+        address: address of the struct :class:`PoolField`.
     """
 
     def __init__(self, threads: int) -> None:
         self._native = native()
-        self._memory = _aligned_words(PoolField.SLOTS + threads * SLOT_WORDS)
+        self._memory = _aligned_int64_array(PoolField.SLOTS + threads * SLOT_FIELDS)
         self.address: int = self._memory.ctypes.data
         self._memory[PoolField.SYSTEM] = self._native.system.ctypes.data
         self._memory[PoolField.SPIN_NANOSECONDS] = _SPIN_NANOSECONDS
@@ -55,7 +56,7 @@ class ThreadPool:
         self.threads = 1 + self._start_workers(threads - 1, handles)
 
     def close(self) -> None:
-        """Ends the threads, each after the work that it has in hand."""
+        """Stop the workers, each after its current chunk, and wait until they have ended."""
         self._stop()
 
     def _allow_processors(self) -> None:
@@ -71,7 +72,7 @@ class ThreadPool:
         library.pthread_cond_init(self._address_of(PoolField.CONDITION), None)
         with _signals_blocked():
             for index in range(1, count + 1):
-                slot = PoolField.SLOTS + index * SLOT_WORDS
+                slot = PoolField.SLOTS + index * SLOT_FIELDS
                 self._memory[slot + SlotField.POOL] = self.address
                 self._memory[slot + SlotField.INDEX] = index
                 handle = ctypes.c_ulong()
@@ -90,12 +91,12 @@ class ThreadPool:
         self._memory[PoolField.THREADS] = 1 + len(handles)
         return len(handles)
 
-    def _address_of(self, word: int) -> ctypes.c_void_p:
-        return ctypes.c_void_p(self.address + 8 * word)
+    def _address_of(self, field: int) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self.address + 8 * field)
 
 
 def usable_threads(threads: int) -> int:
-    """How many of ``threads`` this process can use: one per processor that it may run on."""
+    """Return how many of ``threads`` this process can use: at most one per processor that it may run on."""
     if IS_WINDOWS:
         return 1
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -103,7 +104,7 @@ def usable_threads(threads: int) -> int:
 
 
 def shared_pool(threads: int) -> ThreadPool | None:
-    """The process' pool of ``threads`` threads, or of as many as it can use; None where that is one."""
+    """Return the process's pool of ``threads`` threads, or of as many as it can use; None if that is one thread."""
     try:
         return _pools[threads]
     except KeyError:
@@ -119,7 +120,7 @@ def _make_shared_pool(threads: int) -> ThreadPool | None:
     with _pools_lock:
         if threads not in _pools:
             if usable < threads:
-                logger.warning("%d threads asked for, %d used: %s", threads, usable, _why_fewer())
+                logger.warning("%d threads requested, %d used: %s", threads, usable, _why_fewer())
             if usable not in _pools:
                 pool = ThreadPool(usable)
                 _pools[usable] = pool if pool.threads > 1 else None
@@ -134,7 +135,7 @@ def _why_fewer() -> str:
 
 
 def _forget_pools() -> None:
-    """In a forked child: the threads stayed with the parent, and so did whoever held the lock."""
+    """Drop the pools in a forked child: their threads, and the holder of the lock, exist only in the parent."""
     global _pools_lock
     _pools_lock = threading.Lock()
     _pools.clear()
@@ -145,8 +146,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pools)
 
 
-def _aligned_words(count: int) -> npt.NDArray[np.int64]:
-    """Zeros; the first begins a cache line, and so does each that :mod:`layout` puts ``LINE`` words further."""
+def _aligned_int64_array(count: int) -> npt.NDArray[np.int64]:
+    """Return zeros; every ``LINE``-th element, beginning with the first, starts a cache line."""
     memory = np.zeros(count + LINE, np.int64)
     start = -memory.ctypes.data // 8 % LINE
     return memory[start : start + count]
@@ -154,7 +155,7 @@ def _aligned_words(count: int) -> npt.NDArray[np.int64]:
 
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Threads made here inherit that no signal goes to them: Python wants them all in its own threads."""
+    """Block asynchronous signals; threads created meanwhile inherit the mask, so only Python's threads get signals."""
     synchronous = {getattr(signal, name) for name in _SYNCHRONOUS_SIGNALS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - synchronous)
     try:

@@ -1,4 +1,4 @@
-"""A compiled program: which kernels to call, in which order, on what; and running it."""
+"""A compiled program: the kernels to call, their order, tensors and parameters, and the call that runs them."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ import numpy as np
 from lite_cpu.runtime.layout import ProgramField, StepField
 from lite_cpu.runtime.native import native
 from lite_cpu.runtime.pool import shared_pool
-from lite_cpu.runtime.tables import ProgramError, ProgramTables, Step, Words
+from lite_cpu.runtime.tables import Int64Array, ProgramError, ProgramTables, Step
 
 __all__ = ["ALIGNMENT", "Program", "ProgramError", "Step"]
 
-#: Base 0 of a run is a multiple of this many bytes, and so is every thread's scratch memory.
+#: Alignment, in bytes, of base 0 of a run and of every thread's scratch memory.
 ALIGNMENT = 64
 
 
 class Program:
-    """Steps that run one after another, each divided among threads. Immutable; any number of runs at once.
+    """Steps that run one after another, each divided among threads. Immutable; may be run any number of times at once.
 
-    Base 0 of every run is memory for that run only: the arena, then each thread's scratch memory.
+    Base 0 of every run is memory for that run only: the arena, followed by each thread's scratch memory.
 
     Args:
-        steps: what to do, also as tables, which are then not checked.
-        arena_bytes: memory that steps share in a run.
-        thread_scratch_bytes: memory of each thread, which no step leaves anything in for another.
-        owners: what keeps the code and the data alive that the steps have addresses of.
+        steps: the steps, or their tables, which are then not checked.
+        arena_bytes: size of the memory shared by the steps of a run.
+        thread_scratch_bytes: size of each thread's scratch memory; its content does not survive a step.
+        owners: objects to keep alive, because the steps hold addresses of their code and data.
 
     Attributes:
         tables: the steps.
-        arena_bytes: as given, rounded up to :data:`ALIGNMENT`.
-        thread_scratch_bytes: likewise.
-        base_count: addresses that a run needs.
+        arena_bytes: the argument, rounded up to :data:`ALIGNMENT`.
+        thread_scratch_bytes: the argument, rounded up to :data:`ALIGNMENT`.
+        base_count: number of base addresses that a run needs.
 
     Raises:
         ProgramError: a step is impossible; the message names it.
@@ -62,24 +62,24 @@ class Program:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the steps."""
+        """The labels of the steps."""
         return self.tables.labels
 
     def scratch_bytes(self, threads: int) -> int:
-        """Size of the memory that a run with up to ``threads`` threads needs as base 0."""
+        """Return the size of the memory that a run with up to ``threads`` threads needs as base 0."""
         return self.arena_bytes + max(1, threads) * self.thread_scratch_bytes
 
-    def run(self, addresses: Sequence[int], threads: int = 1, times: Words | None = None) -> None:
-        """Runs every step. The GIL is released; several threads may call this at once.
+    def run(self, addresses: Sequence[int], threads: int = 1, times: Int64Array | None = None) -> None:
+        """Run every step. The GIL is released; several threads may call this at once.
 
-        When another run has the pool of ``threads`` threads, this one is done by the calling thread alone, at once.
+        While another run uses the pool of ``threads`` threads, the calling thread runs this one alone, without waiting.
 
         Args:
-            addresses: the bases; number 0 is a multiple of :data:`ALIGNMENT` bytes and has room for
-                :meth:`scratch_bytes`, shared with no other run.
-            threads: how many to use at most.
-            times: int64[steps + 1] to be filled with the moments, in nanoseconds since any, of the start and the
-                end of each step; None costs nothing.
+            addresses: the bases; number 0 is a multiple of :data:`ALIGNMENT` and has :meth:`scratch_bytes` bytes
+                that no other run uses.
+            threads: maximum number of threads to use.
+            times: int64[steps + 1] that receives the start time of the run and the end time of each step, in
+                nanoseconds since an arbitrary moment; None avoids the measurement.
 
         Raises:
             ProgramError: too few addresses, a misaligned one, or ``times`` of another shape or type.
@@ -88,7 +88,7 @@ class Program:
         if count < self.base_count or addresses[0] % ALIGNMENT:
             raise self._wrong_addresses(addresses)
         bases = struct.pack(f"{count}q", *addresses)
-        # NOTE: a pool is kept here, not only its address: the interpreter may leave, and forget it, during the run.
+        # NOTE: this local variable keeps the pool alive, in case the interpreter exits and drops it during the run.
         pool = shared_pool(threads) if threads > 1 and self._is_parallel else None
         self._native.run(
             self._address,
@@ -97,7 +97,7 @@ class Program:
             None if times is None else self._address_of_times(times),
         )
 
-    def _make_head(self) -> Words:
+    def _make_head(self) -> Int64Array:
         head = np.zeros(len(ProgramField), np.int64)
         head[ProgramField.STEPS] = self._steps.ctypes.data
         head[ProgramField.STEP_COUNT] = len(self._steps)
@@ -114,7 +114,7 @@ class Program:
             f"base 0 is at address {addresses[0]:#x}: expected a multiple of {ALIGNMENT} bytes; align that memory"
         )
 
-    def _address_of_times(self, times: Words) -> int:
+    def _address_of_times(self, times: Int64Array) -> int:
         shape = (len(self.labels) + 1,)
         if times.shape != shape or times.dtype != np.int64 or not times.flags.carray:
             raise ProgramError(

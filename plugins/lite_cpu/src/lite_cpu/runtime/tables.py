@@ -1,4 +1,4 @@
-"""Programs as tables of numbers, wherever code and data will be in memory."""
+"""Programs as tables of integers, independent of the addresses of code and data."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_core.errors import LiteError
-from lite_cpu.runtime.layout import CHUNK_LIMIT, POINTER_LIMIT, STEP_LIMIT, STEP_WORDS, StepField
+from lite_cpu.runtime.layout import CHUNK_LIMIT, POINTER_LIMIT, STEP_FIELDS, STEP_LIMIT, StepField
 
-__all__ = ["ProgramError", "ProgramTables", "Step", "Words"]
+__all__ = ["Int64Array", "ProgramError", "ProgramTables", "Step"]
 
-Words = np.ndarray[Any, np.dtype[np.int64]]
+Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
-#: Bytes of a pointer (base and offset) and of a parameter.
+#: Size of a pointer (base and offset) and of a parameter, in bytes.
 _POINTER_BYTES, _PARAM_BYTES = 16, 8
 
 
 class ProgramError(LiteError):
-    """Steps that no program can be made of, or memory that does not fit the program that is run."""
+    """Invalid steps, or memory that does not fit the program to be run."""
 
 
 class Step(NamedTuple):
     """One call of a kernel: ``void kernel(pointers, params, begin, end, thread_scratch)``.
 
     Attributes:
-        kernel: address of its code.
-        pointers: where its tensors are: (number of the base, offset in bytes). Base 0 is the arena.
+        kernel: address of the kernel's code.
+        pointers: its tensors, as (number of the base, offset in bytes). Base 0 is the arena.
         params: its parameters, int64.
-        tasks: work items. Any thread may do any of them, in any order.
-        grain: the most work items that a thread takes at a time. One thread does all if there are no more.
-        label: what people call it, for profiles and messages.
+        tasks: number of work items. Any thread may process any of them, in any order.
+        grain: maximum number of work items that a thread takes at a time. If there are no more, one thread runs the
+            whole step.
+        label: readable name, for profiles and messages.
     """
 
     kernel: int
@@ -43,24 +44,24 @@ class Step(NamedTuple):
 
 
 class ProgramTables(NamedTuple):
-    """The steps of a program as numbers.
+    """The steps of a program as tables of integers.
 
     Attributes:
-        steps: int64[steps, :data:`STEP_WORDS`]: see :class:`StepField`, but ``POINTERS`` and ``PARAMS`` are bytes from
-            the start of the two other tables.
-        pointers: int64[pointers, 2]: (number of the base, offset in bytes), those of one step after those of another.
-        params: int64[params], likewise.
-        labels: of the steps.
+        steps: int64[steps, :data:`STEP_FIELDS`], see :class:`StepField`; here ``POINTERS`` and ``PARAMS`` are byte
+            offsets into the two other tables.
+        pointers: int64[pointers, 2]: (number of the base, offset in bytes), in the order of the steps.
+        params: int64[params], in the order of the steps.
+        labels: the labels of the steps.
     """
 
-    steps: Words
-    pointers: Words
-    params: Words
+    steps: Int64Array
+    pointers: Int64Array
+    params: Int64Array
     labels: tuple[str, ...]
 
     @staticmethod
     def of(steps: Sequence[Step]) -> ProgramTables:
-        """The tables of steps.
+        """Return the tables of steps.
 
         Raises:
             ProgramError: a step is impossible; the message names it.
@@ -71,20 +72,20 @@ class ProgramTables(NamedTuple):
             _check_step(number, step)
         return ProgramTables(
             _step_table(steps),
-            _words([word for step in steps for pointer in step.pointers for word in pointer]).reshape(-1, 2),
-            _words([param for step in steps for param in step.params]),
+            _int64_array([number for step in steps for pointer in step.pointers for number in pointer]).reshape(-1, 2),
+            _int64_array([param for step in steps for param in step.params]),
             tuple([step.label for step in steps]),
         )
 
-    def check(self, kernels: int, extents: Words) -> None:
-        """Make sure that tables from a file are tables of steps, before native code walks through them.
+    def check(self, kernels: int, extents: Int64Array) -> None:
+        """Validate tables that come from a file, before native code reads them.
 
         Args:
-            kernels: how many there are; ``KERNEL`` is the number of one.
-            extents: the bytes behind each base, which no pointer may leave.
+            kernels: number of kernels; here ``KERNEL`` is the index of one.
+            extents: size of the memory of each base in bytes; no pointer may be outside.
 
         Raises:
-            ProgramError: they are not; the message says why.
+            ProgramError: the tables are invalid; the message says why.
         """
         kernel, start, count, params, tasks, grain, chunks, run_length = self.steps.T
         bases, offsets = self.pointers.T
@@ -93,8 +94,8 @@ class ProgramTables(NamedTuple):
             "labels": len(self.labels) == len(self.steps) <= STEP_LIMIT,
             "kernels": _all_within(kernel, kernels),
             "counts of pointers": _all_within(count, POINTER_LIMIT + 1) and count.sum() == len(self.pointers),
-            "places of pointers": bool((start == _POINTER_BYTES * (np.cumsum(count) - count)).all()),
-            "places of parameters": _all_within(params, _PARAM_BYTES * len(self.params) + 1)
+            "offsets of the pointers' table": bool((start == _POINTER_BYTES * (np.cumsum(count) - count)).all()),
+            "offsets of parameters": _all_within(params, _PARAM_BYTES * len(self.params) + 1)
             and not (params % _PARAM_BYTES).any(),
             "work items": bool((tasks >= 0).all() and (grain >= 1).all()),
             "chunks": bool((chunks == expected_chunks).all()) and _all_within(chunks, CHUNK_LIMIT),
@@ -104,10 +105,10 @@ class ProgramTables(NamedTuple):
         facts["offsets"] = facts["bases"] and bool(((offsets >= 0) & (offsets <= extents[bases])).all())
         wrong = [name for name, holds in facts.items() if not holds]
         if wrong:
-            raise ProgramError(f"the tables of a program contradict themselves: {', '.join(wrong)}")
+            raise ProgramError(f"the tables of a program are inconsistent: {', '.join(wrong)}")
 
 
-def _all_within(numbers: Words, end: int) -> bool:
+def _all_within(numbers: Int64Array, end: int) -> bool:
     return bool(((numbers >= 0) & (numbers < end)).all())
 
 
@@ -125,7 +126,7 @@ def _check_step(number: int, step: Step) -> None:
         raise ProgramError(f"{subject} points into base {min(base for base, _ in step.pointers)}: expected 0 or more")
 
 
-def _step_table(steps: Sequence[Step]) -> Words:
+def _step_table(steps: Sequence[Step]) -> Int64Array:
     rows = []
     pointers = params = 0
     for step in steps:
@@ -133,13 +134,13 @@ def _step_table(steps: Sequence[Step]) -> Words:
         rows.append([step.kernel, pointers, len(step.pointers), params, step.tasks, grain, chunks, 0])
         pointers += _POINTER_BYTES * len(step.pointers)
         params += _PARAM_BYTES * len(step.params)
-    table = _words(rows).reshape(-1, STEP_WORDS)
+    table = _int64_array(rows).reshape(-1, STEP_FIELDS)
     table[:, StepField.RUN_LENGTH] = _run_lengths([row[StepField.CHUNKS] for row in rows])
     return table
 
 
 def _run_lengths(chunks: Sequence[int]) -> list[int]:
-    """For each step how many from it on are not divided among threads."""
+    """Return, for each step, the number of consecutive steps from it on that are not divided among threads."""
     lengths, length = [0] * len(chunks), 0
     for number in reversed(range(len(chunks))):
         length = length + 1 if chunks[number] == 1 else 0
@@ -148,11 +149,11 @@ def _run_lengths(chunks: Sequence[int]) -> list[int]:
 
 
 def _divide(tasks: int, grain: int) -> tuple[int, int]:
-    """The grain to use and the number of chunks that it gives: as few chunks as ``grain`` allows, of equal sizes."""
+    """Return (grain, chunks): as few chunks as the maximum ``grain`` allows, of equal sizes."""
     chunks = min(max(1, -(-tasks // grain)), CHUNK_LIMIT - 1)
     even_grain = max(1, -(-tasks // chunks))
     return even_grain, max(1, -(-tasks // even_grain))
 
 
-def _words(numbers: Sequence[object]) -> Words:
+def _int64_array(numbers: Sequence[object]) -> Int64Array:
     return np.array(numbers, np.int64)

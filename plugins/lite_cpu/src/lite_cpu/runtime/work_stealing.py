@@ -1,25 +1,25 @@
-"""Native code of threads that run one program together.
+"""Generated code of the threads that run one program together.
 
-A phase is either one step, cut into chunks, or several steps in a row that one thread does as a single chunk. Each
-thread has a share of a phase's chunks, so that it finds in its caches what it wrote in the phase before; when
-its share is done, it takes chunks from the others' shares, so that a thread that is not on a processor now holds
-nobody up. Whoever does the last chunk publishes the next phase.
+A phase is either one step, cut into chunks, or several consecutive steps that one thread runs as a single chunk. Each
+thread has a share of the chunks of a phase, so that its caches still hold what it wrote in the phase before. When its
+share is done, it takes chunks from the shares of other threads (work stealing), so that a thread that the system has
+suspended does not delay the others. The thread that finishes the last chunk publishes the next phase.
 
-Why a thread never touches a run that is over: outside of the pool's memory it reads only while it holds something
-of the run, a chunk that it took or the publication of a phase. The run cannot end before that is given back, by
-subtracting it from the pool's REMAINING. Hence the workers need not take part: a run is right, if slower, with any of
-them asleep, late or gone.
+A thread never touches a run that is over: outside of the pool's memory it reads only while it holds a part of the run,
+which is a chunk that it took or the publication of a phase. The run cannot end before the thread gives that part back
+by subtracting it from the pool's REMAINING. For the same reason no worker is needed: a run is correct, though slower,
+if any of them sleeps, is late or has ended.
 """
 
 from __future__ import annotations
 
 from lite_cpu.runtime.affinity import emit_affinity
-from lite_cpu.runtime.codegen import Module, Word
+from lite_cpu.runtime.codegen import Int64, Module
 from lite_cpu.runtime.executor import call_kernel, step_address, thread_scratch
 from lite_cpu.runtime.layout import (
     CHUNK_LIMIT,
     POINTER_LIMIT,
-    SLOT_WORDS,
+    SLOT_FIELDS,
     TICKET_BITS,
     PoolField,
     ProgramField,
@@ -30,13 +30,13 @@ from lite_cpu.runtime.layout import (
 
 __all__ = ["emit_work_stealing"]
 
-#: The ticket of thread 0 when the run is over. Its next chunk is not below its end: nobody can take it.
+#: Ticket of thread 0 when the run is over. Its next chunk is not below its end, so no thread can take it.
 _FINISHED = (1 << 64) - 1
 _PAUSES_BETWEEN_CLOCK_READINGS = 128
 
 
 def emit_work_stealing(code: Module) -> None:
-    """Adds ``lead`` for the thread that starts a run, ``lite_worker`` for the others, and ``lite_stop``."""
+    """Emit ``lead`` for the thread that starts a run, ``lite_worker`` for the others, and ``lite_stop``."""
     emit_affinity(code)
     _emit_publish(code)
     _emit_execute(code)
@@ -50,24 +50,24 @@ def emit_work_stealing(code: Module) -> None:
     _emit_stop(code)
 
 
-def _next(ticket: Word) -> Word:
+def _next(ticket: Int64) -> Int64:
     return ticket & CHUNK_LIMIT
 
 
-def _end(ticket: Word) -> Word:
+def _end(ticket: Int64) -> Int64:
     return (ticket >> TICKET_BITS) & CHUNK_LIMIT
 
 
-def _phase(ticket: Word) -> Word:
+def _phase(ticket: Int64) -> Int64:
     return ticket >> 2 * TICKET_BITS
 
 
-def _slot(pool: Word, thread: Word) -> Word:
-    return pool.at(PoolField.SLOTS).at(thread * SLOT_WORDS)
+def _slot(pool: Int64, thread: Int64) -> Int64:
+    return pool.at(PoolField.SLOTS).at(thread * SLOT_FIELDS)
 
 
 def _emit_publish(code: Module) -> None:
-    """``publish(pool, phase)``: hands out a phase, or ends the run; gives what the caller holds of it, 1 or 0."""
+    """Emit ``publish(pool, phase)``: publish a phase or end the run; return the caller's hold on it, 1 or 0."""
     with code.function("publish", 2, result=True) as f:
         pool, phase = f.arguments
         program, held = pool[PoolField.PROGRAM], f.variable(0)
@@ -78,8 +78,8 @@ def _emit_publish(code: Module) -> None:
                 held.set(1)
                 pool[PoolField.PHASE] = phase
                 threads, chunks = pool[PoolField.THREADS], step_address(program, phase)[StepField.CHUNKS]
-                # NOTE: 1 more than there is to do, held by the caller: else this phase could be done, and the next
-                # one published, before the last ticket is written below, which would then undo that.
+                # NOTE: the caller holds 1 more than the chunks. Otherwise this phase could be finished, and the next
+                # one published, before the last ticket is written below, which would overwrite a ticket of the next.
                 pool.at(PoolField.REMAINING).store(chunks + 1, "release")
                 share = (chunks + threads - 1) // threads
                 with f.count(threads) as thread:
@@ -91,7 +91,7 @@ def _emit_publish(code: Module) -> None:
 
 
 def _emit_execute(code: Module) -> None:
-    """``execute(pool, thread, ticket, resolved, is_resolved)``: does the next chunk of a ticket, which the caller owns.
+    """Emit ``execute(pool, thread, ticket, resolved, is_resolved)``: run the ticket's next chunk, owned by the caller.
 
     ``resolved`` keeps the addresses of the step's tensors for the caller's next chunk of the same phase.
     """
@@ -113,7 +113,7 @@ def _emit_execute(code: Module) -> None:
 
 
 def _emit_finish(code: Module) -> None:
-    """``finish(pool)``: after the last chunk of the phase; gives what the caller holds of the next."""
+    """Emit ``finish(pool)``, called after the last chunk of a phase: return the caller's hold on the next phase."""
     with code.function("finish", 1, result=True) as f:
         (pool,) = f.arguments
         program, times, phase = pool[PoolField.PROGRAM], pool[PoolField.TIMES], pool[PoolField.PHASE]
@@ -127,9 +127,9 @@ def _emit_finish(code: Module) -> None:
 
 
 def _emit_work(code: Module) -> None:
-    """``work(pool, thread, held)``: takes part in runs; the leader until its run is over, workers until the stop.
+    """Emit ``work(pool, thread, held)``: take part in runs, the leader until its run is over, workers until the stop.
 
-    ``held`` is what the caller holds of the phase that it published.
+    ``held`` is the caller's hold on the phase that it published.
     """
     with code.function("work", 3) as f:
         pool, thread, initially_held = f.arguments
@@ -168,10 +168,10 @@ def _emit_work(code: Module) -> None:
 
 
 def _emit_wait(code: Module) -> None:
-    """``wait(pool, thread, slot, seen)``: until the slot's ticket is not ``seen``; gives 1 if the thread must leave.
+    """Emit ``wait(pool, thread, slot, seen)``: wait for a ticket other than ``seen``; return 1 if the thread must exit.
 
-    Spins first. Then, while a run is in progress, it offers the processor to other threads again and again, since the
-    one that is waited for may have none; between runs it sleeps.
+    It spins first. Afterwards it yields the processor repeatedly while a run is in progress, since the thread that it
+    waits for may have no processor; between runs it sleeps.
     """
     with code.function("wait", 4, result=True) as f:
         pool, thread, slot, seen = f.arguments
@@ -198,7 +198,7 @@ def _emit_wait(code: Module) -> None:
 
 
 def _emit_sleep(code: Module) -> None:
-    """``sleep(pool)``: until a run begins or the pool stops."""
+    """Emit ``sleep(pool)``: block until a run begins or the pool stops."""
     with code.function("sleep", 1) as f:
         (pool,) = f.arguments
         system, mutex = pool[PoolField.SYSTEM], pool.at(PoolField.MUTEX)
@@ -213,11 +213,12 @@ def _emit_sleep(code: Module) -> None:
 
 
 def _emit_wake(code: Module) -> None:
-    """``wake(pool)``: after a change of ACTIVE or STOP.
+    """Emit ``wake(pool)``: wake all sleepers after a change of ACTIVE or STOP.
 
-    NOTE: no sleeper is missed. The change and the look at SLEEPERS here, and the two in the other order in ``sleep``,
-    are sequentially consistent: either the sleeper sees the change, or it is seen here. And it holds the mutex from
-    its look until it waits: once the mutex was locked here, it does wait, and hears the broadcast.
+    NOTE: no sleeper is missed. ``wake`` is called after the change and reads SLEEPERS; ``sleep`` increments SLEEPERS
+    and then reads ACTIVE and STOP. All four accesses are sequentially consistent, therefore either the sleeper sees
+    the change, or ``wake`` sees the sleeper. The sleeper holds the mutex from that read until it waits: once ``wake``
+    has locked the mutex, the sleeper is waiting and receives the broadcast.
     """
     with code.function("wake", 1) as f:
         (pool,) = f.arguments
@@ -229,7 +230,7 @@ def _emit_wake(code: Module) -> None:
 
 
 def _emit_lead(code: Module) -> None:
-    """``lead(pool, program, bases, times)``: a whole run, as thread 0 of a pool that the caller owns."""
+    """Emit ``lead(pool, program, bases, times)``: a whole run as thread 0 of a pool that the caller owns."""
     with code.function("lead", 4) as f:
         pool, program, bases, times = f.arguments
         pool[PoolField.PROGRAM] = program
@@ -247,7 +248,7 @@ def _emit_lead(code: Module) -> None:
 
 
 def _emit_worker(code: Module) -> None:
-    """``void *lite_worker(void *slot)``: the start routine of the other threads."""
+    """Emit ``void *lite_worker(void *slot)``, the start routine of the other threads."""
     with code.function("lite_worker", 1, result=True, exported=True) as f:
         (slot,) = f.arguments
         f.call("register_worker", slot[SlotField.POOL], slot)
@@ -256,7 +257,7 @@ def _emit_worker(code: Module) -> None:
 
 
 def _emit_stop(code: Module) -> None:
-    """``void lite_stop(void *pool)``: the workers leave, each after the chunk that it is doing."""
+    """Emit ``void lite_stop(void *pool)``: the workers exit, each after its current chunk."""
     with code.function("lite_stop", 1, exported=True) as f:
         (pool,) = f.arguments
         pool.at(PoolField.STOP).fetch("xchg", 1, "seq_cst")

@@ -1,11 +1,11 @@
-"""Compiled programs as pieces of bytes: what an executable saves, and a backend restores without compiling anything.
+"""Serialization of compiled programs: an executable saves its program as pieces; a backend restores it uncompiled.
 
-The first piece is the program: a description, tables and code, whose frame is :mod:`frame`. The others are arrays
-that were packed from weights, one each, so that programs for other shapes and numbers of threads share them.
-:mod:`constants` is about the memory that a program reads besides its arguments: constants of the graph, by name, and
-those arrays. :mod:`writing` and :mod:`restoring` are the two directions.
+The first piece is the program: a description, tables and code in the format of :mod:`frame`. Each other piece is one
+array packed from weights, so that programs for other shapes and numbers of threads can share it. :mod:`constants`
+handles the memory that a program reads besides its arguments: constants of the graph, by name, and packed arrays.
+:mod:`writing` saves programs and :mod:`restoring` restores them.
 
-Partitions whose shapes depend on data are not saved: what they compile depends on the data of their runs.
+Partitions whose shapes depend on data are not saved: their programs depend on the data of their runs.
 
-NOTE: a program holds machine code, which is run as it is: it is checked against damage and mistakes, not malice.
+NOTE: a program holds machine code, which is executed unchanged: it is checked against damage and mistakes, not malice.
 """

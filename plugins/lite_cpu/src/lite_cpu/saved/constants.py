@@ -1,4 +1,4 @@
-"""The memory that a program reads besides its arguments: constants of the graph, by name, and arrays in pieces."""
+"""Saved references to the constants of a program: constants of the graph by name, packed arrays as pieces."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SAMPLE_BYTES = 256
 def describe_constants(
     storages: Sequence[Storage], graph: Graph, weights: WeightCache
 ) -> tuple[list[dict[str, Any]], list[memoryview]]:
-    """What :func:`find_constants` finds the memory again by, one entry for each storage, and the pieces to be saved.
+    """Return one entry per storage, by which :func:`find_constants` finds the memory again, and the pieces to save.
 
     Args:
         storages: memory of constants.
-        graph: whose constants need not be saved.
-        weights: knows which arrays were packed from which constants.
+        graph: the partition's graph; its constants are referred to by name and not saved.
+        weights: the cache that records which arrays were packed from which constants.
     """
     in_graph = _GraphConstants(graph)
     texts = weights.texts()
@@ -63,13 +63,13 @@ def describe_constants(
 def find_constants(
     described: Sequence[Mapping[str, Any]], graph: Graph, pieces: Sequence[memoryview], weights: WeightCache
 ) -> list[Array]:
-    """The memory of a program's constants, contiguous: of the graph's own, or of the pieces.
+    """Return the contiguous memory of a program's constants, which are constants of the graph or pieces.
 
     Args:
-        described: by :func:`describe_constants`.
-        graph: the partition's.
-        pieces: as they were saved, in their order.
-        weights: is offered what was packed, and has it already where another session restored it.
+        described: the entries made by :func:`describe_constants`.
+        graph: the partition's graph.
+        pieces: the saved pieces, in their order.
+        weights: the cache that receives packed arrays; if another session has restored one, that one is used.
 
     Raises:
         SavedStateError: a constant or a piece is missing, or not of the expected size.
@@ -108,7 +108,7 @@ def _saved_array(entry: Mapping[str, Any], piece: memoryview) -> Array:
 
 
 def _fingerprint(piece: memoryview) -> int:
-    """Tells arrays of one size apart, at a price that does not grow with them: damage is for the file to find."""
+    """Return a checksum that distinguishes arrays of one size in constant time; the file itself detects damage."""
     return zlib.crc32(piece[-_SAMPLE_BYTES:], zlib.crc32(piece[:_SAMPLE_BYTES]))
 
 
@@ -126,7 +126,7 @@ def _part_of_constant(entry: Mapping[str, Any], in_graph: Mapping[str, Array]) -
 
 
 def _memory(storage: Storage) -> tuple[Array, Array]:
-    """The elements of a constant, contiguous, and the constant."""
+    """Return the contiguous elements of a constant, and the constant."""
     if not isinstance(storage.keep, tuple):
         raise TypeError(f"the storage of a constant is kept by {type(storage.keep).__name__}, expected its arrays")
     elements, array = storage.keep
@@ -134,24 +134,24 @@ def _memory(storage: Storage) -> tuple[Array, Array]:
 
 
 class _GraphConstants:
-    """The constants of a graph by identity, and by address: what was known before the run may be a view of one."""
+    """The constants of a graph by identity and by address; a tensor known before the run may be a view of one."""
 
     def __init__(self, graph: Graph) -> None:
         self.names = {id(array): value.name for value, array in graph.constants.items()}
-        self._places = sorted(
+        self._ranges = sorted(
             (array.ctypes.data, array.nbytes, value.name)
             for value, array in graph.constants.items()
             if array.flags.c_contiguous
         )
-        self._starts = [start for start, _, _ in self._places]
+        self._starts = [start for start, _, _ in self._ranges]
 
     def find(self, elements: Array, array: Array) -> tuple[str, int] | None:
-        """The name of the constant that this memory belongs to, and how many bytes from its start."""
+        """Return the name of the constant that this memory is part of, and the offset in it in bytes, or None."""
         if id(array) in self.names:
             return self.names[id(array)], 0
         address = elements.ctypes.data
         number = bisect_right(self._starts, address) - 1
         if number < 0 or not elements.nbytes:
             return None
-        start, size, name = self._places[number]
+        start, size, name = self._ranges[number]
         return (name, address - start) if address + elements.nbytes <= start + size else None

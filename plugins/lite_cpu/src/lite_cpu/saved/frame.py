@@ -1,14 +1,15 @@
-"""The frame of a saved program: a description, and tables and code, behind a checksum.
+"""Binary format of a saved program: a header with a checksum, a description, and a body of tables and code.
 
-===============  =======================================================================================
-bytes            what
-===============  =======================================================================================
-0                ``LITECPU3``
-8                CRC-32 of everything from byte 12 on
-12               the bytes of all of it, and of the description: 64 bits each, little-endian as everything here
-64               the description, JSON
-next of 64       the body: tables and code, whose sizes the description tells
-===============  =======================================================================================
+================  ======================================================================================
+offset            content
+================  ======================================================================================
+0                 ``LITECPU3``
+8                 CRC-32 of everything from byte 12 on
+12                size of the whole frame and of the description in bytes: 64 bits each, little-endian
+                  like all numbers here
+64                the description, JSON
+multiple of 64    the body: tables and code; the description has their sizes
+================  ======================================================================================
 """
 
 from __future__ import annotations
@@ -28,34 +29,34 @@ __all__ = ["Frame", "SavedStateError", "compatibility", "describe_graph", "read_
 
 _MAGIC = b"LITECPU3"
 _CHECKED_FROM = 12
-_HEADER = struct.Struct("<8sIQQ")  # magic, checksum, bytes of all, of the description
+_HEADER = struct.Struct("<8sIQQ")  # magic, checksum, size of the frame, size of the description
 _HEADER_BYTES = 64
 
 
 class SavedStateError(LiteError):
-    """Saved state is damaged, or does not fit where it is used."""
+    """Saved state is damaged, or does not fit the partition or the process."""
 
 
 class Frame(NamedTuple):
-    """What is in a frame that is whole."""
+    """The content of a valid frame."""
 
     description: dict[str, Any]
     body: memoryview
 
 
 def compatibility(identity: str, options: Options) -> str:
-    """What must be the same for saved programs to be used.
+    """Return a text that must be equal for saved programs to be used.
 
     Args:
-        identity: of the kernel library.
-        options: what the session allows; of the backend's own options, those that programs must agree in.
+        identity: the identity of the kernel library.
+        options: the session's options; of the backend's own options only those that programs depend on.
     """
     own = "".join(f", {name}={value}" for name, value in sorted(options.own.items()))
     return f"{identity}, {options.precision}{', exact' if options.exact else ''}{own}"
 
 
 def describe_graph(graph: Graph) -> dict[str, Any]:
-    """What tells a partition's graph from another: its arguments, and a checksum of operators and names."""
+    """Return a description that distinguishes graphs: types of inputs and outputs, and a checksum of the nodes."""
     nodes = [
         f"{node.qualified_op}({[v and v.name for v in node.inputs]}) {[v and v.name for v in node.outputs]}"
         for node in graph.nodes
@@ -68,11 +69,11 @@ def describe_graph(graph: Graph) -> dict[str, Any]:
 
 
 def write_frame(description: Mapping[str, Any], body: Sequence[bytes]) -> bytes:
-    """A frame.
+    """Return a frame as bytes.
 
     Args:
-        description: for JSON.
-        body: what is found in :attr:`Frame.body`, one after another.
+        description: the description, which must be serializable as JSON.
+        body: the parts of :attr:`Frame.body`, in their order.
     """
     text = json.dumps(description, separators=(",", ":")).encode()
     content = b"".join([text, b"\0" * (-len(text) % LINE_BYTES), *body])
@@ -82,10 +83,10 @@ def write_frame(description: Mapping[str, Any], body: Sequence[bytes]) -> bytes:
 
 
 def read_frame(memory: memoryview) -> Frame:
-    """What is in a frame; the body is a view of it.
+    """Parse a frame; the body of the result is a view of ``memory``.
 
     Raises:
-        SavedStateError: it is none, of another version, cut short or damaged.
+        SavedStateError: the bytes are no frame, of another version, truncated or damaged.
     """
     if memory.nbytes < _HEADER_BYTES:
         raise SavedStateError(f"the saved program has {memory.nbytes} bytes, expected at least {_HEADER_BYTES}")

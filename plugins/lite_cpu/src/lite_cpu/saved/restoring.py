@@ -1,4 +1,4 @@
-"""From pieces to a program that runs. Nothing of the compiler is imported."""
+"""Restoring of saved programs. This module imports nothing of the compiler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.image import CodeImage
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program, ProgramTables
-from lite_cpu.runtime.layout import STEP_WORDS, StepField
+from lite_cpu.runtime.layout import STEP_FIELDS, StepField
 from lite_cpu.runtime.native import provide_native
 from lite_cpu.saved.constants import find_constants
 from lite_cpu.saved.frame import SavedStateError, describe_graph, read_frame
@@ -28,7 +28,7 @@ __all__ = ["restore_program"]
 
 Array = np.ndarray[Any, Any]
 
-#: What malformed content may raise on the way, although its checksum is right.
+#: Exceptions that malformed content may raise although its checksum is right.
 _MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError, struct.error)
 
 
@@ -41,16 +41,16 @@ def restore_program(
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None],
 ) -> CompiledProgram | Stale:
-    """The program in pieces, or why it cannot be used here. Never raises for what is in them.
+    """Return the program saved in pieces, or the reason why it cannot be used. Invalid content never raises.
 
     Args:
-        pieces: what :func:`~lite_cpu.saved.writing.save_program` gave; the program uses the packed weights in them.
-        graph: the partition; the types of its inputs and outputs are known.
-        threads: how many the session allows.
-        compatibility: of this process, see :func:`~lite_cpu.saved.frame.compatibility`.
-        library: takes the kernels.
-        weights: takes the packed weights, for other programs.
-        external_sgemm: the backend's other source of matrix products, asked only if the program needs one.
+        pieces: the result of :func:`~lite_cpu.saved.writing.save_program`; the program reads the packed weights there.
+        graph: the partition's graph; the types of its inputs and outputs are known.
+        threads: number of threads that the session allows.
+        compatibility: the text of this process, see :func:`~lite_cpu.saved.frame.compatibility`.
+        library: receives the kernels.
+        weights: receives the packed weights, for other programs.
+        external_sgemm: returns another library's matrix product; called only if the program needs it.
     """
     try:
         return _restore(pieces, graph, threads, compatibility, library, weights, external_sgemm)
@@ -76,9 +76,9 @@ def _restore(
     infos = tuple([StepInfo(label, tuple(nodes), flops, size) for label, nodes, flops, size in saved["steps"]])
     reader = _Reader(body)
     tables = ProgramTables(
-        reader.words(STEP_WORDS * len(infos)).reshape(-1, STEP_WORDS),
-        reader.words(2 * saved["pointers"]).reshape(-1, 2),
-        reader.words(saved["params"]),
+        reader.int64_array(STEP_FIELDS * len(infos)).reshape(-1, STEP_FIELDS),
+        reader.int64_array(2 * saved["pointers"]).reshape(-1, 2),
+        reader.int64_array(saved["params"]),
         tuple([info.kernel for info in infos]),
     )
     kernels = {key: CodeImage.from_bytes(reader.take(size)) for key, size in saved["kernels"]}
@@ -90,7 +90,7 @@ def _restore(
     tables.check(len(kernels), np.array([*extents, *(array.nbytes for array in constants)], np.int64))
     addresses = library.provide(kernels)
     if not _fits(saved["threads"], threads):
-        # Not in vain: what compiles it again finds the kernels and the weights.
+        # The work above is not lost: compiling the partition again finds the kernels and the packed weights.
         raise SavedStateError(f"the saved program divides its work among {saved['threads']} thread(s), not {threads}")
     numbers = tables.steps[:, StepField.KERNEL]
     tables.steps[:, StepField.KERNEL] = np.array(list(addresses.values()), np.int64)[numbers]
@@ -106,19 +106,19 @@ def _restore(
 
 
 def _check_purpose(saved: Mapping[str, Any], graph: Graph, compatibility: str) -> None:
-    """Make sure that a program was saved for such a process and such a partition."""
+    """Raise SavedStateError unless the program was saved for a compatible process and for this partition."""
     if saved["compatibility"] != compatibility:
         raise SavedStateError(f"the saved program is for {saved['compatibility']}; here is {compatibility}")
     differing = [name for name, here in describe_graph(graph).items() if saved["graph"].get(name) != here]
     if differing:
-        raise SavedStateError(f"the saved program is of another partition: other {', '.join(differing)}")
+        raise SavedStateError(f"the saved program is of another partition: it has other {', '.join(differing)}")
 
 
 def _fits(planned: int, threads: int) -> bool:
-    """Whether a program planned for so many threads is good for as many as there are.
+    """Return True if a program planned for ``planned`` threads runs well on ``threads`` threads.
 
-    Measured, fewer threads take no longer with work divided for more, but for a single one, by up to a tenth. More
-    threads than planned are busy as long as work is divided into a few parts for each of those that were.
+    Measured: work divided for more threads takes fewer threads no longer, except a single thread, which takes up to a
+    tenth longer. More threads than planned stay busy if work is divided into several parts per planned thread.
     """
     return planned == threads or (planned > 1 and 1 < threads <= 2 * planned)
 
@@ -130,33 +130,33 @@ def _size(number: int) -> int:
 
 
 class _Reader:
-    """Takes one part after another."""
+    """Sequential reader of the parts of a frame's body."""
 
     def __init__(self, body: memoryview) -> None:
         self._body = body
         self._position = 0
 
     def take(self, size: int) -> bytes:
-        """The next ``size`` bytes."""
+        """Return the next ``size`` bytes."""
         start, end = self._position, self._position + size
         if not start <= end <= len(self._body):
             raise SavedStateError(f"the saved state has {len(self._body)} bytes of tables and code, fewer than {end}")
         self._position = end
         return bytes(self._body[start:end])
 
-    def words(self, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """The next ``count`` words, to be changed."""
+    def int64_array(self, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return a writable copy of the next ``count`` 64-bit integers."""
         return np.frombuffer(self.take(8 * count), "<i8").astype(np.int64)
 
 
 def _extents(graph: Graph, arena_bytes: int, has_faults: bool) -> list[int]:
-    """The bytes behind each base up to the last argument; address 0 may not be pointed to."""
+    """Return the size of each base up to the last argument, in bytes; -1 forbids pointers relative to address 0."""
     arguments = [prod(v.shape) * v.dtype.itemsize for v in (*graph.inputs, *graph.outputs)]
     return [arena_bytes, -1, *arguments, *([16] if has_faults else [])]
 
 
 def _point_to(pointers: Array, constants: Sequence[Array], first: int) -> None:
-    """Replace the bases of constants, which are numbered from ``first`` on, by their addresses."""
+    """Turn pointers into constants, whose bases are numbered from ``first`` on, into absolute addresses."""
     starts = np.array([a.__array_interface__["data"][0] for a in constants], np.int64)
     of_constants = pointers[:, 0] >= first
     pointers[of_constants, 1] += starts[pointers[of_constants, 0] - first]

@@ -1,4 +1,4 @@
-"""From a compiled program to pieces."""
+"""Saving of compiled programs as pieces."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def save_program(
     library: KernelLibrary,
     weights: WeightCache,
 ) -> Pieces:
-    """Everything that :func:`~lite_cpu.saved.restoring.restore_program` needs.
+    """Return the pieces that :func:`~lite_cpu.saved.restoring.restore_program` needs.
 
     Args:
-        graph: what the program computes.
-        options: what it was compiled with.
-        planned: what its steps were made of.
-        program: with one step for each of ``planned``.
-        infos: what its steps are, for people.
-        faults: what may turn out wrong, as messages.
-        library: has its kernels.
-        weights: has its packed constants.
+        graph: the graph that the program computes.
+        options: the options that it was compiled with.
+        planned: the planned steps that its steps were built from.
+        program: the program, with one step for each of ``planned``.
+        infos: descriptions of its steps.
+        faults: messages of the errors that its kernels may detect.
+        library: the library that has its kernels.
+        weights: the cache that has its packed constants.
     """
     keys = {step.kernel: step.kernel.key(library.machine) for step in planned}
     images = library.images(keys.values())
@@ -86,7 +86,7 @@ def save_program(
 def _relative(
     pointers: np.ndarray[Any, Any], storages: Sequence[Storage], constants: Sequence[Storage], first_constant: int
 ) -> np.ndarray[Any, Any]:
-    """Pointers whose bases count on through the constants, in the place of addresses."""
+    """Replace absolute addresses by bases numbered from ``first_constant`` on and offsets in the constants."""
     numbers = {storage: first_constant + i for i, storage in enumerate(constants)}
     moved: np.ndarray[Any, Any] = pointers.copy()
     for pointer, storage in zip(moved, storages):
@@ -96,7 +96,7 @@ def _relative(
 
 
 def _external_calls(planned: Sequence[PlannedStep], program: Program) -> tuple[list[int], np.ndarray[Any, Any]]:
-    """Which parameters are the address of another library's product, and the parameters without it."""
+    """Return the indices of parameters that hold the address of an external product, and the parameters without it."""
     params = program.tables.params.copy()
     starts = program.tables.steps[:, StepField.PARAMS] // params.itemsize
     external = [int(start) for start, step in zip(starts, planned) if isinstance(step.kernel, ExternalProduct)]

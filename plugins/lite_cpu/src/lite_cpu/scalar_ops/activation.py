@@ -1,4 +1,4 @@
-"""Activation functions, and the functions of integers among the floating ones."""
+"""Activation functions, and floating-point functions that the opset also defines for integers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def thresholded_relu(call: Call) -> Val:
 
 
 def shrink(call: Call) -> Val:
-    """Integers go by way of float64, as the attributes are real."""
+    """``x + bias`` below ``-lambd``, ``x - bias`` above ``lambd``, else 0; integers are computed in float64."""
     bias, threshold = call.attributes["bias"], call.attributes["lambd"]
     x = call[0] if call[0].dtype.is_floating else call[0].to(DType.FLOAT64)
     shrunk = (x < -threshold).select(x + bias, (x > threshold).select(x - bias, 0.0))
@@ -109,26 +109,26 @@ def celu(call: Call) -> Val:
 
 
 def refuse_celu(attributes: Mapping[str, Any], inputs: Sequence[DType | None]) -> str | None:
-    """Why a Celu cannot be computed, or None."""
+    """Return why a Celu cannot be computed, or None."""
     alpha = attributes["alpha"]
     return None if alpha > 0 else f"alpha must be positive, is {alpha}"
 
 
 def mish(x: Val) -> Val:
     """``x * tanh(log(1 + e^x))``, which is ``x * n / (n + 2)`` with ``n = e^x * (e^x + 2)``."""
-    # From 20 on the fraction is 1 in float32; its square must not overflow.
+    # From 20 on the fraction is 1 in float32; the limit keeps the square of the exponential from overflowing.
     grown = vector_math.exp(x.k.minimum(x, 20.0))
     n = grown * (grown + 2.0)
     return x * (n / (n + 2.0))
 
 
 def gelu(call: Call) -> Val:
-    """``x * P(X <= x)`` of a normal X, exactly or by its approximation with tanh."""
+    """``x * P(X <= x)`` for a standard normal X, computed with erf or approximated with tanh."""
     return (vector_math.gelu_tanh if call.attributes["approximate"] == "tanh" else vector_math.gelu)(call[0])
 
 
 def erf(x: Val) -> Val:
-    """Of integers, cut off: 0 but where the error function is 1 in float64, from 6 on."""
+    """The error function; of integers it is truncated: 1 from 6 on, where it is 1 in float64, -1 up to -6, else 0."""
     if x.dtype.is_floating:
         return vector_math.erf(x)
     one = (x > 5).to(x.dtype)

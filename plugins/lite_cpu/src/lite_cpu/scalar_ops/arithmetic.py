@@ -1,4 +1,4 @@
-"""Arithmetic that takes more than an instruction: integer division, remainders, powers, extremes, bits."""
+"""Arithmetic that takes more than one instruction: integer division, remainders, powers, extremes, bits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def absolute(x: Val) -> Val:
-    """``|x|``; the lowest signed integer stays what it is."""
+    """``|x|``; the lowest signed integer is returned unchanged."""
     if x.dtype.is_floating:
         return vector_math.absolute(x)
     return (x < 0).select(-x, x) if x.dtype.is_signed else x
@@ -47,14 +47,14 @@ def sign(x: Val) -> Val:
 
 
 def divide(a: Val, b: Val) -> Val:
-    """``a / b``; of integers truncated towards zero, and 0 for a division by zero."""
+    """``a / b``; the quotient of integers is truncated towards zero, and 0 for a division by zero."""
     if a.dtype.is_floating:
         return a / b
     return b.eq(0).select(0, _quotient(a, _safe_divisor(a, b)))
 
 
 def _safe_divisor(a: Val, b: Val) -> Val:
-    """``b``, and 1 where the processor traps: for 0, and for the lowest integer by -1, whose quotient does not fit."""
+    """Return ``b``, but 1 where the processor would trap: for 0, and for -1 if ``a`` is the lowest integer."""
     trapping = b.eq(0)
     if a.dtype.is_signed:
         lowest = -(1 << (8 * a.dtype.itemsize - 1))
@@ -63,16 +63,19 @@ def _safe_divisor(a: Val, b: Val) -> Val:
 
 
 def _quotient(a: Val, b: Val) -> Val:
-    """Of integers, truncated. Through floats where those hold the integers: processors divide no integer vectors."""
+    """Return the truncated quotient of integers.
+
+    It is computed in floats that represent the integers exactly, because processors cannot divide integer vectors.
+    """
     if a.dtype.itemsize == 8:
         return a / b
-    # A float with more bits than dividend and divisor rounds no quotient up to the next integer.
+    # A float with more bits than dividend and divisor never rounds a quotient up to the next integer.
     real = DType.FLOAT64 if a.dtype.itemsize == 4 else DType.FLOAT32
     return (a.to(real) / b.to(real)).to(a.dtype)
 
 
 def modulo(call: Call) -> Val:
-    """The remainder with the sign of the divisor, or with ``fmod`` that of the dividend; 0 for an integer by zero."""
+    """The remainder with the sign of the divisor, or with ``fmod`` of the dividend; 0 for integers modulo zero."""
     a, b = call[0], call[1]
     truncated = bool(call.attributes["fmod"])
     if a.dtype.is_floating:
@@ -92,7 +95,7 @@ def modulo(call: Call) -> Val:
 
 
 def power(x: Val, y: Val) -> Val:
-    """``x ** y`` in the type of ``x``; integers wrap around, and their fractions are cut off."""
+    """``x ** y`` in the type of ``x``; integer results wrap around, and their fractions are truncated."""
     if x.dtype.is_floating:
         return vector_math.power(x, y)
     if not y.dtype.is_floating:
@@ -101,7 +104,7 @@ def power(x: Val, y: Val) -> Val:
     real = y.to(DType.FLOAT64)
     inexact = vector_math.power64(x.to(DType.FLOAT64), real)
     nearest = vector_math.round_half_even(inexact)
-    # NOTE: 4 ** 0.5 must not become 1 because 1.9999999999999998 was cut off.
+    # NOTE: 4 ** 0.5 must not become 1 by truncating 1.9999999999999998.
     exact = vector_math.absolute(inexact - nearest) <= vector_math.absolute(nearest) * 1e-12
     fractional = exact.select(nearest, vector_math.trunc(inexact)).to(DType.INT64).to(x.dtype)
     integer = real.to(DType.INT64)
@@ -110,7 +113,7 @@ def power(x: Val, y: Val) -> Val:
 
 
 def _whole_power(x: Val, exponent: Val) -> Val:
-    """By repeated squaring; the exponent is an int64 whose bits are taken as unsigned."""
+    """Return the power by repeated squaring; the bits of the int64 exponent are interpreted as unsigned."""
     k = x.k
     result, square, left = k.variable(k.value(1, x.dtype, x.lanes)), k.variable(x), k.variable(exponent)
     largest = k.max_lanes(k.maximum(exponent, 0))
@@ -124,7 +127,7 @@ def _whole_power(x: Val, exponent: Val) -> Val:
 
 
 def _power_below_one(x: Val, exponent: Val, whole: Val) -> Val:
-    """``whole``, and for negative exponents the truncated reciprocal: 0 but for 1 and -1."""
+    """Return ``whole``, but for negative exponents the truncated reciprocal, which is 0 unless ``x`` is 1 or -1."""
     odd = (exponent & 1).ne(0)
     of_minus_one = odd.select(x, 1)
     reciprocal = x.eq(1).select(1, x.eq(-1).select(of_minus_one, 0))
@@ -135,27 +138,27 @@ def _power_below_one(x: Val, exponent: Val, whole: Val) -> Val:
 
 
 def larger(a: Val, b: Val) -> Val:
-    """The larger; NaN where either is."""
-    return _not_a_number(b, a.k.maximum(a, b))
+    """The larger of two; NaN if either is NaN."""
+    return _propagate_nan(b, a.k.maximum(a, b))
 
 
 def smaller(a: Val, b: Val) -> Val:
-    """The smaller; NaN where either is."""
-    return _not_a_number(b, a.k.minimum(a, b))
+    """The smaller of two; NaN if either is NaN."""
+    return _propagate_nan(b, a.k.minimum(a, b))
 
 
-def _not_a_number(second: Val, extreme: Val) -> Val:
-    # The emitter's minimum and maximum keep a NaN of the first only.
+def _propagate_nan(second: Val, extreme: Val) -> Val:
+    # The emitter's minimum and maximum propagate a NaN of the first operand only.
     return second.is_nan().select(second, extreme) if second.dtype.is_floating else extreme
 
 
 def maximum(call: Call) -> Val:
-    """The largest of all operands; NaN where any is."""
+    """The largest of all operands; NaN if any is NaN."""
     return reduce(larger, call.given)
 
 
 def minimum(call: Call) -> Val:
-    """The smallest of all operands; NaN where any is."""
+    """The smallest of all operands; NaN if any is NaN."""
     return reduce(smaller, call.given)
 
 
@@ -170,7 +173,7 @@ def mean(call: Call) -> Val:
 
 
 def clip(call: Call) -> Val:
-    """``min(max(x, lowest), highest)``: the highest wins."""
+    """``min(max(x, lowest), highest)``; ``highest`` wins if it is below ``lowest``."""
     x, lowest, highest = call[0], call.optional(1), call.optional(2)
     raised = x if lowest is None else larger(x, lowest)
     return raised if highest is None else smaller(raised, highest)
@@ -180,7 +183,7 @@ def clip(call: Call) -> Val:
 
 
 def bit_shift(call: Call) -> Val:
-    """``x`` shifted by ``y`` places; zeros move in, and after as many places as there are bits only they are left."""
+    """``x`` shifted by ``y`` bits, filled with zeros; the result is 0 if ``y`` is not less than the width of ``x``."""
     x, y = call[0], call[1]
     shifted = x << y if call.attributes["direction"] == "LEFT" else x >> y
     return (y < 8 * x.dtype.itemsize).select(shifted, 0)

@@ -1,4 +1,4 @@
-"""Conversion between element types, as the references of Cast do it."""
+"""Conversion between element types, with the same results as the reference of Cast."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["convert", "convert_to_output"]
 
 
 def convert(x: Val, to: DType) -> Val:
-    """To bool is ``x != 0``; a float is cut off to an int64, whose lower bits a smaller integer keeps."""
+    """Convert an element; bool is ``x != 0``, floats become integers by truncation to int64 and then to ``to``."""
     if x.dtype.is_floating and to.is_integer:
-        # NOTE: straight to a smaller type, what is out of range would differ between machines.
+        # NOTE: a direct conversion to a smaller type would give machine-dependent results out of range.
         return x.to(DType.INT64).to(to)
     return x.to(to)
 
 
 def convert_to_output(call: Call) -> Val:
-    """The first argument as the output's type; 16-bit floats as float32, rounded to what they can hold."""
+    """Convert the first argument to the output's type; 16-bit floats are rounded to it and returned as float32."""
     x = call[0]
     if not call.output.is_half:
         return convert(x, call.output)

@@ -1,4 +1,4 @@
-"""What an element-wise operator is: how it is emitted, what it costs, where it cannot be."""
+"""Definition of an element-wise operator: how it is emitted, its cost and its restrictions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["Call", "Emit", "Operator", "compute_type"]
 
 
 def compute_type(dtype: DType) -> DType:
-    """The type in registers of an element stored as ``dtype``."""
+    """Return the type in registers of an element stored as ``dtype``."""
     return DType.FLOAT32 if dtype.is_half else dtype
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator with its arguments, all of one number of lanes.
+    """Arguments and attributes of an operator to be emitted.
 
     Attributes:
-        k: where the result is emitted.
-        arguments: the inputs; None stands for one that is left out.
-        attributes: all that the operator has, defaults included.
-        output: the element type of the result as it will be stored.
+        k: the emitter.
+        arguments: the inputs, all with the same number of lanes; None for an omitted one.
+        attributes: all attributes of the operator, including defaults.
+        output: the element type of the stored result.
     """
 
     k: Emitter
@@ -34,7 +34,7 @@ class Call:
     output: DType
 
     def __getitem__(self, index: int) -> Val:
-        """An argument that must be there."""
+        """A required argument."""
         argument = self.arguments[index]
         if argument is None:
             raise ValueError(f"input {index} is required and was left out")
@@ -42,10 +42,11 @@ class Call:
 
     @property
     def given(self) -> list[Val]:
-        """All arguments that are there."""
+        """All arguments that are not omitted."""
         return [a for a in self.arguments if a is not None]
 
     def optional(self, index: int) -> Val | None:
+        """Return an argument, or None if it is omitted."""
         return self.arguments[index] if index < len(self.arguments) else None
 
 
@@ -54,13 +55,13 @@ Emit = Callable[[Call], Val]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An entry of the table.
+    """An entry of the table of operators.
 
     Attributes:
-        emit: emits the result of a call.
-        cost: floating-point operations for one element, roughly.
-        wide: has float64 too. The functions that are approximated have not.
-        refuse: says why attributes or input types cannot be, if so.
+        emit: emits a call and returns its result.
+        cost: approximate number of floating-point operations per element.
+        wide: it also supports float64, unlike functions that are approximated.
+        refuse: returns why attributes or input types are not supported, or None.
     """
 
     emit: Emit

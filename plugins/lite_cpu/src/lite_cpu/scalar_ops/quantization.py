@@ -1,4 +1,4 @@
-"""Real numbers as small integers, and back."""
+"""Quantization of real numbers to small integers, and dequantization."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ __all__ = ["dequantize", "quantize"]
 
 
 def quantize(call: Call) -> Val:
-    """``saturate(round(x / scale) + zero_point)``: NaN gives the zero point.
-
-    Without a scale ``x`` is divided already.
-    """
+    """``saturate(round(x / scale) + zero_point)``; NaN gives the zero point. Without a scale ``x`` is not divided."""
     x, scale, zero_point = call[0], call.optional(1), call.optional(2)
     if not x.dtype.is_floating:
         x = x.to(DType.FLOAT64)
@@ -35,7 +32,7 @@ def quantize(call: Call) -> Val:
 def dequantize(call: Call) -> Val:
     """``(x - zero_point) * scale``."""
     x, scale, zero_point = call[0], call[1], call.optional(2)
-    # The difference of two int32 may need one bit more; that of narrower ones does not.
+    # The difference of two int32 may need 33 bits; that of narrower integers fits into an int32.
     wide = DType.INT64 if x.dtype is DType.INT32 and zero_point is not None else DType.INT32
     difference = x.to(wide)
     if zero_point is not None:

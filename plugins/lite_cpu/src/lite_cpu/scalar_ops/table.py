@@ -27,7 +27,7 @@ def _binary(function: Callable[[Val, Val], Val]) -> Emit:
 
 
 def _is_infinite(call: Call) -> Val:
-    """Infinite, of a sign that is to be detected."""
+    """True for an infinity whose sign is to be detected."""
     x = call[0]
     positive = x.eq(inf) & bool(call.attributes["detect_positive"])
     return positive | (x.eq(-inf) & bool(call.attributes["detect_negative"]))
@@ -38,7 +38,7 @@ def _refuse_training(attributes: Mapping[str, Any], inputs: Sequence[DType | Non
     return None if known else "whether it is in training mode is known only when the model runs"
 
 
-#: By qualified name.
+#: All element-wise operators by qualified name.
 OPERATORS: dict[str, Operator] = {
     # **** arithmetic ****
     "Abs": Operator(_unary(arithmetic.absolute), wide=True),
@@ -80,12 +80,12 @@ OPERATORS: dict[str, Operator] = {
     "Or": Operator(_binary(operator.or_)),
     "Where": Operator(lambda call: call[0].select(call[1], call[2]), wide=True),
     "Xor": Operator(_binary(operator.xor)),
-    # **** the same elements ****
+    # **** conversion and identity ****
     "Cast": Operator(convert_to_output, wide=True),
     "CastLike": Operator(convert_to_output, wide=True),
     "Dropout": Operator(_unary(lambda x: x), 0, wide=True, refuse=_refuse_training),
     "Identity": Operator(_unary(lambda x: x), 0, wide=True),
-    # **** quantized numbers; scales and zero points that broadcast ****
+    # **** quantization; scales and zero points are operands that broadcast ****
     "DequantizeLinear": Operator(quantization.dequantize, 3),
     "QuantizeLinear": Operator(quantization.quantize, 8),
     # **** exponential and trigonometric ****
@@ -130,11 +130,11 @@ def emit_operator(
     """Emit one operator on scalars or vectors.
 
     Args:
-        k: where to.
-        op: its qualified name, a key of :data:`OPERATORS`.
-        arguments: its inputs, all of one number of lanes, 16-bit floats as float32; None for one left out.
-        attributes: those that the node has; the rest take their defaults.
-        output: the element type of its output as it will be stored.
+        k: the emitter.
+        op: the qualified name of the operator, a key of :data:`OPERATORS`.
+        arguments: the inputs, all with the same number of lanes, 16-bit floats as float32; None for an omitted one.
+        attributes: the attributes of the node; the others have their default values.
+        output: the element type of the stored output.
 
     Returns:
         The result; float32 where the output is a 16-bit float.
@@ -146,15 +146,15 @@ def emit_operator(
 
 
 def supports(op: str, inputs: Sequence[DType | None], output: DType, attributes: Mapping[str, Any]) -> str | None:
-    """Why this operator cannot be emitted, a sentence; None when it can.
+    """Return why an operator cannot be emitted, as a sentence; None if it can.
 
-    The types are taken to fit the operator's signature in the opset.
+    The types must fit the operator's signature in the opset.
 
     Args:
-        op: its qualified name.
-        inputs: element types as they are stored, None for an input that is left out.
+        op: the qualified name of the operator.
+        inputs: element types of the stored inputs, None for an omitted input.
         output: element type of the output.
-        attributes: those that the node has.
+        attributes: the attributes of the node.
     """
     entry = OPERATORS.get(op)
     if entry is None:
@@ -165,5 +165,5 @@ def supports(op: str, inputs: Sequence[DType | None], output: DType, attributes:
 
 
 def cost(op: str) -> int:
-    """Floating-point operations for one element, roughly."""
+    """Return the approximate number of floating-point operations per element."""
     return OPERATORS[op].cost

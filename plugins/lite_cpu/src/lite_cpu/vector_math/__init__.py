@@ -1,13 +1,13 @@
-"""Mathematical functions of scalars and vectors of float32, written with the kernel language.
+"""Mathematical functions of float32 scalars and vectors in generated code.
 
-Every function takes and returns a :class:`~lite_cpu.emitter.Val` of any number of lanes and calls no library, so it can
-stand in the innermost loop of a kernel on any machine. None but :func:`fmod` and :func:`power` has branches. NaN stays
-NaN, infinities give the limits, and results below the smallest normal float32 may be flushed to zero.
+Every function takes and returns a :class:`~lite_cpu.emitter.Val` of any number of lanes and calls no library, so it
+can be used in the innermost loop of a kernel on any machine. Only :func:`fmod` and :func:`power` have branches. NaN
+stays NaN, infinities give the limits, and results below the smallest normal float32 may be flushed to zero.
 
-The polynomials are minimax fits of the relative error, made with the Remez exchange algorithm in 40-digit
-arithmetic (rational functions: with iteratively reweighted least squares), then rounded to float32. The
-errors in the docstrings are in units in the last place (ULP) of normal float32 results against float64, the larger
-of those with and without fused multiply-add, found on evenly spaced bit patterns (at least every 127th float32).
+The polynomials are minimax fits of the relative error, computed with the Remez exchange algorithm in 40-digit
+arithmetic (rational functions: with iteratively reweighted least squares), then rounded to float32. The errors in the
+docstrings are in units in the last place (ULP) of normal float32 results against float64. They are the larger of the
+errors with and without fused multiply-add, found on evenly spaced bit patterns (at least every 127th float32).
 """
 
 from lite_cpu.vector_math.error_function import erf, gelu, gelu_tanh

@@ -1,4 +1,4 @@
-"""The error function, as a rational function of its central part, and Gelu, which is made of it."""
+"""The error function, approximated by a rational function, and Gelu, which is computed with it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lite_cpu.vector_math.polynomial import multiply_add, polynomial
 
 __all__ = ["erf", "gelu", "gelu_tanh"]
 
-# erf(x) = x * numerator(x^2) / denominator(x^2) up to where float32 has no number between it and 1 (maximal relative
-# error 5.4e-8). Coefficients of float32, found from the best real ones by trying neighbours.
+# erf(x) = x * numerator(x^2) / denominator(x^2) up to the limit, beyond which erf(x) is 1 in float32 (maximal relative
+# error 5.4e-8). The float32 coefficients were found by a search in the neighbourhood of the best real ones.
 _LIMIT = 3.93
 _NUMERATOR = (
     1.1283791065216064,
@@ -36,7 +36,7 @@ def erf(x: Val) -> Val:
     x = _limited(x, _LIMIT)
     square = x * x
     ratio = x * polynomial(square, _NUMERATOR) / polynomial(square, _DENOMINATOR)
-    # Rounding may take it a step beyond 1.
+    # Rounding may make the ratio slightly larger than 1.
     return _limited(ratio, 1.0)
 
 

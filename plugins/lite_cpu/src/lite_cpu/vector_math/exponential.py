@@ -1,4 +1,4 @@
-"""Exponentials and the natural logarithm: the functions that hot loops of activations are made of.
+"""Exponential functions and the natural logarithm, on which most activations are based.
 
 With ``x = n * ln 2 + r``, ``exp(x) = 2^n * exp(r)``: ``exp(r)`` is a polynomial and ``2^n`` is written into the
 exponent bits of a float. Adding ``1.5 * 2^23`` rounds to an integer, and leaves that integer in the low bits.
@@ -33,8 +33,8 @@ _LN2_LOW = log_of(2) - _LN2_HIGH
 _EXPONENT_BIAS = 127
 _ROUNDER = 1.5 * 2**23 + _EXPONENT_BIAS
 
-# (exp(r) - 1) / r, lowest power first: for r in [0, ln 2], in [-ln 2 / 2, ln 2 / 2], and there with the relative
-# error of exp(r) - 1 (maximal relative errors 2.0e-9, 9.2e-8 and 1.1e-8).
+# (exp(r) - 1) / r, lowest power first: for r in [0, ln 2]; for r in [-ln 2 / 2, ln 2 / 2]; for the same interval, but
+# fitted to the relative error of exp(r) - 1 (maximal relative errors 2.0e-9, 9.2e-8 and 1.1e-8).
 _ABOVE_ZERO = (
     0.9999998030379986,
     0.5000058396260119,
@@ -75,15 +75,15 @@ _LOG = (
     0.08700439940520033,
 )
 
-# Here exp() is 0 or less than half a step of float32 from 0; and here it is above the largest float32.
+# At the lower limit exp() is 0 or nearer to 0 than half the smallest float32; at the upper limit it overflows.
 _LOWEST, _HIGHEST = -88.0, 89.0
 
 
 def _split(x: Val, scale: float = 1.0, offset: float = 0.0) -> tuple[Val, Val]:
-    """``(r, 2^n)`` for ``scale * x = n * ln 2 + scale * r``.
+    """Return ``(r, 2^n)`` with ``scale * x = n * ln 2 + scale * r``.
 
-    ``n`` is the integer nearest to ``scale * x / ln 2 + offset``, which must lie between -127 and 128: there the
-    power is 0 and infinity. The scale is a power of two.
+    ``n`` is the integer nearest to ``scale * x / ln 2 + offset``, which must be in [-127, 128]; at these limits the
+    power is 0 and infinity. ``scale`` must be a power of two.
     """
     slope = _LOG2_E * scale
     shifted = multiply_add(x, slope, offset) + _ROUNDER if offset else multiply_add(x, slope, _ROUNDER)
@@ -95,8 +95,8 @@ def _split(x: Val, scale: float = 1.0, offset: float = 0.0) -> tuple[Val, Val]:
 def exp(x: Val) -> Val:
     """``e^x``, 15 instructions; at most 2.0 ULP off."""
     k = x.k
-    # NOTE: n is rounded down, so that exp(r) is in [1, 2) and exp(x) overflows exactly where 2^n does; but for the
-    # smallest of negative numbers, or exp(0) would be the power of 1/2 by a rounded 2.
+    # NOTE: n is rounded down, so that exp(r) is in [1, 2) and exp(x) overflows exactly where 2^n does. The offset is
+    # slightly above -1/2: otherwise exp(0) could be 2^-1 times a rounded 2 instead of exactly 1.
     r, power = _split(k.minimum(k.maximum(x, _LOWEST), _HIGHEST), offset=2.0**-20 - 0.5)
     return multiply_add(polynomial(r, _ABOVE_ZERO), r, 1.0) * power
 
@@ -118,7 +118,7 @@ def expm1_of_nonpositive(x: Val) -> Val:
 
 
 def _expm1_in_range(x: Val, scale: float = 1.0) -> Val:
-    """``e^(scale * x) - 1`` for ``scale * x`` in [-88, 88]; the scale is a power of two."""
+    """``e^(scale * x) - 1`` for ``scale * x`` in [-88, 88]; ``scale`` is a power of two."""
     r, power = _split(x, scale)
     scaled = [c * scale ** (i + 1) for i, c in enumerate(_MINUS_ONE)]
     return multiply_add(polynomial(r, scaled) * r, power, power - 1.0)
@@ -127,7 +127,7 @@ def _expm1_in_range(x: Val, scale: float = 1.0) -> Val:
 def tanh(x: Val) -> Val:
     """Hyperbolic tangent: ``(e^2x - 1) / (e^2x + 1)``; at most 3.3 ULP off."""
     k = x.k
-    # From 9.02 on it is 1 in float32.
+    # From 9.02 on the result is 1 in float32.
     grown = _expm1_in_range(k.minimum(k.maximum(x, -10.0), 10.0), 2.0)
     return grown / (grown + 2.0)
 
@@ -156,7 +156,7 @@ def softplus(x: Val) -> Val:
 
 
 def log(x: Val) -> Val:
-    """The natural logarithm: -Inf for 0, NaN below. Subnormal numbers too; at most 1.2 ULP off."""
+    """The natural logarithm: -Inf for 0, NaN below, also for subnormal numbers; at most 1.2 ULP off."""
     k = x.k
     root_half = 0x3F3504F3  # the bits of sqrt(1/2)
     subnormal = x < 2.0**-126

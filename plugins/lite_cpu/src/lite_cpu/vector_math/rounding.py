@@ -1,4 +1,4 @@
-"""What single instructions do: rounding to integers, roots, signs; and the exact remainder. float32 and float64."""
+"""Rounding to integers, square roots, signs and the exact remainder, of float32 and float64."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def trunc(x: Val) -> Val:
 
 
 def round_half_even(x: Val) -> Val:
-    """The nearest integer, the even one of two equally near."""
+    """The nearest integer; the even one if two are equally near."""
     return x.k.call("llvm.roundeven", x)
 
 
-# Bits of the quotient that a step of the remainder finds: a quotient of so many bits and a fraction of 24 bits
-# below it are distinct in the 53 bits of a float64, so truncating a rounded quotient is right.
+# Number of quotient bits found by one step of the remainder. The quotient of a step, with a fraction of 24 bits, fits
+# into the 53 bits of a float64, so truncating the rounded quotient is correct.
 _STEP_BITS = 28
-# Finite float32 differ by less than 2^277; zeros and infinities, which come to NaN anyway, by more.
+# The quotient of finite float32 numbers is less than 2^277; zeros and infinities give NaN in any case.
 _MOST_STEPS = 10
 
 
 def fmod(a: Val, b: Val) -> Val:
-    """The remainder of ``a / b`` with the sign of ``a``, exact; NaN for an infinite ``a`` or a zero ``b``. float32.
+    """The exact remainder of ``a / b`` with the sign of ``a``, of float32; NaN if ``a`` is infinite or ``b`` zero.
 
     Long division, ``_STEP_BITS`` bits of the quotient at a time: for positive ``x`` and ``y`` and
     ``s = y * 2^i``, ``x - trunc(x / s) * s`` has the same remainder, and no more bits than ``x`` and ``y``.
-    All of it is exact in float64. Most quotients need one step.
+    All steps are exact in float64. Most quotients need one step.
     """
     k = a.k
     x, y = absolute(a), absolute(b)
@@ -68,7 +68,7 @@ def fmod(a: Val, b: Val) -> Val:
         scaled = divisor * ((shift + 1023) << 52).bits(DType.FLOAT64)
         rest = remainder.get()
         remainder.set(rest - trunc(rest / scaled) * scaled)
-    # NOTE: a finite number modulo infinity is itself; the formula has infinity times zero.
+    # NOTE: a finite number modulo infinity is the number itself, but the formula multiplies infinity by zero.
     finite = x < float("inf")
     kept = (finite & y.eq(float("inf"))).select(x, remainder.get().to(DType.FLOAT32))
     return copy_sign(kept, a)

@@ -11,13 +11,13 @@ from lite_cpu.vector_math.rounding import absolute, copy_sign, sqrt
 
 __all__ = ["acos", "asin", "atan", "cos", "sin", "tan"]
 
-# pi / 2 as a sum. The first two have 24 bits, so that their products with a quadrant's number are exact.
+# pi / 2 as a sum. The first two terms have 24 bits, so that their products with the number of a quadrant are exact.
 _HALF_PI = (
     float.fromhex("0x1.921fb4p+0"),
     float.fromhex("0x1.4442dp-24"),
     float.fromhex("0x1.8469898cc5170p-48"),
 )
-# Adding it rounds a float64 to an integer and leaves that in the low bits.
+# Adding this number rounds a float64 to an integer and leaves that integer in the low bits.
 _ROUNDER = 1.5 * 2.0**52
 
 # (sin(r) - r) / r^3 and (cos(r) - 1 + r^2 / 2) / r^4 as polynomials of r^2, for r in [-pi/4, pi/4], and
@@ -39,10 +39,10 @@ _ASIN = (0.16666731145153008, 0.07495668303484113, 0.04546569729082429, 0.024057
 
 
 def _quadrant(x: Val) -> tuple[Val, Val, Val]:
-    """``(q, sin(r), cos(r))`` with ``x = q * pi / 2 + r``; only the last two bits of the int32 ``q`` are right.
+    """Return ``(q, sin(r), cos(r))`` with ``x = q * pi / 2 + r``; only the last two bits of the int32 ``q`` are right.
 
-    In float64, exact for ``|x| < 2^29``; beyond, where neighbouring float32 are 64 radians apart, ``r`` is
-    any angle from -pi/4 to pi/4.
+    The reduction is computed in float64 and exact for ``|x| < 2^29``. Beyond, where neighbouring float32 numbers are
+    64 radians apart, ``r`` is an arbitrary angle in [-pi/4, pi/4].
     """
     k, wide = x.k, x.to(DType.FLOAT64)
     shifted = multiply_add(wide, 2 / pi, _ROUNDER)
@@ -59,17 +59,17 @@ def _quadrant(x: Val) -> tuple[Val, Val, Val]:
 def sin(x: Val) -> Val:
     """Sine; at most 1.6 ULP off for ``|x| < 2^29``."""
     quadrant, sine, cosine = _quadrant(x)
-    return _turned(quadrant, sine, cosine)
+    return _sine_in_quadrant(quadrant, sine, cosine)
 
 
 def cos(x: Val) -> Val:
-    """Cosine, the sine a quadrant on; at most 1.6 ULP off for ``|x| < 2^29``."""
+    """Cosine, computed as the sine of the next quadrant; at most 1.6 ULP off for ``|x| < 2^29``."""
     quadrant, sine, cosine = _quadrant(x)
-    return _turned(quadrant + 1, sine, cosine)
+    return _sine_in_quadrant(quadrant + 1, sine, cosine)
 
 
-def _turned(quadrant: Val, sine: Val, cosine: Val) -> Val:
-    """The sine of an angle in this quadrant."""
+def _sine_in_quadrant(quadrant: Val, sine: Val, cosine: Val) -> Val:
+    """Return the sine of ``quadrant * pi / 2 + r``, given sine and cosine of ``r``."""
     chosen = (quadrant & 1).ne(0).select(cosine, sine)
     sign = (quadrant & 2) << 30
     return (chosen.bits(DType.INT32) ^ sign).bits(DType.FLOAT32)
@@ -92,7 +92,7 @@ def atan(x: Val) -> Val:
 
 
 def _arc_sine(size: Val) -> tuple[Val, Val]:
-    """``(near, angle)`` for a size in [0, 1]: its arc sine is ``angle``, or near 1 ``pi / 2 - 2 * angle``."""
+    """Return ``(near, angle)`` for a size in [0, 1]: its arc sine is ``angle``, or if near 1 ``pi / 2 - 2 * angle``."""
     near = size > 0.5
     # sin(a) = size means sin((pi / 2 - a) / 2)^2 = (1 - size) / 2.
     square = near.select(multiply_add(size, -0.5, 0.5), size * size)

@@ -1,4 +1,4 @@
-"""Functions that are computed in float64: few models use them, and the plain formulas are accurate there.
+"""Functions computed in float64, where the plain formulas are accurate; few models use these functions.
 
 Results are within 0.51 ULP of float32.
 """
@@ -45,10 +45,10 @@ _LOG = (
     0.16821332155010796,
 )
 
-# exp() of it is above the largest float32, and of its negative below half of the smallest.
+# exp() of this number is above the largest float32, and exp() of its negative below half of the smallest.
 _FAR = 150.0
 
-# Below this size two terms of the series at 0 are enough, and the formulas begin to cancel.
+# Below this magnitude two terms of the series at 0 are enough, and the formulas begin to cancel.
 _SMALL = 2.0**-10
 
 
@@ -68,7 +68,8 @@ def _log(x: Val) -> Val:
     root_half = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
     one = _EXPONENT_BIAS << 52
     bits = x.bits(DType.UINT64) + (one - root_half)
-    # An integer below 2^52 becomes a float64 by writing it into the fraction of 2^52: few machines convert vectors.
+    # An integer below 2^52 is converted to float64 by writing it into the fraction of 2^52, because few machines have
+    # an instruction that converts vectors of int64.
     exponent = ((bits >> 52) | (0x433 << 52)).bits(DType.FLOAT64) - (2.0**52 + _EXPONENT_BIAS)
     m = ((bits & (2**52 - 1)) + root_half).bits(DType.FLOAT64)
     s = (m - 1.0) / (m + 1.0)
@@ -80,7 +81,7 @@ def _log(x: Val) -> Val:
 
 
 def _near_zero(x: Val, cubic: float, elsewhere: Val) -> Val:
-    """``x + cubic * x^3`` where ``x`` is small; float64 in, float32 out."""
+    """``x + cubic * x^3`` where ``x`` is small, ``elsewhere`` with the sign of ``x`` otherwise; float64 to float32."""
     series = multiply_add(x * x * x, cubic, x)
     return (absolute(x) < _SMALL).select(series, copy_sign(elsewhere, x)).to(DType.FLOAT32)
 
@@ -108,7 +109,7 @@ def asinh(x: Val) -> Val:
 def acosh(x: Val) -> Val:
     """Inverse hyperbolic cosine, not negative; NaN below 1."""
     wide = x.to(DType.FLOAT64)
-    # Two roots, as one of the product would be real below -1.
+    # NOTE: two roots are needed: the root of the product would be real below -1.
     return _log(wide + sqrt(wide - 1.0) * sqrt(wide + 1.0)).to(DType.FLOAT32)
 
 
@@ -120,9 +121,10 @@ def atanh(x: Val) -> Val:
 
 
 def power64(x: Val, y: Val) -> Val:
-    """``x^y`` of float64 that are float32 numbers or integers; relative error below 1e-13, overflow at e^150.
+    """``x^y`` of float64 values that are float32 numbers or integers; relative error below 1e-13, overflow at e^150.
 
-    NaN for a negative finite ``x`` with a fractional ``y``, and whatever C's ``pow`` says for special numbers.
+    The result is NaN for a negative finite ``x`` with a fractional ``y``; special numbers are treated as by C's
+    ``pow``.
     """
     size = absolute(x)
     # NOTE: 1^y and x^0 are 1 for any number, NaN and infinities included.
@@ -136,7 +138,7 @@ def power64(x: Val, y: Val) -> Val:
 
 
 def power(x: Val, y: Val) -> Val:
-    """``x^y`` of a float32 and any number; see :func:`power64`. Squares, which are most of all powers, are fast."""
+    """``x^y`` of a float32 and any number; see :func:`power64`. Squares, the most frequent powers, are fast."""
     k = x.k
     result = k.variable(x * x)
     other = y.ne(2)

@@ -1,1 +1,1 @@
-"""From ONNX's messages to Lite's graph: :func:`lite_onnx.lowering.model.lower`."""
+"""Lowering of ONNX's protobuf messages to Lite's graph: :func:`lite_onnx.lowering.model.lower`."""

@@ -1,4 +1,4 @@
-"""``AttributeProto`` as Python's numbers, texts and lists, and as Lite's operators want them."""
+"""Conversion of ``AttributeProto`` to Python values and to attributes of Lite's operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto
 
 from lite_core.ops.registry import OpDef
 from lite_onnx.lowering.node import Attribute, SourceNode
-from lite_onnx.lowering.unlowerable import Reported, Unlowerable
+from lite_onnx.lowering.unlowerable import AlreadyReported, Unlowerable
 from lite_onnx.reader.element_types import element_type
 
 __all__ = ["attributes_for", "read_attributes"]
@@ -33,34 +33,34 @@ _READERS: dict[int, Callable[[AttributeProto, Read], Any]] = {
 
 
 def read_attributes(node: NodeProto, outer: Mapping[str, AttributeProto], read: Read) -> dict[str, Attribute]:
-    """The attributes of a node.
+    """Read the attributes of a node.
 
     Args:
-        node: of a graph or a function.
-        outer: what the attributes of the function around it are in this call; none outside of functions.
-        read: gives the elements of a tensor.
+        node: a node of a graph or a function.
+        outer: the attributes of the enclosing function in this call; empty outside functions.
+        read: reads the elements of a tensor.
 
     Raises:
-        Unlowerable: attributes are damaged, or of a kind that Lite has not.
+        Unlowerable: attributes are damaged, or of a kind that Lite does not support.
     """
     found: dict[str, Attribute] = {}
     problems: list[str] = []
     for attribute in node.attribute:
-        given: AttributeProto | None = attribute
+        source: AttributeProto | None = attribute
         if attribute.ref_attr_name:
-            given = outer.get(attribute.ref_attr_name)
-        if given is None:  # the call left it out, and the function has no default for it
+            source = outer.get(attribute.ref_attr_name)
+        if source is None:  # the call omits it, and the function has no default for it
             continue
-        kind = given.type or _guessed_kind(given)
+        kind = source.type or _infer_kind(source)
         reader = _READERS.get(kind)
         if attribute.name in found:
-            problems.append(f"its attribute {attribute.name!r} is there twice")
+            problems.append(f"its attribute {attribute.name!r} occurs twice")
         elif reader is None:
             kind_name = _kind_name(kind)
             problems.append(f"its attribute {attribute.name!r} is of the kind {kind_name}, which Lite does not read")
         else:
             try:
-                found[attribute.name] = reader(given, read)
+                found[attribute.name] = reader(source, read)
             except ValueError as error:
                 problems.append(f"its attribute {attribute.name!r} cannot be read: {error}")
     if problems:
@@ -73,8 +73,8 @@ def _kind_name(kind: int) -> str:
     return str(_A.AttributeType.Name(kind)).lower() if kind in known else str(kind)
 
 
-def _guessed_kind(attribute: AttributeProto) -> int:
-    """The kind of an attribute that does not say it: IR version 3 let it be found by what is there."""
+def _infer_kind(attribute: AttributeProto) -> int:
+    """Infer the kind of an attribute from the field that is set: IR version 3 allows to omit the kind."""
     kinds = {"f": _A.FLOAT, "i": _A.INT, "s": _A.STRING, "t": _A.TENSOR, "g": _A.GRAPH}
     present = [kind for field, kind in kinds.items() if attribute.HasField(field)]
     lists = {"floats": _A.FLOATS, "ints": _A.INTS, "strings": _A.STRINGS}
@@ -83,29 +83,29 @@ def _guessed_kind(attribute: AttributeProto) -> int:
 
 
 def attributes_for(definition: OpDef, node: SourceNode, body: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """The node's attributes as an operator of Lite takes them: numbers of element types become these.
+    """Convert a node's attributes to those of an operator of Lite; numbers of element types become ``DType``.
 
     Args:
         definition: the operator.
         node: the node.
-        body: makes a graph of the graph attribute with a name.
+        body: lowers the graph attribute with the given name.
 
     Raises:
-        Reported: nodes of the graphs cannot be lowered; all graphs are looked at.
+        AlreadyReported: nodes of the graphs cannot be lowered; raised after all graphs are lowered.
     """
-    made: dict[str, Any] = {}
-    reported: Reported | None = None
+    converted: dict[str, Any] = {}
+    reported: AlreadyReported | None = None
     for name, attribute in node.attributes.items():
         spec = definition.attributes.get(name)
         if spec is not None and spec.kind == "dtype" and isinstance(attribute, int):
-            made[name] = element_type(attribute)
+            converted[name] = element_type(attribute)
         elif spec is not None and spec.kind == "graph":
             try:
-                made[name] = body(name, attribute)
-            except Reported as problem:
+                converted[name] = body(name, attribute)
+            except AlreadyReported as problem:
                 reported = problem
         else:
-            made[name] = tuple(attribute) if isinstance(attribute, list) else attribute
+            converted[name] = tuple(attribute) if isinstance(attribute, list) else attribute
     if reported is not None:
         raise reported
-    return made
+    return converted

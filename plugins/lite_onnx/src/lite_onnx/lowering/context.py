@@ -1,4 +1,4 @@
-"""What adapters and lowerings work with."""
+"""The context of adapters and lowerings: the builder of the graph, and known values."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Array = np.ndarray[Any, Any]
 
 
 class BodyLowering(Protocol):
-    """Lowers graphs that are attributes of nodes."""
+    """The interface for lowering graphs that are attributes of nodes."""
 
     def body(self, graph: GraphProto, inputs: Sequence[TensorType | None], context: Context) -> Graph:
-        """Lower a graph to one of its own; see :meth:`Context.body`."""
+        """Lower a graph to a separate graph; see :meth:`Context.body`."""
         ...
 
     def inline(self, graph: GraphProto, items: Sequence[Item | None], context: Context) -> list[Item]:
-        """Lower a graph in the place of the node; see :meth:`Context.inline`."""
+        """Lower a graph into the graph of the node; see :meth:`Context.inline`."""
         ...
 
 
 class Context:
-    """The builder that receives nodes, and what is known of values.
+    """The builder that receives nodes, and the known values.
 
     Args:
-        builder: of the graph or body that is being built.
-        scope: names of it.
-        bodies: lowers the graphs that nodes have as attributes.
+        builder: the builder of the graph or body.
+        scope: the names of the graph or body.
+        bodies: lowers graphs that are attributes of nodes.
     """
 
     def __init__(self, builder: GraphBuilder, scope: Scope, bodies: BodyLowering) -> None:
@@ -46,20 +46,23 @@ class Context:
         self._bodies = bodies
 
     def inner(self, name: str, *, weight: int = 1) -> Context:
-        """A context for a body inside of this graph; it sees the names of this one. See Scope for the weight."""
+        """Return a context for a body inside this graph, which can use the names of this one.
+
+        ``weight`` is that of :class:`~lite_onnx.lowering.scope.Scope`.
+        """
         scope = Scope(self.scope.opsets, self.scope, weight=weight)
         return Context(GraphBuilder(name, outer=self.builder), scope, self._bodies)
 
     def with_scope(self, scope: Scope) -> Context:
-        """A context that adds to the same graph, with other names."""
+        """Return a context that adds to the same graph, with other names."""
         return Context(self.builder, scope, self._bodies)
 
-    # **** making nodes ****
+    # **** adding nodes ****
 
     def add(
         self, op: str, inputs: Sequence[Value | None], attributes: Mapping[str, Any] | None = None, *, domain: str = ""
     ) -> Value:
-        """Add a node of Lite's; returns its first output. Attributes that are None are left out."""
+        """Add a node of Lite and return its first output. Attributes that are None are omitted."""
         return self.add_node(op, inputs, attributes, domain=domain)[0]
 
     def add_node(
@@ -71,37 +74,37 @@ class Context:
         outputs: int = 1,
         domain: str = "",
     ) -> list[Value]:
-        """Add a node of Lite's with several outputs. Attributes that are None are left out."""
-        given = {k: v for k, v in (attributes or {}).items() if v is not None}
-        return self.builder.add_node(op, inputs, given, outputs=outputs, domain=domain)
+        """Add a node of Lite and return its outputs. Attributes that are None are omitted."""
+        present = {k: v for k, v in (attributes or {}).items() if v is not None}
+        return self.builder.add_node(op, inputs, present, outputs=outputs, domain=domain)
 
     def constant(self, array: Any, dtype: DType | None = None) -> Value:
-        """A constant; small ones with equal contents are the same value."""
+        """Add a constant; small constants with equal contents share one value."""
         return self.builder.constant(array, dtype=dtype)
 
     def ints(self, *elements: int) -> Value:
-        """An int64 vector: axes, shapes, pads."""
+        """Add a constant int64 vector: axes, shapes, pads."""
         return self.builder.ints(*elements)
 
     def scalar_like(self, number: float, value: Value) -> Value:
-        """A scalar of a value's element type."""
+        """Add a constant scalar of a value's element type."""
         return self.builder.constant(np.array(number), dtype=value.dtype)
 
     def body(self, graph: GraphProto, inputs: Sequence[TensorType | None]) -> Graph:
-        """A graph attribute as a graph; ``inputs``: types of its inputs where it does not say them itself."""
+        """Lower a graph attribute to a graph; ``inputs``: types of its inputs, used where it does not state them."""
         return self._bodies.body(graph, inputs, self)
 
     def inline(self, graph: GraphProto, items: Sequence[Item | None]) -> list[Item]:
-        """The outputs of a graph attribute, whose nodes are added here: once, and in any case."""
+        """Add the nodes of a graph attribute to this graph, to run once and unconditionally; return its outputs."""
         return self._bodies.inline(graph, items, self)
 
     # **** inputs ****
 
     def value(self, node: SourceNode, position: int) -> Value:
-        """An input that must be a tensor.
+        """Return an input that must be a tensor.
 
         Raises:
-            Unlowerable: it is left out, or a sequence or an optional.
+            Unlowerable: it is omitted, or a sequence or an optional.
         """
         value = self.optional(node, position)
         if value is None:
@@ -109,7 +112,7 @@ class Context:
         return value
 
     def optional(self, node: SourceNode, position: int) -> Value | None:
-        """As :meth:`value`; None for an input that is left out."""
+        """Return an input that must be a tensor, or None if it is omitted."""
         item = node.inputs[position] if position < len(node.inputs) else None
         if isinstance(item, (TensorList, Absent)):
             kind = "a sequence" if isinstance(item, TensorList) else "an empty optional"
@@ -117,18 +120,18 @@ class Context:
         return item
 
     def values(self, node: SourceNode) -> list[Value | None]:
-        """All inputs, which must be tensors."""
+        """Return all inputs, which must be tensors."""
         return [self.optional(node, position) for position in range(len(node.inputs))]
 
     def known(self, value: Value | None) -> Array | None:
-        """The elements of a value where they are known already: constants, and what follows from shapes."""
+        """Return the elements of a value if they are known: of constants, and of values computed from shapes."""
         if value is None:
             return None
         constant = self.builder.graph.constants.get(value)
-        return self.builder.known(value) if constant is None else constant  # inference forgets what is large
+        return self.builder.known(value) if constant is None else constant  # inference keeps only small known values
 
     def must_know(self, node: SourceNode, position: int, name: str) -> Array:
-        """The elements of an input that has to be known.
+        """Return the elements of an input that must be known.
 
         Raises:
             Unlowerable: they depend on the model's inputs.
@@ -142,10 +145,10 @@ class Context:
         return array
 
     def size(self, value: Value, axis: int) -> int:
-        """The size of a dimension.
+        """Return the size of a dimension.
 
         Raises:
-            Unlowerable: it is not known before the model runs, or there is no such dimension.
+            Unlowerable: it is not known before the model runs, or the axis does not exist.
         """
         rank = self.rank(value)
         if not -rank <= axis < rank:
@@ -156,10 +159,10 @@ class Context:
         return size
 
     def rank(self, value: Value) -> int:
-        """How many dimensions a value has.
+        """Return the number of dimensions of a value.
 
         Raises:
-            Unlowerable: nobody knows.
+            Unlowerable: it is not known before the model runs.
         """
         if value.type.rank is None:
             raise Unlowerable(f"the number of dimensions of {value.name!r} is not known before the model runs")

@@ -1,4 +1,4 @@
-"""Functions: operators that a model, or ONNX itself, defines by others."""
+"""Functions: operators that a model, or ONNX itself, defines by other operators."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
 from lite_onnx.lowering.scope import Scope
-from lite_onnx.lowering.unlowerable import Reported, Unlowerable
+from lite_onnx.lowering.unlowerable import AlreadyReported, Unlowerable
 from lite_onnx.reader.element_types import onnx_number
 
 __all__ = ["LowerNodes", "call", "schema_function"]
 
-#: Lowers the nodes that wanted names need.
+#: Lowers the nodes that the given names depend on.
 LowerNodes = Callable[[Sequence[NodeProto], Iterable[str], Context], None]
 
 
@@ -26,52 +26,52 @@ def call(
     function: FunctionProto,
     node: NodeProto | SourceNode,
     inputs: Sequence[Item | None],
-    place: str,
+    node_name: str,
     context: Context,
     lower_nodes: LowerNodes,
 ) -> list[Item | None]:
-    """The outputs of a function's nodes, which are added in the place of the node that calls it.
+    """Replace a node by the nodes of the function that it calls; return the function's outputs.
 
     Args:
         function: the function.
-        node: calls it.
-        inputs: the node's.
-        place: the node's name in messages.
-        context: of the node.
-        lower_nodes: what the function's nodes are lowered by.
+        node: the node that calls it.
+        inputs: the node's inputs.
+        node_name: the node's name in messages.
+        context: the node's context.
+        lower_nodes: lowers the function's nodes.
 
     Raises:
-        Unlowerable: it calls itself, gets too many inputs, or something inside cannot be lowered.
+        Unlowerable: it calls itself, gets too many inputs, or one of its nodes cannot be lowered.
     """
     key = (function.domain, function.name, function.overload)
     if key in context.scope.functions:
         raise Unlowerable(f"the function {function.name!r} calls itself")
     if len(inputs) > len(function.input):
         raise Unlowerable(f"the function {function.name!r} takes {len(function.input)} inputs, has {len(inputs)}")
-    made = node.outputs if isinstance(node, SourceNode) else node.output
-    if len(made) > len(function.output):
-        raise Unlowerable(f"the function {function.name!r} has {len(function.output)} outputs, the node {len(made)}")
+    outputs = node.outputs if isinstance(node, SourceNode) else node.output
+    if len(outputs) > len(function.output):
+        raise Unlowerable(f"the function {function.name!r} has {len(function.output)} outputs, the node {len(outputs)}")
     opsets = {**context.scope.opsets, **{_domain(o.domain): o.version for o in function.opset_import}}
     attributes = {a.name: a for a in function.attribute_proto}
-    attributes.update(_given(node, context))
-    scope = Scope(opsets, None, attributes, caller=context.scope, function=key, place=f"{place}/")
+    attributes.update(_node_attributes(node, context))
+    scope = Scope(opsets, None, attributes, caller=context.scope, function=key, name_prefix=f"{node_name}/")
     for name, item in zip(function.input, inputs):
         if item is not None:
             scope.bind(name, item)
-    left_out = {name for name, item in zip(function.input, [*inputs, *[None] * len(function.input)]) if item is None}
-    wanted = [name for name, output in zip(function.output, made) if output]
-    lower_nodes([_without(n, left_out) for n in function.node], wanted, context.with_scope(scope))
-    if any(scope.is_lost(name) for name in wanted):
-        raise Reported(f"nodes of the function {function.name!r} cannot be lowered, see there")
+    omitted = {name for name, item in zip(function.input, [*inputs, *[None] * len(function.input)]) if item is None}
+    wanted = [name for name, output in zip(function.output, outputs) if output]
+    lower_nodes([_without_inputs(n, omitted) for n in function.node], wanted, context.with_scope(scope))
+    if any(scope.has_failed(name) for name in wanted):
+        raise AlreadyReported(f"nodes of the function {function.name!r} cannot be lowered")
     found = {name: scope.find(name) for name in wanted}
     missing = [name for name, item in found.items() if item is None]
     if missing:
-        raise Unlowerable(f"the function {function.name!r} does not make its output {missing[0]!r}")
+        raise Unlowerable(f"the function {function.name!r} does not compute its output {missing[0]!r}")
     return [found.get(name) for name in function.output]
 
 
 def schema_function(node: SourceNode) -> FunctionProto | None:
-    """What ONNX says an operator is made of, if it says so."""
+    """Return ONNX's definition of an operator as a function, or None if it has none."""
     try:
         schema: Any = onnx.defs.get_schema(node.op, node.version, node.domain)
     except onnx.defs.SchemaError:
@@ -83,13 +83,13 @@ def schema_function(node: SourceNode) -> FunctionProto | None:
         return None
     types = [_type_of(item) for item in node.inputs]
     message = _as_message(node)
-    # NOTE: for any other version ONNX gives nothing where operators inside have changed since.
+    # NOTE: for other versions ONNX returns nothing if operators of the function have changed since.
     version = max(v for v in schema.context_dependent_function_opset_versions if v <= node.version)
     content = schema.get_context_dependent_function_with_opset_version(version, message.SerializeToString(), types)
     return FunctionProto.FromString(content) if content else None
 
 
-def _given(node: NodeProto | SourceNode, context: Context) -> dict[str, AttributeProto]:
+def _node_attributes(node: NodeProto | SourceNode, context: Context) -> dict[str, AttributeProto]:
     if isinstance(node, SourceNode):
         return {a.name: a for a in _as_message(node).attribute}
     outer = context.scope.attributes
@@ -97,13 +97,13 @@ def _given(node: NodeProto | SourceNode, context: Context) -> dict[str, Attribut
     return {name: attribute for name, attribute in named.items() if attribute is not None}
 
 
-def _without(node: NodeProto, left_out: set[str]) -> NodeProto:
-    """A function's node without the inputs that the call leaves out."""
-    if not left_out.intersection(node.input):
+def _without_inputs(node: NodeProto, omitted: set[str]) -> NodeProto:
+    """Return a function's node without the inputs that the call omits."""
+    if not omitted.intersection(node.input):
         return node
     copy = NodeProto()
     copy.CopyFrom(node)
-    copy.input[:] = ["" if name in left_out else name for name in node.input]
+    copy.input[:] = ["" if name in omitted else name for name in node.input]
     return copy
 
 

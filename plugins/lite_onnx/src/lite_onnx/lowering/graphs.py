@@ -1,4 +1,4 @@
-"""Nodes of graphs, bodies and functions, one after another; what goes wrong is collected."""
+"""Lowering of the nodes of graphs, bodies and functions, which collects all problems."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from lite_onnx.lowering.opsets import check_version
 from lite_onnx.lowering.order import in_order
 from lite_onnx.lowering.registry import Adapter
 from lite_onnx.lowering.scope import FunctionKey, Scope
-from lite_onnx.lowering.unlowerable import Reported, Unlowerable
-from lite_onnx.reader.element_types import NotANumber
+from lite_onnx.lowering.unlowerable import AlreadyReported, Unlowerable
+from lite_onnx.reader.element_types import UnsupportedElementType
 from lite_onnx.reader.external_data import ExternalFiles
 from lite_onnx.reader.tensors import read_sparse_tensor, read_tensor
 
@@ -37,17 +37,17 @@ logger = logging.getLogger("lite.onnx")
 
 Array = np.ndarray[Any, Any]
 
-#: What makes as many outputs as a node has names for, those that are left out at the end included.
-_COUNTED = ("If", "Loop", "Scan", "Split")
+#: Operators whose number of outputs is the node's number of names, including omitted ones at the end.
+_FIXED_OUTPUT_COUNT = ("If", "Loop", "Scan", "Split")
 
 _SCALARS = (TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()))
 
-#: Graphs and functions within one another. Deeper ones are a sign of a damaged model. The types in a loop are inferred
-#: at least twice, so that each loop in a loop doubles the time: these weigh more.
-_MOST_DEPTH, _LOOP = 40, 5
-#: Nodes, beside those of the model's own graph, that functions and loops are written out to, and bytes of constants in
-#: them: a short file can ask for any number by functions that call one another.
-_MOST_NODES, _MOST_BYTES = 100_000, 1 << 28
+#: The maximum depth of nested graphs and functions; deeper ones are a sign of a damaged model. The types in a loop are
+#: inferred at least twice, and each nested loop doubles the time: a loop has a larger weight.
+_MAX_DEPTH, _LOOP_WEIGHT = 40, 5
+#: The maximum number of nodes, besides those of the model's own graph, that functions and loops are expanded to, and of
+#: bytes of constants in them: in a short file, functions that call one another can expand to any number.
+_MAX_NODES, _MAX_BYTES = 100_000, 1 << 28
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class Problem:
 
     Attributes:
         op: the node's operator; ``initializer`` for a tensor.
-        name: the node's, or the tensor's.
-        reason: why.
-        remedy: what can be done.
-        is_damage: whether this is the file's fault, not that of Lite.
+        name: the name of the node or tensor.
+        reason: the cause, for the user.
+        remedy: advice for the user.
+        is_damage: True if the file is damaged; False if Lite lacks support.
     """
 
     op: str
@@ -74,8 +74,8 @@ class GraphLowering:
 
     Args:
         path: the model's file, for messages and to find tensors in other files.
-        functions: the model's own.
-        size: how many bytes the model has; the constants that are made of it are not many more.
+        functions: the functions that the model defines.
+        size: the model's size in bytes, which limits the size of its constants.
     """
 
     def __init__(self, path: Path, functions: Mapping[FunctionKey, FunctionProto], size: int = 0) -> None:
@@ -83,54 +83,54 @@ class GraphLowering:
         self.functions = functions
         self.problems: list[Problem] = []
         self._files = ExternalFiles(path)
-        self._nodes_left = _MOST_NODES
-        self._bytes_left = _MOST_BYTES + 2 * size
+        self._nodes_left = _MAX_NODES
+        self._bytes_left = _MAX_BYTES + 2 * size
 
     # **** graphs ****
 
-    def fill(self, graph: GraphProto, context: Context) -> None:
-        """Add a graph's constants, nodes and outputs; its inputs are bound already."""
+    def lower_graph(self, graph: GraphProto, context: Context) -> None:
+        """Add a graph's constants, nodes and outputs to the context's builder. Its inputs must be bound before."""
         self._bind_constants(graph, context)
         names = [output.name for output in graph.output]
         if context.scope.depth == 0:
-            names = list(dict.fromkeys(names))  # outputs of a model are asked for by name
+            names = list(dict.fromkeys(names))  # a model's outputs are identified by name
             self._nodes_left += len(graph.node)
         self.lower_nodes(graph.node, names, context)
         for name in names:
-            item = self._found(name, context.scope, f"the output {name!r} of graph {graph.name!r}")
+            item = self._lookup(name, context.scope, f"the output {name!r} of graph {graph.name!r}")
             if item is not None:
-                # The names of a body's outputs are nobody's concern, and may be those of the graph around it.
+                # The names of a body's outputs do not matter, and may clash with those of the enclosing graph.
                 add_outputs("" if context.scope.depth else name, item, context.builder)
 
     def body(
-        self, graph: GraphProto, inputs: Sequence[TensorType | None], context: Context, weight: int = _LOOP
+        self, graph: GraphProto, inputs: Sequence[TensorType | None], context: Context, weight: int = _LOOP_WEIGHT
     ) -> Graph:
-        """A graph attribute as a graph of its own that may use what the graphs around it define.
+        """Lower a graph attribute to a separate graph, which may use values of the enclosing graphs.
 
         Args:
             graph: the attribute.
-            inputs: types of its inputs where it does not say them itself.
-            context: of the node.
-            weight: how deep it counts.
+            inputs: types of its inputs, used where the graph does not state them.
+            context: the node's context.
+            weight: the depth that it counts for.
 
         Raises:
-            Reported: something inside cannot be lowered.
+            AlreadyReported: a node of the graph cannot be lowered.
         """
         inner = context.inner(graph.name or "body", weight=weight)
         builder, scope = inner.builder, inner.scope
         for value, known in itertools.zip_longest(graph.input, inputs[: len(graph.input)]):
-            is_said = value.type.WhichOneof("value") is not None or known is None
-            scope.bind(value.name, _body_input(value, None if is_said else known, builder))
+            is_stated = value.type.WhichOneof("value") is not None or known is None
+            scope.bind(value.name, _body_input(value, None if is_stated else known, builder))
         before = len(self.problems)
-        self.fill(graph, inner)
-        self._raise_if_lost(graph, scope, before)
+        self.lower_graph(graph, inner)
+        self._raise_if_failed(graph, scope, before)
         return builder.build()
 
     def inline(self, graph: GraphProto, items: Sequence[Item | None], context: Context) -> list[Item]:
-        """The outputs of a graph whose nodes are added to the graph around it.
+        """Add the nodes of a graph to the enclosing graph and return its outputs.
 
         Raises:
-            Reported: something inside cannot be lowered.
+            AlreadyReported: a node of the graph cannot be lowered.
         """
         scope = Scope(context.scope.opsets, context.scope)
         for value, item in zip(graph.input, items):
@@ -140,13 +140,13 @@ class GraphLowering:
         before = len(self.problems)
         self._bind_constants(graph, inner)
         self.lower_nodes(graph.node, [output.name for output in graph.output], inner)
-        found = [self._found(o.name, scope, f"the output {o.name!r} of graph {graph.name!r}") for o in graph.output]
-        self._raise_if_lost(graph, scope, before)
+        found = [self._lookup(o.name, scope, f"the output {o.name!r} of graph {graph.name!r}") for o in graph.output]
+        self._raise_if_failed(graph, scope, before)
         return [item for item in found if item is not None]
 
-    def _raise_if_lost(self, graph: GraphProto, scope: Scope, before: int) -> None:
-        if len(self.problems) > before or any(scope.is_lost(output.name) for output in graph.output):
-            raise Reported("nodes of its graph cannot be lowered, see there")
+    def _raise_if_failed(self, graph: GraphProto, scope: Scope, before: int) -> None:
+        if len(self.problems) > before or any(scope.has_failed(output.name) for output in graph.output):
+            raise AlreadyReported("nodes of its graph cannot be lowered")
 
     def _bind_constants(self, graph: GraphProto, context: Context) -> None:
         scope, builder = context.scope, context.builder
@@ -154,14 +154,14 @@ class GraphLowering:
 
         def bind(name: str, read: Callable[[], Array]) -> None:
             def make() -> Item:
-                # NOTE: a name of its own only where it is free: bodies may use names of the graphs around them.
-                taken = not name or builder.is_taken(name)
+                # NOTE: the name may be taken: bodies may reuse names of the enclosing graphs.
+                is_taken = not name or builder.is_taken(name)
                 array = read()
-                return builder.constant(array, builder.unique_name(name or "const") if taken else name)
+                return builder.constant(array, builder.unique_name(name or "const") if is_taken else name)
 
             if name in seen:
-                logger.warning("%s: the initializer %r is there twice; the last one is used", self.path, name)
-            elif scope.defines(name):  # whoever reads the model, or calls the graph, says what it is
+                logger.warning("%s: the initializer %r occurs twice; the last one is used", self.path, name)
+            elif scope.defines(name):  # the reader's options or the calling node override the initializer
                 return
             seen.add(name)
             scope.bind_later(name, make)
@@ -172,10 +172,10 @@ class GraphLowering:
             bind(sparse.values.name, lambda sparse=sparse: self.read(sparse))  # type: ignore[misc]
 
     def read(self, tensor: TensorProto | SparseTensorProto) -> Array:
-        """The elements of a tensor.
+        """Return the elements of a tensor.
 
         Raises:
-            ValueError: they cannot be had, or are no numbers.
+            ValueError: they cannot be read, or are not numbers.
         """
         is_sparse = isinstance(tensor, SparseTensorProto)
         array = read_sparse_tensor(tensor) if is_sparse else read_tensor(tensor, self._files)
@@ -183,64 +183,63 @@ class GraphLowering:
             self._bytes_left -= array.nbytes
         if self._bytes_left < 0:
             raise ModelFormatError(
-                f"model {str(self.path)!r} is damaged: its functions and loops make copies of constants without end"
+                f"model {str(self.path)!r} is damaged: its functions and loops contain too many copies of constants"
             )
         return array
 
     # **** nodes ****
 
     def lower_nodes(self, nodes: Sequence[NodeProto], wanted: Iterable[str], context: Context) -> None:
-        """Lower the nodes that wanted names need, going on after one that cannot be, to find every problem."""
+        """Lower the nodes that the wanted names depend on, and continue after failures to find every problem."""
         scope = context.scope
-        if scope.depth > _MOST_DEPTH:
-            raise ModelFormatError(f"model {str(self.path)!r} is damaged: graphs and functions are too deep in others")
+        if scope.depth > _MAX_DEPTH:
+            raise ModelFormatError(f"model {str(self.path)!r} is damaged: its graphs and functions are nested too deep")
         for node in in_order(nodes, wanted, self.path):
             self._nodes_left -= 1
             if self._nodes_left < 0:
                 raise ModelFormatError(
-                    f"model {str(self.path)!r} has functions or loops that become more than {_MOST_NODES} nodes when "
-                    "they are written out"
+                    f"model {str(self.path)!r} has functions or loops that expand to more than {_MAX_NODES} nodes"
                 )
             self._lower_one(node, context)
 
     def _lower_one(self, node: NodeProto, context: Context) -> None:
         scope = context.scope
-        made = [name for name in node.output if name]
-        name = f"{scope.place}{node.name or made[0]}"
+        outputs = [name for name in node.output if name]
+        name = f"{scope.name_prefix}{node.name or outputs[0]}"
         qualified = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
-        inputs = [self._found(i, scope, f"node {name!r}") if i else None for i in node.input]
-        if any(scope.is_lost(i) for i in node.input if i):
-            scope.lost.update(made)
+        inputs = [self._lookup(i, scope, f"node {name!r}") if i else None for i in node.input]
+        if any(scope.has_failed(i) for i in node.input if i):
+            scope.failed.update(outputs)
             return
         before = len(self.problems)
         origin, context.builder.origin = context.builder.origin, Origin(qualified, name)
         try:
             self._lower(node, inputs, name, context)
-        except Reported:
-            scope.lost.update(made)
+        except AlreadyReported:
+            scope.failed.update(outputs)
         except Unlowerable as problem:
             self.problems.append(Problem(qualified, name, problem.reason, problem.remedy))
-        except NotANumber as error:
+        except UnsupportedElementType as error:
             self.problems.append(Problem(qualified, name, str(error)))
         except GraphError as error:
             self.problems.append(Problem(qualified, name, f"it does not fit Lite's operators: {error}"))
         except LiteError:
             raise
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, AssertionError) as error:
-            # Lowerings check what they rely on; what a damaged file still breaks ends here.
+            # Lowerings check their preconditions; this catches what a damaged file breaks nevertheless.
             logger.debug("%s %s", qualified, name, exc_info=True)
             reason = f"its attributes or inputs are damaged ({type(error).__name__}: {error})"
             self.problems.append(Problem(qualified, name, reason, "export the model again, or copy it again"))
         finally:
             context.builder.origin = origin
         if len(self.problems) > before:
-            scope.lost.update(made)
+            scope.failed.update(outputs)
 
     def _lower(self, message: NodeProto, inputs: list[Item | None], name: str, context: Context) -> None:
         scope = context.scope
         domain = "" if message.domain == "ai.onnx" else message.domain
         outputs = list(message.output)
-        while outputs and not outputs[-1] and message.op_type not in _COUNTED:
+        while outputs and not outputs[-1] and message.op_type not in _FIXED_OUTPUT_COUNT:
             outputs.pop()
         node = SourceNode(
             message.op_type,
@@ -266,12 +265,15 @@ class GraphLowering:
                     context.builder.rename(item, output)
 
     def _apply(self, node: SourceNode, context: Context) -> Sequence[Item | None]:
-        """The outputs of a node: adapted from its version, then lowered, taken as it is, or by ONNX's own function."""
+        """Adapt a node from its version, lower it, and return its outputs.
+
+        It is lowered by a registered lowering, as Lite's operator of the same name, or by ONNX's own function.
+        """
         check_version(node)
         done: set[Adapter] = set()
         while True:
-            waiting = (a for a in adapters(node.op, node.domain) if node.version <= a.until and a not in done)
-            adapter = next(waiting, None)
+            pending = (a for a in adapters(node.op, node.domain) if node.version <= a.until and a not in done)
+            adapter = next(pending, None)
             if adapter is None:
                 break
             done.add(adapter)
@@ -286,7 +288,7 @@ class GraphLowering:
             inputs: list[TensorType | None] = []
             if node.op == "Loop":
                 inputs = [*_SCALARS, *(None if v is None else v.type for v in context.values(node)[2:])]
-            weight = 1 if node.op == "If" else _LOOP
+            weight = 1 if node.op == "If" else _LOOP_WEIGHT
             attributes = attributes_for(definition, node, lambda _, graph: self.body(graph, inputs, context, weight))
             return context.add_node(node.op, context.values(node), attributes, outputs=len(node.outputs))
         function = schema_function(node)
@@ -294,18 +296,20 @@ class GraphLowering:
             return call(function, node, node.inputs, node.name, context, self.lower_nodes)
         raise Unlowerable(f"lite-onnx has no lowering for it (opset {node.version})")
 
-    def _found(self, name: str, scope: Scope, who: str) -> Item | None:
-        """What a name stands for; None for one that could not be lowered or read, which is among the problems."""
+    def _lookup(self, name: str, scope: Scope, reader: str) -> Item | None:
+        """Return the item of a name, or None if it could not be lowered or read: then it is among the problems."""
         try:
             item = scope.find(name)
-        except NotANumber as error:
+        except UnsupportedElementType as error:
             self.problems.append(Problem("initializer", name, str(error)))
             return None
         except (ValueError, OverflowError) as error:
             self.problems.append(Problem("initializer", name, str(error), _COPY_AGAIN, is_damage=True))
             return None
-        if item is None and not scope.is_lost(name):
-            raise ModelFormatError(f"model {str(self.path)!r} is damaged: {who} reads {name!r}, which nothing makes")
+        if item is None and not scope.has_failed(name):
+            raise ModelFormatError(
+                f"model {str(self.path)!r} is damaged: {reader} reads {name!r}, which no node computes"
+            )
         return item
 
 
@@ -313,6 +317,6 @@ _COPY_AGAIN = "copy the model again, with all the files beside it"
 
 
 def _body_input(value: ValueInfoProto, known: TensorType | None, builder: GraphBuilder) -> Value:
-    """An input of a body; ``known``: its type, where the message does not say it."""
+    """Add an input of a body; ``known``: its type if the message does not state it."""
     type = known or tensor_type(f"the input {value.name!r} of its graph", value.type)
     return builder.input(builder.unique_name(value.name or "input"), type.dtype, type.shape)

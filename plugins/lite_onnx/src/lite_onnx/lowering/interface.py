@@ -1,7 +1,7 @@
-"""Inputs and outputs of a model: tensors, and sequences and optionals as the tensors in them.
+"""Inputs and outputs of a model. Sequences and optionals become the tensors that they contain.
 
-A sequence ``x`` of three tensors is three inputs or outputs ``x[0]``, ``x[1]``, ``x[2]``. How many there are in an
-input must be said when the model is read; an optional input that is empty is no input at all.
+A sequence ``x`` of three tensors becomes three inputs or outputs ``x[0]``, ``x[1]``, ``x[2]``. The length of an input
+sequence must be given when the model is read; an empty optional input becomes no input.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import Dim, SymbolicDim, TensorType, Value, fresh_dim
 from lite_onnx.lowering.node import Absent, Item, TensorList
 from lite_onnx.lowering.unlowerable import Unlowerable
-from lite_onnx.reader.element_types import NotANumber, element_type
+from lite_onnx.reader.element_types import UnsupportedElementType, element_type
 
-__all__ = ["Given", "add_outputs", "declare_input", "element_name", "tensor_type"]
+__all__ = ["InputOptions", "add_outputs", "declare_input", "element_name", "tensor_type"]
 
 
 Array = np.ndarray[Any, Any]
 
 
 def element_name(name: str, index: int) -> str:
-    """What the input or output for one tensor of a sequence is called."""
+    """Return the name of the input or output for one tensor of a sequence."""
     return f"{name}[{index}]"
 
 
-class Given(NamedTuple):
-    """What whoever reads a model says of its inputs, by their names.
+class InputOptions(NamedTuple):
+    """The reader's options for a model's inputs, by their names.
 
     Attributes:
-        lengths: how many tensors are in each that is a sequence; None for an optional that is empty.
-        constants: elements of those that are to be constants: lengths, positions, how often a loop runs.
+        lengths: the number of tensors in each sequence; None for an empty optional.
+        constants: elements of inputs that become constants: lengths, positions, numbers of iterations.
         shapes: sizes of dimensions that the model leaves open.
     """
 
@@ -43,61 +43,65 @@ class Given(NamedTuple):
     shapes: Mapping[str, Sequence[int]] = {}
 
 
-def declare_input(name: str, type_: TypeProto, given: Given, builder: GraphBuilder) -> Item:
-    """The inputs of the graph for an input of the model.
+def declare_input(name: str, type_: TypeProto, options: InputOptions, builder: GraphBuilder) -> Item:
+    """Add the graph's inputs for an input of the model.
 
     Args:
-        name: the input's.
-        type_: what the model says it is.
-        given: what is known beside that.
-        builder: of the model's graph.
+        name: the name of the model's input.
+        type_: its type in the model.
+        options: the reader's options.
+        builder: the builder of the model's graph.
 
     Raises:
-        Unlowerable: its element type is not Lite's, or its length is not said.
+        Unlowerable: its element type is not one of Lite's, or its length is not given.
     """
     kind = type_.WhichOneof("value")
     if kind == "optional_type":
-        if name in given.lengths and given.lengths[name] is None:
+        if name in options.lengths and options.lengths[name] is None:
             return Absent()
-        return declare_input(name, type_.optional_type.elem_type, given, builder)
+        return declare_input(name, type_.optional_type.elem_type, options, builder)
     if kind == "sequence_type":
-        length = given.lengths.get(name)
+        length = options.lengths.get(name)
         if length is None:
             raise Unlowerable(
                 f"the input {name!r} is a sequence, whose length must be known",
-                f"say how many tensors are in it: lite.load(..., reader_options={{'lengths': {{{name!r}: 3}}}})",
+                f"give the number of its tensors: lite.load(..., reader_options={{'lengths': {{{name!r}: 3}}}})",
             )
         inner = type_.sequence_type.elem_type
         type = tensor_type(f"the input {name!r}, a sequence,", inner)
-        # NOTE: a symbol is another size in each tensor of a sequence.
+        # NOTE: a symbolic dimension may have a different size in each tensor of the sequence.
         shape = None if type.shape is None else [d if isinstance(d, int) else None for d in type.shape]
         names = [element_name(name, i) for i in range(length)]
-        return TensorList(builder.input(n, type.dtype, given.shapes.get(n, shape)) for n in names)
+        return TensorList(builder.input(n, type.dtype, options.shapes.get(n, shape)) for n in names)
     type = tensor_type(f"the input {name!r}", type_)
-    return builder.input(name, type.dtype, given.shapes.get(name, type.shape))
+    return builder.input(name, type.dtype, options.shapes.get(name, type.shape))
 
 
-def tensor_type(who: str, type_: TypeProto) -> TensorType:
-    """A tensor's type; dimensions that nobody names are symbols of their own.
+def tensor_type(subject: str, type_: TypeProto) -> TensorType:
+    """Convert a tensor's type; unnamed dimensions become fresh symbols.
+
+    Args:
+        subject: the tensor, in messages.
+        type_: the message.
 
     Raises:
-        Unlowerable: it is no tensor, or its element type is not Lite's.
+        Unlowerable: it is not a tensor, or its element type is not one of Lite's.
     """
     if type_.WhichOneof("value") != "tensor_type":
-        raise Unlowerable(f"{who} is of the kind {type_.WhichOneof('value')}, not a tensor")
+        raise Unlowerable(f"{subject} is of the kind {type_.WhichOneof('value')}, not a tensor")
     try:
         dtype = element_type(type_.tensor_type.elem_type)
-    except NotANumber as error:
-        raise Unlowerable(f"{who}: {error}") from None
+    except UnsupportedElementType as error:
+        raise Unlowerable(f"{subject}: {error}") from None
     if not type_.tensor_type.HasField("shape"):
         return TensorType(dtype, None)
-    given = type_.tensor_type.shape.dim
-    dims = [_dim(d.dim_value if d.HasField("dim_value") else d.dim_param) for d in given]
+    messages = type_.tensor_type.shape.dim
+    dims = [_dim(d.dim_value if d.HasField("dim_value") else d.dim_param) for d in messages]
     return TensorType(dtype, tuple(dims))
 
 
 def add_outputs(name: str, item: Item, builder: GraphBuilder) -> None:
-    """The outputs of the graph for an output of the model; those without a name keep what they are called."""
+    """Add the graph's outputs for an output of the model; with an empty name, values keep their names."""
     if isinstance(item, TensorList):
         for index, value in enumerate(item):
             add_outputs(element_name(name, index), value, builder)
@@ -109,7 +113,7 @@ def add_outputs(name: str, item: Item, builder: GraphBuilder) -> None:
 
 
 def _dim(dim: int | str) -> Dim:
-    """A dimension: unknown where it is negative, or a text that names nothing."""
+    """Convert a dimension. Negative sizes, blank names and names with ``?`` are unknown: they become fresh symbols."""
     if isinstance(dim, str):
         return SymbolicDim.named(dim) if dim.strip() and "?" not in dim else fresh_dim()
     return dim if dim >= 0 else fresh_dim()

@@ -1,4 +1,4 @@
-"""A whole model as a graph."""
+"""Lowering of a whole model to a graph."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ from lite_core.errors import GraphError, LiteError, ModelFormatError, OperatorPr
 from lite_core.ir import DType, Graph
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.graphs import GraphLowering, Problem
-from lite_onnx.lowering.interface import Given, declare_input
+from lite_onnx.lowering.interface import InputOptions, declare_input
 from lite_onnx.lowering.opsets import opsets_of
 from lite_onnx.lowering.scope import Scope
 from lite_onnx.lowering.unlowerable import Unlowerable
-from lite_onnx.reader.element_types import NotANumber, element_type
+from lite_onnx.reader.element_types import UnsupportedElementType, element_type
 
 __all__ = ["lower"]
 
 logger = logging.getLogger("lite.onnx")
 
-_NOTHING = Given()
-#: Tensors that an error names at most.
-_MOST_SHOWN = 100
+_NOTHING = InputOptions()
+#: The maximum number of tensors that an error names.
+_MAX_SHOWN = 100
 
 
-def lower(model: onnx.ModelProto, path: Path, given: Given = _NOTHING) -> Graph:
+def lower(model: onnx.ModelProto, path: Path, options: InputOptions = _NOTHING) -> Graph:
     """Lower a model to Lite's operators.
 
     Args:
-        model: the messages.
-        path: the file that they are from.
-        given: what is known of inputs beside what the model says.
+        model: the message.
+        path: the model's file.
+        options: the reader's options for inputs.
 
     Raises:
-        ModelFormatError: the model is damaged, or tensors in other files cannot be had; all are listed.
-        UnsupportedOperatorError: once, with every operator that cannot be lowered and its nodes.
+        ModelFormatError: the model is damaged, or tensors in other files cannot be read; all are listed.
+        UnsupportedOperatorError: operators cannot be lowered; the error lists all of them with their nodes.
     """
     try:
-        return _lower(model, path, given)
+        return _lower(model, path, options)
     except (GraphError, UnicodeDecodeError) as error:
         raise ModelFormatError(f"model {str(path)!r} is damaged: {error}") from error
 
 
-def _lower(model: onnx.ModelProto, path: Path, given: Given) -> Graph:
+def _lower(model: onnx.ModelProto, path: Path, options: InputOptions) -> Graph:
     functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
     lowering = GraphLowering(path, functions, model.ByteSize())
     builder = GraphBuilder(model.graph.name or path.stem)
     scope = Scope(opsets_of(model, path))
     context = Context(builder, scope, lowering)
     kinds = {value.name: value.type for value in model.graph.input}
-    for name, array in given.constants.items():
+    for name, array in options.constants.items():
         scope.bind(name, builder.constant(array, name, _element_type(kinds.get(name))))
-    _declare_inputs(model.graph, given, context, lowering.problems)
+    _declare_inputs(model.graph, options, context, lowering.problems)
     for output in model.graph.output:
-        if output.name and not builder.is_taken(output.name):  # bodies may use the name, too, and come first
-            builder.unique_name(output.name)
-    lowering.fill(model.graph, context)
+        if output.name and not builder.is_taken(output.name):
+            builder.unique_name(output.name)  # reserves the name: bodies, which are lowered first, may use it, too
+    lowering.lower_graph(model.graph, context)
     if lowering.problems:
         raise _error(path, lowering.problems)
     if not builder.graph.outputs:
-        raise ModelFormatError(f"model {str(path)!r} has no outputs, so that there is nothing to compute")
+        raise ModelFormatError(f"model {str(path)!r} has no outputs: there is nothing to compute")
     graph = builder.build()
     graph.metadata.update(_metadata(model, path))
     logger.info("%s: %d nodes of ONNX became %d", path, len(model.graph.node), len(graph.nodes))
@@ -70,15 +70,15 @@ def _lower(model: onnx.ModelProto, path: Path, given: Given) -> Graph:
 
 
 def _element_type(type_: onnx.TypeProto | None) -> DType | None:
-    """The element type that a model says; None where it does not, or where Lite has not got it."""
+    """Return the element type that a model states, or None if it states none or one that Lite does not have."""
     try:
         return None if type_ is None else element_type(type_.tensor_type.elem_type)
-    except NotANumber:
+    except UnsupportedElementType:
         return None
 
 
-def _declare_inputs(graph: onnx.GraphProto, given: Given, context: Context, problems: list[Problem]) -> None:
-    """Declare the inputs that have no elements yet."""
+def _declare_inputs(graph: onnx.GraphProto, options: InputOptions, context: Context, problems: list[Problem]) -> None:
+    """Declare the inputs that are neither initialized nor given as constants."""
     scope = context.scope
     initialized = {t.name for t in graph.initializer} | {s.values.name for s in graph.sparse_initializer}
     seen: set[str] = set()
@@ -89,14 +89,14 @@ def _declare_inputs(graph: onnx.GraphProto, given: Given, context: Context, prob
         if value.name in initialized or scope.defines(value.name):
             continue
         try:
-            scope.bind(value.name, declare_input(value.name, value.type, given, context.builder))
+            scope.bind(value.name, declare_input(value.name, value.type, options, context.builder))
         except Unlowerable as problem:
             problems.append(Problem("input", value.name, problem.reason, problem.remedy))
-            scope.lost.add(value.name)
+            scope.failed.add(value.name)
 
 
 def _error(path: Path, problems: list[Problem]) -> LiteError:
-    """One error for all problems. Where only tensors cannot be read it is the file that is damaged."""
+    """Return one error for all problems. If all problems are unreadable tensors, it says that the file is damaged."""
     grouped: dict[tuple[str, str, str], list[str]] = {}
     for problem in problems:
         grouped.setdefault((problem.op, problem.reason, problem.remedy), []).append(problem.name)
@@ -107,16 +107,16 @@ def _error(path: Path, problems: list[Problem]) -> LiteError:
         )
     lines = [f"model {str(path)!r} is damaged: {len(problems)} of its tensors cannot be read"]
     for (_, why, _), names in grouped.items():
-        more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
-        lines.append(f"  {', '.join(names[:_MOST_SHOWN])}{more}: {why}")
+        more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
+        lines.append(f"  {', '.join(names[:_MAX_SHOWN])}{more}: {why}")
     lines += [f"    -> {cure}" for cure in dict.fromkeys(problem.remedy for problem in problems)]
     return ModelFormatError("\n".join(lines))
 
 
 def _metadata(model: onnx.ModelProto, path: Path) -> dict[str, str]:
-    """What the model says of itself."""
+    """Return the graph's metadata: the model's opsets, producer, file and own metadata."""
     opsets = ", ".join(f"{o.domain or 'ai.onnx'} {o.version}" for o in model.opset_import)
-    said = {
+    metadata = {
         "format": "onnx",
         "ir_version": str(model.ir_version),
         "opset": opsets,
@@ -124,7 +124,7 @@ def _metadata(model: onnx.ModelProto, path: Path) -> dict[str, str]:
         "file": str(path),
         **{f"onnx.{entry.key}": entry.value for entry in model.metadata_props},
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in metadata.items() if value}
 
 
 def _domain(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What lowerings see of a node: its operator and version, attributes as Python has them, inputs as Lite has them."""
+"""A node of the model as lowerings see it: with attributes as Python values, and inputs as values of Lite."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from lite_core.ir import Value
 
 __all__ = ["Absent", "Attribute", "Item", "SourceNode", "TensorList"]
 
-#: Numbers, texts and lists of them; a TensorProto is its array; graphs and types stay messages.
+#: Numbers, strings and lists of them. A TensorProto is converted to an array; graphs and types stay messages.
 Attribute = Union[
     int, float, str, list[int], list[float], list[str], "np.ndarray[Any, Any]", GraphProto, TypeProto, list[GraphProto]
 ]
 
 
 class TensorList(tuple[Value, ...]):
-    """A sequence whose length is known when the model is read: one value for each tensor."""
+    """A sequence whose length is known when the model is read, with one value for each tensor."""
 
     __slots__ = ()
 
 
 class Absent:
-    """An optional that is empty."""
+    """An empty optional."""
 
     __slots__ = ()
 
 
-#: What a name of the model stands for.
+#: The meaning of a name of the model.
 Item = Value | TensorList | Absent
 
 
@@ -40,13 +40,13 @@ class SourceNode:
 
     Attributes:
         op: its operator.
-        domain: the operator's; ``""`` for ONNX's own.
-        version: of the domain's operator set that the model, or the function around the node, is written for.
-        inputs: what they stand for; None where one is left out.
-        outputs: the model's names of them; empty where one is left out, and none of those at the end where
-            their number does not matter.
-        attributes: those that are given.
-        name: for messages: the node's, or that of its first output.
+        domain: the operator's domain; ``""`` for ONNX's own.
+        version: the version of the domain's operator set that the model, or the enclosing function, is written for.
+        inputs: the items of its inputs; None for an omitted one.
+        outputs: the names of its outputs in the model; empty for an omitted one. Omitted ones at the end are dropped,
+            unless the operator depends on their number.
+        attributes: the attributes that the node has.
+        name: its name in messages: the node's name, or that of its first output.
     """
 
     op: str
@@ -59,9 +59,9 @@ class SourceNode:
 
     @property
     def qualified_op(self) -> str:
-        """``Conv``, or ``com.microsoft.FusedConv``."""
+        """The operator's name with its domain: ``Conv``, or ``com.microsoft.FusedConv``."""
         return f"{self.domain}.{self.op}" if self.domain else self.op
 
     def has(self, position: int) -> bool:
-        """Whether an input is given."""
+        """Return True if the node has the input at a position."""
         return position < len(self.inputs) and self.inputs[position] is not None

@@ -1,4 +1,4 @@
-"""Which nodes of a graph are needed, and an order in which they can run."""
+"""Selection of the nodes that a graph needs, in an order in which they can run."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["in_order"]
 
 
 def in_order(nodes: Sequence[NodeProto], wanted: Iterable[str], path: Path) -> list[NodeProto]:
-    """The nodes that the wanted names need: as they are if each reads only what is there, else sorted.
+    """Return the nodes that the wanted names depend on, sorted topologically if their order is not valid.
 
-    What nothing needs is not looked at, and may be what Lite cannot do.
+    Other nodes are ignored, and may be ones that Lite cannot lower.
 
     Args:
-        nodes: of a graph or a function.
-        wanted: its outputs.
+        nodes: the nodes of a graph or a function.
+        wanted: the names of its outputs.
         path: the model's file, for messages.
 
     Raises:
-        ModelFormatError: they are in a cycle, or two make one name.
+        ModelFormatError: the nodes are in a cycle, or two compute the same name.
     """
     makers: dict[str, int] = {}
     for position, node in enumerate(nodes):
@@ -31,7 +31,7 @@ def in_order(nodes: Sequence[NodeProto], wanted: Iterable[str], path: Path) -> l
             if name in makers:
                 raise ModelFormatError(f"model {str(path)!r} is damaged: {name!r} is computed twice")
             makers[name] = position
-    needed: dict[int, set[int]] = {}  # by node: those that make what it reads
+    needed: dict[int, set[int]] = {}  # by node: the nodes that compute what it reads
     waiting = [makers[name] for name in wanted if name in makers]
     while waiting:
         position = waiting.pop()
@@ -44,14 +44,14 @@ def in_order(nodes: Sequence[NodeProto], wanted: Iterable[str], path: Path) -> l
 
 
 def _sorted(needed: dict[int, set[int]], nodes: Sequence[NodeProto], path: Path) -> list[int]:
-    """Positions in an order in which each comes after those that it needs."""
+    """Sort positions topologically, so that each node comes after those that it reads from."""
     readers: dict[int, list[int]] = {position: [] for position in needed}
     for position in sorted(needed):
         for maker in needed[position]:
             readers[maker].append(position)
     missing = {position: len(read) for position, read in needed.items()}
     ready = [position for position in sorted(needed) if not missing[position]]
-    for position in ready:  # grows while it is walked
+    for position in ready:  # the list grows during the loop
         for reader in readers[position]:
             missing[reader] -= 1
             if not missing[reader]:
@@ -59,12 +59,12 @@ def _sorted(needed: dict[int, set[int]], nodes: Sequence[NodeProto], path: Path)
     if len(ready) < len(needed):
         stuck = nodes[next(position for position in sorted(needed) if missing[position])]
         name = stuck.name or next(filter(None, stuck.output))
-        raise ModelFormatError(f"model {str(path)!r} is damaged: node {name!r} is part of a cycle, or behind one")
+        raise ModelFormatError(f"model {str(path)!r} is damaged: node {name!r} is in a cycle, or depends on one")
     return ready
 
 
 def _reads(node: NodeProto) -> Iterator[str]:
-    """Every name that a node reads, those that its graphs take from around them included."""
+    """Yield every name that a node reads, including those that its graph attributes use from enclosing graphs."""
     yield from node.input
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
@@ -72,7 +72,7 @@ def _reads(node: NodeProto) -> Iterator[str]:
 
 
 def _free_names(graph: GraphProto) -> Iterator[str]:
-    """Names that a graph uses and does not define. A graph may use a name again that the one around it has."""
+    """Yield names that a graph uses but does not define. It may redefine names of the enclosing graph."""
     own = {value.name for value in (*graph.input, *graph.initializer)}
     own.update(sparse.values.name for sparse in graph.sparse_initializer)
     own.update(name for node in graph.node for name in node.output)

@@ -1,22 +1,22 @@
-"""Registering adapters from older versions of operators, and lowerings.
+"""Registry of lowerings, and of adapters from older versions of operators.
 
-Most operators need neither: Lite's operators are ONNX's of opset 22, so a node is taken as it is. For others
+Most operators need neither: Lite's operators are those of ONNX's opset 22, and a node is used as it is. Otherwise
 
-* an adapter brings a node of an older version to what the next version means. It changes the node in place, or does
-  the whole of it and returns its outputs::
+* an adapter converts a node of an older version to the meaning of the next version. It changes the node in place, or
+  lowers it completely and returns its outputs::
 
       @adapts("Clip", until=10)
       def limits_as_inputs(node: SourceNode, context: Context) -> None:
           ...
 
-* a lowering expresses an operator that Lite has not by those that it has::
+* a lowering expresses an operator that Lite does not have by operators that it has::
 
       @lowers("FusedMatMul", domain="com.microsoft")
       def fused_matmul(node: SourceNode, context: Context) -> list[Item]:
           ...
 
-For what cannot be expressed they raise :class:`~lite_onnx.lowering.unlowerable.Unlowerable`. They are in the modules of
-:mod:`lite_onnx.lowering.operators`, which finds them for a node.
+They raise :class:`~lite_onnx.lowering.unlowerable.Unlowerable` for nodes that cannot be expressed. They are defined in
+the modules of :mod:`lite_onnx.lowering.operators`, which finds them for a node.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Lower = Callable[[SourceNode, Context], Sequence[Item]]
 
 
 class Adapter(NamedTuple):
-    """A function that brings nodes up to version ``until`` of their operator set to the meaning of the next version."""
+    """A function that converts nodes of operator set versions up to ``until`` to the meaning of the next version."""
 
     op: str
     domain: str
@@ -42,14 +42,14 @@ class Adapter(NamedTuple):
     adapt: Adapt
 
 
-#: Adapters of each operator, by domain and name, the oldest version first.
+#: The adapters of each operator, by domain and name, oldest version first.
 registered_adapters: dict[tuple[str, str], list[Adapter]] = {}
 #: The lowering of each operator, by domain and name.
 registered_lowerings: dict[tuple[str, str], Lower] = {}
 
 
 def adapts(*names: str, until: int, domain: str = "") -> Callable[[Adapt], Adapt]:
-    """Register an adapter for operators of a model whose operator set has at most the version ``until``."""
+    """Register an adapter for operators of models whose operator set has at most the version ``until``."""
 
     def register(function: Adapt) -> Adapt:
         for name in names:
@@ -62,7 +62,7 @@ def adapts(*names: str, until: int, domain: str = "") -> Callable[[Adapt], Adapt
 
 
 def lowers(*names: str, domain: str = "") -> Callable[[Lower], Lower]:
-    """Register a lowering for operators, of the newest version."""
+    """Register a lowering for operators, in their newest version."""
 
     def register(function: Lower) -> Lower:
         for name in names:

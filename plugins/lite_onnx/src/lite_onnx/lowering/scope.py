@@ -1,4 +1,4 @@
-"""Which item each name of the model stands for, in a graph and those around it, or in a function."""
+"""Scopes of names: the item of each name in a graph and its enclosing graphs, or in a function."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ FunctionKey = tuple[str, str, str]
 
 
 class Scope:
-    """Names of one graph, body or function.
+    """The names of one graph, body or function.
 
     Args:
-        opsets: version of each operator set that nodes here are written for, by domain.
-        outer: of the graph around a body; None for a model's graph and for functions.
-        attributes: what the attributes of a function are in this call of it, as messages by name.
-        caller: of the node that calls this function; its names are not seen here.
-        function: which one this is.
-        place: stands before names of nodes in messages: ``"layer/"`` in the function that the node ``layer`` calls.
-        weight: how much deeper this is than what is around it.
+        opsets: the version of each operator set that the nodes are written for, by domain.
+        outer: the scope of the graph that encloses a body; None for a model's graph and for functions.
+        attributes: the attributes of a function in this call, as messages by name.
+        caller: the scope of the node that calls this function; its names are not visible here.
+        function: the key of this function.
+        name_prefix: precedes names of nodes in messages: ``"layer/"`` in the function that the node ``layer`` calls.
+        weight: the depth that this scope adds to that of its enclosing one.
 
     Attributes:
-        depth: how many graphs and functions are around this one, each with its weight.
-        functions: the functions around and this one, so that one that calls itself is found.
-        lost: outputs of nodes that could not be lowered, and of those that need them.
+        depth: the sum of the weights of this scope and the enclosing graphs and callers.
+        functions: the keys of this function and its callers, to detect recursion.
+        failed: outputs of nodes that could not be lowered, and of nodes that depend on them.
     """
 
     def __init__(
@@ -39,56 +39,58 @@ class Scope:
         *,
         caller: Scope | None = None,
         function: FunctionKey | None = None,
-        place: str = "",
+        name_prefix: str = "",
         weight: int = 1,
     ) -> None:
-        around = outer or caller
+        parent = outer or caller
         self.opsets = opsets
         self.attributes: Mapping[str, Any] = attributes or (outer.attributes if outer else {})
-        self.depth: int = around.depth + weight if around else 0
-        self.functions: tuple[FunctionKey, ...] = around.functions if around else ()
+        self.depth: int = parent.depth + weight if parent else 0
+        self.functions: tuple[FunctionKey, ...] = parent.functions if parent else ()
         if function is not None:
             self.functions += (function,)
-        self.place: str = place or (outer.place if outer else "")
-        self.lost: set[str] = set()
+        self.name_prefix: str = name_prefix or (outer.name_prefix if outer else "")
+        self.failed: set[str] = set()
         self._outer = outer
         self._items: dict[str, Item] = {}
-        self._waiting: dict[str, Callable[[], Item]] = {}
+        self._deferred: dict[str, Callable[[], Item]] = {}
 
     def bind(self, name: str, item: Item) -> None:
-        """Say what a name stands for."""
+        """Bind a name to an item."""
         self._items[name] = item
 
     def bind_later(self, name: str, make: Callable[[], Item]) -> None:
-        """As :meth:`bind`; the item is made when it is first asked for, if ever."""
-        self._waiting[name] = make
+        """Bind a name to an item that is created when it is first looked up."""
+        self._deferred[name] = make
 
     def defines(self, name: str) -> bool:
-        """Whether the name is this scope's own."""
-        return name in self._items or name in self._waiting
+        """Return True if the name is bound in this scope itself."""
+        return name in self._items or name in self._deferred
 
     def knows(self, name: str) -> bool:
-        """Whether the name stands for anything here, or is lost."""
-        if self.defines(name) or name in self.lost:
+        """Return True if the name is bound here or in an enclosing graph, or has failed."""
+        if self.defines(name) or name in self.failed:
             return True
         return self._outer is not None and self._outer.knows(name)
 
-    def is_lost(self, name: str) -> bool:
-        """Whether the name is of a node that could not be lowered, or of a tensor that cannot be read."""
-        return name in self.lost or (not self.defines(name) and self._outer is not None and self._outer.is_lost(name))
+    def has_failed(self, name: str) -> bool:
+        """Return True if the name is of a node that could not be lowered, or of a tensor that could not be read."""
+        if name in self.failed:
+            return True
+        return not self.defines(name) and self._outer is not None and self._outer.has_failed(name)
 
     def find(self, name: str) -> Item | None:
-        """What a name stands for; None where nothing here has it.
+        """Return the item of a name, or None if the name is not bound.
 
         Raises:
-            Exception: it could not be made; from then on the name is lost.
+            Exception: a deferred item could not be created; the name counts as failed from then on.
         """
-        make = self._waiting.pop(name, None)
+        make = self._deferred.pop(name, None)
         if make is not None:
             try:
                 self._items[name] = make()
             except Exception:
-                self.lost.add(name)
+                self.failed.add(name)
                 raise
         item = self._items.get(name)
-        return self._outer.find(name) if item is None and self._outer is not None and name not in self.lost else item
+        return self._outer.find(name) if item is None and self._outer is not None and name not in self.failed else item

@@ -1,12 +1,12 @@
-"""Errors of a single node: it cannot be lowered. The other nodes are still looked at, so that all are reported."""
+"""Errors of single nodes that cannot be lowered. Lowering continues with other nodes, to report all problems."""
 
 from __future__ import annotations
 
-__all__ = ["Reported", "Unlowerable"]
+__all__ = ["AlreadyReported", "Unlowerable"]
 
 
 class Unlowerable(Exception):
-    """A node of the model cannot be expressed; ``reason`` and ``remedy`` are for the user."""
+    """A node of the model that cannot be lowered; ``reason`` and ``remedy`` are meant for the user."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)
@@ -14,5 +14,5 @@ class Unlowerable(Exception):
         self.remedy = remedy
 
 
-class Reported(Unlowerable):
-    """A node whose graph or function holds a node that cannot be expressed, which is among the problems already."""
+class AlreadyReported(Unlowerable):
+    """A node whose graph or function contains a node that cannot be lowered and is already among the problems."""

@@ -1,4 +1,4 @@
-"""Reading ONNX models: a file becomes messages, messages become a graph."""
+"""Reader of ONNX models: a file is parsed into protobuf messages, which are lowered to a graph."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def read(
     constants: Mapping[str, ArrayLike] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Graph:
-    """An ONNX model as a graph of Lite's operators.
+    """Read an ONNX model as a graph of Lite's operators.
 
-    Initializers are constants, also those that are listed as inputs (before IR version 4 all had to be).
+    Initializers become constants, also those listed as inputs (before IR version 4 all had to be listed).
 
     Args:
-        path: the ``.onnx`` file, or a folder that holds one. Tensors that it keeps in other files are mapped into
+        path: the ``.onnx`` file, or a folder that contains one. Tensors that it keeps in other files are mapped into
             memory.
-        lengths: how many tensors are in each input that is a sequence: those of ``x`` become the inputs ``x[0]``,
-            ``x[1]``, and so on; None for an optional input that is empty.
-        constants: elements of inputs that are to be constants: a model whose shapes depend on an input's elements is
-            faster, and some can only be lowered, when these are known.
-        shapes: sizes of dimensions that the model leaves open, for each input all of them.
+        lengths: the number of tensors in each input that is a sequence: those of ``x`` become the inputs ``x[0]``,
+            ``x[1]``, and so on; None for an empty optional.
+        constants: elements of inputs that become constants. A model whose shapes depend on an input's elements runs
+            faster when they are known, and some such models can only be lowered then.
+        shapes: complete shapes of inputs with dimensions that the model leaves open.
 
     Raises:
-        ModelFormatError: the file is damaged, or tensors that it keeps in other files cannot be had.
-        UnsupportedOperatorError: operators that cannot be lowered; all are listed.
+        ModelFormatError: the file is damaged, or tensors that it keeps in other files cannot be read.
+        UnsupportedOperatorError: operators cannot be lowered; all are listed.
     """
-    from lite_onnx.lowering.interface import Given
+    from lite_onnx.lowering.interface import InputOptions
     from lite_onnx.lowering.model import lower
-    from lite_onnx.reader.model_file import model_in, parse
+    from lite_onnx.reader.model_file import find_model, parse
 
-    file = model_in(Path(path))
+    file = find_model(Path(path))
     arrays = {name: np.asarray(elements) for name, elements in (constants or {}).items()}
-    return lower(parse(file), file, Given(lengths or {}, arrays, shapes or {}))
+    return lower(parse(file), file, InputOptions(lengths or {}, arrays, shapes or {}))

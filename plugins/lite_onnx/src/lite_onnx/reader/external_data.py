@@ -1,4 +1,4 @@
-"""Tensors that a model keeps in files beside it, mapped into memory."""
+"""Memory-mapped tensors that a model keeps in external files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Array = np.ndarray[Any, Any]
 
 
 class MissingData(ValueError):
-    """A file of tensors is not there, too short, or not where a model may point; the message is for the user."""
+    """A file of tensors is missing, too short, or outside the allowed folders; the message is meant for the user."""
 
 
 class ExternalFiles:
-    """The files beside a model that hold tensors of it. Each is mapped once and read-only; pages are read when used.
+    """The external files with a model's tensors. Each is mapped once, read-only; pages are read on first use.
 
-    Only files in the model's folder and below are opened: a model from anybody must not read what is elsewhere. The
-    folder that a link to the model leads to counts as well, for caches of downloads keep models and their data so.
+    Only files in the model's folder and below are opened: an untrusted model must not read other files. If the model's
+    path is a symbolic link, the folder of its target is allowed, too: download caches link models and their data.
 
     Args:
         model: the model's file.
@@ -34,21 +34,21 @@ class ExternalFiles:
         self._mapped: dict[Path, Array] = {}
 
     def bytes_of(self, tensor: TensorProto, count: int) -> Array:
-        """The bytes of a tensor: as many as the model says, or ``count`` where it does not.
+        """Return the bytes of a tensor: as many as the model says, or ``count`` if it does not say.
 
         Raises:
-            MissingData: the file is not there, too short, or lies outside of the folder.
+            MissingData: the file is missing, too short, or outside the folder.
         """
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
         try:
-            offset, length = (int(entries.get(key) or usual) for key, usual in (("offset", 0), ("length", count)))
+            offset, length = (int(entries.get(key) or default) for key, default in (("offset", 0), ("length", count)))
         except ValueError as error:
-            raise MissingData(f"the place that it should have in the file {location!r} is no number: {error}") from None
+            raise MissingData(f"its offset or length in the file {location!r} is not a number: {error}") from None
         data = self._content(location)
         if offset < 0 or length < 0 or offset + length > len(data):
             raise MissingData(
-                f"it should be {length} bytes from byte {offset} of the file {location!r}, which has {len(data)}"
+                f"it should be {length} bytes from byte {offset} of the file {location!r}, which has {len(data)} bytes"
             )
         return data[offset : offset + length]
 
@@ -60,7 +60,7 @@ class ExternalFiles:
         except FileNotFoundError:
             folder = str(self._model.parent)
             raise MissingData(f"the file {location!r} is not beside the model, in {folder!r}") from None
-        except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links that lead in a circle
+        except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a cycle of symbolic links
             raise MissingData(f"the file {location!r} cannot be used: {error}") from None
         return self._mapped[path]
 
@@ -70,20 +70,20 @@ class ExternalFiles:
         path = (folder / relative).resolve()
         allowed = (folder, self._model.resolve().parent)
         if not location or relative.is_absolute() or not any(path.is_relative_to(root) for root in allowed):
-            raise ValueError("it lies outside of the model's folder, which Lite does not read")
+            raise ValueError("it is outside the model's folder, and Lite reads only files inside it")
         return path
 
 
 def _map(path: Path) -> Array:
-    """All bytes of a file.
+    """Map a whole file into memory.
 
     Raises:
         OSError: it cannot be opened.
-        ValueError: it is no ordinary file.
+        ValueError: it is not an ordinary file.
     """
-    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe could block indefinitely
         raise ValueError("it is not an ordinary file")
     with path.open("rb") as file:
         if not path.stat().st_size:
-            return np.zeros(0, np.uint8)  # what is empty cannot be mapped
+            return np.zeros(0, np.uint8)  # an empty file cannot be mapped
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)

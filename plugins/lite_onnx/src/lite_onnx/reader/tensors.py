@@ -1,4 +1,4 @@
-"""``TensorProto`` as arrays. What does not fit is found before memory is taken for it."""
+"""Conversion of ``TensorProto`` to arrays. Sizes are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DamagedTensor", "read_sparse_tensor", "read_tensor"]
 
 Array = np.ndarray[Any, Any]
 
-#: The field that holds elements where they are not raw, by the element type; the others are in ``int32_data``.
+#: The field with the elements of each type if they are not in ``raw_data``; other types use ``int32_data``.
 _FIELDS = {
     DType.FLOAT32: ("float_data", np.float32),
     DType.FLOAT64: ("double_data", np.float64),
@@ -25,32 +25,32 @@ _FIELDS = {
     DType.UINT64: ("uint64_data", np.uint64),
 }
 _NIBBLES = (DType.INT4, DType.UINT4)
-#: Lite writes out the zeros of sparse tensors: so many elements at most, or so many for each that is stored.
-_MOST_ELEMENTS, _MOST_ZEROS = 1 << 22, 256
-#: Dimensions that an array can have in every version of NumPy.
-_MOST_DIMENSIONS = 32
+#: Sparse tensors are made dense: up to this number of elements in all, or for each stored element.
+_MAX_ELEMENTS, _MAX_ZEROS_PER_ELEMENT = 1 << 22, 256
+#: The number of dimensions that an array can have in every version of NumPy.
+_MAX_DIMENSIONS = 32
 
 
 class DamagedTensor(ValueError):
-    """A tensor whose elements do not fit its shape, or cannot be had; the message is a reason for the user."""
+    """A tensor whose elements do not fit its shape, or cannot be read; the message is meant for the user."""
 
 
 def read_tensor(tensor: TensorProto, files: ExternalFiles | None = None) -> Array:
-    """The elements of a tensor, read-only.
+    """Return the elements of a tensor, read-only.
 
     Args:
         tensor: the message.
-        files: those beside the model, where tensors may be in them.
+        files: the model's external files; None if the tensor cannot be in one.
 
     Raises:
-        DamagedTensor: as many elements are not there.
-        MissingData: they are in a file that cannot be had.
-        NotANumber: the elements are strings, or of a type that Lite has not.
+        DamagedTensor: the number of elements does not fit the shape.
+        MissingData: they are in a file that cannot be read.
+        UnsupportedElementType: the elements are strings, or of a type that Lite does not have.
     """
     dtype = element_type(tensor.data_type)
     shape = tuple(tensor.dims)
-    if len(shape) > _MOST_DIMENSIONS or any(n < 0 for n in shape):
-        raise DamagedTensor(f"it has {len(shape)} dimensions: {list(shape[:_MOST_DIMENSIONS])}")
+    if len(shape) > _MAX_DIMENSIONS or any(n < 0 for n in shape):
+        raise DamagedTensor(f"it has {len(shape)} dimensions: {list(shape[:_MAX_DIMENSIONS])}")
     if tensor.data_location == TensorProto.EXTERNAL:
         if files is None:
             raise DamagedTensor("it is kept in another file, which a part of a sparse tensor cannot be")
@@ -62,7 +62,7 @@ def read_tensor(tensor: TensorProto, files: ExternalFiles | None = None) -> Arra
     name, kind = _FIELDS.get(dtype, ("int32_data", np.int32))
     listed = getattr(tensor, name)
     if len(listed) != prod(shape):
-        raise DamagedTensor(f"it should have {prod(shape)} elements for its shape {list(shape)}, has {len(listed)}")
+        raise DamagedTensor(f"it should have {prod(shape)} elements for its shape {list(shape)}, but has {len(listed)}")
     elements = np.array(listed, kind)
     if dtype.is_narrow:
         return _shaped(elements.astype(np.uint8), dtype, shape)
@@ -74,18 +74,18 @@ def read_tensor(tensor: TensorProto, files: ExternalFiles | None = None) -> Arra
 
 
 def read_sparse_tensor(sparse: SparseTensorProto) -> Array:
-    """The elements of a sparse tensor, zeros written out.
+    """Return a sparse tensor as a dense array.
 
     Raises:
-        DamagedTensor: indices lie outside, or there are too many zeros.
-        NotANumber: the elements are of a type that Lite has not.
+        DamagedTensor: indices are out of range, or the dense array would be too large.
+        UnsupportedElementType: the elements are of a type that Lite does not have.
     """
     values, indices = read_tensor(sparse.values), read_tensor(sparse.indices)
     shape = tuple(sparse.dims)
     size = prod(shape)
-    most = max(_MOST_ELEMENTS, _MOST_ZEROS * values.size)
-    if len(shape) > _MOST_DIMENSIONS or any(n < 0 for n in shape) or size > most:
-        raise DamagedTensor(f"a sparse tensor {list(shape)} with {values.size} elements is too large to write out")
+    limit = max(_MAX_ELEMENTS, _MAX_ZEROS_PER_ELEMENT * values.size)
+    if len(shape) > _MAX_DIMENSIONS or any(n < 0 for n in shape) or size > limit:
+        raise DamagedTensor(f"a sparse tensor {list(shape)} with {values.size} elements is too large to make dense")
     flat = indices if indices.ndim == 1 else np.zeros(0, np.int64)
     if indices.ndim == 2 and indices.shape[1] == len(shape) and size:
         flat = indices @ np.array([prod(shape[axis + 1 :]) for axis in range(len(shape))], np.int64)
@@ -99,10 +99,10 @@ def read_sparse_tensor(sparse: SparseTensorProto) -> Array:
 
 
 def _shaped(data: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Bytes as elements. Those of 4 bits share bytes, the first in the lower half."""
-    wanted = _byte_count(dtype, shape)
-    if data.nbytes != wanted:
-        raise DamagedTensor(f"it should have {wanted} bytes for {dtype}{list(shape)}, has {data.nbytes}")
+    """View bytes as an array. 4-bit elements are stored in pairs, the first in the lower half of the byte."""
+    expected = _byte_count(dtype, shape)
+    if data.nbytes != expected:
+        raise DamagedTensor(f"it should have {expected} bytes for {dtype}{list(shape)}, but has {data.nbytes}")
     if dtype in _NIBBLES:
         halves = np.stack([data & 15, data >> 4], axis=-1).reshape(-1)[: prod(shape)].astype(np.int8)
         signed = np.where(halves > 7, halves - 16, halves) if dtype is DType.INT4 else halves

@@ -1,4 +1,4 @@
-"""Writing ONNX models: a graph becomes messages, messages become a file."""
+"""Writer of ONNX models: a graph is converted to protobuf messages, which are saved to a file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from onnx import checker, shape_inference
 
 from lite_core.errors import GraphError, ModelFormatError
 from lite_core.ir import Graph
-from lite_onnx.writer.constants import MOST_BYTES, ExternalConstants, InlineConstants
+from lite_onnx.writer.constants import MAX_INLINE_BYTES, ExternalConstants, InlineConstants
 from lite_onnx.writer.model import make_model
-from lite_onnx.writer.schemas import NEWEST_MEANING
+from lite_onnx.writer.schemas import NEWEST_OPSET
 
 __all__ = ["to_model", "write"]
 
@@ -26,33 +26,35 @@ def write(
     graph: Graph,
     path: str | os.PathLike[str],
     *,
-    opset: int = NEWEST_MEANING,
+    opset: int = NEWEST_OPSET,
     external_data: bool | None = None,
     check: bool = True,
 ) -> None:
-    """Write a graph as an ONNX model, at once or not at all: a file that was there stays until the new one is complete.
+    """Write a graph as an ONNX model. An existing file is replaced only when the new one is complete.
 
-    Names of values and nodes are kept. Operators of Lite's own become functions of the model, made of ONNX's operators.
+    Names of values and nodes are kept. Operators of Lite's own become functions of the model, composed of ONNX's
+    operators.
 
     Args:
-        graph: of any origin.
+        graph: a graph read from any format.
         path: the ``.onnx`` file.
-        opset: of ONNX's operators, 17 to 22.
-        external_data: whether constants go into a second file, ``path`` with ``.data`` behind it. By default they do
-            where they are more than the 2 GiB that an ONNX file can hold.
-        check: have ``onnx.checker`` look at the whole file, types and shapes included. It refuses inputs and outputs of
-            unknown rank; a graph with such is written unchecked.
+        opset: the version of ONNX's operator set, 17 to 22.
+        external_data: True to store constants in a second file, named ``path`` plus ``.data``. By default, this is done
+            if the constants do not fit in an ONNX file, which is limited to 2 GiB.
+        check: validate the file by ``onnx.checker``, including types and shapes. The checker rejects inputs and outputs
+            of unknown rank; a graph that has some is written unchecked.
 
     Raises:
-        UnsupportedOperatorError: nodes that cannot be said in ONNX; all are listed.
-        GraphError: the graph is not valid, or the checker refuses what was written.
+        UnsupportedOperatorError: nodes cannot be expressed in ONNX; all are listed.
+        GraphError: the graph is not valid, or the checker rejects the model.
         ModelFormatError: the file cannot be written.
     """
     file = Path(path)
     if external_data is None:
-        external_data = sum(array.nbytes for array in graph.every_constant()) > MOST_BYTES
+        external_data = sum(array.nbytes for array in graph.every_constant()) > MAX_INLINE_BYTES
     try:
-        # NOTE: a folder beside the file, because the name of the second file is in the first, and renaming is quick.
+        # NOTE: files are written to a folder beside the target, so that they can be renamed into place on the same
+        # file system. The names are final, because the first file contains the name of the second one.
         with tempfile.TemporaryDirectory(prefix=f".{file.name}.", dir=file.parent) as folder:
             written = Path(folder, file.name)
             data = Path(folder, f"{file.name}.data")
@@ -64,18 +66,18 @@ def write(
             written.write_bytes(_serialized(graph, model))
             if check:
                 _check(graph, written)
-            for made in (data, written):
-                if made.exists():
-                    made.replace(file.parent / made.name)
+            for complete in (data, written):
+                if complete.exists():
+                    complete.replace(file.parent / complete.name)
     except OSError as error:
         raise ModelFormatError(f"{str(path)!r} cannot be written: {error}") from error
 
 
-def to_model(graph: Graph, *, opset: int = NEWEST_MEANING) -> onnx.ModelProto:
-    """A graph as the message of an ONNX model, constants in it; see :func:`write`. It is not checked.
+def to_model(graph: Graph, *, opset: int = NEWEST_OPSET) -> onnx.ModelProto:
+    """Convert a graph to the message of an ONNX model, including constants, without checking it; see :func:`write`.
 
     Raises:
-        UnsupportedOperatorError: nodes that cannot be said in ONNX; all are listed.
+        UnsupportedOperatorError: nodes cannot be expressed in ONNX; all are listed.
         GraphError: the graph is not valid.
     """
     return make_model(graph, InlineConstants(), opset)
@@ -94,13 +96,13 @@ def _serialized(graph: Graph, model: onnx.ModelProto) -> bytes:
 def _check(graph: Graph, file: Path) -> None:
     unknown = [value.name for value in (*graph.inputs, *graph.outputs) if value.type.rank is None]
     if unknown:
-        # NOTE: the checker asks for a shape of every input and output, and an unknown rank has none to give.
+        # NOTE: the checker requires a shape for every input and output, which a value of unknown rank does not have.
         logger.warning("%s is not checked: the rank of %s is not known", file.name, ", ".join(unknown))
         return
     try:
         checker.check_model(str(file), full_check=True)
     except (checker.ValidationError, shape_inference.InferenceError) as error:
         raise GraphError(
-            f"graph {graph.name!r} makes no ONNX model that onnx.checker accepts: {str(error).strip()}; check=False "
-            "writes it all the same"
+            f"onnx.checker rejects the model of graph {graph.name!r}: {str(error).strip()}; "
+            "check=False writes it anyway"
         ) from error

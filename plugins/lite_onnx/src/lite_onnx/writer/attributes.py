@@ -1,4 +1,4 @@
-"""Attributes of Lite's nodes as ``AttributeProto``."""
+"""Conversion of attributes of Lite's nodes to ``AttributeProto``."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ __all__ = ["attribute_proto", "attribute_protos"]
 
 _A = AttributeProto
 
-_SPLIT_COUNTS = 18  # since this opset a Split without sizes says how many parts it makes
+_SPLIT_WITH_NUM_OUTPUTS = 18  # since this opset a Split without sizes has the attribute num_outputs
 
 
 def attribute_protos(node: Node, opset: int, body: Callable[[Graph], GraphProto]) -> list[AttributeProto]:
-    """The attributes of a node of ONNX's as messages, by their names.
+    """Convert the attributes of a node to messages, sorted by name.
 
     Args:
-        node: the node.
-        opset: that it is written for.
-        body: writes a graph.
+        node: a node of an operator of ONNX.
+        opset: the opset that it is written for.
+        body: converts a graph.
     """
-    given: dict[str, Attribute] = dict(node.attributes)
+    attributes: dict[str, Attribute] = dict(node.attributes)
     specs = ops.get(node).attributes
-    if node.op == "Split" and opset >= _SPLIT_COUNTS and (len(node.inputs) < 2 or node.inputs[1] is None):
-        given["num_outputs"] = len(node.outputs)
+    if node.op == "Split" and opset >= _SPLIT_WITH_NUM_OUTPUTS and (len(node.inputs) < 2 or node.inputs[1] is None):
+        attributes["num_outputs"] = len(node.outputs)
     if node.op == "MeanVarianceNormalization":
-        # NOTE: onnx's own function body for it does not know its default.
-        given.setdefault("axes", specs["axes"].default)
-    return [attribute_proto(name, specs[name].kind, given[name], body) for name in sorted(given)]
+        # NOTE: onnx's function body for this operator lacks the attribute's default.
+        attributes.setdefault("axes", specs["axes"].default)
+    return [attribute_proto(name, specs[name].kind, attributes[name], body) for name in sorted(attributes)]
 
 
 def attribute_proto(name: str, kind: str, attribute: Any, body: Callable[[Graph], GraphProto]) -> AttributeProto:
-    """An attribute as a message.
+    """Convert an attribute to a message.
 
     Args:
         name: its name.
-        kind: what the operator says it is: a whole number may be a float's value, and an empty list has no kind.
+        kind: its kind by the operator's definition. The value does not determine it: an integer may be the value of a
+            float, and an empty list may be of any kind.
         attribute: its value.
-        body: writes a graph.
+        body: converts a graph.
     """
     if kind == "int":
         return _A(name=name, type=_A.INT, i=attribute)

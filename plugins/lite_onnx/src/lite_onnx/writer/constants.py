@@ -1,4 +1,4 @@
-"""Arrays as ``TensorProto``: in the model itself, or in a file beside it."""
+"""Conversion of arrays to ``TensorProto``, stored in the model itself or in an external file."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from onnx import StringStringEntryProto, TensorProto
 from lite_core.ir import DType
 from lite_onnx.reader.element_types import onnx_number
 
-__all__ = ["MOST_BYTES", "Constants", "ExternalConstants", "InlineConstants", "tensor_proto"]
+__all__ = ["MAX_INLINE_BYTES", "Constants", "ExternalConstants", "InlineConstants", "tensor_proto"]
 
 Array = np.ndarray[Any, Any]
 
-#: What constants may take in the model itself; protocol buffers hold 2 GiB, and nodes and names need some of that.
-MOST_BYTES = 2**31 - 2**26
-#: Where tensors begin in a file beside the model: at pages, so that whoever reads it can map it into memory.
-_PAGE = 4096
-#: Smaller ones stay in the model: shapes and axes, which readers want to look at.
-_SMALL = 1024
+#: The maximum size of all constants in the model itself: protobuf messages are limited to 2 GiB, nodes included.
+MAX_INLINE_BYTES = 2**31 - 2**26
+#: The alignment of tensors in an external file: pages, so that readers can map tensors into memory.
+_PAGE_BYTES = 4096
+#: Smaller constants, such as shapes and axes, stay in the model: readers need their elements to infer shapes.
+_MIN_EXTERNAL_BYTES = 1024
 
 
 class Constants(Protocol):
-    """Where the constants of a model go."""
+    """The interface for storing the constants of a model."""
 
     def tensor(self, name: str, array: Array) -> TensorProto:
-        """The message of a constant; its elements are in it, or it says where they are."""
+        """Return the message of a constant, with its elements or their location."""
         ...
 
 
 class InlineConstants:
-    """Constants in the model."""
+    """Constants stored in the model."""
 
     def tensor(self, name: str, array: Array) -> TensorProto:
-        """The message of a constant with its elements."""
+        """Return the message of a constant with its elements."""
         return tensor_proto(name, array)
 
 
 class ExternalConstants:
-    """Constants in a file beside the model, but for small ones.
+    """Constants stored in an external file, except small ones.
 
     Args:
-        stream: the file, empty.
-        location: its name, as the model gives it.
+        stream: the file, which must be empty.
+        location: the file's name in the model.
     """
 
     def __init__(self, stream: BinaryIO, location: str) -> None:
@@ -52,32 +52,32 @@ class ExternalConstants:
         self._location = location
 
     def tensor(self, name: str, array: Array) -> TensorProto:
-        """The message of a constant, whose elements are written to the file."""
-        if array.nbytes < _SMALL:
+        """Write the elements of a constant to the file and return its message."""
+        if array.nbytes < _MIN_EXTERNAL_BYTES:
             return tensor_proto(name, array)
         content: Array = np.ascontiguousarray(_stored(array)).reshape(-1).view(np.uint8)
-        offset = -(-self._stream.tell() // _PAGE) * _PAGE
+        offset = -(-self._stream.tell() // _PAGE_BYTES) * _PAGE_BYTES
         self._stream.write(bytes(offset - self._stream.tell()))
         self._stream.write(content.data)
-        where = {"location": self._location, "offset": str(offset), "length": str(content.nbytes)}
+        entries = {"location": self._location, "offset": str(offset), "length": str(content.nbytes)}
         return TensorProto(
             name=name,
             data_type=onnx_number(array.dtype),
             dims=array.shape,
             data_location=TensorProto.EXTERNAL,
-            external_data=[StringStringEntryProto(key=key, value=value) for key, value in where.items()],
+            external_data=[StringStringEntryProto(key=key, value=value) for key, value in entries.items()],
         )
 
 
 def tensor_proto(name: str, array: Array) -> TensorProto:
-    """An array as a message with the elements as raw bytes."""
+    """Convert an array to a message with raw bytes."""
     return TensorProto(
         name=name, data_type=onnx_number(array.dtype), dims=array.shape, raw_data=_stored(array).tobytes()
     )
 
 
 def _stored(array: Array) -> Array:
-    """Elements as ONNX stores them: little-endian, those of 4 bits in pairs, the first in the lower half."""
+    """Convert elements to ONNX's storage: little-endian; 4-bit elements in pairs, the first in the lower half."""
     if DType.of(array.dtype) in (DType.INT4, DType.UINT4):
         halves = array.astype(np.int8).view(np.uint8).reshape(-1) & 15
         pairs = np.pad(halves, (0, halves.size % 2)).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Graphs, bodies and functions as messages."""
+"""Conversion of graphs, bodies and functions to messages."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ LITE_DOMAIN = "lite"
 
 
 class GraphWriter:
-    """Writes one model's graph, its bodies and the functions that they call.
+    """Converts one model's graph, its bodies and the functions that they call.
 
     Args:
-        graph: the whole; names in it are unique.
-        constants: where constants go.
-        opset: of ONNX's operators.
+        graph: the model's graph; names of values are unique in it.
+        constants: stores constants.
+        opset: the version of ONNX's operator set.
 
     Attributes:
-        functions: what was made for operators of Lite's own.
-        problems: nodes that could not be written.
+        functions: the functions for operators of Lite's own.
+        problems: the nodes that cannot be written.
     """
 
     def __init__(self, graph: Graph, constants: Constants, opset: int) -> None:
@@ -45,11 +45,11 @@ class GraphWriter:
         self._opset = opset
         self._dims = DimNames({symbol for value in values for symbol in value.type.symbols})
         self._names = {value.name for value in values}
-        # The name of the function that has this content.
+        # The name of each function, by its operator and serialized content.
         self._function_names: dict[bytes, str] = {}
 
     def graph(self, graph: Graph) -> GraphProto:
-        """The model's graph, with what is known of every value."""
+        """Convert the model's graph, with type and shape of every value."""
         proto = self._graph(graph)
         declared = {value.name for value in (*proto.input, *proto.output)}
         for node in graph.nodes:
@@ -59,7 +59,7 @@ class GraphWriter:
         return proto
 
     def _body(self, graph: Graph) -> GraphProto:
-        """A graph in an attribute. What its values are differs from call to call: only the interface is declared."""
+        """Convert a graph attribute. Types inside a body differ from call to call: only the interface is declared."""
         return self._graph(graph, is_body=True)
 
     def _graph(self, graph: Graph, is_body: bool = False) -> GraphProto:
@@ -71,12 +71,12 @@ class GraphWriter:
                 self._add(node, proto)
             except Unwritable as problem:
                 self.problems.add(node, problem)
-        made = {value for node in graph.nodes for value in node.outputs}
+        computed = {value for node in graph.nodes for value in node.outputs}
         listed: set[Value] = set()
         for value in graph.outputs:
             name = value.name
-            # NOTE: a body can only give what its nodes make, and nothing twice; a model gives its own inputs, too.
-            if value in listed or (is_body and value not in made):
+            # NOTE: a body may only return values that its nodes compute, and none twice; a model may return inputs.
+            if value in listed or (is_body and value not in computed):
                 name = self._fresh(f"{value.name}_output")
                 proto.node.append(_node("Identity", [value.name], [name]))
             listed.add(value)
@@ -91,14 +91,14 @@ class GraphWriter:
             proto.node.extend(self._messages(node))
 
     def _messages(self, node: Node) -> Iterator[NodeProto]:
-        """The nodes for one of Lite's: usually one."""
+        """Yield the nodes for a node of Lite, usually one."""
         if node.domain == LITE_DOMAIN:
             name = self._function(node)
-            given = [value for value in node.inputs if value is not None]
-            yield _described(_node(name, _names(given), _names(node.outputs), LITE_DOMAIN), node)
+            inputs_ = [value for value in node.inputs if value is not None]
+            yield _described(_node(name, _names(inputs_), _names(node.outputs), LITE_DOMAIN), node)
             return
         if node.domain:
-            raise Unwritable(f"the domain {node.domain!r} belongs to a plugin, and ONNX does not know it")
+            raise Unwritable(f"the domain {node.domain!r} belongs to a plugin and is unknown in ONNX")
         schema = schema_of(node, self._opset)
         inputs, outputs = _names(node.inputs), _names(node.outputs)
         after: list[NodeProto] = []
@@ -117,7 +117,7 @@ class GraphWriter:
         yield from after
 
     def _function(self, node: Node) -> str:
-        """The name of the function for an operator of Lite's own; made where no earlier node needed the same."""
+        """Return the name of the function for an operator of Lite's own; equal functions are created once."""
         body = expand(node)
         function = FunctionProto(domain=LITE_DOMAIN, opset_import=[OperatorSetIdProto(version=self._opset)])
         function.doc_string = ops.get(node).documentation
@@ -131,8 +131,8 @@ class GraphWriter:
             function.node.extend(self._messages(inner))
         key = f"{node.op} ".encode() + function.SerializeToString(deterministic=True)
         if key not in self._function_names:
-            same = sum(name.partition("_")[0] == node.op for name in self._function_names.values())
-            function.name = f"{node.op}_{same + 1}" if same else node.op
+            variants = sum(name.partition("_")[0] == node.op for name in self._function_names.values())
+            function.name = f"{node.op}_{variants + 1}" if variants else node.op
             self._function_names[key] = function.name
             self.functions.append(function)
         return self._function_names[key]
@@ -146,7 +146,7 @@ class GraphWriter:
 
 
 def _names(values: Iterable[Value | None]) -> list[str]:
-    """The names of values; those left out at the end are simply not there."""
+    """Return the names of values, without omitted ones at the end."""
     names = ["" if value is None else value.name for value in values]
     while names and not names[-1]:
         names.pop()

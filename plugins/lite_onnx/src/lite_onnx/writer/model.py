@@ -1,4 +1,4 @@
-"""A whole graph as a ``ModelProto``."""
+"""Conversion of a whole graph to a ``ModelProto``."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from lite_onnx.writer.schemas import check_opset
 
 __all__ = ["make_model"]
 
-#: What a graph that was read from ONNX says of that file; the new one has its own.
-_OF_THE_FILE = {"format", "ir_version", "opset", "producer", "file"}
+#: Metadata that describes the ONNX file a graph was read from; the new file has its own.
+_FILE_METADATA = {"format", "ir_version", "opset", "producer", "file"}
 _FROM_ONNX = "onnx."
 
 
 def make_model(graph: Graph, constants: Constants, opset: int) -> ModelProto:
-    """The message for a graph.
+    """Convert a graph to the message of a model.
 
     Args:
-        graph: of any origin.
-        constants: where its constants go.
-        opset: of ONNX's operators.
+        graph: a graph read from any format.
+        constants: stores its constants.
+        opset: the version of ONNX's operator set.
 
     Raises:
-        InputError: models of the opset cannot be written.
-        UnsupportedOperatorError: nodes that cannot be said in ONNX; all are listed.
+        InputError: models of this opset cannot be written.
+        UnsupportedOperatorError: nodes cannot be expressed in ONNX; all are listed.
         GraphError: the graph is not valid.
     """
     try:
@@ -54,12 +54,12 @@ def make_model(graph: Graph, constants: Constants, opset: int) -> ModelProto:
 
 
 def _metadata(graph: Graph) -> list[tuple[str, str]]:
-    """What the graph says of itself; of a file that was read only what its model said."""
+    """Return the graph's metadata; if it was read from ONNX, without the entries that describe that file."""
     is_onnx = graph.metadata.get("format") == "onnx"
     found: dict[str, str] = {}
     for key, text in graph.metadata.items():
         if is_onnx and key.startswith(_FROM_ONNX):
             found[key.removeprefix(_FROM_ONNX)] = text
-        elif not (is_onnx and key in _OF_THE_FILE):
+        elif not (is_onnx and key in _FILE_METADATA):
             found[f"source.{key}"] = text
     return sorted(found.items())

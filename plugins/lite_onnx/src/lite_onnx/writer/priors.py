@@ -1,4 +1,4 @@
-"""Boxes laid over feature maps: constants, since they depend on nothing but sizes."""
+"""Prior boxes of feature maps, which are written as constants: they depend only on sizes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PRIORS = ("PriorBox", "DensityPriorBox", "AnchorGenerator")
 
 
 def is_prior(node: Node) -> bool:
-    """Whether an operator of the domain ``lite`` looks at the sizes of its inputs only."""
+    """Return True for a node of the domain ``lite`` that depends only on the sizes of its inputs."""
     return node.op in _PRIORS
 
 
 def prior_constants(node: Node) -> Iterator[tuple[Value, np.ndarray[Any, Any]]]:
-    """The outputs of such a node with their elements.
+    """Yield the outputs of such a node with their elements.
 
     Raises:
         Unwritable: the sizes are not known.

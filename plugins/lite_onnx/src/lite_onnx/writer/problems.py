@@ -1,4 +1,4 @@
-"""What cannot be said in ONNX, collected for one error."""
+"""Nodes that cannot be expressed in ONNX, collected for one error."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["Problems", "Unwritable"]
 
 
 class Unwritable(ValueError):
-    """A node cannot be said in ONNX.
+    """A node cannot be expressed in ONNX.
 
     Args:
-        reason: why not.
-        remedy: what the reader can do.
+        reason: the cause, for the user.
+        remedy: advice for the user.
     """
 
     def __init__(self, reason: str, remedy: str = "") -> None:
@@ -29,14 +29,14 @@ class Problems:
         self._found: dict[tuple[str, str, str], list[str]] = {}
 
     def add(self, node: Node, problem: Unwritable) -> None:
-        """A node and why it cannot be written."""
+        """Add a node that cannot be written."""
         self._found.setdefault((node.qualified_op, problem.reason, problem.remedy), []).append(node.name)
 
     def raise_if_any(self) -> None:
-        """One error for all of them.
+        """Raise one error for all nodes.
 
         Raises:
-            UnsupportedOperatorError: there are some.
+            UnsupportedOperatorError: nodes cannot be written.
         """
         if self._found:
             raise UnsupportedOperatorError(

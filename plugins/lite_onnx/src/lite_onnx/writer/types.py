@@ -1,4 +1,4 @@
-"""Types of tensors as messages, and names for their dimensions."""
+"""Conversion of tensor types to messages, and names for symbolic dimensions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from lite_onnx.reader.element_types import onnx_number
 
 __all__ = ["DimNames", "value_info"]
 
-_WORDS = {"//": "_over_", "%": "_modulo_", "*": "_times_", "+": "_plus_", "-": "_minus_"}
-_MOST_LETTERS = 60
+_OPERATOR_NAMES = {"//": "_over_", "%": "_modulo_", "*": "_times_", "+": "_plus_", "-": "_minus_"}
+_MAX_CHARACTERS = 60
 
 
 class DimNames:
-    """Names for dimensions that are not numbers: ONNX has no expressions.
+    """Names for symbolic dimensions: ONNX has no expressions.
 
-    A symbol keeps its name. ``(height + 1)//2`` becomes ``height_plus_1_over_2``, the same wherever it occurs, and
-    equal names are equal sizes.
+    A symbol keeps its name. ``(height + 1)//2`` becomes ``height_plus_1_over_2`` wherever it occurs; equal names mean
+    equal sizes.
 
     Args:
         symbols: every symbol of the model.
@@ -31,15 +31,15 @@ class DimNames:
         self._taken = set(symbols)
 
     def name(self, dim: SymbolicDim) -> str:
-        """The ``dim_param`` of a dimension."""
+        """Return the ``dim_param`` of a dimension."""
         if dim.name is not None and "?" not in dim.name:
             return dim.name
         if dim not in self._names:
-            text = re.sub(r"\?\d+", "", str(dim))  # the number of a size that nobody named differs from run to run
-            for sign, word in _WORDS.items():
+            text = re.sub(r"\?\d+", "", str(dim))  # the number of an unnamed size differs from run to run
+            for sign, word in _OPERATOR_NAMES.items():
                 text = text.replace(sign, word)
             wanted = re.sub(r"[\W_]+", "_", text).strip("_")
-            wanted = wanted if len(wanted) <= _MOST_LETTERS else "computed"
+            wanted = wanted if len(wanted) <= _MAX_CHARACTERS else "computed"
             name, number = wanted, 1
             while name in self._taken:
                 name, number = f"{wanted}_{number}", number + 1
@@ -49,10 +49,10 @@ class DimNames:
 
 
 def value_info(name: str, type: TensorType, dims: DimNames) -> ValueInfoProto:
-    """The declaration of a value."""
+    """Return the declaration of a value."""
     tensor = TypeProto.Tensor(elem_type=onnx_number(type.dtype))
     if type.shape is not None:
-        tensor.shape.SetInParent()  # a scalar has a shape without dimensions, not none
+        tensor.shape.SetInParent()  # a scalar has an empty shape, not a missing one
         for dim in type.shape:
             if isinstance(dim, SymbolicDim):
                 tensor.shape.dim.add(dim_param=dims.name(dim))

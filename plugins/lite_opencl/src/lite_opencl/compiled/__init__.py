@@ -1,5 +1,6 @@
-"""A compiled partition: the launches that it consists of, running them, saving and restoring them.
+"""Compiled partitions: their launches, and running, saving and restoring them.
 
-From the ground up: :mod:`launches` (kernels and where their arguments lie) and :mod:`faults` (what only data can show
-to be wrong), :mod:`graph` (all of a partition as data), :mod:`saved` (that as bytes), :mod:`executable` (running it).
+From the lowest layer up: :mod:`launches` (kernels and the locations of their arguments) and :mod:`faults` (errors that
+depend on data), :mod:`graph` (a compiled partition as data), :mod:`saved` (the same as bytes), :mod:`executable`
+(running it).
 """

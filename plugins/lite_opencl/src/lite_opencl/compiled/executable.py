@@ -1,4 +1,4 @@
-"""A compiled partition: kernels with their arguments, enqueued one after another."""
+"""The executable of a compiled partition: kernels with their arguments, enqueued one after another."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from lite_opencl.device.runtime import DeviceRuntime
 __all__ = ["OpenClExecutable"]
 
 
-class _Place(NamedTuple):
-    """An argument of a kernel that lies in memory which may differ from run to run."""
+class _BoundArgument(NamedTuple):
+    """A tensor argument of a kernel: the buffer at a position and the offset at the next one."""
 
     kernel: cl.Kernel
     position: int
@@ -48,32 +48,32 @@ class _Place(NamedTuple):
 
 
 class _Slot:
-    """One of the memories that a run is given: an input, an output, or the arena."""
+    """A memory that may differ from run to run: an input, an output, or the arena."""
 
     def __init__(self) -> None:
-        self.places: list[_Place] = []
+        self.arguments: list[_BoundArgument] = []
         self._bound: weakref.ref[Allocation] | None = None
         self._offset = 0
 
     def bind(self, memory: DeviceArray) -> None:
-        """Point the arguments at a memory, unless they are."""
+        """Point the arguments at a memory, unless they already are."""
         bound = None if self._bound is None else self._bound()
         if bound is not memory.allocation or self._offset != memory.offset:
-            self._bound = None  # if one cannot be set, the others are none that a later run can rely on
-            for place in self.places:
-                place.set(memory)
+            self._bound = None  # if an argument cannot be set, a later run must set all of them again
+            for argument in self.arguments:
+                argument.set(memory)
             self._bound, self._offset = weakref.ref(memory.allocation), memory.offset
 
 
 class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead):
-    """Runs the kernels of a partition. May be used by several threads at once.
+    """Run the kernels of a partition. Thread-safe.
 
     All kernels are enqueued without waiting; the run then waits for the last one.
 
     Args:
         compiled: the partition; its programs are ready.
         runtime: the device.
-        notes: lines for profiles: where the programs came from.
+        notes: lines for profiles, such as the origin of the programs.
     """
 
     def __init__(self, compiled: CompiledGraph, runtime: DeviceRuntime, notes: Sequence[str] = ()) -> None:
@@ -91,7 +91,7 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
         return self._notes
 
     def _bound_kernel(self, launch: Launch) -> cl.Kernel:
-        """A kernel object of the launch's own: what never changes is set once, what may lies in a slot."""
+        """Return a kernel object for one launch: constant arguments are set now, the others belong to slots."""
         kernel = self._runtime.programs.kernel(launch.program, launch.kernel)
         position = 0
         for argument in launch.arguments:
@@ -99,11 +99,11 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
                 kernel.set_arg(position, self._image(argument) if isinstance(argument, ImageLocation) else argument)
                 position += 1
                 continue
-            place = _Place(kernel, position, argument)
+            bound = _BoundArgument(kernel, position, argument)
             if argument.space is Space.CONSTANT:
-                place.set(self.compiled.constants[argument.number])
+                bound.set(self.compiled.constants[argument.number])
             else:
-                self._slots[-1 if argument.space is Space.ARENA else argument.number].places.append(place)
+                self._slots[-1 if argument.space is Space.ARENA else argument.number].arguments.append(bound)
             position += 2
         return kernel
 
@@ -115,17 +115,17 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
         self.run_arrays(memories)
 
     def run_arrays(self, memories: Sequence[DeviceArray]) -> None:
-        """As :meth:`run`, on storage: of inputs, outputs and, if there is an arena, that.
+        """Run on the storage of inputs, outputs and, if there is one, the arena; see :meth:`run`.
 
         Raises:
-            ExecutionError: data was not what its operator allows, such as an index out of range.
+            ExecutionError: an operator does not allow its data, such as an index out of range.
         """
         with self._runtime.queues.take() as queue:
             self._run(memories, queue)
         self._check(memories)
 
     def _run(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue) -> list[cl.Event]:
-        """Run all kernels; the events of their ends, in order."""
+        """Run all kernels and return their events in order."""
         try:
             events = self._enqueue(memories, queue)
             with opencl_call(self._runtime.name, "waiting for a partition"):
@@ -133,13 +133,13 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
                     event.wait()
             return events
         except BaseException:
-            # What has been enqueued works in arrays of the caller, who may let go of them now.
-            with suppress(cl.Error):  # the error that is under way says what happened
+            # Enqueued kernels work in arrays of the caller, who may free them after this error.
+            with suppress(cl.Error):  # the error being raised already says what happened
                 queue.finish()
             raise
 
     def _check(self, memories: Sequence[DeviceArray]) -> None:
-        """Raise for a fault that a run has recorded in its arena."""
+        """Raise an error for a fault that a run has recorded in its arena."""
         faults, memory = self.compiled.faults, self._runtime.memory
         if faults is not None:
             faults.check(memory.download(memory.view(memories[-1], faults.offset, RECORD)))
@@ -147,7 +147,7 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
     def run_profiled(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
     ) -> Sequence[KernelTime]:
-        """As :meth:`run`, and says how long each kernel took by the device's own clock."""
+        """Run like :meth:`run` and return the time of each kernel by the device's clock."""
         memories = [b.data for b in (*inputs, *outputs, *([scratch] if scratch else []))]
         events = self._run(memories, self._runtime.profiling_queue)
         times = []
@@ -158,11 +158,11 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
         self._check(memories)
         return times
 
-    def rehearse(self) -> None:
-        """Run once, on zeros: drivers compile some of a kernel when it is first launched, and then it is done.
+    def warm_up(self) -> None:
+        """Run once on zeros, so that drivers finish compiling: some do so only at a kernel's first launch.
 
-        Where the device has not the memory for a run, that is found out here, too. Faults say nothing: indices that
-        are computed from zeros may be out of range.
+        This also fails early if the device has not enough memory for a run. Faults are ignored: indices that are
+        computed from zeros may be out of range.
         """
         memory, graph = self._runtime.memory, self.compiled.graph
         types = [*(v.type for v in (*graph.inputs, *graph.outputs)), TensorType(DType.UINT8, (self.scratch_bytes,))]
@@ -173,21 +173,21 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
             self._run(memories, queue)
 
     def memory_use(self) -> MemoryUse:
-        """Sizes of the arena and what lies in it, and of the constants."""
+        """Return the sizes of the arena, of the tensors in it, and of the constants."""
         compiled = self.compiled
         weights = {c.allocation: c.allocation.bytes for c in compiled.constants}
-        return MemoryUse(compiled.arena_bytes, tuple(compiled.lives), 0, sum(weights.values()))
+        return MemoryUse(compiled.arena_bytes, tuple(compiled.lifetimes), 0, sum(weights.values()))
 
     def constants_read(self) -> Collection[str]:
-        """Names of the constants of the partition that kernels read as they are."""
+        """Return the names of the partition's constants that kernels read unchanged."""
         return {name for name in self.compiled.names if name is not None}
 
     def save(self) -> list[bytes]:
-        """Launches, programs and packed constants, for :meth:`OpenClBackend.restore`."""
+        """Return launches, programs and packed constants, for :meth:`OpenClBackend.restore`."""
         return save(self.compiled, self._runtime)
 
     def _enqueue(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue) -> list[cl.Event]:
-        """Enqueue all kernels; the events of their ends, in order."""
+        """Enqueue all kernels and return their events in order."""
         events = []
         with opencl_call(self._runtime.name, "enqueueing a partition"), self._binding:
             for slot, memory in zip(self._slots, memories):

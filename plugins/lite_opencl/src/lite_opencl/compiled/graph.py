@@ -1,4 +1,4 @@
-"""All of a compiled partition, as data."""
+"""A compiled partition as data."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["CompiledGraph"]
 
 @dataclass(frozen=True)
 class CompiledGraph:
-    """All that an executable is made of.
+    """All data of an executable.
 
     Attributes:
         graph: the partition.
-        launches: kernels in their order.
-        constants: what their constants are, by number.
-        names: for each of them the name of the constant of the graph that it is a copy of; None where it was packed.
+        launches: the calls of kernels, in order.
+        constants: the storage of the constants that launches refer to by number.
+        names: for each of them the name of the graph's constant that it is a copy of; None for packed constants.
         arena_bytes: size of the memory that tensors between kernels share.
-        lives: what lies there, from which launch to which.
-        faults: what data may turn out to be wrong, if there is such data.
-        choices: what was known to be fastest, by problem.
-        is_tuned: whether what was not known was measured.
+        lifetimes: sizes and lifetimes of the tensors in the arena, in numbers of launches.
+        faults: the faults that data may cause; None if there are none.
+        choices: the candidates that were known to be fastest, by problem.
+        is_tuned: True if unknown choices were measured.
     """
 
     graph: Graph
@@ -36,12 +36,12 @@ class CompiledGraph:
     constants: Sequence[DeviceArray]
     names: Sequence[str | None]
     arena_bytes: int
-    lives: Sequence[Interval]
+    lifetimes: Sequence[Interval]
     faults: Faults | None = None
     choices: Mapping[str, Choice] = field(default_factory=dict)
     is_tuned: bool = False
 
     @property
     def programs(self) -> list[str]:
-        """Keys of the programs that it runs, each once."""
+        """The keys of its programs, without repetitions."""
         return list(dict.fromkeys(launch.program for launch in self.launches))

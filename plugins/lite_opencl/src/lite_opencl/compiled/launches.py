@@ -1,4 +1,4 @@
-"""What a compiled partition enqueues: kernels by the keys of their programs, and where their arguments lie.
+"""Launches of a compiled partition: kernels by the keys of their programs, and the locations of their arguments.
 
 Launches are plain data: an executable binds them to memory, a model file stores them.
 """
@@ -17,7 +17,7 @@ Size = tuple[int, int, int]
 
 
 class Space(enum.IntEnum):
-    """In which memory a tensor lies: a constant's, an argument's of the partition, or the arena."""
+    """The kind of memory that holds a tensor: a constant, an argument of the partition, or the arena."""
 
     CONSTANT = 0
     ARGUMENT = 1
@@ -25,13 +25,13 @@ class Space(enum.IntEnum):
 
 
 class Location(NamedTuple):
-    """The first element of a tensor.
+    """The location of a tensor's first element.
 
     Attributes:
-        space: which memory it is in.
-        number: of the constant, or of the argument: inputs, then outputs; 0 for the arena.
+        space: the kind of memory.
+        number: number of the constant, or of the argument (inputs, then outputs); 0 for the arena.
         offset: bytes from the beginning of that memory.
-        itemsize: of an element: kernels count elements.
+        itemsize: bytes of an element; kernels take offsets in elements.
     """
 
     space: Space
@@ -44,8 +44,8 @@ class ImageLocation(NamedTuple):
     """A constant that a kernel reads as an image.
 
     Attributes:
-        number: of the constant.
-        dtype: name of the type of all its elements.
+        number: number of the constant.
+        dtype: name of its element type.
     """
 
     number: int
@@ -57,12 +57,12 @@ class Launch(NamedTuple):
 
     Attributes:
         program: key of the program.
-        kernel: its function.
-        local_size, global_size: work items of a work group, and of all.
-        arguments: in the kernel's order; a location becomes two, buffer and offset, an image one.
-        label: what profiles call it.
+        kernel: name of the kernel function.
+        local_size, global_size: work items of a work group, and in total.
+        arguments: in the kernel's order; a location becomes two arguments, buffer and offset, an image one.
+        label: its name in profiles.
         nodes: names of the nodes that it computes.
-        flops, bytes: that it does and moves.
+        flops, bytes: floating-point operations that it performs, and bytes that it loads and stores.
     """
 
     program: str
@@ -77,12 +77,12 @@ class Launch(NamedTuple):
 
 
 def launch_to_json(launch: Launch) -> list[Any]:
-    """A launch as JSON takes it; numbers as their bytes, so that nothing is rounded."""
+    """Return a launch as JSON data; numbers are written as their bytes, so that nothing is rounded."""
     return [*launch._replace(arguments=()), [_argument_to_json(a) for a in launch.arguments]]
 
 
 def launch_from_json(item: Sequence[Any]) -> Launch:
-    """The launch that :func:`launch_to_json` was given."""
+    """Return the launch that :func:`launch_to_json` converted."""
     program, kernel, local_size, global_size, _, label, nodes, flops, moved, listed = item
     arguments = tuple(map(_argument_from_json, listed))
     return Launch(program, kernel, tuple(local_size), tuple(global_size), arguments, label, tuple(nodes), flops, moved)

@@ -1,11 +1,12 @@
-"""What a model file keeps of a partition: its launches, its compiled programs, its packed constants, and choices.
+"""The saved state of a partition in a model file: launches, compiled programs, packed constants and tuning choices.
 
-Every piece begins with a frame: a magic number, the size of what follows and its SHA-256. The first piece is JSON: what
-is enqueued, and the checksums of the others. A restored partition is therefore neither lowered nor packed nor built.
-Pieces that partitions or shapes share, programs and packed weights, are stored once. What was measured to be fastest
-serves other shapes, too, that the same device meets.
+Every piece begins with a frame: a magic number, the size of the content and its SHA-256. The first piece is JSON: the
+launches, and the checksums of the other pieces. A restored partition is therefore not lowered, packed or built again.
+Pieces that partitions or shapes share, programs and packed weights, are stored once. The tuning choices also serve
+other shapes on the same device.
 
-A piece's content is not read to be compared: that was done by who gives it. Its frame tells whose piece it is.
+The content of large pieces is not hashed again when it is restored: the reader of the file has verified it. The frame
+identifies the piece.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ __all__ = ["fingerprint", "restore", "save"]
 
 _MAGIC = b"LITEOCS3"
 
-#: Magic, size and SHA-256 of the content, which begins at a multiple of 64 as the piece does.
+#: Magic, size and SHA-256 of the content; the frame's 64 bytes keep the content as aligned as the piece.
 _FRAME = struct.Struct("<8sQ32s16x")
 
 Piece = bytes | memoryview
 
 
 def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
-    """The pieces of a partition whose kernels have run."""
+    """Return the pieces of a partition whose kernels have run."""
     keys = compiled.programs
     programs = [_framed(runtime.programs.binary(key)) for key in keys]
     packed = [
@@ -53,7 +54,7 @@ def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
         "names": compiled.names,
         "launches": [launch_to_json(launch) for launch in compiled.launches],
         "arena": compiled.arena_bytes,
-        "lives": compiled.lives,
+        "lifetimes": compiled.lifetimes,
         "faults": compiled.faults,
         "choices": {problem: choice._asdict() for problem, choice in compiled.choices.items()},
         "tuned": compiled.is_tuned,
@@ -62,9 +63,9 @@ def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
 
 
 def restore(pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, options: Options) -> CompiledGraph | Stale:
-    """What :func:`save` was given, its programs ready, or why the pieces are not those that this partition saved.
+    """Return the partition that :func:`save` was given, with its programs ready, or the reason why that is impossible.
 
-    Where the session tunes, they must be of one whose kernels were chosen by measuring.
+    If the session tunes, the saved kernels must have been chosen by measuring.
     """
     for number, piece in enumerate(pieces):
         fault = _fault(piece)
@@ -80,10 +81,12 @@ def restore(pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, optio
     except ValueError:
         return Stale("the first piece does not describe the others")
     if header["partition"] != fingerprint(graph):
-        return Stale("it was saved of another partition")
+        return Stale("it was saved from another partition")
     listed = [*(checksum for _, checksum in header["programs"]), *header["packed"]]
     if [_checksum(piece) for piece in pieces[1:]] != listed:
-        return Stale(f"the other {len(pieces) - 1} pieces are not the {len(listed)} that were saved, in their order")
+        return Stale(
+            f"the other {len(pieces) - 1} pieces differ from the {len(listed)} that were saved, or their order"
+        )
     if options.tune and not header["tuned"]:
         return Stale("it was saved without measuring which kernels are fastest")
     return _assembled(header, pieces[1:], graph, runtime)
@@ -110,7 +113,7 @@ def _assembled(
         constants,
         header["names"],
         header["arena"],
-        [Interval(*life) for life in header["lives"]],
+        [Interval(*lifetime) for lifetime in header["lifetimes"]],
         None if faults is None else Faults(faults[0], tuple(faults[1])),
         choices,
         header["tuned"],
@@ -118,10 +121,10 @@ def _assembled(
 
 
 def _uploaded(piece: Piece, runtime: DeviceRuntime) -> DeviceArray:
-    """A packed constant; the same for all that restore it from the same place in a mapped file."""
+    """Return a packed constant; it is shared by all partitions that restore it from the same bytes of a mapped file."""
     content = np.frombuffer(_content(piece), np.uint8)
     owner = piece.obj if isinstance(piece, memoryview) else None
-    # NOTE: only what is mapped stays at its address: bytes have none that outlives them, and no weak references.
+    # NOTE: only mapped memory keeps its address; a bytes object does not support weak references.
     source = content if owner is None or isinstance(owner, bytes) else owner
     return runtime.constants.get(("saved", content.ctypes.data, content.size), [source], lambda: content)
 
@@ -131,7 +134,7 @@ def _framed(content: bytes) -> bytes:
 
 
 def _fault(piece: Piece) -> str:
-    """What is wrong with the frame of a piece, or nothing."""
+    """Return the fault in the frame of a piece, or an empty string."""
     if len(piece) < _FRAME.size:
         return f"has {len(piece)} bytes, fewer than its frame"
     magic, size, _ = _FRAME.unpack_from(piece)
@@ -151,7 +154,7 @@ def _content(piece: Piece) -> memoryview:
 
 
 def fingerprint(graph: Graph) -> str:
-    """What tells partitions apart: operators, attributes, how they are connected, types of what goes in and out."""
+    """Return a checksum of a partition: operators, attributes, connections, constants, types of inputs and outputs."""
     numbers: dict[Value, int] = {}
 
     def number(value: Value | None) -> int | None:
@@ -161,7 +164,7 @@ def fingerprint(graph: Graph) -> str:
     lines += [f"{number(v)}: constant {v.name} {v.type}" for v in graph.constants]
     for node in graph.nodes:
         attributes = sorted((name, str(a)) for name, a in node.attributes.items())
-        made = [number(v) for v in node.outputs]
-        lines.append(f"{node.qualified_op} {attributes} {[number(v) for v in node.inputs]} -> {made}")
+        inputs, outputs = [number(v) for v in node.inputs], [number(v) for v in node.outputs]
+        lines.append(f"{node.qualified_op} {attributes} {inputs} -> {outputs}")
     lines += [f"output {number(v)}: {v.type}" for v in graph.outputs]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

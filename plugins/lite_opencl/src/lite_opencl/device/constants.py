@@ -1,4 +1,4 @@
-"""Constants on a device: each array is uploaded once for all sessions of the process."""
+"""Constants on a device; each array is uploaded once for all sessions of the process."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["ConstantPool"]
 
 Array = np.ndarray[Any, Any]
 
-#: The key of an array's own elements, of which nothing was made.
+#: The key of an array that is uploaded unchanged.
 _PLAIN = "plain"
 
 
 class _Entry(NamedTuple):
-    """The arrays that an upload was made from, the upload, of which none is kept alive, and its type."""
+    """Weak references to an upload's source arrays and to its allocation, and its type."""
 
     sources: list[weakref.ref[Any]]
     allocation: weakref.ref[Allocation]
@@ -29,7 +29,7 @@ class _Entry(NamedTuple):
 
 
 class ConstantPool:
-    """Uploads of constants and of what is made from them, found again by the identity of the arrays.
+    """Uploads of constants and of arrays packed from them, found again by the identity of the source arrays.
 
     The pool keeps nothing alive: an upload lives as long as an executable refers to it.
     """
@@ -40,17 +40,17 @@ class ConstantPool:
         self._entries: dict[tuple[Hashable, ...], _Entry] = {}
 
     def get(self, key: Hashable, sources: Sequence[Any], make: Callable[[], Array]) -> DeviceArray:
-        """The upload of what ``make`` returns, made at most once while it is used.
+        """Return the upload of the result of ``make``, which is called at most once while the upload is in use.
 
         Args:
-            key: tells apart what is made of the same arrays, for example ``("packed", 4)``.
-            sources: the arrays that it is made from.
-            make: makes the array to upload, of any shape and type. It is not to change any more.
+            key: distinguishes arrays that are made from the same sources, for example ``("packed", 4)``.
+            sources: the arrays that the uploaded array is made from.
+            make: returns the array to upload, of any shape and type, which must not change afterwards.
         """
         full = (key, *map(id, sources))
         with self._lock:
             found = self._entries.get(full)
-            # NOTE: an id is taken again after its object is gone: the sources must be the very same objects.
+            # NOTE: Python reuses an id after its object is gone, so the sources are compared by identity, too.
             if found is not None and all(ref() is source for ref, source in zip(found.sources, sources)):
                 allocation = found.allocation()
                 if allocation is not None:
@@ -61,11 +61,11 @@ class ConstantPool:
             return upload
 
     def plain(self, array: Array) -> DeviceArray:
-        """The upload of an array as it is."""
+        """Return the upload of an unchanged array."""
         return self.get(_PLAIN, [array], lambda: array)
 
     def find_plain(self, array: Array) -> Allocation | None:
-        """Where an array's own elements are, if they are on the device."""
+        """Return the allocation of an array's unchanged elements, or None if they are not on the device."""
         with self._lock:
             found = self._entries.get((_PLAIN, id(array)))
             is_same = found is not None and found.sources[0]() is array

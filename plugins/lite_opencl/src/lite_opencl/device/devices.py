@@ -1,4 +1,4 @@
-"""Which OpenCL devices there are, what they can do, and how fast they should be."""
+"""Discovery of OpenCL devices, their features and estimates of their speed."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ _BINDING = "`pip install lite-opencl` brings pyopencl with the loader library"
 #: Scores: x86 has 10, so ``backend="auto"`` takes a GPU before the processor, and the processor before PoCL.
 _GPU_SCORE, _ACCELERATOR_SCORE, _OTHER_SCORE, _CPU_SCORE = 50.0, 30.0, 12.0, 5.0
 
-#: Multiply-adds that one compute unit starts in a cycle, by the kind of device: few, so that estimates are no promises.
+#: Multiply-adds that one compute unit starts in a cycle, by the kind of device: low values, for careful estimates.
 _GPU_LANES, _CPU_LANES = 32, 8
 _GPU_BANDWIDTH, _UNIFIED_BANDWIDTH = 100e9, 10e9
 _GPU_LAUNCH_SECONDS, _CPU_LAUNCH_SECONDS = 8e-6, 20e-6
 
-#: Of devices that say 0: Intel's runtime for processors of other makers, for one.
+#: Used for devices that report 0, such as Intel's runtime on processors of other makers.
 _UNKNOWN_CLOCK_HERTZ = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundDevice:
-    """A device of a platform, as pyopencl sees it.
+    """A device of a platform, as pyopencl describes it.
 
     Attributes:
         device: the ``pyopencl.Device``.
         platform: name and version of the platform.
-        name, version, driver: what the device says of itself.
+        name, version, driver: name and versions that the device reports.
         kind: ``GPU``, ``CPU``, ``accelerator`` or ``other``.
-        extensions: their names.
-        unified_memory: it works in main memory.
-        memory_bytes, largest_buffer_bytes: of its global memory.
-        compute_units: as reported.
-        clock_hertz: as reported, or an assumption where the device does not know.
-        images, sub_groups: whether it has them.
-        image_texels: of the largest image over a buffer; 0 where it has no such images.
-        largest_group: work items of a work group at most.
-        local_memory_bytes: that a work group shares.
+        extensions: the names of its OpenCL extensions.
+        unified_memory: True if it works in main memory.
+        memory_bytes, largest_buffer_bytes: sizes of its global memory and of the largest buffer in it.
+        compute_units: the number that it reports.
+        clock_hertz: the clock that it reports, or an assumption if it reports 0.
+        images, sub_groups: True if it supports them.
+        image_texels: size of the largest image over a buffer; 0 if it has no such images.
+        largest_group: the largest number of work items in a work group.
+        local_memory_bytes: size of the memory that a work group shares.
     """
 
     device: Any
@@ -77,12 +77,12 @@ class FoundDevice:
 
     @property
     def half(self) -> bool:
-        """It computes in float16."""
+        """True if the device computes in float16."""
         return "cl_khr_fp16" in self.extensions
 
     @property
     def double(self) -> bool:
-        """It computes in float64."""
+        """True if the device computes in float64."""
         return "cl_khr_fp64" in self.extensions
 
     @property
@@ -91,7 +91,7 @@ class FoundDevice:
 
     @property
     def identity(self) -> str:
-        """What must be the same for compiled kernels to be used."""
+        """The platform, device and driver that compiled kernels depend on."""
         return f"{self.platform} | {self.name} | {self.version} | driver {self.driver}"
 
     @property
@@ -101,7 +101,7 @@ class FoundDevice:
 
 
 def find_devices() -> list[FoundDevice] | Unavailable:
-    """Every device of every platform, the best first; those that ``LITE_OPENCL_DEVICE`` names, where that is set."""
+    """Return every device of every platform, the best first; only those that ``LITE_OPENCL_DEVICE`` names if set."""
     try:
         import pyopencl as cl
     except Exception as error:
@@ -109,7 +109,7 @@ def find_devices() -> list[FoundDevice] | Unavailable:
     try:
         platforms = cl.get_platforms()
     except cl.Error as error:
-        return Unavailable(f"the loader finds no platform: {error}; {_looked_in(cl)}", _DRIVERS)
+        return Unavailable(f"the loader finds no platform: {error}; {_searched_folders(cl)}", _DRIVERS)
     found: list[FoundDevice] = []
     faults: list[str] = []
     remedy = _DRIVERS
@@ -122,30 +122,30 @@ def find_devices() -> list[FoundDevice] | Unavailable:
             continue
         for device in examined:
             if compiles_nothing(device.version):
-                faults.append(f"PoCL {device.driver} does not know the processor and compiles nothing for it")
+                faults.append(f"PoCL {device.driver} does not know the processor and cannot compile for it")
                 logger.info("%s, %s: %s", device.platform, device.version, faults[-1])
                 remedy = _NEWER_RUNTIME
             else:
                 found.append(device)
     if not found:
         problem = "; ".join(faults) or "the platforms have no device"
-        return Unavailable(f"{problem}; {_looked_in(cl)}", remedy)
+        return Unavailable(f"{problem}; {_searched_folders(cl)}", remedy)
     found.sort(key=lambda f: -f.score)
     return _chosen(found, os.environ.get("LITE_OPENCL_DEVICE", ""))
 
 
 def compiles_nothing(version: str) -> bool:
-    """Whether a device is PoCL's, and its LLVM is older than the processor.
+    """Return True if a device is PoCL's and its LLVM does not know the processor.
 
     PoCL's version ends with the machine that it compiles for: ``PoCL HSTR: pthread-x86_64-pc-linux-gnu-znver3``. LLVM
-    calls a processor that it does not know ``generic``, which is a processor to compile for on AArch64, but not on x86.
+    calls a processor that it does not know ``generic``. It can compile for that on AArch64, but not on x86.
     """
-    host = version.partition("PoCL HSTR:")[2].strip()
-    return "x86_64" in host and host.endswith("-generic")
+    machine = version.partition("PoCL HSTR:")[2].strip()
+    return "x86_64" in machine and machine.endswith("-generic")
 
 
 def describe(found: FoundDevice, backend: str, index: int) -> Device:
-    """A device as Lite shows and weighs it. Its speed is an estimate, on the low side."""
+    """Return Lite's description of a device. Its speed is a low estimate."""
     lanes = _GPU_LANES if found.is_gpu else _CPU_LANES
     yes_no = {True: "yes", False: "no"}
     details = {
@@ -204,7 +204,7 @@ def _examine(cl: Any, platform: Any, device: Any) -> FoundDevice:
 
 
 def _image_texels(cl: Any, device: Any) -> int:
-    """The device's limit; before OpenCL 1.2 it has no images over buffers, and does not know the question."""
+    """Return the size limit of images over buffers; 0 before OpenCL 1.2, where the query is an error."""
     try:
         return int(device.image_max_buffer_size) if device.image_support else 0
     except cl.Error:
@@ -212,7 +212,7 @@ def _image_texels(cl: Any, device: Any) -> int:
 
 
 def _chosen(found: list[FoundDevice], wanted: str) -> list[FoundDevice] | Unavailable:
-    """All devices, or the one with a number, or those with a part of a name."""
+    """Return all devices, the one with the given number, or those whose name contains the given text."""
     if not wanted:
         return found
     if wanted.isdigit() and int(wanted) < len(found):
@@ -222,21 +222,19 @@ def _chosen(found: list[FoundDevice], wanted: str) -> list[FoundDevice] | Unavai
         return named
     listed = ", ".join(f"{i}: {f.name}" for i, f in enumerate(found))
     return Unavailable(
-        f"LITE_OPENCL_DEVICE={wanted} is no device's number and in no device's name; there are: {listed}",
+        f"LITE_OPENCL_DEVICE={wanted} is neither the number of a device nor part of a device's name; found: {listed}",
         "set LITE_OPENCL_DEVICE to one of these, or unset it",
     )
 
 
-def _looked_in(cl: Any) -> str:
-    """Where the loader looks for drivers, and what is there."""
+def _searched_folders(cl: Any) -> str:
+    """Describe the folders that the loader searches for drivers, and the driver files in them."""
     chosen = os.environ.get("OCL_ICD_VENDORS", "")
     usual: Sequence[Path] = [Path("/etc/OpenCL/vendors"), Path(cl.__file__).parent / ".libs"]
-    places = [Path(chosen)] if chosen else usual
-    said = []
-    for place in places:
-        files = (
-            sorted(f.name for f in place.glob("*.icd")) if place.is_dir() else [place.name] if place.exists() else []
-        )
-        said.append(f"{place} ({', '.join(files) or 'nothing'})")
-    why = " alone, since OCL_ICD_VENDORS says so" if chosen else ""
-    return f"drivers were looked for in {', '.join(said)}{why}"
+    paths = [Path(chosen)] if chosen else usual
+    listed = []
+    for path in paths:
+        files = sorted(f.name for f in path.glob("*.icd")) if path.is_dir() else [path.name] if path.exists() else []
+        listed.append(f"{path} ({', '.join(files) or 'nothing'})")
+    why = " only, since OCL_ICD_VENDORS is set" if chosen else ""
+    return f"the loader searched for drivers in {', '.join(listed)}{why}"

@@ -1,4 +1,4 @@
-"""OpenCL errors as errors of Lite: the status by name, what was tried, and what to do."""
+"""Conversion of OpenCL errors to errors of Lite, with the name of the status, the failed action and a remedy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OpenClError(ExecutionError):
 
 
 def status_name(error: cl.Error) -> str:
-    """The name of an error's status code, without ``CL_``."""
+    """Return the name of an error's status code, without ``CL_``."""
     return str(cl.status_code.to_string(error.code, "status %d"))  # type: ignore[operator]  # pyopencl adds it late
 
 
@@ -40,8 +40,8 @@ def opencl_call(device: str, doing: str) -> Iterator[None]:
     """Turn an error of OpenCL in the body into an :class:`OpenClError`.
 
     Args:
-        device: its name.
-        doing: what the body does, for the message: ``"building kernel 'gemm'"``.
+        device: the name of the device.
+        doing: the action of the body, for the message: ``"building kernel 'gemm'"``.
     """
     try:
         yield
@@ -52,15 +52,15 @@ def opencl_call(device: str, doing: str) -> Iterator[None]:
 
 
 def buffer_too_large(device: str, what: str, largest: int) -> OpenClError:
-    """What OpenCL would say to a buffer beyond the device's limit, said before it is asked for."""
+    """Return the error that OpenCL would report for a buffer above the device's limit, without trying to create it."""
     status = "INVALID_BUFFER_SIZE"
     message = f"{what}, the largest buffer of {device} has {largest} (CL_{status})\n{_REMEDIES[status]}"
     return OpenClError(status, message)
 
 
 def _details(error: cl.Error) -> str:
-    """What the driver says beside the status, such as a build log; pyopencl repeats routine and status."""
-    said = str(error)
+    """Return the driver's own text, such as a build log, without the routine and the status that pyopencl adds."""
+    details = str(error)
     for repeated in (f"{error.routine} failed: {status_name(error)}", " - "):
-        said = said.replace(repeated, "")
-    return f": {said.strip()}" if said.strip() else ""
+        details = details.replace(repeated, "")
+    return f": {details.strip()}" if details.strip() else ""

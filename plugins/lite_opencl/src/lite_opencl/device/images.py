@@ -1,7 +1,8 @@
-"""Constants that kernels read as images, through the texture cache, which some GPUs have beside that of buffers.
+"""Constants that kernels read as images, through the texture cache that some GPUs have beside the buffer cache.
 
-An image is a view of a constant's buffer: nothing is copied, and one upload serves kernels of both kinds. Four
-neighbouring elements are a texel, which ``read_imagef`` gives as a ``float4``, also where they are 16-bit floats.
+An image is a view of a constant's buffer: nothing is copied, and one upload serves kernels that read buffers and
+kernels that read images. Four neighbouring elements are a texel, which ``read_imagef`` returns as a ``float4``, even
+if the elements are 16-bit floats.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lite_opencl.tensors import Tensor
 
 __all__ = ["TEXEL", "ConstantImage", "ImagePool", "fits_image"]
 
-#: Elements of a texel. NOTE: before OpenCL 2.0, no format with fewer need exist.
+#: Elements of a texel. NOTE: before OpenCL 2.0, devices need not have formats with fewer elements.
 TEXEL = 4
 
 _FORMATS = {DType.FLOAT32: cl.channel_type.FLOAT, DType.FLOAT16: cl.channel_type.HALF_FLOAT}
@@ -33,23 +34,23 @@ class ConstantImage(NamedTuple):
 
     @property
     def constant(self) -> Allocation:
-        """What holds the elements."""
-        place = self.tensor.storage.place
-        assert isinstance(place, Allocation)
-        return place
+        """The allocation that holds the elements."""
+        memory = self.tensor.storage.memory
+        assert isinstance(memory, Allocation)
+        return memory
 
 
 def fits_image(device: FoundDevice, dtype: DType, size: int) -> bool:
-    """Whether the device can read so many elements of a type as an image."""
+    """Return True if the device can read ``size`` elements of a type as an image."""
     return dtype in _FORMATS and size % TEXEL == 0 and 0 < size // TEXEL <= device.image_texels
 
 
 class ImagePool:
-    """The images of one device. Each lives as long as its constant; may be used by several threads at once.
+    """The images of one device. Each lives as long as its constant. Thread-safe.
 
     Args:
-        context: of the device.
-        device: its name, for messages.
+        context: the OpenCL context of the device.
+        device: the name of the device, for messages.
     """
 
     def __init__(self, context: cl.Context, device: str) -> None:
@@ -59,9 +60,9 @@ class ImagePool:
         self._images: weakref.WeakKeyDictionary[Allocation, cl.Image] = weakref.WeakKeyDictionary()
 
     def get(self, constant: Allocation, dtype: DType) -> cl.Image:
-        """All elements of a constant, which are of this type, as an image.
+        """Return all elements of a constant of this type as an image.
 
-        NOTE: OpenCL's kernels do not keep their arguments: who uses the image must hold the constant.
+        NOTE: OpenCL kernels do not keep their arguments alive: the user of the image must hold the constant.
         """
         with self._lock:
             image = self._images.get(constant)

@@ -1,4 +1,4 @@
-"""Page-locked main memory, through which tensors go to a device that has a memory of its own, and come back."""
+"""Page-locked main memory for transfers to and from a device that has its own memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["PinnedPool"]
 
 Array = np.ndarray[Any, Any]
 
-#: Enough for a transfer to cost more than its launch, and few enough to keep some for every thread.
+#: Large enough for a transfer to cost more than its launch, and small enough to keep some blocks for every thread.
 _BLOCK_BYTES = 2 << 20
-_MOST_KEPT = 16
+_MAX_FREE_BLOCKS = 16
 
 
 class _Block:
-    """Page-locked memory, mapped for as long as it is there."""
+    """Page-locked memory that is mapped for its whole life."""
 
     def __init__(self, context: cl.Context, queue: cl.CommandQueue) -> None:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
@@ -32,14 +32,14 @@ class _Block:
 
 
 class PinnedPool:
-    """Blocks of page-locked memory of one device. May be used by several threads at once.
+    """Blocks of page-locked memory of one device. Thread-safe.
 
-    Devices read and write such memory themselves, while drivers first copy other memory to some. A transfer goes in
-    pieces through two blocks: while the device moves one, the processor copies the other.
+    Devices read and write such memory directly; drivers copy other memory into page-locked memory first. A transfer is
+    split into pieces that alternate between two blocks: while the device moves one, the processor copies the other.
 
     Args:
-        context: of the device.
-        queue: runs the transfers.
+        context: the OpenCL context of the device.
+        queue: the queue that runs the transfers.
     """
 
     def __init__(self, context: cl.Context, queue: cl.CommandQueue) -> None:
@@ -49,7 +49,7 @@ class PinnedPool:
         self._free: list[_Block] = []
 
     def upload(self, source: Array, buffer: cl.Buffer, offset: int) -> None:
-        """Copy bytes to a place in a buffer; done when this returns."""
+        """Copy bytes to an offset in a buffer; the copy is complete when this returns."""
         with self._blocks(source.nbytes) as blocks:
             moving: deque[cl.Event] = deque()
             for number, start in enumerate(range(0, source.nbytes, _BLOCK_BYTES)):
@@ -65,7 +65,7 @@ class PinnedPool:
             cl.wait_for_events(list(moving))
 
     def download(self, buffer: cl.Buffer, offset: int, target: Array) -> None:
-        """Fill an array of bytes from a place in a buffer."""
+        """Copy bytes from an offset in a buffer into an array; the copy is complete when this returns."""
         with self._blocks(target.nbytes) as blocks:
             moving: deque[tuple[cl.Event, Array, int]] = deque()
 
@@ -86,7 +86,10 @@ class PinnedPool:
 
     @contextmanager
     def _blocks(self, size: int) -> Iterator[list[_Block]]:
-        """As many blocks as a transfer of some bytes uses. After a failure they are not kept: it may still go on."""
+        """Lend the one or two blocks that a transfer of ``size`` bytes uses.
+
+        After a failure they are not used again, since the transfer may still be running.
+        """
         wanted = 2 if size > _BLOCK_BYTES else 1
         with self._lock:
             blocks = [self._free.pop() for _ in range(min(wanted, len(self._free)))]
@@ -94,4 +97,4 @@ class PinnedPool:
             blocks.append(_Block(self._context, self._queue))
         yield blocks
         with self._lock:
-            self._free += blocks[: _MOST_KEPT - len(self._free)]
+            self._free += blocks[: _MAX_FREE_BLOCKS - len(self._free)]

@@ -1,4 +1,4 @@
-"""Command queues, one for each run that is under way."""
+"""Command queues, one for each concurrent run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["QueuePool"]
 
 
 class QueuePool:
-    """Queues that run commands in the order in which they were enqueued. May be used by several threads at once.
+    """In-order command queues. Thread-safe.
 
-    There are as many as runs overlap, so that a short run does not wait behind the long ones of other threads; a
-    thread has none of its own.
+    The pool has as many queues as runs have overlapped, so that a short run does not wait behind the long ones of
+    other threads. Queues do not belong to threads.
 
     Args:
-        context: of the device.
-        device: its name, for messages.
+        context: the OpenCL context of the device.
+        device: the name of the device, for messages.
     """
 
     def __init__(self, context: cl.Context, device: str) -> None:
@@ -32,7 +32,7 @@ class QueuePool:
 
     @contextmanager
     def take(self) -> Iterator[cl.CommandQueue]:
-        """A queue for the body, which waits for all that it enqueues. After a failure the queue is not used again."""
+        """Lend a queue to the body, which must wait for its commands. After a failure the queue is not used again."""
         with self._lock:
             queue = self._free.pop() if self._free else None
         if queue is None:

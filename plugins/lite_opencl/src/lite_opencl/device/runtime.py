@@ -1,4 +1,4 @@
-"""What a process has once for each device: context, queue, memory, programs and uploaded constants."""
+"""The objects that a process has once for each device: context, queues, memory, programs and uploaded constants."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["DeviceRuntime", "runtime_of", "started_runtimes"]
 
 
 class DeviceRuntime:
-    """One device as all sessions and threads of the process use it.
+    """The state of one device that all sessions and threads of the process share.
 
     Attributes:
         found: the device.
-        name: the device's, for messages.
-        context: of OpenCL.
-        queues: what runs take their command queues from.
-        profiling_queue: another queue, whose commands record when they began and ended.
-        memory: where tensors live.
+        name: the name of the device, for messages.
+        context: the OpenCL context.
+        queues: the pool of command queues for runs.
+        profiling_queue: a separate queue whose commands record when they began and ended.
+        memory: the memory space of tensors.
         constants: weights on the device.
-        images: those of the constants that kernels read as images.
+        images: images of the constants that kernels read as images.
         programs: compiled kernels.
-        tuning: which kernels and tiles were measured to be fastest.
+        tuning: the kernels and tiles that were measured to be fastest.
     """
 
     def __init__(self, found: FoundDevice, space: str) -> None:
@@ -56,11 +56,11 @@ _runtimes: dict[tuple[int, str], DeviceRuntime] = {}
 
 
 def runtime_of(found: FoundDevice, label: str) -> DeviceRuntime:
-    """The runtime of a device, made when it is first asked for.
+    """Return the runtime of a device, which is created on the first call.
 
     Args:
         found: the device.
-        label: ``opencl`` or ``opencl:1``: the name of its memory space.
+        label: ``opencl`` or ``opencl:1``, the name of its memory space.
     """
     key = (found.device.int_ptr, label)
     with _lock:
@@ -70,6 +70,6 @@ def runtime_of(found: FoundDevice, label: str) -> DeviceRuntime:
 
 
 def started_runtimes() -> list[DeviceRuntime]:
-    """Those that the process has made so far."""
+    """Return the runtimes that the process has created so far."""
     with _lock:
         return list(_runtimes.values())

@@ -1,14 +1,16 @@
-// Each element of the result is an element of the source or a filler: Pad, CenterCropPad, Resize by the nearest element.
+// Gathering along all axes: Pad, CenterCropPad, Resize by the nearest element. Each element of the result is an element
+// of the source or the fill value.
 //
-// Which one follows from tables, separately for rows and columns: the element's place is the sum of their entries, and
-// where one of them is OUTSIDE there is none; ALL_INSIDE if there is no such entry. So one kernel without a division serves every mode of every operator.
-// One work item makes one element: dimension 0 counts columns, dimension 1 rows; where rows are short (FLAT) dimension 0
-// counts elements.
+// The source element follows from a table for rows and a table for columns: its offset is the sum of their entries. If
+// one of them is OUTSIDE, the result is the fill value; ALL_INSIDE says that there are no such entries. Thus one kernel
+// without a division serves every mode of every operator.
+// One work item computes one element: dimension 0 counts columns, dimension 1 rows; if rows are short (FLAT), dimension
+// 0 counts elements.
 
 #define OUTSIDE INT_MIN
 
-KERNEL void pick(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(F_TYPE, filler), INPUT(int, row_table),
-                 INPUT(int, column_table), const int rows, const int columns EPILOGUE_PARAMETERS) {
+KERNEL void gather_axes(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(F_TYPE, fill_value), INPUT(int, row_table),
+                        INPUT(int, column_table), const int rows, const int columns EPILOGUE_PARAMETERS) {
 #ifdef FLAT
     const int item = get_global_id(0);
     const int row = item / columns;
@@ -25,7 +27,7 @@ KERNEL void pick(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(F_TYPE, filler), INP
 #else
     const bool inside = from_row != OUTSIDE && from_column != OUTSIDE;
     const X_COMPUTE value =
-        inside ? (X_COMPUTE)LOAD_X(POINTER(x), from_row + from_column) : (X_COMPUTE)LOAD_F(POINTER(filler), 0);
+        inside ? (X_COMPUTE)LOAD_X(POINTER(x), from_row + from_column) : (X_COMPUTE)LOAD_F(POINTER(fill_value), 0);
 #endif
     STORE_Y(POINTER(y), row * columns + column, EPILOGUE(value, row, column));
 }

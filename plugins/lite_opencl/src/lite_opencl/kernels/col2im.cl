@@ -1,7 +1,7 @@
-// Blocks [batch, channels, BLOCK_H x BLOCK_W, count_h x count_w], summed up where they overlap into images
-// [batch, channels, height, width].
+// Images [batch, channels, height, width] as sums of the overlapping blocks
+// [batch, channels, BLOCK_H x BLOCK_W, count_h x count_w].
 //
-// One work item sums up one pixel, in the order of the blocks' elements: dimension 0 counts pixels, dimension 1 planes.
+// One work item sums one pixel, in the order of the blocks' elements: dimension 0 counts pixels, dimension 1 planes.
 
 KERNEL void col2im(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int planes, const int height, const int width,
                    const int count_h, const int count_w, const int pad_top, const int pad_left) {

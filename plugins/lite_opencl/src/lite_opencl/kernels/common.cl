@@ -1,7 +1,7 @@
-// What every kernel begins with. Defined before the text of a kernel: LOCAL_0, LOCAL_1 and LOCAL_2 (the work group),
-// the file's own defines and element types, and its epilogue; see kernel_source.py and chains.py.
+// The beginning of every kernel's source. Before the text of a kernel file these are defined, too: LOCAL_0, LOCAL_1 and
+// LOCAL_2 (the work group), the file's macros and element types, and its epilogue; see kernel_source.py and chains.py.
 
-// A tensor is a buffer and the number of elements before its first one.
+// A tensor is passed as a buffer and the offset of its first element, in elements.
 #define INPUT(type, name) __global const type* restrict name##_base, const ulong name##_offset
 #define OUTPUT(type, name) __global type* restrict name##_base, const ulong name##_offset
 #define POINTER(name) (name##_base + name##_offset)
@@ -11,15 +11,16 @@
 #define LOAD_plain(pointer, index) ((pointer)[index])
 #define STORE_plain(pointer, index, x) ((pointer)[index] = (x))
 
-// 16-bit floats: every device can load and store them, even where it cannot compute with them. NOTE: by these only:
-// *to = *from is an error of strict compilers where from is a half*, as is storing an int, which could become two types.
+// 16-bit floats: every device can load and store them, even if it cannot compute with them. NOTE: only these functions
+// are portable: strict compilers reject *to = *from for a half*, and also storing an int, since the conversion would be
+// ambiguous.
 #define LOAD_half(pointer, index) vload_half(index, pointer)
 #define STORE_half(pointer, index, x) vstore_half_rte((float)(x), index, pointer)
 
 #define LOAD_bfloat16(pointer, index) as_float((uint)(pointer)[index] << 16)
 #define STORE_bfloat16(pointer, index, x) ((pointer)[index] = bfloat16_of(x))
 
-// Rounded to the nearest, ties to even; a NaN stays one.
+// Round to nearest, ties to even; NaN stays NaN.
 static inline ushort bfloat16_of(const float x) {
     const uint bits = as_uint(x);
     return isnan(x) ? (ushort)((bits >> 16) | 0x40u) : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
@@ -33,8 +34,8 @@ static inline float rounded_to_half(const float x) {
     return vload_half(0, (const half*)&bits);
 }
 
-// Vectors whose elements lie anywhere. NOTE: not vloadn where it can be helped: PoCL calls its built-in functions when
-// it cannot compile them into a kernel, and a call in a loop spills every register.
+// Unaligned vectors. NOTE: vloadn is avoided if possible: PoCL may call its built-in functions instead of inlining
+// them, and a call in a loop spills every register.
 #ifdef __clang__
 #define UNALIGNED(T, bytes)                                       \
     typedef T##2 unaligned_##T##2 __attribute__((aligned(bytes))); \

@@ -1,17 +1,18 @@
-// Depthwise convolutions: every output channel reads one input channel, so there is nothing to reuse but neighbours.
+// Depthwise convolutions: every output channel reads one input channel, so only neighbouring outputs share inputs.
 //
-// Images have been prepared (convolution_phases.cl): their padding is written out, and whatever the stride, what a tap
-// meets under neighbouring outputs are neighbours. DISTANCES lists for each of TAPS taps where, from the output's place.
+// Images have been padded and split into phases (convolution_phases.cl): for every stride a tap reads neighbouring
+// elements for neighbouring outputs. The table tap_offsets lists for each of TAPS taps its offset from the output's
+// position.
 //
-// A work group computes `band` rows of one output channel of one image. A work item goes down a column of vectors of
-// WIDTH outputs; the last vector of a row that it does not fill begins where it still fits, and computes some again.
+// A work group computes `band` rows of one output channel of one image. A work item computes a column of vectors of
+// WIDTH outputs; the last vector of a row ends with the row and may overlap the one before it.
 // Dimension 0 counts columns and, by group, bands; dimension 1 output channels, dimension 2 images.
 
 KERNEL void convolution_depthwise(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(W_TYPE, w),
 #ifdef HAS_BIAS
                                   INPUT(B_TYPE, bias),
 #endif
-                                  INPUT(int, distances), const int channels, const int outputs_of_channel,
+                                  INPUT(int, tap_offsets), const int channels, const int outputs_of_channel,
                                   const int x_image, const int x_channel, const int x_row, const int height,
                                   const int width, const int band EPILOGUE_PARAMETERS) {
     const int channel = get_global_id(1);
@@ -23,11 +24,11 @@ KERNEL void convolution_depthwise(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(W_T
     __global const X_TYPE* from = POINTER(x) + image * x_image + channel / outputs_of_channel * x_channel;
     __global Y_TYPE* result = POINTER(y) + plane * height * width;
     SUM weights[TAPS];
-    int places[TAPS];
+    int offsets[TAPS];
 #pragma unroll
     for (int tap = 0; tap < TAPS; ++tap) {
         weights[tap] = LOAD_W(POINTER(w), channel * TAPS + tap);
-        places[tap] = POINTER(distances)[tap];
+        offsets[tap] = POINTER(tap_offsets)[tap];
     }
 #ifdef HAS_BIAS
     const SUM begin = LOAD_B(POINTER(bias), channel);
@@ -44,11 +45,11 @@ KERNEL void convolution_depthwise(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(W_T
             } sum;
             SUM_VECTOR total = begin;
 #pragma unroll
-            for (int tap = 0; tap < TAPS; ++tap) total += LOAD_X_VECTOR(under, places[tap] + column) * weights[tap];
+            for (int tap = 0; tap < TAPS; ++tap) total += LOAD_X_VECTOR(under, offsets[tap] + column) * weights[tap];
             sum.vector = total;
-            const int place = row * width + column;
+            const int index = row * width + column;
             for (int lane = 0; lane < WIDTH; ++lane) {
-                STORE_Y(result, place + lane, EPILOGUE(sum.lanes[lane], plane, place + lane));
+                STORE_Y(result, index + lane, EPILOGUE(sum.lanes[lane], plane, index + lane));
             }
         }
     }

@@ -1,21 +1,21 @@
-// Convolutions as matrix products [output channels, depth] x [depth, positions], the input where it lies.
+// Convolutions as matrix products [output channels, depth] x [depth, positions]; the input is read in place.
 //
 // The depth counts pairs of an input channel and a tap of the filter. Positions count the elements of an image's rows
-// one after another, so that what a tap meets under neighbouring positions are neighbours, a fixed distance from the
-// position: DISTANCES lists it for each tap; without it there is one tap, at distance 0. Images have been prepared so
-// that no tap leaves them (convolution_phases.cl); their rows are then wider than those of the result (WIDE), and
-// positions between two rows are computed for nothing and not stored.
+// one after another, so a tap reads neighbouring elements for neighbouring positions, at a fixed offset from the
+// position. The table tap_offsets lists this offset for each tap; without TAP_OFFSETS there is one tap, at offset 0.
+// Images have been padded so that they contain all taps (convolution_phases.cl). Their rows are then wider than the
+// rows of the result (WIDE); positions between two rows are computed but not stored.
 //
 // One work item computes ROWS output channels of VECTORS vectors of WIDTH positions, in registers: for each step along
-// the depth, ROWS + VECTORS loads for ROWS * VECTORS multiplications. The weights of its channels lie in the order in
-// which it reads them. Dimension 0 counts positions: a work group's vectors interleave, so that neighbouring work items
-// read neighbouring memory. Dimension 1 counts blocks of output channels, one group of the convolution after another:
-// a block's weights stay in the cache while it meets all positions. Dimension 2 counts planes: images and, in each, the
-// depths of the result; with W_PLANE each has weights of its own.
+// the depth, ROWS + VECTORS loads for ROWS * VECTORS multiplications. The weights of its channels are packed in the
+// order in which it reads them. Dimension 0 counts positions: the vectors of a work group are interleaved, so that
+// neighbouring work items read neighbouring memory. Dimension 1 counts blocks of output channels, one group of the
+// convolution after another: the weights of a block stay in the cache for all positions. Dimension 2 counts planes:
+// images and, in each, the depths of the result; with W_PLANE each plane has separate weights.
 //
 // WEIGHTS_IMAGE: the weights are read as an image over their buffer, four at a time; ROWS is then a multiple of 4.
 //
-// A vector that does not fit behind the last but one begins where it still fits, and computes again what that one does.
+// The last vector of an image ends at the last position. If it overlaps the vector before it, both compute the same.
 
 #ifdef WEIGHTS_IMAGE
 #define TEXEL 4
@@ -34,8 +34,8 @@ KERNEL void convolution_gemm(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x),
 #ifdef HAS_BIAS
                              INPUT(B_TYPE, bias),
 #endif
-#ifdef DISTANCES
-                             INPUT(int, distances), const int taps,
+#ifdef TAP_OFFSETS
+                             INPUT(int, tap_offsets), const int taps,
 #endif
 #ifdef W_PLANE
                              const int w_plane,
@@ -82,15 +82,15 @@ KERNEL void convolution_gemm(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x),
 #ifdef W_PLANE
     weights += plane * (w_plane / TEXEL);
 #endif
-#ifdef DISTANCES
+#ifdef TAP_OFFSETS
     weights += panel * channels * taps * (ROWS / TEXEL);
 #else
     weights += panel * channels * (ROWS / TEXEL);
 #endif
     for (int channel = 0; channel < channels; ++channel, from += x_channel) {
-#ifdef DISTANCES
+#ifdef TAP_OFFSETS
         for (int tap = 0; tap < taps; ++tap, weights += ROWS / TEXEL) {
-            __global const X_TYPE* under = from + POINTER(distances)[tap];
+            __global const X_TYPE* under = from + POINTER(tap_offsets)[tap];
 #else
         for (int tap = 0; tap < 1; ++tap, weights += ROWS / TEXEL) {
             __global const X_TYPE* under = from;
@@ -116,8 +116,8 @@ KERNEL void convolution_gemm(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x),
     }
 
 #ifdef WIDE
-    // Where each position goes; -1 between two rows.
-    int places[VECTORS][WIDTH];
+    // The offset of each position in a channel of the result; -1 between two rows.
+    int y_offsets[VECTORS][WIDTH];
     bool is_run[VECTORS];
 #pragma unroll
     for (int j = 0; j < VECTORS; ++j) {
@@ -125,7 +125,7 @@ KERNEL void convolution_gemm(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x),
         is_run[j] = y_column == 1 && column + WIDTH <= y_width;
 #pragma unroll
         for (int lane = 0; lane < WIDTH; ++lane) {
-            places[j][lane] = column < y_width ? y_first + depth * y_depth + row * y_row + column * y_column : -1;
+            y_offsets[j][lane] = column < y_width ? y_first + depth * y_depth + row * y_row + column * y_column : -1;
             if (++column == x_row) column = 0, ++row;
         }
     }
@@ -143,11 +143,11 @@ KERNEL void convolution_gemm(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x),
                 } sum;
                 sum.vector = sums[i][j];
 #ifdef WIDE
-                const int begin = places[j][0];
+                const int begin = y_offsets[j][0];
                 if (!is_run[j]) {
                     for (int lane = 0; lane < WIDTH; ++lane) {
-                        const int place = places[j][lane];
-                        if (place >= 0) STORE_Y(result, place, EPILOGUE(sum.lanes[lane], row, place));
+                        const int index = y_offsets[j][lane];
+                        if (index >= 0) STORE_Y(result, index, EPILOGUE(sum.lanes[lane], row, index));
                     }
                     continue;
                 }

@@ -1,13 +1,12 @@
-// Prepares images for a convolution: padding is written out, and rows and columns that a stride keeps apart are sorted.
+// Pads images for a convolution and splits them into phases by the strides.
 //
-// With a stride of S, windows begin at every S-th row and column. The padded image is cut in S * S phases, each of the
-// rows and columns with one remainder by S: in a phase, a window's neighbour is the next element, whatever the stride.
-// PHASES lists the remainders (row, column) of those that the filter meets. The result is [image and channel, depth,
-// phase, height, width].
+// With a stride of S, windows begin at every S-th row and column. The padded image is split into S * S phases, each
+// with the rows and columns of one remainder by S: in a phase, neighbouring windows begin at neighbouring elements for
+// every stride. The table `phases` lists the remainders (row, column) that the filter uses. The result is [image and
+// channel, depth, phase, height, width].
 //
-// Elements are moved as the bits that they are. A work group writes the plane of one phase, its work items neighbouring
-// columns; dimension 1 counts planes. EVEN_VECTORS: a single work item takes every second element, of four bytes, with
-// vectors.
+// Elements are moved as bits. A work group writes the plane of one phase, its work items neighbouring columns;
+// dimension 1 counts planes. EVEN_VECTORS: a single work item loads every second element, of four bytes, by vectors.
 
 KERNEL void convolution_phases(OUTPUT(X_TYPE, y), INPUT(X_TYPE, x), INPUT(int, phases), const int planes,
                                const int phase_count, const int depth, const int height, const int width,
@@ -19,7 +18,7 @@ KERNEL void convolution_phases(OUTPUT(X_TYPE, y), INPUT(X_TYPE, x), INPUT(int, p
     const int from_z = plane / phase_count % y_depth - pad_front;
     const int first_y = POINTER(phases)[2 * phase] - pad_top;
     const int first_x = POINTER(phases)[2 * phase + 1] - pad_left;
-    // Columns from `begin` to `end` lie inside the image.
+    // Columns from `begin` to `end` are inside the image.
     int begin = first_x < 0 ? (STRIDE - 1 - first_x) / STRIDE : 0;
     int end = width > first_x ? (width - first_x + STRIDE - 1) / STRIDE : 0;
     begin = begin < y_width ? begin : y_width;

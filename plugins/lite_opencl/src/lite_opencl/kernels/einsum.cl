@@ -1,6 +1,6 @@
-// Sums of products of any number of tensors: one work item for each element of the result, one step of its loop for
-// each combination of the indices that are summed. FACTORS is the product for an element (row) and a combination
-// (column), OPERANDS declares the tensors and the strides that it needs.
+// Sums of products of any number of tensors: one work item for each element of the result, one iteration for each
+// combination of the indices that are summed. FACTORS is the product for an element (row) and a combination (column);
+// OPERANDS declares the tensors and the strides that it needs.
 
 KERNEL void einsum(OUTPUT(Y_TYPE, y), const int elements, const int terms OPERANDS EPILOGUE_PARAMETERS) {
     const int row = get_global_id(0);

@@ -1,7 +1,7 @@
 // Element-wise operators with broadcasting over strided tensors, and strided copies.
 //
-// One work item computes one element. Where a row is long, work items count rows and columns; where it is short (FLAT)
-// they count elements. X_INDEX and Y_INDEX say where an element of row and column lies.
+// One work item computes one element. If rows are long, work items count rows and columns; if they are short (FLAT),
+// work items count elements. X_INDEX and Y_INDEX are the offsets of the element of a row and a column.
 
 KERNEL void elementwise(__global Y_TYPE* y_base, const ulong y_offset, __global const X_TYPE* x_base,
                         const ulong x_offset, const int rows, const int columns Y_PARAMETERS X_PARAMETERS

@@ -1,8 +1,8 @@
-// Reading elements at indices that are data: Gather, GatherND, GatherElements; and ReverseSequence.
+// Loading elements at indices that are data: Gather, GatherND, GatherElements; and ReverseSequence.
 //
-// One work item moves one element: dimension 0 counts columns, dimension 1 rows; where rows are short (FLAT) dimension 0
-// counts elements. An index out of range, which indices.cl reports, takes the nearest valid one here, so nothing outside
-// of the tensors is touched.
+// One work item moves one element: dimension 0 counts columns, dimension 1 rows; if rows are short (FLAT), dimension 0
+// counts elements. An index out of range, which indices.cl reports, is clamped to the nearest valid one here, so that
+// no memory outside of the tensors is accessed.
 
 #ifdef FLAT
 #define LOCATE(row, column, columns)                  \
@@ -15,7 +15,7 @@
     const int column = get_global_id(0);
 #endif
 
-// From 0 to size - 1; a negative index counts from the end.
+// Return an index from 0 to size - 1; a negative index counts from the end.
 static inline int wrapped(const long index, const int size) {
     const long positive = index < 0 ? index + size : index;
     return (int)(positive < 0 ? 0 : positive >= size ? size - 1 : positive);
@@ -24,8 +24,8 @@ static inline int wrapped(const long index, const int size) {
 #ifdef GATHER_ROWS
 
 // y[o, t, :] = x[o, i0, i1, ..., :], where (i0, i1, ...) is index tuple t of entry o. `geometry` holds the sizes of the
-// dimensions that the DEPTH indices of a tuple address, then their strides. `tuples` are those of one entry, `x_outer`
-// and `i_outer` lead from one entry to the next; i_outer is 0 where all entries share the tuples.
+// dimensions that the DEPTH indices of a tuple address, then their strides. `tuples` is the number of tuples of an
+// entry; `x_outer` and `i_outer` are the strides of entries; i_outer is 0 if all entries share the tuples.
 KERNEL void gather_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(I_TYPE, i), INPUT(int, geometry), const int rows,
                         const int columns, const int tuples, const int x_outer, const int i_outer EPILOGUE_PARAMETERS) {
     LOCATE(row, column, columns)
@@ -43,7 +43,7 @@ KERNEL void gather_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(I_TYPE, i), I
 #endif
 #ifdef GATHER_ELEMENTS
 
-// y[.., j, ..] = x[.., i[.., j, ..], ..]: X_INDEX is the place of the element with index 0 along the axis.
+// y[.., j, ..] = x[.., i[.., j, ..], ..]. X_INDEX is the offset of the element with index 0 along the axis.
 KERNEL void gather_elements(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(I_TYPE, i), const int rows, const int columns,
                             const int axis_size, const int axis_stride X_PARAMETERS EPILOGUE_PARAMETERS) {
     LOCATE(row, column, columns)
@@ -56,7 +56,7 @@ KERNEL void gather_elements(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(I_TYPE, i
 #endif
 #ifdef REVERSE
 
-// Rows of x [first, second, columns], of which one dimension is time and the other the batch: the first lengths[b] time
+// Copy rows of x [first, second, columns], one dimension being time and the other the batch: the first lengths[b] time
 // steps of entry b in reverse order.
 KERNEL void reverse_sequence(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(long, lengths), const int rows,
                              const int columns, const int second) {

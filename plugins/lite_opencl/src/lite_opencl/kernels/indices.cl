@@ -1,8 +1,8 @@
-// Looking for indices that are out of range: kernels that use them clamp or skip them, and go on.
+// Checks for indices out of range. Kernels that use such indices clamp or skip them, and continue.
 //
-// One work item looks at one index. `limits` holds the lowest index of each of DEPTH dimensions, which the indices of a
-// tuple address, then the highest ones. `first` is the number of the fault of the first dimension; faults.py says what
-// the record holds.
+// One work item checks one index. `limits` holds the lowest index of each of the DEPTH dimensions that a tuple
+// addresses, then the highest ones. `first` is the number of the fault of the first dimension; faults.py describes the
+// record.
 
 KERNEL void check_indices(OUTPUT(int, record), INPUT(I_TYPE, i), INPUT(long, limits), const int count,
                           const int first) {

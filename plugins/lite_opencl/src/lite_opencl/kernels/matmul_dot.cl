@@ -1,7 +1,7 @@
-// Matrix products of operands whose rows and columns are both contiguous along the depth: matrices and vectors, few
-// rows with a transposed right operand. Each number is read for one sum only, so memory is the limit, not arithmetic.
+// Matrix products of operands that are both contiguous along the depth: products with a vector, or few rows with a
+// transposed right operand. Each number is loaded for one sum only, so memory is the limit, not arithmetic.
 //
-// A work group computes one sum: LOCAL_0 work items take turns with vectors of WIDTH neighbours along the depth, and
+// A work group computes one sum: LOCAL_0 work items take interleaved vectors of WIDTH numbers along the depth, and
 // their sums are added in a tree. Dimension 0 counts columns, dimension 1 rows, dimension 2 the batch.
 
 KERNEL void matmul_dot(OUTPUT(Y_TYPE, y), INPUT(A_TYPE, a), INPUT(B_TYPE, b), const int rows, const int columns,
@@ -12,7 +12,7 @@ KERNEL void matmul_dot(OUTPUT(Y_TYPE, y), INPUT(A_TYPE, a), INPUT(B_TYPE, b), co
     __global const A_TYPE* left = POINTER(a) + A_BATCH(batch) + (int)get_global_id(1) * a_row;
     __global const B_TYPE* right = POINTER(b) + B_BATCH(batch) + column * b_column;
 
-    // CHAINS sums: one addition need not wait for the one before.
+    // CHAINS independent sums, so that an addition does not wait for the one before.
     SUM_VECTOR sums[CHAINS];
 #pragma unroll
     for (int i = 0; i < CHAINS; ++i) sums[i] = 0;
@@ -21,8 +21,8 @@ KERNEL void matmul_dot(OUTPUT(Y_TYPE, y), INPUT(A_TYPE, a), INPUT(B_TYPE, b), co
     for (int k = item * WIDTH; k < whole; k += stride) {
 #pragma unroll
         for (int i = 0; i < CHAINS; ++i) {
-            const int place = k + i * LOCAL_0 * WIDTH;
-            sums[i] += LOAD_A_VECTOR(left, place) * LOAD_B_VECTOR(right, place);
+            const int index = k + i * LOCAL_0 * WIDTH;
+            sums[i] += LOAD_A_VECTOR(left, index) * LOAD_B_VECTOR(right, index);
         }
     }
 #pragma unroll

@@ -1,17 +1,17 @@
-// Matrix products for GPUs: a work group computes a tile of LOCAL_1 * ROWS rows and LOCAL_0 * COLUMNS columns, and shares
-// what it reads of both operands in local memory, DEPTH steps along the depth at a time.
+// Matrix products for GPUs: a work group computes a tile of LOCAL_1 * ROWS rows and LOCAL_0 * COLUMNS columns, and
+// shares the parts of both operands in local memory, DEPTH steps along the depth at a time.
 //
-// A work item computes ROWS x COLUMNS sums that lie LOCAL_1 rows and LOCAL_0 columns apart: neighbouring work items then
-// read neighbouring words of local memory, and store neighbouring results. Dimension 0 counts columns, dimension 1 rows,
-// dimension 2 the batch.
+// A work item computes ROWS x COLUMNS sums that are LOCAL_1 rows and LOCAL_0 columns apart: neighbouring work items
+// then load neighbouring elements of local memory, and store neighbouring results. Dimension 0 counts columns,
+// dimension 1 rows, dimension 2 the batch.
 //
 // A_ALONG_DEPTH, B_ALONG_DEPTH: the operand is contiguous along the depth, so neighbouring work items load along it;
-// else they load along rows or columns. Either way operands are read where they lie, transposed or not.
+// else they load along rows or columns. Operands are read in place, transposed or not.
 
 #define ITEMS (LOCAL_0 * LOCAL_1)
 #define TILE_ROWS (LOCAL_1 * ROWS)
 #define TILE_COLUMNS (LOCAL_0 * COLUMNS)
-// One word more than needed: a column of a tile must not lie in one bank of local memory.
+// One element more than needed, so that a column of a tile is spread over the banks of local memory.
 #define PITCH(size) ((size) + 1)
 
 KERNEL void matmul_local(OUTPUT(Y_TYPE, y), INPUT(A_TYPE, a), INPUT(B_TYPE, b), const int rows, const int columns,
@@ -32,7 +32,7 @@ KERNEL void matmul_local(OUTPUT(Y_TYPE, y), INPUT(A_TYPE, a), INPUT(B_TYPE, b), 
         for (int j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
     }
     for (int start = 0; start < depth; start += DEPTH) {
-        // Beyond the depth are zeros; beyond the last row or column the last again, whose sums are not stored.
+        // Beyond the depth, zeros are added; beyond the last row or column, its sums are computed but not stored again.
         for (int n = item; n < DEPTH * TILE_ROWS; n += ITEMS) {
 #ifdef A_ALONG_DEPTH
             const int k = n % DEPTH, i = n / DEPTH;

@@ -1,15 +1,16 @@
 // Matrix products [rows, depth] x [depth, columns] for processors: a tile of sums in the registers of one work item.
 //
 // A work item computes ROWS x COLUMNS sums, COLUMNS being VECTORS vectors of WIDTH neighbouring columns. In each step
-// along the depth it loads those of the right operand once, and one number of each of its rows of the left one: ROWS +
-// COLUMNS loads for ROWS * COLUMNS multiplications. Dimension 0 counts tiles of rows, so that work items that run one
-// after another read the same columns from the cache; dimension 1 counts tiles of columns, dimension 2 the batch.
+// along the depth it loads these columns of the right operand once, and one number of each of its rows of the left one:
+// ROWS + COLUMNS loads for ROWS * COLUMNS multiplications. Dimension 0 counts tiles of rows, so that work items that
+// run one after another read the same columns from the cache; dimension 1 counts tiles of columns, dimension 2 the
+// batch.
 //
-// The last tile of a row or column begins where it still fits, and computes again what its neighbour computes: there is
-// no tile that is cut off, and nothing to ask in the loop.
+// The last tile of a row or column ends with it and may overlap its neighbour: all tiles are full, and the loop has no
+// conditions.
 //
-// PACKED: the columns of a tile lie together, [depth, COLUMNS] for each, and are read from one end to the other.
-// Else a row of the right operand is contiguous, and rows are b_depth apart.
+// PACKED: the right operand is packed in panels [depth, COLUMNS], which are read sequentially. Else a row of the right
+// operand is contiguous, and rows are b_depth apart.
 
 KERNEL void matmul_panels(OUTPUT(Y_TYPE, y), INPUT(A_TYPE, a), INPUT(B_TYPE, b), const int rows, const int columns,
                           const int depth, const int a_row, const int a_depth,

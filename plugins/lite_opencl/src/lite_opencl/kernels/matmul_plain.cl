@@ -1,6 +1,6 @@
-// Matrix products whose operands lie in any way, one sum for each work item: for products that are small, or whose
-// shape none of the other kernels fits. Neighbouring work items compute neighbouring columns; dimension 1 counts rows,
-// dimension 2 the batch.
+// Matrix products of operands with any strides, one sum for each work item: for small products, and for shapes that fit
+// none of the other kernels. Neighbouring work items compute neighbouring columns; dimension 1 counts rows, dimension 2
+// the batch.
 
 KERNEL void matmul_plain(OUTPUT(Y_TYPE, y), INPUT(A_TYPE, a), INPUT(B_TYPE, b), const int rows, const int columns,
                          const int depth, const int a_row, const int a_depth, const int b_depth,

@@ -1,14 +1,14 @@
-// Pools over the windows of images [batch, channels, depth, height, width]; fewer spatial dimensions are 1.
+// Pools over the windows of images [batch, channels, depth, height, width]; missing spatial dimensions have size 1.
 //
 // One work item computes one element: dimension 0 counts the pixels of an image of the result, so that neighbours read
-// neighbouring windows, dimension 1 counts planes: the channels of all images. A window's taps inside the image are
-// found before the loops over them, which then need no test; so it would gain little as a part of the code, and one
-// program serves all windows.
+// neighbouring windows; dimension 1 counts planes: the channels of all images. The range of a window's taps inside the
+// image is computed before the loops over them, which then need no conditions. Constant window sizes would gain little,
+// so one program serves all windows.
 //
 // MAXIMUM with or without INDICES, AVERAGE, or the POWER-th root of the sum of POWER-th powers. ACC is the type that is
 // computed in.
 
-// The first tap that is not before LOW, and the first that is not before HIGH.
+// The range of taps from the first one at or after LOW to the first one at or after HIGH.
 #define TAPS(first, end, start, low, high, axis)                                         \
     const int first = max(0, ((low) - (start) + dilation_##axis - 1) / dilation_##axis); \
     const int end = clamp(((high) - (start) + dilation_##axis - 1) / dilation_##axis, first, kernel_##axis)
@@ -62,7 +62,7 @@ KERNEL void pool(OUTPUT(Y_TYPE, y),
             for (int k = first_x; k < end_x; ++k) {
                 const ACC value = LOAD_X(image, line + k * dilation_x);
 #if defined(INDICES)
-                // The first of equal ones, and the first of all: it may be -infinity, which is larger than nothing.
+                // The first of equal elements, and the first element even if it is -infinity, which is not > START.
                 const bool is_better = value > result || found < 0 || value != value;
                 result = is_better ? value : result;
                 found = is_better ? line + k * dilation_x : found;
@@ -76,7 +76,7 @@ KERNEL void pool(OUTPUT(Y_TYPE, y),
     }
 #ifdef AVERAGE
 #ifdef COUNT_PADDING
-    // What a last window has beyond the padding never counts.
+    // Taps of the last window beyond the padding are not counted.
     TAPS(from_z, to_z, start_z, -front, depth + back, z);
     TAPS(from_y, to_y, start_y, -top, height + bottom, y);
     TAPS(from_x, to_x, start_x, -left, width + right, x);
@@ -88,8 +88,8 @@ KERNEL void pool(OUTPUT(Y_TYPE, y),
 #ifdef ROOT
     result = ROOT(result);
 #endif
-    const int place = plane * y_depth * y_height * y_width + pixel;
-    STORE_Y(POINTER(y), place, EPILOGUE(result, plane, pixel));
+    const int index = plane * y_depth * y_height * y_width + pixel;
+    STORE_Y(POINTER(y), index, EPILOGUE(result, plane, pixel));
 #ifdef INDICES
 #ifdef COLUMN_MAJOR
     const int z = found / (height * width), row = found / width % height, column = found % width;
@@ -97,6 +97,6 @@ KERNEL void pool(OUTPUT(Y_TYPE, y),
 #else
     const int inside = found;
 #endif
-    POINTER(indices)[place] = found < 0 ? -1 : (long)plane * depth * height * width + inside;
+    POINTER(indices)[index] = found < 0 ? -1 : (long)plane * depth * height * width + inside;
 #endif
 }

@@ -1,10 +1,10 @@
 // Pools over windows as in pooling.cl, for processors: one work item computes a line of the result, 8 neighbouring
 // elements at once as a vector. Dimension 0 counts lines, of one plane after another.
 //
-// A tap of all 8 windows is one load, or two where windows are 2 apart: the lines under such windows are then joined as
-// they lie, and taken apart into taps at the end, unless there are many taps. Where loads would leave the line, elements
-// are loaded one by one, and count as START outside of it. What does not fill a vector at the end of a line is computed
-// together with some before it, again.
+// A tap of all 8 windows is one load, or two loads if windows are 2 apart. In that case, unless there are many taps,
+// the lines under the windows are joined as whole vectors, which are split into taps in the end. If a load would leave
+// the line, elements are loaded one by one, and are START outside of the line. The last vector of a line ends with the
+// line and may overlap the one before it.
 
 #define LINE 8
 #define PASTE_(a, b) a##b
@@ -17,7 +17,7 @@ typedef numbers unaligned_numbers __attribute__((aligned(sizeof(ACC))));
 // NOTE: not max and min, which PoCL calls as functions.
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
-#define TAP(place, start, axis) (((place) - (start) + DILATION_##axis - 1) / DILATION_##axis)
+#define TAP(position, start, axis) (((position) - (start) + DILATION_##axis - 1) / DILATION_##axis)
 #define TAPS(first, end, start, low, high, axis)        \
     const int first = MOST(0, TAP(low, start, axis));   \
     const int end = MOST(first, LEAST(TAP(high, start, axis), KERNEL_##axis))
@@ -42,12 +42,12 @@ typedef numbers unaligned_numbers __attribute__((aligned(sizeof(ACC))));
 #endif
 #endif
 
-// Windows that are 2 apart: pairs of taps.
+// For windows that are 2 apart: the number of pairs of taps.
 #if STRIDE_W == 2 && DILATION_W == 1 && KERNEL_W <= 4
 #define PAIRS ((KERNEL_W + 1) / 2)
 #endif
 
-// Elements of a line from COLUMN on, STRIDE_W apart.
+// Load elements of a line from `column` on, STRIDE_W apart.
 static inline numbers taken(__global const ACC* line, const int column, const int width) {
     const int reach = STRIDE_W == 1 ? LINE : 2 * LINE;
     if (STRIDE_W <= 2 && column >= 0 && column + reach <= width) {
@@ -56,8 +56,8 @@ static inline numbers taken(__global const ACC* line, const int column, const in
     }
     numbers result;
     for (int u = 0; u < LINE; ++u) {
-        const int place = column + u * STRIDE_W;
-        LANES_OF(result)[u] = place >= 0 && place < width ? line[place] : (ACC)START;
+        const int index = column + u * STRIDE_W;
+        LANES_OF(result)[u] = index >= 0 && index < width ? line[index] : (ACC)START;
     }
     return result;
 }
@@ -75,7 +75,7 @@ KERNEL void pool_lines(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int planes, co
     __global const X_TYPE* image = POINTER(x) + plane * depth * height * width;
 #ifdef AVERAGE
 #ifdef COUNT_PADDING
-    // What a last window has beyond the padding never counts.
+    // Taps of the last window beyond the padding are not counted.
     TAPS(from_z, to_z, start_z, -front, depth + back, D);
     TAPS(from_y, to_y, start_y, -top, height + bottom, H);
     const int lines = (to_z - from_z) * (to_y - from_y), low = -left, high = width + right;

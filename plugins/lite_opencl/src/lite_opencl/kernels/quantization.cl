@@ -1,9 +1,9 @@
-// The range of a tensor, widened to include 0, as the scale and zero point of its quantization to unsigned bytes:
+// Scale and zero point for quantizing a tensor to unsigned bytes, from its range, which is extended to include 0:
 //
 //     scale = (highest - lowest) / 255        zero point = saturate(round(-lowest / scale))
 //
-// A tensor of zeros has the scale 1. One work group: each work item looks at every LOCAL_0-th element, then their
-// extremes are compared in a tree. A NaN anywhere is the highest and the lowest.
+// A tensor of zeros has the scale 1. There is one work group: each work item reads every LOCAL_0-th element, then their
+// extremes are compared in a tree. If any element is NaN, it is the highest and the lowest number.
 
 static inline float lower(const float a, const float b) { return a != a || a <= b ? a : b; }
 static inline float higher(const float a, const float b) { return a != a || a >= b ? a : b; }

@@ -1,22 +1,22 @@
-// LSTM, GRU and RNN: all steps of a sequence in one kernel. The inputs of all steps have been multiplied with their
-// weights before, in one matrix product.
+// LSTM, GRU and RNN: all steps of a sequence in one kernel. The inputs of all steps have already been multiplied by
+// their weights in one matrix product.
 //
 // A work group runs one sequence in one direction; dimension 1 counts sequences, dimension 2 directions. A work item
-// computes all gates of UNITS neighbouring hidden units, VECTORS vectors of WIDTH: the weights of all gates of a unit
-// that meet the same hidden state lie together, [hidden state, gate, unit]. The last block of units begins where it
-// still fits, and computes again what its neighbour computes. What a step makes is therefore kept apart from what it
-// reads: states change places after each step.
+// computes all gates of UNITS neighbouring hidden units, VECTORS vectors of WIDTH. Weights are packed as [hidden state,
+// gate, unit], so that those that multiply the same hidden state are neighbours. The last block of units ends with the
+// last unit and may overlap its neighbour, so both compute the same units. The results of a step are therefore stored
+// apart from the states that it reads, and both are swapped after each step.
 //
-// Of one sequence, in `state`: [2, STATES, hidden] (the hidden state and the cell before and after a step), and for
-// a GRU that resets before the product [2, hidden] (the update gate, the hidden state reset).
+// `state` holds for each sequence and direction [2, STATES, hidden] (the hidden state and the cell before and after a
+// step), and for a GRU that resets before the product also [2, hidden] (the update gate, and the reset hidden state).
 
 #define UNITS (VECTORS * WIDTH)
 
-// **** activation functions, of a vector and two parameters ****
+// **** activation functions of a vector and two parameters ****
 
 #define ACT_RELU(x, a, b) ((x) < (SUM_VECTOR)0 ? (SUM_VECTOR)0 : (x))
 #define ACT_TANH(x, a, b) tanh(x)
-// By tanh: the logistic function itself would overflow.
+// By tanh, since exp in the logistic function would overflow.
 #define ACT_SIGMOID(x, a, b) ((SUM)0.5f * tanh((SUM)0.5f * (x)) + (SUM)0.5f)
 #define ACT_SOFTSIGN(x, a, b) ((x) / ((SUM)1 + fabs(x)))
 #define ACT_SOFTPLUS(x, a, b) (ACT_RELU(x, a, b) + log1p(exp(-fabs(x))))
@@ -27,7 +27,7 @@
 #define ACT_HARDSIGMOID(x, a, b) limited((SUM)(a) * (x) + (SUM)(b), 0, 1)
 #define ACT_ELU(x, a, b) ((x) >= (SUM_VECTOR)0 ? (x) : (SUM)(a) * expm1(x))
 
-// A NaN stays one.
+// Clamp numbers; NaN stays NaN.
 static inline SUM_VECTOR limited(const SUM_VECTOR x, const SUM low, const SUM high) {
     const SUM_VECTOR raised = x < (SUM_VECTOR)low ? (SUM_VECTOR)low : x;
     return raised > (SUM_VECTOR)high ? (SUM_VECTOR)high : raised;
@@ -39,7 +39,7 @@ static inline SUM_VECTOR limited(const SUM_VECTOR x, const SUM low, const SUM hi
 #define CLIPPED(x) (x)
 #endif
 
-// FUNCTION_0(x), FUNCTION_1(x) and FUNCTION_2(x) are those of the operator, with their parameters.
+// FUNCTION_0(x), FUNCTION_1(x) and FUNCTION_2(x) are the operator's activation functions with their parameters.
 static inline SUM_VECTOR gate(const SUM_VECTOR x) { return FUNCTION_0(CLIPPED(x)); }
 #ifdef LSTM
 static inline SUM_VECTOR output(const SUM_VECTOR x) { return FUNCTION_2(CLIPPED(x)); }
@@ -127,7 +127,7 @@ KERNEL void recurrent(OUTPUT(S_TYPE, state), INPUT(P_TYPE, projected), INPUT(R_T
 #endif
 #endif
 #ifdef HAS_Y
-        // Padding stands at the end.
+        // Steps after the end of the sequence are zero.
         for (int t = length; t < steps; ++t) {
             STORE_Y(POINTER(y), t * y_step + direction * y_direction + batch * y_batch + u, (SUM)0);
         }
@@ -137,7 +137,7 @@ KERNEL void recurrent(OUTPUT(S_TYPE, state), INPUT(P_TYPE, projected), INPUT(R_T
 
     for (int step = 0; step < length; ++step) {
         const int t = is_backwards ? length - 1 - step : step;
-        __global const P_TYPE* given = POINTER(projected) + t * projected_step + batch * projected_batch +
+        __global const P_TYPE* inputs = POINTER(projected) + t * projected_step + batch * projected_batch +
                                        direction * GATES * hidden;
         for (int block = (int)get_local_id(0) * UNITS; block < hidden; block += LOCAL_0 * UNITS) {
             const int first = min(block, hidden - UNITS);
@@ -161,10 +161,11 @@ KERNEL void recurrent(OUTPUT(S_TYPE, state), INPUT(P_TYPE, projected), INPUT(R_T
 #pragma unroll
             for (int j = 0; j < VECTORS; ++j) {
                 const int unit = first + j * WIDTH;
-#define GIVEN(i) LOAD_P_VECTOR(given, (i) * hidden + unit)
+#define PROJECTED(i) LOAD_P_VECTOR(inputs, (i) * hidden + unit)
 #if defined(LSTM)
                 const SUM_VECTOR cell = LOAD_S_VECTOR(before, hidden + unit);
-                SUM_VECTOR in = sums[0][j] + GIVEN(0), out = sums[1][j] + GIVEN(1), forget = sums[2][j] + GIVEN(2);
+                SUM_VECTOR in = sums[0][j] + PROJECTED(0), out = sums[1][j] + PROJECTED(1);
+                SUM_VECTOR forget = sums[2][j] + PROJECTED(2);
 #ifdef HAS_PEEPHOLES
 #define PEEPHOLE(i) LOAD_O_VECTOR(POINTER(peepholes), (direction * 3 + (i)) * hidden + unit)
                 in += PEEPHOLE(0) * cell;
@@ -176,36 +177,37 @@ KERNEL void recurrent(OUTPUT(S_TYPE, state), INPUT(P_TYPE, projected), INPUT(R_T
 #else
                 forget = gate(forget);
 #endif
-                const SUM_VECTOR next = forget * cell + in * candidate(sums[3][j] + GIVEN(3));
+                const SUM_VECTOR next = forget * cell + in * candidate(sums[3][j] + PROJECTED(3));
 #ifdef HAS_PEEPHOLES
                 out += PEEPHOLE(1) * next;
 #endif
-                const SUM_VECTOR made = gate(out) * output(next);
+                const SUM_VECTOR new_state = gate(out) * output(next);
                 STORE_LANES(STORE_S, after, hidden + unit, next)
 #elif defined(GRU)
-                const SUM_VECTOR update = gate(sums[0][j] + GIVEN(0)), reset = gate(sums[1][j] + GIVEN(1));
+                const SUM_VECTOR update = gate(sums[0][j] + PROJECTED(0)), reset = gate(sums[1][j] + PROJECTED(1));
                 const SUM_VECTOR old = LOAD_S_VECTOR(before, unit);
 #ifdef LINEAR_BEFORE_RESET
-                const SUM_VECTOR fresh = candidate(GIVEN(2) + reset * sums[2][j]);
-                const SUM_VECTOR made = ((SUM)1 - update) * fresh + update * old;
+                const SUM_VECTOR fresh = candidate(PROJECTED(2) + reset * sums[2][j]);
+                const SUM_VECTOR new_state = ((SUM)1 - update) * fresh + update * old;
 #else
                 STORE_LANES(STORE_S, updates, unit, update)
                 STORE_LANES(STORE_S, resets, unit, reset * old)
 #endif
 #else
-                const SUM_VECTOR made = gate(sums[0][j] + GIVEN(0));
+                const SUM_VECTOR new_state = gate(sums[0][j] + PROJECTED(0));
 #endif
 #if !defined(GRU) || defined(LINEAR_BEFORE_RESET)
-                STORE_LANES(STORE_S, after, unit, made)
+                STORE_LANES(STORE_S, after, unit, new_state)
 #ifdef HAS_Y
-                STORE_LANES(STORE_Y, POINTER(y), t * y_step + direction * y_direction + batch * y_batch + unit, made)
+                const int y_index = t * y_step + direction * y_direction + batch * y_batch + unit;
+                STORE_LANES(STORE_Y, POINTER(y), y_index, new_state)
 #endif
 #endif
             }
         }
         barrier(CLK_GLOBAL_MEM_FENCE);
 #if defined(GRU) && !defined(LINEAR_BEFORE_RESET)
-        // The reset hidden state of all units is there: their candidates can be computed.
+        // The reset hidden state of all units is complete, so their candidates can be computed.
         for (int block = (int)get_local_id(0) * UNITS; block < hidden; block += LOCAL_0 * UNITS) {
             const int first = min(block, hidden - UNITS);
             SUM_VECTOR sums[1][VECTORS];
@@ -222,10 +224,11 @@ KERNEL void recurrent(OUTPUT(S_TYPE, state), INPUT(P_TYPE, projected), INPUT(R_T
             for (int j = 0; j < VECTORS; ++j) {
                 const int unit = first + j * WIDTH;
                 const SUM_VECTOR update = LOAD_S_VECTOR(updates, unit), old = LOAD_S_VECTOR(before, unit);
-                const SUM_VECTOR made = ((SUM)1 - update) * candidate(sums[0][j] + GIVEN(2)) + update * old;
-                STORE_LANES(STORE_S, after, unit, made)
+                const SUM_VECTOR new_state = ((SUM)1 - update) * candidate(sums[0][j] + PROJECTED(2)) + update * old;
+                STORE_LANES(STORE_S, after, unit, new_state)
 #ifdef HAS_Y
-                STORE_LANES(STORE_Y, POINTER(y), t * y_step + direction * y_direction + batch * y_batch + unit, made)
+                const int y_index = t * y_step + direction * y_direction + batch * y_batch + unit;
+                STORE_LANES(STORE_Y, POINTER(y), y_index, new_state)
 #endif
             }
         }

@@ -1,12 +1,12 @@
 // Interpolation along one or two neighbouring dimensions: weighted sums of TAPS_Y x TAPS_X elements.
 //
-// Which elements and with what weights stands in tables [taps, size], made before the run, so the kernel is the same for
-// every mode and every rule for coordinates. Tensors are [outer, rows, columns, inner]; x_outer and x_row lead from one
-// outer entry and row of x to the next. One work item makes one element: dimension 0 counts columns and what lies inside
-// of them, dimension 1 rows, dimension 2 outer entries. For images inner is 1 (ONE_INSIDE): neighbours are pixels.
+// Tables [taps, size], computed before the run, hold the indices and weights of these elements, so that the kernel is
+// the same for every mode and every coordinate transformation. Tensors are [outer, rows, columns, inner]; x_outer and
+// x_row are the strides of outer entries and rows of x. One work item computes one element: dimension 0 counts columns
+// and the inner elements of a column, dimension 1 rows, dimension 2 outer entries. For images inner is 1 (ONE_INSIDE).
 
 KERNEL void interpolate(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(int, row_indices), INPUT(int, column_indices),
-                        INPUT(W_TYPE, row_weights), INPUT(W_TYPE, column_weights), INPUT(W_TYPE, beyond),
+                        INPUT(W_TYPE, row_weights), INPUT(W_TYPE, column_weights), INPUT(W_TYPE, fill_value),
                         const int outer, const int rows, const int columns, const int inner, const int x_outer,
                         const int x_row EPILOGUE_PARAMETERS) {
     const int item = get_global_id(0);
@@ -33,8 +33,8 @@ KERNEL void interpolate(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), INPUT(int, row_indi
         sum += part * POINTER(row_weights)[i * rows + y_row];
     }
 #ifdef CROPPED
-    // The weights of what lies outside of the input are NaN.
-    if (isnan(POINTER(row_weights)[y_row]) || isnan(POINTER(column_weights)[y_column])) sum = POINTER(beyond)[0];
+    // The weights of coordinates outside of the input are NaN.
+    if (isnan(POINTER(row_weights)[y_row]) || isnan(POINTER(column_weights)[y_column])) sum = POINTER(fill_value)[0];
 #endif
     const int column = y_row * columns * inner + item;
     STORE_Y(POINTER(y), row * rows * columns * inner + column, EPILOGUE(sum, row, column));

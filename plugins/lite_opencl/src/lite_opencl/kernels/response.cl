@@ -1,10 +1,10 @@
-// Local response normalisation of AlexNet: x / (bias + alpha / SIZE * sum(x * x)) ** beta, the sum over SIZE channels
-// of which (SIZE - 1) / 2 are before the own one.
+// Local response normalisation of AlexNet: x / (bias + alpha / SIZE * sum(x * x)) ** beta, with the sum over SIZE
+// channels that begin (SIZE - 1) / 2 channels before the element's channel.
 //
 // One work item computes one element: dimension 0 counts the pixels of a channel, dimension 1 channels, dimension 2
-// images. The window is short, so sums are made anew for each element.
+// images. The window is short, so each element computes its own sum.
 
-// AlexNet's own power needs no logarithm.
+// The power 0.75 of AlexNet needs no logarithm.
 #ifdef THREE_QUARTERS
 #define POWER(x) (sqrt(x) * sqrt(sqrt(x)))
 #else

@@ -1,16 +1,16 @@
-// What is done to whole rows: reductions, and normalisations by what a row was reduced to.
+// Operations on whole rows: reductions, and normalisations by the result of a reduction.
 //
 // A tensor is walked by outer and inner rows, and by outer and inner columns: four sizes, and four strides for each
-// tensor. A reduction goes over all columns of a row, once or twice; what the second pass adds up depends on the result
-// of the first, as a variance does on the mean.
+// tensor. A reduction has one or two passes over all columns of a row; the terms of the second pass depend on the
+// result of the first, as a variance depends on the mean.
 //
-// LANES neighbours are taken at once as a vector, which is what a processor is fast with; GPUs are told 1. Where ALONG
-// is defined they are columns of one row, else they are rows that end together. SLICES work items share a row, each
-// taking every SLICES-th of its columns, and join their parts in a tree in local memory; processors are told 1, so
-// that there is no barrier. GROUP_ROWS rows, or vectors of rows, are one work group's. Neighbouring work items
-// touch neighbouring memory: slices with ALONG, rows otherwise. Dimension 1 counts outer rows.
+// A vector has LANES neighbours, which is fast on a processor; on GPUs LANES is 1. With ALONG they are columns of one
+// row, else neighbouring rows. SLICES work items share a row, each taking every SLICES-th of its columns, and join
+// their parts in a tree in local memory; on processors SLICES is 1, so that there is no barrier. A work group has
+// GROUP_ROWS rows, or vectors of rows. Neighbouring work items access neighbouring memory: slices with ALONG, rows
+// otherwise. Dimension 1 counts outer rows.
 //
-// ACC is the type that is computed in, START what the first pass begins with.
+// ACC is the type that is computed in, START the initial value of the first pass.
 
 // **** vectors of LANES elements ****
 
@@ -49,25 +49,25 @@
 typedef VECTOR(X_COMPUTE) values;
 typedef VECTOR(ACC) numbers;
 
-// The larger and the smaller of two, element by element; NaN where either is.
+// The larger and the smaller of two, element by element; NaN if either is NaN.
 #define LARGER(a, b) ((((a) != (a)) | ((a) >= (b))) ? (a) : (b))
 #define SMALLER(a, b) ((((a) != (a)) | ((a) <= (b))) ? (a) : (b))
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
 
 #if LANES > 1 && defined(SINGLE)
-// e to the power of x, within 2 units in the last place: PoCL's exp takes three times as long. x = n * log(2) + rest,
-// the rest at most log(2) / 2, for which the Taylor series to x^7 is exact enough. NaN stays NaN.
+// e to the power of x, within 2 ULP; PoCL's exp takes three times as long. x = n * log(2) + rest with a rest of at most
+// log(2) / 2, for which the Taylor series up to x^7 is precise enough. NaN stays NaN.
 static inline numbers power_of_e(numbers x) {
-    // Beyond these results are 0 and infinity.
+    // Beyond these limits the results are 0 and infinity.
     x = x < -104.0f ? (numbers)-104.0f : x;
     x = x > 89.0f ? (numbers)89.0f : x;
-    // A number with this one added has its integer part in the lowest bits.
+    // Adding this number moves the integer part of another one to the lowest bits.
     const float integers = 12582912.0f;
     const numbers shifted = x * 1.44269504f + integers;
     const VECTOR(int) n = PASTE(as_int, LANES)(shifted) - as_int(integers);
     const numbers whole = shifted - integers;
-    // log(2) in two parts, the first of few bits: its product is exact.
+    // log(2) in two parts, the first with few bits, so that its product is exact.
     const numbers rest = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
     numbers sum = (numbers)(1.0f / 5040);
     sum = sum * rest + 1.0f / 720;
@@ -77,7 +77,7 @@ static inline numbers power_of_e(numbers x) {
     sum = sum * rest + 0.5f;
     sum = sum * rest + 1.0f;
     sum = sum * rest + 1.0f;
-    // 2^n in two factors, as it may be beyond the range of normal numbers.
+    // 2^n as two factors, since it may be beyond the range of normal numbers.
     const VECTOR(int) part = n >> 1;
     const numbers low = PASTE(as_float, LANES)((part + 127) << 23);
     const numbers high = PASTE(as_float, LANES)((n - part + 127) << 23);
@@ -87,10 +87,11 @@ static inline numbers power_of_e(numbers x) {
 #define power_of_e(x) exp(x)
 #endif
 
-// **** what is computed ****
-// FIRST and SECOND: a term of the pass, for an element x. JOIN_FIRST: how the terms of the first pass are joined; those
-// of the second are added. MEAN_FIRST, FINITE_FIRST: what becomes of the first pass' result before the second.
-// REDUCED: the result of a reduction, one number for each row; FACTOR and MAPPED: of a normalisation.
+// **** operations ****
+// FIRST and SECOND: the term of an element x in each pass. JOIN_FIRST: joins terms of the first pass; terms of the
+// second pass are added. MEAN_FIRST, FINITE_FIRST: transform the result of the first pass before the second. REDUCED:
+// the result of a reduction, one number for each row. FACTOR, MAPPED: the factor of a row, and the result of an
+// element, of a normalisation.
 
 #define ELEMENT CONVERT(ACC, x)
 
@@ -128,7 +129,7 @@ static inline numbers power_of_e(numbers x) {
 #define FIRST ELEMENT
 #define REDUCED log(first)
 #elif defined(ReduceLogSumExp)
-// Less the largest, so that no power overflows; but infinity less infinity would be NaN.
+// The largest element is subtracted, so that no power overflows, unless it is infinite: the difference would be NaN.
 #define FIRST ELEMENT
 #define JOIN_FIRST LARGER
 #define FINITE_FIRST
@@ -147,7 +148,7 @@ static inline numbers power_of_e(numbers x) {
 #define FACTOR log(second)
 #define MAPPED ((ELEMENT - first) - factor)
 #elif defined(Standardize)
-// By mean and variance. Two passes: the squares' mean less the mean's square would lose all digits of a large mean.
+// By mean and variance. In two passes: "mean of squares - square of mean" would lose all digits with a large mean.
 #define FIRST ELEMENT
 #define MEAN_FIRST
 #define SECOND ((ELEMENT - first) * (ELEMENT - first))
@@ -178,7 +179,7 @@ static inline numbers power_of_e(numbers x) {
 #define MEAN(sum) ((sum) / (ACC)count)
 #else
 #define MAGNITUDE CONVERT(ACC, abs(x))
-// The sum was made without a sign, as it may wrap around. Cut off towards zero; the mean of nothing is 0.
+// The sum is unsigned, since it may wrap around. The quotient is truncated; the mean of no elements is 0.
 #define MEAN(sum) (count == 0 ? 0 : (WIDE)(sum) / (WIDE)max(count, 1))
 #endif
 
@@ -199,12 +200,12 @@ static inline ACC joined_lanes(const int pass, const ACC a, const ACC b) {
     return pass == FIRST_PASS ? JOIN_FIRST(a, b) : a + b;
 }
 
-// **** places ****
+// **** addressing ****
 
 #define STRIDES(name) \
     const int name##_outer_row, const int name##_row, const int name##_outer_column, const int name##_column
 
-// Strides of neighbouring columns and rows are part of the code where they are 0 or 1: COLUMN_x is 1, or x_column.
+// Strides of neighbouring columns and rows are constants if they are 0 or 1: COLUMN_x is 0, 1 or x_column.
 #ifdef ALONG
 #define LANE(name) COLUMN_##name
 #define ADVANCE LANES
@@ -213,7 +214,7 @@ static inline ACC joined_lanes(const int pass, const ACC a, const ACC b) {
 #define ADVANCE 1
 #endif
 
-// COUNT elements, a LANE apart; whatever beyond them. NAME is that of the tensor's types.
+// Load `count` elements that are `lane` apart; the other lanes are undefined. NAME is the name of the tensor's types.
 #define DEFINE_LOAD(NAME)                                                                      \
     PASTE(UNALIGNED_, NAME##_KIND)(NAME)                                                       \
     static inline VECTOR(NAME##_COMPUTE)                                                       \
@@ -228,7 +229,7 @@ static inline ACC joined_lanes(const int pass, const ACC a, const ACC b) {
 
 DEFINE_LOAD(X)
 
-// One number of all lanes, in each of them.
+// Join all lanes, and return the result in each of them.
 static inline numbers folded(const int pass, numbers total) {
     ACC* lanes = LANES_OF(ACC, total);
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
@@ -237,7 +238,7 @@ static inline numbers folded(const int pass, numbers total) {
     return (numbers)lanes[0];
 }
 
-// Terms joined to a part of the result: of the columns from BEGIN that fill vectors of COUNT lanes.
+// Join the terms of columns from `begin` on to a part of the result, as far as they fill vectors of `count` lanes.
 static inline numbers part_of(const int pass, numbers part, const numbers first, __global const X_TYPE* from,
                               const int begin, const int end, const int x_column, const int x_row, const int count) {
     for (int column = begin; column + ADVANCE <= end; column += SLICES * ADVANCE) {
@@ -246,12 +247,12 @@ static inline numbers part_of(const int pass, numbers part, const numbers first,
     return part;
 }
 
-// Sums are made in blocks, so that the rounding errors of long ones do not add up.
+// Sums are computed in blocks, so that the rounding errors of long rows do not accumulate.
 #define BLOCK (128 * ADVANCE * SLICES)
 
-// One pass over a row, or over as many of LANES rows as are there. All work items of a group are here together.
-// NOTE: inlined always: PoCL 3.0 gives each of its threads a local array of its own only where the kernel itself uses it.
-// In a function that is called twice, and so was not inlined, all threads wrote to one array.
+// One pass over a row, or over up to LANES rows. All work items of a group must call this together. NOTE: always
+// inlined: PoCL 3.0 gives each of its threads a separate local array only if the kernel itself uses it. When this
+// function was called twice and thus not inlined, all threads wrote to the same array.
 static inline __attribute__((always_inline)) numbers
 reduced(const int pass, const numbers first, __global const X_TYPE* x, const int outer_columns, const int columns,
         const int x_outer_column, const int x_column, const int x_row, const int rows_used, const int slice,
@@ -266,7 +267,7 @@ reduced(const int pass, const numbers first, __global const X_TYPE* x, const int
 #ifdef ALONG
             part = part_of(pass, part, first, from, begin, end, x_column, x_row, LANES);
 #else
-            // The count as a constant where it can be: whole vectors are then loaded at once.
+            // With a constant count, whole vectors are loaded at once.
             if (rows_used == LANES) {
                 part = part_of(pass, part, first, from, begin, end, x_column, x_row, LANES);
             } else {
@@ -276,11 +277,11 @@ reduced(const int pass, const numbers first, __global const X_TYPE* x, const int
             total = joined(pass, total, part);
         }
 #if defined(ALONG) && LANES > 1
-        const int left = columns % LANES;
-        if (left > 0) {
-            const values x_rest = load_X(from + (columns - left) * COLUMN_x, LANE(x), left);
+        const int remainder = columns % LANES;
+        if (remainder > 0) {
+            const values x_rest = load_X(from + (columns - remainder) * COLUMN_x, LANE(x), remainder);
             numbers terms = term(pass, x_rest, first);
-            for (int u = left; u < LANES; ++u) LANES_OF(ACC, terms)[u] = start;
+            for (int u = remainder; u < LANES; ++u) LANES_OF(ACC, terms)[u] = start;
             total = joined(pass, total, terms);
         }
 #endif
@@ -313,16 +314,16 @@ reduced(const int pass, const numbers first, __global const X_TYPE* x, const int
 #define PARTIALS __local ACC* partials = 0
 #endif
 
-// Which rows a work item has, and its slice of them. Work items beyond the last row take part in barriers only.
+// The rows of a work item, and its slice of them. Work items beyond the last row only take part in barriers.
 #ifdef ALONG
-#define PLACE                                                                     \
+#define OWN_ROWS                                                                  \
     const int slice = (int)get_local_id(0) % SLICES;                              \
     const int own = get_group_id(0) * GROUP_ROWS + (int)get_local_id(0) / SLICES; \
     const bool is_row = own < rows;                                               \
     const int row = min(own, rows - 1);                                           \
     const int rows_used = 1
 #else
-#define PLACE                                                                                   \
+#define OWN_ROWS                                                                                \
     const int slice = (int)get_local_id(0) / GROUP_ROWS;                                        \
     const int own = (get_group_id(0) * GROUP_ROWS + (int)get_local_id(0) % GROUP_ROWS) * LANES; \
     const bool is_row = own < rows;                                                             \
@@ -333,7 +334,7 @@ reduced(const int pass, const numbers first, __global const X_TYPE* x, const int
 #define AT_ROW(name) (POINTER(name) + outer_row * name##_outer_row + row * name##_row)
 
 #define FIRST_SUM                                                                                                  \
-    PLACE;                                                                                                         \
+    OWN_ROWS;                                                                                                      \
     PARTIALS;                                                                                                      \
     const int outer_row = get_global_id(1), count = outer_columns * columns;                                       \
     __global const X_TYPE* from = AT_ROW(x);                                                                       \
@@ -357,7 +358,7 @@ reduced(const int pass, const numbers first, __global const X_TYPE* x, const int
 #endif
 
 // **** reductions ****
-// The result is dense: outer rows of rows.
+// The result is dense: [outer rows, rows].
 
 #ifdef REDUCED
 static inline WIDE result_of(const ACC first, const ACC second, const int count) { return REDUCED; }
@@ -374,8 +375,8 @@ KERNEL void reduce_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, con
     if (is_row && slice == 0) {
         for (int u = 0; u < rows_used; ++u) {
             const WIDE result = result_of(LANES_OF(ACC, first)[u], LANES_OF(ACC, second)[u], count);
-            const int place = outer_row * rows + row + u;
-            STORE_Y(POINTER(y), place, EPILOGUE(result, place, 0));
+            const int index = outer_row * rows + row + u;
+            STORE_Y(POINTER(y), index, EPILOGUE(result, index, 0));
         }
     }
 }
@@ -392,7 +393,7 @@ KERNEL void reduce_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, con
 #define COLUMN_OF(lane) (outer * columns + column)
 #endif
 
-// COUNT elements, a LANE apart.
+// Store `count` elements that are `lane` apart.
 static inline void store_y(__global Y_TYPE* y, const int lane, const int count, numbers result) {
 #if LANES > 1 && defined(Y_IS_PLAIN)
     if (lane == 1 && count == LANES) {

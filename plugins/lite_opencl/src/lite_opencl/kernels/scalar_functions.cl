@@ -1,6 +1,6 @@
-// Functions of the element-wise operators that OpenCL C has not, for each type that a kernel computes in.
+// Functions of element-wise operators that OpenCL C does not have, for each type that a kernel computes in.
 
-// The larger and the smaller; NaN where either is.
+// The larger and the smaller one; NaN if either is NaN.
 #define SCALAR_FUNCTIONS(T)                                                                                   \
     static inline T larger_##T(const T a, const T b) { return (a != a || a >= b) ? a : b; }                   \
     static inline T smaller_##T(const T a, const T b) { return (a != a || a <= b) ? a : b; }
@@ -17,7 +17,7 @@
         return (remainder < 0) != (b < 0) ? remainder + b : remainder;                                        \
     }
 
-// By repeated squaring, wrapping around. A negative exponent gives the reciprocal, cut off: 0 but for 1 and -1.
+// By repeated squaring, wrapping around. A negative exponent returns the truncated reciprocal: 0 except for 1 and -1.
 #define INTEGER_POWER(T)                                                                                      \
     static inline T power_##T(const T x, const long exponent) {                                               \
         if (exponent < 0) return x == 1 ? 1 : x == (T)-1 && (T)-1 < (T)1 ? ((exponent & 1) ? x : 1) : 0;      \
@@ -28,7 +28,7 @@
         return result;                                                                                        \
     }
 
-// Division is cut off towards zero; by zero it gives 0. LOWEST / -1 wraps around.
+// Division truncates towards zero; division by zero returns 0. LOWEST / -1 wraps around.
 #define SIGNED_FUNCTIONS(T)                                                                                   \
     static inline T safe_divisor_##T(const T b) { return b == 0 || b == -1 ? 1 : b; }                         \
     static inline T divide_##T(const T a, const T b) {                                                        \

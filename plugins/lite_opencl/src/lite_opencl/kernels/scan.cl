@@ -1,8 +1,8 @@
-// Sums of all elements of a row up to each place; with EXCLUSIVE without the element at the place.
+// Running sums of rows: the sum of all elements up to each element, with EXCLUSIVE without the element itself.
 //
-// SLICES work items share a row: each adds up a stretch of it, learns the sum of all stretches before its own from
-// local memory, and goes through its stretch again. Processors have one work item for a row, which goes once. Sums are
-// made in blocks, so that the rounding errors of long ones do not add up. ACC is the type that is computed in.
+// SLICES work items share a row: each sums one segment, adds the sums of all earlier segments from local memory, and
+// walks its segment again to store the results. Processors have one work item for a row, which walks it once. Sums are
+// computed in blocks, so that the rounding errors of long rows do not accumulate. ACC is the type of the sums.
 
 #define STRIDES(name) \
     const int name##_outer_row, const int name##_row, const int name##_outer_column, const int name##_column
@@ -20,8 +20,8 @@ KERNEL void running_sum(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, con
 #endif
     const int row = min(own, rows - 1), outer_row = get_global_id(1);
     __global const X_TYPE* from = AT_ROW(x);
-    const int stretch = (columns + SLICES - 1) / SLICES;
-    const int begin = min(slice * stretch, columns), end = min(begin + stretch, columns);
+    const int segment = (columns + SLICES - 1) / SLICES;
+    const int begin = min(slice * segment, columns), end = min(begin + segment, columns);
     ACC before = 0;
 #if SLICES > 1
     __local ACC partials[LOCAL_0];

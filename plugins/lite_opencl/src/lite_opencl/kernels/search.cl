@@ -1,10 +1,10 @@
-// The most extreme element of each row, and the k most extreme.
+// The most extreme element of each row, and the k most extreme elements.
 //
-// A row is one axis of a tensor; outer rows, rows and columns have strides of their own. Where ALONG is defined,
-// neighbouring elements of memory belong to one row.
+// A row is one axis of a tensor; outer rows, rows and columns have separate strides. With ALONG, neighbouring elements
+// in memory belong to one row.
 //
-// EXTREME(a, b): a is more extreme than b. Of equal elements the one with the lower index is, with LAST the other one.
-// NaN is the most extreme number, with NAN_LEAST the least.
+// EXTREME(a, b): a is more extreme than b. Of equal elements, the one with the lower index is more extreme, with LAST
+// the one with the higher index. NaN is the most extreme number, with NAN_LEAST the least extreme.
 
 static inline bool beats(const X_COMPUTE a, const int i, const X_COMPUTE b, const int j) {
     const bool is_nan = a != a, other_is_nan = b != b;
@@ -28,7 +28,8 @@ static inline bool beats(const X_COMPUTE a, const int i, const X_COMPUTE b, cons
 #define AT_ROW(name) (POINTER(name) + outer_row * name##_outer_row + row * ROW_##name)
 
 #if defined(ArgExtreme) || defined(Hardmax)
-// SLICES work items share a row, and a tree in local memory finds the best of theirs; processors have one for each row.
+// SLICES work items share a row, and a tree in local memory joins their results; processors have one work item for each
+// row.
 KERNEL void arg_extreme(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, const int columns, STRIDES(x)
 #ifdef Hardmax
                         , STRIDES(y)
@@ -43,44 +44,45 @@ KERNEL void arg_extreme(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, con
 #endif
     const int row = min(own, rows - 1), outer_row = get_global_id(1);
     __global const X_TYPE* from = AT_ROW(x);
-    int place = min(slice, columns - 1);
-    X_COMPUTE best = LOAD_X(from, place * COLUMN_x);
+    int index = min(slice, columns - 1);
+    X_COMPUTE best = LOAD_X(from, index * COLUMN_x);
     for (int column = slice + SLICES; column < columns; column += SLICES) {
         const X_COMPUTE value = LOAD_X(from, column * COLUMN_x);
-        const bool is_better = beats(value, column, best, place);
+        const bool is_better = beats(value, column, best, index);
         best = is_better ? value : best;
-        place = is_better ? column : place;
+        index = is_better ? column : index;
     }
 #if SLICES > 1
     __local X_COMPUTE bests[LOCAL_0];
-    __local int places[LOCAL_0];
+    __local int indices[LOCAL_0];
     const int local_id = get_local_id(0);
     bests[local_id] = best;
-    places[local_id] = place;
+    indices[local_id] = index;
     for (int half_of = SLICES / 2; half_of > 0; half_of /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
         const int other = local_id + half_of * apart;
-        if (slice < half_of && beats(bests[other], places[other], bests[local_id], places[local_id])) {
+        if (slice < half_of && beats(bests[other], indices[other], bests[local_id], indices[local_id])) {
             bests[local_id] = bests[other];
-            places[local_id] = places[other];
+            indices[local_id] = indices[other];
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    place = places[local_id - slice * apart];
+    index = indices[local_id - slice * apart];
 #endif
     if (own >= rows) return;
 #ifdef Hardmax
     __global Y_TYPE* to = AT_ROW(y);
-    for (int column = slice; column < columns; column += SLICES) STORE_Y(to, column * COLUMN_y, column == place);
+    for (int column = slice; column < columns; column += SLICES) STORE_Y(to, column * COLUMN_y, column == index);
 #else
-    if (slice == 0) STORE_Y(POINTER(y), outer_row * rows + row, place);
+    if (slice == 0) STORE_Y(POINTER(y), outer_row * rows + row, index);
 #endif
 }
 #endif
 
 #ifdef TopK
-// Every element counts those that beat it: their number is its place. One work item for each element, in dimension 0
-// (dimension 1 counts rows, dimension 2 outer rows): much work, but of many work items. For rows of a few thousand.
+// Every element counts the elements that beat it: their number is its rank. One work item for each element, in
+// dimension 0 (dimension 1 counts rows, dimension 2 outer rows): much work, but many work items. For rows of a few
+// thousand.
 KERNEL void top_k_by_rank(OUTPUT(X_TYPE, values), OUTPUT(long, indices), INPUT(X_TYPE, x), const int rows,
                           const int columns, const int count, STRIDES(values), STRIDES(indices), STRIDES(x)) {
     const int column = get_global_id(0), row = get_global_id(1), outer_row = get_global_id(2);
@@ -95,26 +97,27 @@ KERNEL void top_k_by_rank(OUTPUT(X_TYPE, values), OUTPUT(long, indices), INPUT(X
     }
 }
 
-// Put an element into a heap from its root down. Every element of the heap is beaten by those below it: the least is
-// the root.
+// Replace the root of a heap by an element and sift it down. Every element of the heap is beaten by its children: the
+// least extreme one is the root.
 #define VALUE(i) LOAD_X(values, (i) * values_column)
 #define INDEX(i) ((int)indices[(i) * indices_column])
 static inline void sift(__global X_TYPE* values, __global long* indices, const int values_column,
                         const int indices_column, const int size, const X_COMPUTE own, const int own_index) {
-    int place = 0;
-    for (int child = 1; child < size; child = 2 * place + 1) {
+    int node = 0;
+    for (int child = 1; child < size; child = 2 * node + 1) {
         if (child + 1 < size && beats(VALUE(child), INDEX(child), VALUE(child + 1), INDEX(child + 1))) ++child;
         if (!beats(own, own_index, VALUE(child), INDEX(child))) break;
-        STORE_X(values, place * values_column, VALUE(child));
-        indices[place * indices_column] = indices[child * indices_column];
-        place = child;
+        STORE_X(values, node * values_column, VALUE(child));
+        indices[node * indices_column] = indices[child * indices_column];
+        node = child;
     }
-    STORE_X(values, place * values_column, own);
-    indices[place * indices_column] = own_index;
+    STORE_X(values, node * values_column, own);
+    indices[node * indices_column] = own_index;
 }
 
-// One work item for a row of any length: the best so far are a heap in the results' own memory, whose root is beaten by
-// all others; an element that beats the root takes its place. At last the heap is taken apart from its root.
+// One work item for a row of any length: the best elements so far are a heap in the memory of the results, whose root
+// is beaten by all others; an element that beats the root replaces it. In the end the heap is sorted by removing its
+// root repeatedly.
 KERNEL void top_k_by_heap(OUTPUT(X_TYPE, values_of), OUTPUT(long, indices_of), INPUT(X_TYPE, x), const int rows,
                           const int columns, const int count, STRIDES(values), STRIDES(indices), STRIDES(x)) {
     const int row = get_global_id(0), outer_row = get_global_id(1);
@@ -123,18 +126,18 @@ KERNEL void top_k_by_heap(OUTPUT(X_TYPE, values_of), OUTPUT(long, indices_of), I
     __global X_TYPE* values = POINTER(values_of) + outer_row * values_outer_row + row * values_row;
     __global long* indices = POINTER(indices_of) + outer_row * indices_outer_row + row * indices_row;
     for (int i = 0; i < count; ++i) {
-        // From its leaf up: what it beats goes above it no longer.
+        // Sift up from the new leaf until the parent is beaten.
         const X_COMPUTE own = LOAD_X(from, i * COLUMN_x);
-        int place = i;
-        while (place > 0) {
-            const int above = (place - 1) / 2;
-            if (beats(own, i, VALUE(above), INDEX(above))) break;
-            STORE_X(values, place * values_column, VALUE(above));
-            indices[place * indices_column] = indices[above * indices_column];
-            place = above;
+        int node = i;
+        while (node > 0) {
+            const int parent = (node - 1) / 2;
+            if (beats(own, i, VALUE(parent), INDEX(parent))) break;
+            STORE_X(values, node * values_column, VALUE(parent));
+            indices[node * indices_column] = indices[parent * indices_column];
+            node = parent;
         }
-        STORE_X(values, place * values_column, own);
-        indices[place * indices_column] = i;
+        STORE_X(values, node * values_column, own);
+        indices[node * indices_column] = i;
     }
     for (int i = count; i < columns; ++i) {
         const X_COMPUTE own = LOAD_X(from, i * COLUMN_x);

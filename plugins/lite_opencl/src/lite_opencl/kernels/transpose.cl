@@ -1,13 +1,13 @@
-// Copies matrices as their transposes, many in one call.
+// Transposes many matrices in one call.
 //
-// A work group moves a tile of TILE x TILE elements through local memory, so that rows are read as they lie in the
-// source and written as they lie in the result: neighbouring work items touch neighbouring elements both times.
+// A work group moves a tile of TILE x TILE elements through local memory, so that loads follow the rows of the source
+// and stores the rows of the result: neighbouring work items access neighbouring elements in both.
 // Dimension 0 counts columns of the source, dimension 1 its rows, LOCAL_1 at a time, dimension 2 matrices. X_INDEX and
-// Y_INDEX say where matrix number `row` begins.
+// Y_INDEX are the offsets of matrix number `row`.
 
 KERNEL void transpose(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, const int columns, const int x_stride,
                       const int y_stride Y_PARAMETERS X_PARAMETERS) {
-    // One more column than is used: on GPUs, elements below each other are then in different banks.
+    // One more column than is used, so that the elements of a column are in different banks of local memory on GPUs.
     __local X_COMPUTE tile[TILE][TILE + 1];
     const int row = get_global_id(2);
     const int first_row = (int)get_group_id(1) * TILE;

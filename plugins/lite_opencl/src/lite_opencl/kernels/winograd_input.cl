@@ -1,15 +1,16 @@
-// The first step of Winograd's filtering F(M x M, 3 x 3): tiles of the image become POINTS x POINTS numbers each.
+// The first step of Winograd's filtering F(M x M, 3 x 3): each tile of the image becomes POINTS x POINTS numbers.
 //
-// A tile reads (M + 2) x (M + 2) elements and lies M elements from the next; they overlap by two. The result is
-// [POINTS * POINTS, channels, tiles], tiles of all images in order: for each point the right operand of a product.
+// A tile has (M + 2) x (M + 2) elements and begins M elements after its neighbour; tiles overlap by two elements. The
+// result is [POINTS * POINTS, channels, tiles], the tiles of all images in order: for each point the right operand of a
+// product.
 //
-// A work item transforms WIDTH neighbouring tiles of a row in one vector; the last one of a row begins where it still
-// fits. Dimension 0 counts vectors of tiles, dimension 1 channels, dimension 2 images.
+// A work item transforms WIDTH neighbouring tiles of a row in one vector; the last vector of a row ends with the row
+// and may overlap the one before it. Dimension 0 counts vectors of tiles, dimension 1 channels, dimension 2 images.
 // After A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
 
 #define POINTS (M + 2)
 
-// One column of the tile times the matrix of the transform: from[0], from[step], ... in place.
+// Multiply the matrix of the transform and a column of the tile, from[0], from[step], ..., in place.
 static inline void transform(SUM_VECTOR* from, const int step) {
 #if M == 2
     const SUM_VECTOR a = from[0], b = from[step], c = from[2 * step], d = from[3 * step];

@@ -1,13 +1,14 @@
 // The last step of Winograd's filtering F(M x M, 3 x 3): the products of each tile become M x M results.
 //
-// Products are [POINTS * POINTS, output channels, tiles], tiles of all images in order. A work item takes WIDTH
-// neighbouring tiles of a row, and stores M rows of WIDTH * M results as far as the image goes. Dimension 0 counts
-// vectors of tiles, the last one of a row begins where it still fits; dimension 1 output channels, dimension 2 images.
-// After A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
+// Products are [POINTS * POINTS, output channels, tiles], the tiles of all images in order. A work item transforms
+// WIDTH neighbouring tiles of a row, and stores M rows of WIDTH * M results inside the image. Dimension 0 counts
+// vectors of tiles; the last vector of a row ends with the row and may overlap the one before it. Dimension 1 counts
+// output channels, dimension 2 images. After A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks",
+// 2015.
 
 #define POINTS (M + 2)
 
-// The product of the transform's matrix and from[0], from[step], ...: M numbers, `to_step` apart.
+// Multiply the matrix of the transform and from[0], from[step], ...; the M results are `to_step` apart.
 static inline void transform(const SUM_VECTOR* from, const int step, SUM_VECTOR* to, const int to_step) {
     const SUM_VECTOR a = from[0], b = from[step], c = from[2 * step], d = from[3 * step];
 #if M == 2
@@ -54,11 +55,11 @@ KERNEL void winograd_output(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x),
 #endif
     const int plane = image * channels + channel;
     __global Y_TYPE* result = POINTER(y) + plane * height * width;
-    const int left = width - column * M;
-    const int count = left < WIDTH * M ? left : WIDTH * M;
+    const int remaining = width - column * M;
+    const int count = remaining < WIDTH * M ? remaining : WIDTH * M;
 #pragma unroll
     for (int i = 0; i < M; ++i) {
-        // Tiles side by side, in the order in which they are stored.
+        // Results of neighbouring tiles in the order in which they are stored.
         SUM line[WIDTH * M];
 #pragma unroll
         for (int j = 0; j < M; ++j) {

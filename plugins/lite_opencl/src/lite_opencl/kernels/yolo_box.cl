@@ -1,11 +1,12 @@
-// Boxes and class scores of one head of YOLOv3: x [images, anchors * (5 + CLASSES), height, width] holds for each anchor
-// the box (x, y, width, height), a confidence and the classes; with IOU_AWARE, one channel for each anchor before them.
+// Boxes and class scores of one head of YOLOv3: x [images, anchors * (5 + CLASSES), height, width] holds for each
+// anchor the box (x, y, width, height), a confidence and the classes; with IOU_AWARE, one more channel for each anchor
+// comes before all of them.
 //
-// One work item makes the box of one cell and anchor, and its scores: dimension 0 counts cells, which are neighbours in
-// x, dimension 1 anchors, dimension 2 images.
+// One work item computes the box of one cell and anchor, and its scores: dimension 0 counts cells, which are neighbours
+// in x, dimension 1 anchors, dimension 2 images.
 
 #define LOGISTIC(v) ((X_COMPUTE)1 / ((X_COMPUTE)1 + exp(-(v))))
-// The larger and the smaller; NaN where either is.
+// The larger and the smaller one; NaN if either is NaN.
 #define LARGER(a, b) ((a) != (a) || (a) >= (b) ? (a) : (b))
 #define SMALLER(a, b) ((a) != (a) || (a) <= (b) ? (a) : (b))
 

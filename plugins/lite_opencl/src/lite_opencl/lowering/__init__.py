@@ -1,1 +1,1 @@
-"""From the nodes of a partition to kernels with their arguments: one module per family of operators."""
+"""Lowering of the nodes of a partition to kernels with their arguments, one module for each family of operators."""

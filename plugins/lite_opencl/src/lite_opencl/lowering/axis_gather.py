@@ -1,4 +1,4 @@
-"""Results whose every element is one of the source's, axis by axis, or a filler."""
+"""Gathering along all axes at once: each element of the result is an element of the source, or a fill value."""
 
 from __future__ import annotations
 
@@ -15,64 +15,64 @@ from lite_opencl.lowering.tables import upload_table
 from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, types_of
 
-__all__ = ["OUTSIDE", "pick"]
+__all__ = ["OUTSIDE", "gather_axes"]
 
 Array = np.ndarray[Any, Any]
 
-#: In a table: there is no such element. Also in ``axis_gather.cl``.
+#: An index of a table that stands for the fill value; the same number as in ``axis_gather.cl``.
 OUTSIDE = -(2**31)
 
 _LOCAL = (64, 1, 1)
-#: Rows shorter than this are not worth a work group of their own.
+#: Rows shorter than this are not worth a separate work group.
 _SHORT_ROW = 32
 
 
-def pick(
+def gather_axes(
     lowering: Lowering,
     source: Tensor,
     destination: Tensor,
     indices: Sequence[Array],
-    filler: Tensor,
+    fill_value: Tensor,
     epilogue: Callable[[int], Epilogue] | None = None,
 ) -> None:
-    """``destination[i, j, ...] = source[indices[0][i], indices[1][j], ...]``.
+    """Emit ``destination[i, j, ...] = source[indices[0][i], indices[1][j], ...]``.
 
     Args:
         lowering: gets the step.
-        source: may be strided.
-        destination: dense.
-        indices: for each axis of the destination the index in the source, or :data:`OUTSIDE`: int64.
-        filler: one element, which stands where an index is outside.
-        epilogue: what is done to each element before it is stored, for a number of dimensions that are rows.
+        source: the source, which may be strided.
+        destination: the dense result.
+        indices: for each axis of the destination the indices in the source, or :data:`OUTSIDE`, as int64.
+        fill_value: one element, stored where an index is :data:`OUTSIDE`.
+        epilogue: returns the epilogue for a number of dimensions that are rows.
     """
     if destination.size == 0:
         return
     split = _split(destination.shape)
-    places = [np.where(i == OUTSIDE, OUTSIDE, i * s) for i, s in zip(indices, source.strides)]
-    row_table, column_table = _joined(places[:split]), _joined(places[split:])
+    offsets = [np.where(i == OUTSIDE, OUTSIDE, i * s) for i, s in zip(indices, source.strides)]
+    row_table, column_table = _combined_table(offsets[:split]), _combined_table(offsets[split:])
     rows, columns = row_table.size, column_table.size
     is_flat = columns < _SHORT_ROW and rows > 1
     all_inside = not any((table == OUTSIDE).any() for table in (row_table, column_table))
     bound = Epilogue(Chain(source.dtype), []) if epilogue is None else epilogue(split)
     kernel = KernelSource(
         "axis_gather",
-        "pick",
+        "gather_axes",
         _LOCAL,
-        tuple((name, 1) for name, is_so in (("FLAT", is_flat), ("ALL_INSIDE", all_inside)) if is_so),
-        types_of(X=source, F=filler, Y=destination),
+        tuple((name, 1) for name, is_set in (("FLAT", is_flat), ("ALL_INSIDE", all_inside)) if is_set),
+        types_of(X=source, F=fill_value, Y=destination),
         bound.chain,
     )
     tables = [upload_table(lowering, table) for table in (row_table, column_table)]
     lowering.step(
         kernel,
-        [destination, source, filler, *tables, np.int32(rows), np.int32(columns), *bound.arguments],
+        [destination, source, fill_value, *tables, np.int32(rows), np.int32(columns), *bound.arguments],
         (rows * columns,) if is_flat else (columns, rows),
         flops=bound.chain.cost * destination.size,
     )
 
 
 def _split(shape: Sequence[int]) -> int:
-    """How many dimensions are rows: the tables are then smallest, and columns enough for a work group, if they can."""
+    """Return the number of dimensions that are rows, for small tables and, if possible, enough columns."""
 
     def cost(split: int) -> tuple[bool, int]:
         rows, columns = prod(shape[:split]), prod(shape[split:])
@@ -81,11 +81,11 @@ def _split(shape: Sequence[int]) -> int:
     return min(range(len(shape) + 1), key=cost)
 
 
-def _joined(places: Sequence[Array]) -> Array:
-    """The table of some dimensions together: int32, sums of the entries of each."""
+def _combined_table(offsets: Sequence[Array]) -> Array:
+    """Combine the offsets along several dimensions in one int32 table of their sums."""
     total = np.zeros(1, np.int64)
-    for place in places:
-        sums = total[:, np.newaxis] + place
-        outside = (total == OUTSIDE)[:, np.newaxis] | (place == OUTSIDE)
+    for along_axis in offsets:
+        sums = total[:, np.newaxis] + along_axis
+        outside = (total == OUTSIDE)[:, np.newaxis] | (along_axis == OUTSIDE)
         total = np.where(outside, OUTSIDE, sums).reshape(-1)
     return total.astype(np.int32)

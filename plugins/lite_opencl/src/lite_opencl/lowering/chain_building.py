@@ -1,4 +1,4 @@
-"""Chains that are put together from operators of the opset, where no node of the graph stands for them."""
+"""Construction of chains from operators of the opset that are not nodes of the graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ChainBuilder", "Ref"]
 
 
 class Ref(NamedTuple):
-    """A value of a chain that is being built: its start, an operand or the result of a step."""
+    """A value of a chain under construction: its start, an operand or the result of a step."""
 
     kind: str
     number: int
@@ -25,10 +25,10 @@ class Ref(NamedTuple):
 
 
 class ChainBuilder:
-    """A chain in the making.
+    """A chain under construction.
 
     Attributes:
-        start: what it starts from.
+        start: the value that it starts from.
         last: its result so far.
     """
 
@@ -39,36 +39,36 @@ class ChainBuilder:
         self._steps: list[tuple[str, tuple[Ref | None, ...], DType, tuple[tuple[str, Attribute], ...]]] = []
 
     def operand(self, given: Tensor | np.generic, dtype: DType) -> Ref:
-        """Something of type ``dtype`` that is read beside the start; a tensor is broadcast to the result's shape."""
-        own = given.dtype if isinstance(given, Tensor) else dtype
-        self._operands.append(Operand(own, None))
+        """Add an operand of type ``dtype``; a tensor is broadcast to the result's shape."""
+        operand_type = given.dtype if isinstance(given, Tensor) else dtype
+        self._operands.append(Operand(operand_type, None))
         self._given.append(given)
-        return Ref("operand", len(self._operands) - 1, own)
+        return Ref("operand", len(self._operands) - 1, operand_type)
 
     def number(self, number: float, dtype: DType) -> Ref:
-        """A number that is passed by value."""
+        """Add a number that is passed by value."""
         return self.operand(scalar(number, dtype), dtype)
 
     def apply(self, op: str, inputs: Sequence[Ref | None], output: DType | None = None, **attributes: Attribute) -> Ref:
-        """An operator, its result of the first input's type unless ``output`` says another."""
+        """Apply an operator. Its result has the type of the first input unless ``output`` is given."""
         dtype = output or next(r.dtype for r in inputs if r is not None)
         self._steps.append((op, tuple(inputs), dtype, tuple(sorted(attributes.items()))))
         self.last = Ref("step", len(self._steps) - 1, dtype)
         return self.last
 
     def cast(self, ref: Ref, dtype: DType) -> Ref:
-        """In another element type; the same if it has that."""
+        """Convert a value to an element type; return the same value if it has that type."""
         return ref if ref.dtype is dtype else self.apply("Cast", [ref], dtype)
 
     def follow(self, chain: Chain, operands: Sequence[Tensor | np.generic]) -> None:
-        """Go on with a chain that starts from the last result, with its operands from :meth:`Lowering.chain`."""
+        """Append a chain that starts from the last result, with its operands from :meth:`Lowering.chain`."""
         refs = [self.last, *(self.operand(given, o.dtype) for given, o in zip(operands, chain.operands))]
         for step in chain.steps:
             inputs = [None if n is None else refs[n] for n in step.inputs]
             refs.append(self.apply(step.op, inputs, step.output, **dict(step.attributes)))
 
     def built(self) -> tuple[Chain, list[Tensor | np.generic]]:
-        """The chain, and what its operands are: what :meth:`Lowering.elementwise` takes."""
+        """Return the chain and its operands, as :meth:`Lowering.elementwise` takes them."""
         first = {"start": 0, "operand": 1, "step": 1 + len(self._operands)}
         steps = tuple(
             Apply(op, tuple(None if r is None else first[r.kind] + r.number for r in inputs), dtype, attributes)

@@ -1,4 +1,4 @@
-"""Chains of element-wise nodes: read from the graph, bound to their operands, run as a kernel of their own."""
+"""Chains of element-wise nodes: reading them from the graph, binding their operands, running them as kernels."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from lite_opencl.tensors import Tensor, collapse, types_of
 
 __all__ = ["Epilogue", "addressed", "chain_of", "run_chain"]
 
-#: Rows shorter than this are not worth a work group of their own.
+#: Rows shorter than this are not worth a separate work group.
 _SHORT_ROW = 32
 _LOCAL = 64
 
 
 class Epilogue(NamedTuple):
-    """What is done to each result of a kernel: the chain for its source, and arguments that follow its own."""
+    """The epilogue of a kernel: the chain for its source, and the arguments that follow the kernel's own."""
 
     chain: Chain
     arguments: list[Argument]
@@ -32,29 +32,29 @@ class Epilogue(NamedTuple):
 def chain_of(
     start: Value, nodes: Sequence[Node], read: Callable[[Value], Tensor | np.generic]
 ) -> tuple[Chain, list[Tensor | np.generic]]:
-    """What element-wise ``nodes`` do to ``start``, and what they read beside it, in the chain's order.
+    """Return the chain of element-wise ``nodes``, and its operands in order.
 
     Args:
-        start: what the first of them reads.
-        nodes: each reads the result of the one before.
-        read: what an operand is: a tensor, or a number that is passed by value.
+        start: the value that the first node reads.
+        nodes: the nodes; each reads the result of the previous one.
+        read: returns an operand: a tensor, or a number that is passed by value.
     """
-    beside, steps = read_chain(start, nodes)
-    reads = [read(value) for value in beside]
+    values, steps = read_chain(start, nodes)
+    reads = [read(value) for value in values]
     operands = tuple(
-        Operand(given.dtype if isinstance(given, Tensor) else value.dtype, None) for given, value in zip(reads, beside)
+        Operand(given.dtype if isinstance(given, Tensor) else value.dtype, None) for given, value in zip(reads, values)
     )
     return Chain(start.dtype, operands, steps), reads
 
 
 def addressed(chain: Chain, operands: Sequence[Tensor | np.generic], shape: Sequence[int], split: int) -> Epilogue:
-    """A chain whose operands know where they are read, with their arguments.
+    """Return a chain with the addressing of its operands, and their arguments.
 
     Args:
         chain: from :func:`chain_of`.
-        operands: what its operands are: tensors, which are broadcast to ``shape``, or numbers passed by value.
-        shape: of the result.
-        split: how many of its dimensions are rows; the others are columns.
+        operands: its operands: tensors, which are broadcast to ``shape``, or numbers passed by value.
+        shape: the shape of the result.
+        split: the number of its dimensions that are rows; the others are columns.
     """
     bound: list[Operand] = []
     arguments: list[Argument] = []
@@ -76,11 +76,11 @@ def run_chain(
     """Run a chain over all elements; tensors are broadcast to the destination's shape.
 
     Args:
-        emitter: of the step.
-        chain: from :func:`chain_of`: how its operands are addressed is found here.
-        start: what the chain starts from.
-        operands: what its operands are: tensors, or numbers passed by value.
-        destination: where results go; may be strided.
+        emitter: the emitter of the step.
+        chain: from :func:`chain_of`; its operands are addressed here.
+        start: the tensor that the chain starts from.
+        operands: its operands: tensors, or numbers passed by value.
+        destination: the tensor of the results; it may be strided.
     """
     if destination.size == 0:
         return

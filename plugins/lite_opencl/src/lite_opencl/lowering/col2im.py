@@ -1,4 +1,4 @@
-"""Col2Im: overlapping blocks added up into an image."""
+"""Col2Im: overlapping blocks summed into an image."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _refuse(node: Node) -> str | None:
     return "it has more than two spatial dimensions" if rank is None or rank > 4 else None
 
 
-@lowers("Col2Im", refuse=_refuse, known=(1, 2))
+@lowers("Col2Im", refuse=_refuse, known_inputs=(1, 2))
 def col2im(lowering: Lowering, group: Group) -> None:
-    """A sum for each pixel of the blocks that reach it. A line is an image of height 1."""
+    """Lower Col2Im: each pixel sums the blocks that contain it. A line is an image of height 1."""
     image, block = (integers(lowering, group.input(i)) for i in (1, 2))
     attributes, rank = group.attributes, len(image)
     strides, dilations = (list(attributes[name] or (1,) * rank) for name in ("strides", "dilations"))
@@ -38,8 +38,8 @@ def col2im(lowering: Lowering, group: Group) -> None:
     ]
     lead = 2 - rank
 
-    def pair(numbers: list[int], filler: int = 1) -> list[int]:
-        return [filler] * lead + numbers
+    def pair(numbers: list[int], default: int = 1) -> list[int]:
+        return [default] * lead + numbers
 
     source, result = lowering.dense(lowering.tensor(group.input(0))), lowering.target(group.output)
     pairs = {"BLOCK": pair(block), "STRIDE": pair(strides), "DILATION": pair(dilations)}

@@ -1,4 +1,4 @@
-"""Compiling a partition whose shapes are known: group, lower, plan memory, load kernels."""
+"""Compilation of a partition whose shapes are known: group, lower, plan memory, load kernels."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.fusion import count_uses, group_nodes
-from lite_compiler.known import evaluate_if_known
-from lite_compiler.lifetimes import Lifetime, lifetimes_of, place
+from lite_compiler.known_values import evaluate_if_known
+from lite_compiler.lifetimes import Lifetime, assign_offsets, lifetimes_of
 from lite_core.backend import Interval, Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, TensorType
@@ -27,7 +27,7 @@ from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.destinations import reserve_destinations
 from lite_opencl.lowering.elementwise import is_elementwise
-from lite_opencl.lowering.half import unheeded_precision
+from lite_opencl.lowering.half import unsupported_precision
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
 from lite_opencl.lowering.steps import Argument
 from lite_opencl.tensors import Tensor
@@ -41,26 +41,26 @@ Array = np.ndarray[Any, Any]
 
 
 def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> OpenClExecutable:
-    """An executable for a graph whose shapes are all known.
+    """Return an executable for a graph whose shapes are all known.
 
     Raises:
-        ExecutionError: an operator cannot be run, or a kernel not be built.
+        ExecutionError: an operator is not supported, or a kernel cannot be built.
     """
     lowering = lower_graph(graph, options, runtime)
-    lives, arena_bytes = _plan_memory(lowering)
+    lifetimes, arena_bytes = _plan_memory(lowering)
     _check_sizes(graph, arena_bytes, runtime)
     loaded = runtime.programs.load(step.kernel for step in lowering.steps)
     logger.debug("%s on %s: %s", graph.name, runtime.name, loaded)
-    notes = [str(loaded), *lowering.chooser.describe(), *unheeded_precision(options, runtime.found)]
-    executable = OpenClExecutable(_described(lowering, lives, arena_bytes, runtime), runtime, notes)
+    notes = [str(loaded), *lowering.chooser.describe(), *unsupported_precision(options, runtime.found)]
+    executable = OpenClExecutable(_compiled_graph(lowering, lifetimes, arena_bytes, runtime), runtime, notes)
     if loaded.unfinished:
-        executable.rehearse()
-        runtime.programs.keep(loaded.unfinished)
+        executable.warm_up()
+        runtime.programs.store(loaded.unfinished)
     return executable
 
 
 def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lowering:
-    """The steps of a graph, memory not yet planned."""
+    """Return the steps of a graph before memory is planned."""
     chooser = Chooser(runtime.tuning, Stopwatch(runtime) if options.tune else None)
     lowering = Lowering(runtime.found, graph, options, runtime.constants, chooser)
     elementwise = {node for node in graph.nodes if is_elementwise(node)}
@@ -81,38 +81,40 @@ def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lower
 
 
 def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:
-    """Compute nodes now if all they read is known, and say whether that was so."""
-    made = evaluate_if_known(nodes, lowering.elements)
-    for value, array in () if made is None else made.items():
-        lowering.know(value, array)
-    return made is not None
+    """Compute nodes now if all their inputs are known. Return True if they were computed."""
+    results = evaluate_if_known(nodes, lowering.elements)
+    for value, array in () if results is None else results.items():
+        lowering.set_known(value, array)
+    return results is not None
 
 
 def _plan_memory(lowering: Lowering) -> tuple[list[Interval], int]:
-    """Give every storage in the arena its offset; returns when each is needed, and the bytes of the arena."""
-    lives = lifetimes_of([t.storage for t in step.tensors if t.storage.place is None] for step in lowering.steps)
+    """Assign an offset to every storage in the arena. Return their lifetimes, and the bytes of the arena."""
+    lifetimes = lifetimes_of([t.storage for t in step.tensors if t.storage.memory is None] for step in lowering.steps)
     if lowering.faults:  # the record is cleared before the first step, and read after the last
         record = lowering.record.storage
-        lives[record] = Lifetime([record], 0, len(lowering.steps) - 1)
-    size = place(lives.values())
-    # Kernels are given empty tensors, too, that lie in the arena.
-    return [life.interval for life in lives.values()], max(size, 1) if lives else 0
+        lifetimes[record] = Lifetime([record], 0, len(lowering.steps) - 1)
+    size = assign_offsets(lifetimes.values())
+    # The arena must exist even if it holds only empty tensors: they are arguments of kernels, too.
+    return [lifetime.interval for lifetime in lifetimes.values()], max(size, 1) if lifetimes else 0
 
 
 def _check_sizes(graph: Graph, arena_bytes: int, runtime: DeviceRuntime) -> None:
-    """Find out now what would fail in the first run.
+    """Check the sizes of buffers, which would otherwise fail in the first run.
 
     Raises:
-        OpenClError: the device has no buffers of the size that the partition needs.
+        OpenClError: the partition needs a larger buffer than the device supports.
     """
     sizes = {repr(v): prod(v.shape) * v.dtype.itemsize for v in (*graph.inputs, *graph.outputs)}
-    for what, size in {"what is computed on the way": arena_bytes, **sizes}.items():
+    for what, size in {"the memory of intermediate results": arena_bytes, **sizes}.items():
         if size > runtime.found.largest_buffer_bytes:
             raise buffer_too_large(runtime.name, f"{what} needs {size} bytes", runtime.found.largest_buffer_bytes)
 
 
-def _described(lowering: Lowering, lives: list[Interval], arena_bytes: int, runtime: DeviceRuntime) -> CompiledGraph:
-    """The steps as plain data, their constants numbered."""
+def _compiled_graph(
+    lowering: Lowering, lifetimes: list[Interval], arena_bytes: int, runtime: DeviceRuntime
+) -> CompiledGraph:
+    """Return the steps as plain data with numbered constants."""
     numbers: dict[Allocation, int] = {}
     names = {runtime.constants.find_plain(array): v.name for v, array in lowering.graph.constants.items()}
 
@@ -122,13 +124,13 @@ def _described(lowering: Lowering, lives: list[Interval], arena_bytes: int, runt
             return ImageLocation(number, argument.tensor.dtype.value)
         if not isinstance(argument, Tensor):
             return argument
-        where, size = argument.storage.place, argument.dtype.itemsize
+        memory, size = argument.storage.memory, argument.dtype.itemsize
         offset = argument.storage.offset + argument.offset * size
-        if isinstance(where, Allocation):
-            return Location(Space.CONSTANT, numbers.setdefault(where, len(numbers)), offset, size)
-        if where is None:
+        if isinstance(memory, Allocation):
+            return Location(Space.CONSTANT, numbers.setdefault(memory, len(numbers)), offset, size)
+        if memory is None:
             return Location(Space.ARENA, 0, offset, size)
-        return Location(Space.ARGUMENT, where, offset, size)
+        return Location(Space.ARGUMENT, memory, offset, size)
 
     launches = [
         Launch(
@@ -149,5 +151,5 @@ def _described(lowering: Lowering, lives: list[Interval], arena_bytes: int, runt
     named = [names.get(a) for a in numbers]
     chooser = lowering.chooser
     return CompiledGraph(
-        lowering.graph, launches, constants, named, arena_bytes, lives, faults, chooser.used, chooser.is_tuning
+        lowering.graph, launches, constants, named, arena_bytes, lifetimes, faults, chooser.used, chooser.is_tuning
     )

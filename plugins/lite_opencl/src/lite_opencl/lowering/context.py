@@ -1,4 +1,4 @@
-"""Lowering a partition: what the functions of the families work with."""
+"""The context of lowering a partition, which is passed to the lowering functions of all families."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import Graph, Node, Value
 from lite_opencl.chains import Chain
-from lite_opencl.compiled.faults import RECORD, RECORD_WORDS
+from lite_opencl.compiled.faults import RECORD, RECORD_LENGTH
 from lite_opencl.device.constants import ConstantPool
 from lite_opencl.device.memory import DeviceArray
 from lite_opencl.lowering.chaining import Epilogue, addressed, chain_of, run_chain
@@ -34,17 +34,17 @@ C = TypeVar("C")
 
 @dataclass
 class Lowering(StepEmitter):
-    """What lowering functions work with.
+    """The state of lowering one partition.
 
     Attributes:
-        graph: the partition, every shape known.
-        options: what the session allows.
+        graph: the partition, whose shapes are all known.
+        options: the options of the session.
         constants: uploads, shared by all plans of the process.
-        chooser: of what computes the same.
-        elements: of the values that are known before the run.
-        faults: what may turn out wrong in a run, as messages; see :meth:`fault`.
-        destinations: where values are to be written, if the steps that compute them can; see :mod:`.destinations`.
-        record: where kernels write which of them did, in the arena.
+        chooser: chooses among candidates that compute the same.
+        elements: elements of the values that are known before the run.
+        faults: messages of the faults that may happen in a run; see :meth:`fault`.
+        destinations: views that values should be written to if their steps can; see :mod:`.destinations`.
+        record: the record of the first fault, in the arena.
     """
 
     graph: Graph
@@ -56,7 +56,7 @@ class Lowering(StepEmitter):
     faults: list[str] = field(default_factory=list)
     destinations: dict[Value, Tensor] = field(default_factory=dict)
     _copies: dict[Tensor, Tensor] = field(default_factory=dict)
-    _maker: Node | None = None
+    _producer: Node | None = None
 
     def __post_init__(self) -> None:
         for i, value in enumerate(self.graph.inputs):
@@ -65,7 +65,7 @@ class Lowering(StepEmitter):
         self.outputs = {v: self._argument(v, first + i) for i, v in enumerate(self.graph.outputs)}
         self.elements.update(self.graph.constants)
         self._read_inside = {value for node in self.graph.nodes for value in node.used()}
-        self.record = self.allocate((RECORD_WORDS,), RECORD.dtype)
+        self.record = self.allocate((RECORD_LENGTH,), RECORD.dtype)
 
     def _argument(self, value: Value, number: int) -> Tensor:
         shape = tuple(value.shape)
@@ -75,62 +75,62 @@ class Lowering(StepEmitter):
     # **** values ****
 
     def known(self, value: Value | None) -> Array | None:
-        """The elements of a value where they are known before the run: a constant, or computed from some."""
+        """Return the elements of a value if they are known before the run: a constant, or computed from constants."""
         return None if value is None else self.elements.get(value)
 
-    def number(self, value: Value) -> Array:
-        """As :meth:`known`, of an input that the operator is registered to need ``known``: it always is."""
+    def always_known(self, value: Value) -> Array:
+        """Return the elements of an input that the operator is registered to need ``known``; see :meth:`known`."""
         array = self.known(value)
         assert array is not None
         return array
 
-    def know(self, value: Value, array: Array) -> None:
-        """Record the elements of a value; nothing needs to run for it."""
+    def set_known(self, value: Value, array: Array) -> None:
+        """Record the elements of a value that no step has to compute."""
         self.elements[value] = array
 
     def tensor(self, value: Value) -> Tensor:
-        """Where a value is when the partition runs. It may be strided; see :meth:`dense`."""
+        """Return the tensor of a value. It may be strided; see :meth:`dense`."""
         found = self._tensors.get(value)
         if found is None:
             array = self.elements.get(value)
             if array is None:
-                raise ExecutionError(f"{value.name!r} is read before a step makes it")
+                raise ExecutionError(f"{value.name!r} is read before a step computes it")
             found = self._tensors[value] = _uploaded(self.constants.plain(array))
         return found
 
     def constant(self, key: Hashable, sources: Sequence[Array], make: Callable[[], Array]) -> Tensor:
-        """What ``make`` returns, uploaded once for all sessions; see :meth:`ConstantPool.get`.
+        """Return the upload of the result of ``make``, one for all sessions; see :meth:`ConstantPool.get`.
 
-        ``key`` says what is made of the sources: packed weights, for example ``("conv panels", 4)``.
+        ``key`` identifies what ``make`` computes from the sources, such as ``("conv panels", 4)`` for packed weights.
         """
         return _uploaded(self.constants.get(key, sources, make))
 
-    def target(self, value: Value, fits: Callable[[Tensor], bool] = lambda place: place.is_dense) -> Tensor:
-        """A place for a value that a step is about to make: the partition's output, a reserved place, or a new one.
+    def target(self, value: Value, fits: Callable[[Tensor], bool] = lambda tensor: tensor.is_dense) -> Tensor:
+        """Return the destination of a value: the partition's output, a reserved destination, or a new tensor.
 
-        Its elements may be narrower than the value's: see :func:`stored_type`.
+        Its elements may be narrower than the value's; see :func:`stored_type`.
 
         Args:
-            value: which is made.
-            fits: whether the step can write to a reserved place; the others are dense.
+            value: the value that a step computes.
+            fits: returns True if the step can write to a reserved destination; the other destinations are dense.
         """
-        dtype = stored_type(value, self._maker, self.options, self.device)
-        place = self.destinations.get(value)
-        if place is not None and not (place.dtype is dtype and fits(place)):
-            place = None
+        dtype = stored_type(value, self._producer, self.options, self.device)
+        reserved = self.destinations.get(value)
+        if reserved is not None and not (reserved.dtype is dtype and fits(reserved)):
+            reserved = None
         output = self.outputs.get(value)
         if output is not None and output.dtype is not dtype and value in self._read_inside:
-            output = None  # what is read here is as narrow as it would be were it no output: being seen changes nothing
-        found = output or place or self.allocate(tuple(value.shape), dtype)
+            output = None  # readers in the partition get the same narrow elements as if the value were not an output
+        found = output or reserved or self.allocate(tuple(value.shape), dtype)
         self._tensors[value] = found
         return found
 
     def bind(self, value: Value, tensor: Tensor) -> None:
-        """Say that a value is a view of a tensor that is there already."""
+        """Record that a value is a view of an existing tensor."""
         self._tensors[value] = tensor
 
     def dense(self, tensor: Tensor) -> Tensor:
-        """The tensor in the order of its dimensions without gaps, copied if need be, and then once for all readers."""
+        """Return a dense tensor in the order of its dimensions; a copy is made once for all readers, if needed."""
         if tensor.is_dense:
             return tensor
         copy = self._copies.get(tensor)
@@ -140,10 +140,10 @@ class Lowering(StepEmitter):
         return copy
 
     def fault(self, messages: Sequence[str]) -> int:
-        """The number that a kernel writes into the record when the first of some things is wrong, the rest follow.
+        """Return the number that a kernel records for the first of some faults; the numbers of the others follow.
 
         Args:
-            messages: what a run that meets it raises; ``{}`` takes the number that was found.
+            messages: the messages of the errors that a run raises; ``{}`` stands for the offending value.
         """
         self.faults += messages
         return len(self.faults) - len(messages) + 1
@@ -151,11 +151,11 @@ class Lowering(StepEmitter):
     # **** steps ****
 
     def choose(self, problem: str, candidates: Sequence[C], emit: Callable[[Lowering, C], None]) -> None:
-        """Emit the steps of the candidate that is known to be fastest, of several that compute the same.
+        """Emit the steps of the fastest of several candidates that compute the same.
 
         Args:
             problem: see :func:`lite_opencl.lowering.choosing.problem`.
-            candidates: the first is taken where nothing was measured.
+            candidates: the candidates; the first one is used if nothing was measured.
             emit: emits a candidate into the lowering that it is given: this one, or one that is only measured.
         """
 
@@ -181,18 +181,18 @@ class Lowering(StepEmitter):
     # **** groups ****
 
     def lower(self, group: Group, function: Callable[[Lowering, Group], None]) -> None:
-        """Emit the steps of a group."""
-        self._names, self._maker = tuple(n.name or n.op for n in group.nodes), group.nodes[-1]
+        """Emit the steps of a group by its lowering function."""
+        self._names, self._producer = tuple(n.name or n.op for n in group.nodes), group.nodes[-1]
         function(self, group)
-        self._names, self._maker = (), None
+        self._names, self._producer = (), None
 
     def epilogue(self, group: Group, split: int) -> Epilogue:
-        """The tail of a group, for a kernel that computes its head and stores ``EPILOGUE(value, row, column)``.
+        """Return the tail of a group, for a kernel that computes the head and stores ``EPILOGUE(value, row, column)``.
 
         Args:
-            group: the chain starts from its head's first output.
-            split: how many dimensions of that output the kernel counts as rows; the others are its columns. A
-                convolution with batch and channel as rows says 2.
+            group: the group; the chain starts from the first output of its head.
+            split: number of dimensions of that output that the kernel counts as rows; the others are its columns. It
+                is 2 for a convolution whose rows are batch and channel.
         """
         start = group.head.outputs[0]
         assert start is not None
@@ -202,15 +202,15 @@ class Lowering(StepEmitter):
     def epilogue_of(
         self, chain: Chain, operands: Sequence[Tensor | np.generic], shape: Sequence[int], split: int
     ) -> Epilogue:
-        """As :meth:`epilogue`, of a chain and what its operands are; tensors are broadcast to ``shape``."""
+        """Return the epilogue of a chain with its operands, broadcast to ``shape``; see :meth:`epilogue`."""
         return addressed(chain, operands, shape, split)
 
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Tensor | np.generic]]:
-        """What element-wise ``nodes`` do to ``start``, and what they read beside it; see :func:`chain_of`."""
+        """Return the chain of element-wise ``nodes`` that starts from ``start``, and its operands."""
         return chain_of(start, nodes, self._read)
 
     def _read(self, value: Value) -> Tensor | np.generic:
-        """An operand of a chain. Numbers that are known are passed by value: no part of the code, and no load."""
+        """Return an operand of a chain. Known numbers are passed by value: not part of the code, and not loaded."""
         array = self.known(value)
         return self.tensor(value) if array is None or array.size != 1 else scalar(array.reshape(()), value.dtype)
 

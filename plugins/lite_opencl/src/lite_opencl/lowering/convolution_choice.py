@@ -1,7 +1,7 @@
-"""How a convolution may be computed, and in tiles of what size: estimates, and what measuring may find faster.
+"""Candidate algorithms and tile sizes for convolutions.
 
-Each function lists candidates, all of which are right. The first is what is estimated to be fastest; the others are
-what :meth:`Lowering.choose` tries where a session tunes.
+Each function returns equivalent candidates. The first one is estimated to be fastest; :meth:`Lowering.choose` also
+tries the others if a session tunes.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ __all__ = [
 #: Bytes of a vector. NOTE: some compilers fail on wider ones.
 _VECTOR_BYTES = 32
 
-#: (rows, vectors): sums, vectors of inputs and a weight fit into the 16 registers of a processor. The first are better
-#: by their ratio of multiplications to loads; the last, for few output channels, keep enough sums in flight.
+#: (rows, vectors) whose sums, vectors of inputs and a weight fit into the 16 registers of a processor. The first ones
+#: have the best ratio of multiplications to loads; the last ones, for few output channels, keep enough sums in flight.
 _PROCESSOR_TILES = ((6, 2), (4, 3), (3, 3), (2, 5), (1, 6))
-#: What else may be fastest: tiles that waste less at the edges, and the last ones where there are 32 registers.
+#: More candidates: tiles that waste less at the edges, and the last ones for processors with 32 registers.
 _MORE_PROCESSOR_TILES = ((5, 2), (4, 2), (8, 1), (8, 3))
-#: Blocks of output channels that a work group of a processor computes: it then meets the same inputs again while they
-#: are near, and there are fewer groups to hand out (on PoCL a tenth less time for MobileNet v1 and ResNet-50). As many
-#: work groups for each core must be left, or some get none.
+#: Blocks of output channels that a work group of a processor computes: it loads the same inputs again while they are
+#: in the cache, and there are fewer groups to schedule (on PoCL 10 % less time for MobileNet v1 and ResNet-50). Each
+#: core must keep at least this many work groups, or some cores are idle.
 _PROCESSOR_GROUPS, _GROUPS_PER_CORE = (8, 3), 8
 _MULTIPLY, _LOAD = 1.0, 0.5
 
-#: On a GPU a register holds one number, and neighbouring work items are the vector.
+#: A GPU's register holds one number, and neighbouring work items form the vector.
 _GPU_ROWS, _GPU_VECTORS, _GPU_LOCAL = (8, 4, 2, 1), 4, (64, 1, 1)
 #: (rows, vectors, width, work group): more and fewer sums; vectors, for GPUs that have them; other work groups.
 _MORE_GPU_TILES = (
@@ -53,9 +53,9 @@ _MORE_GPU_TILES = (
     (8, 4, 1, (32, 4, 1)),
 )
 
-#: Time of a number that Winograd's transforms make, in multiplications of a product at full speed.
+#: Time to compute a number in Winograd's transforms, in multiplications of a product at full speed.
 _TRANSFORM = 32
-#: Time of a weight that is fetched for a few positions only, likewise.
+#: Time to load a weight that is used for few positions only, in the same unit.
 _WEIGHT = 13
 #: Smaller gains than this are not worth the rounding errors and the larger weights.
 _WORTHWHILE = 0.8
@@ -64,14 +64,14 @@ _WORTHWHILE = 0.8
 _BANDS = (16, 8, 4, 32, 64)
 _GPU_DEPTHWISE_LOCALS: tuple[int, ...] = (32, 16, 64, 128)
 
-#: Work items of a group that transform tiles for Winograd's filtering on a GPU.
+#: Work group sizes of Winograd's transforms on a GPU.
 _GPU_TRANSFORM_LOCALS = (32, 64, 128)
 
 
 class Tile(NamedTuple):
-    """What a work item computes: ``rows`` output channels of ``vectors`` vectors of ``width`` pixels.
+    """The results of a work item: ``rows`` output channels of ``vectors`` vectors of ``width`` pixels.
 
-    ``image``: its weights are read as an image.
+    ``image`` is True if weights are read as an image.
     """
 
     rows: int
@@ -82,11 +82,11 @@ class Tile(NamedTuple):
 
 
 class Algorithm(NamedTuple):
-    """How a convolution is computed.
+    """An algorithm for a convolution.
 
     Attributes:
         name: ``product`` over all taps, ``depthwise``, or ``winograd``.
-        m: of Winograd's F(m x m, 3 x 3).
+        m: the m of Winograd's F(m x m, 3 x 3).
     """
 
     name: str
@@ -94,7 +94,7 @@ class Algorithm(NamedTuple):
 
 
 def gemm_tiles(device: FoundDevice, dtype: DType, outputs: int, positions: int) -> list[Tile]:
-    """Tiles for a product of ``outputs`` channels (of one group) and ``positions`` pixels."""
+    """Return tiles for a product of ``outputs`` channels (of one group) and ``positions`` pixels."""
     if device.is_gpu:
         rows = next(n for n in _GPU_ROWS if n <= max(outputs, 1))
         others = [Tile(*tile) for tile in _MORE_GPU_TILES]
@@ -120,17 +120,17 @@ def gemm_tiles(device: FoundDevice, dtype: DType, outputs: int, positions: int) 
 
 
 def image_tiles(device: FoundDevice, tiles: Sequence[Tile], weights: DType, outputs: int, depth: int) -> list[Tile]:
-    """Some of the tiles with weights in images: faster on GPUs with a texture cache that buffers do not go through.
+    """Return some of the tiles with weights in images, for GPUs with a texture cache that buffers do not use.
 
-    They are the default nowhere: only measuring tells. One tile of each number of rows will do to find out, of those
-    whose weights for one step along the depth are whole texels.
+    They are never the default, since only measuring can tell if they are faster. One tile for each number of rows is
+    enough for that, of those whose weights for one step along the depth are whole texels.
 
     Args:
-        device: to run on.
-        tiles: those with weights in buffers.
+        device: the device to run on.
+        tiles: the tiles with weights in buffers.
         weights: the type of the packed weights, which are known before the run.
         outputs: output channels of one group.
-        depth: weights of an output channel, times the groups and planes that have weights of their own.
+        depth: weights of an output channel, times the groups and planes that have separate weights.
     """
     by_rows = {tile.rows: tile for tile in reversed(tiles) if tile.rows % TEXEL == 0}
     fitting = [t for t in by_rows.values() if fits_image(device, weights, -(-outputs // t.rows) * t.rows * depth)]
@@ -138,7 +138,7 @@ def image_tiles(device: FoundDevice, tiles: Sequence[Tile], weights: DType, outp
 
 
 def depthwise_tiles(device: FoundDevice, dtype: DType, rows: int, columns: int) -> list[Tile]:
-    """Bands of rows that a work group of a depthwise convolution computes, of so many rows and columns."""
+    """Return tiles of a depthwise convolution of ``rows`` and ``columns``; a tile's rows are a work group's band."""
     if device.is_gpu:
         widths, groups = [1, _vector_width(dtype, min(columns, 4))], _GPU_DEPTHWISE_LOCALS
     else:
@@ -147,12 +147,15 @@ def depthwise_tiles(device: FoundDevice, dtype: DType, rows: int, columns: int) 
     usual = _BANDS[0]
     bands = [usual, *(n for n in _BANDS[1:] if n < rows)]
     tiles = [Tile(band, 1, width, (n, 1, 1)) for band in bands for width in widths for n in groups]
-    # One thing at a time: all combinations would take long to measure.
+    # Each candidate differs from the first one in one number, since all combinations would take long to measure.
     return _unique([tiles[0], *(t for t in tiles if _differences(t, tiles[0]) == 1 and _fits(t, device))])
 
 
 def transform_tiles(device: FoundDevice, columns: int) -> list[Tile]:
-    """Neighbouring tiles of Winograd's filtering that a work item transforms, of so many in a row, as a width."""
+    """Return candidates for Winograd's transforms; their width is the number of image tiles that a work item takes.
+
+    ``columns`` is the number of image tiles in a row.
+    """
     if device.is_gpu:
         tiles = [Tile(1, 1, 1, (n, 1, 1)) for n in _GPU_TRANSFORM_LOCALS]
         return [tiles[0], *(t for t in tiles[1:] if _fits(t, device))]
@@ -161,12 +164,12 @@ def transform_tiles(device: FoundDevice, columns: int) -> list[Tile]:
 
 
 def winograd_algorithms(inputs: int, outputs: int, images: int, height: int, width: int) -> list[Algorithm]:
-    """Winograd's filtering and a product over all taps, the one that is estimated to be fastest first.
+    """Return Winograd's algorithms and a product over all taps, the one that is estimated to be fastest first.
 
     Args:
         inputs: input channels.
         outputs: output channels.
-        images: how many there are.
+        images: the number of images.
         height: rows of the result.
         width: columns of the result.
     """
@@ -185,7 +188,7 @@ def winograd_algorithms(inputs: int, outputs: int, images: int, height: int, wid
 
 
 def _vector_width(dtype: DType, elements: int) -> int:
-    """The elements of a processor's vector, at most so many."""
+    """Return the number of elements of a processor's vector, limited to ``elements``."""
     width = _VECTOR_BYTES // max(dtype.itemsize, 4)
     while width > elements:
         width //= 2
@@ -197,7 +200,7 @@ def _fits(tile: Tile, device: FoundDevice) -> bool:
 
 
 def _covers(tile: Tile, positions: int) -> bool:
-    """Whether a work group has not many more positions than there are; at least a vector."""
+    """Return True if a work group does not compute many more positions than there are, and these fill a vector."""
     return tile.width <= positions and tile.vectors * tile.width * tile.local[0] < 2 * positions
 
 

@@ -1,4 +1,4 @@
-"""Convolutions as matrix products over prepared images: what all kinds of convolution have in common."""
+"""Convolutions as matrix products over padded images, shared by all kinds of convolution."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
 from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, types_of
 
-__all__ = ["Images", "Places", "as_images", "emit_gemm", "packed_type", "prepare_images"]
+__all__ = ["Images", "OutputGrid", "as_images", "emit_gemm", "packed_type", "pad_images"]
 
-_PREPARE_LOCAL = (32, 1, 1)
+_PHASES_LOCAL = (32, 1, 1)
 
 
 class Images(NamedTuple):
-    """Planes of rows whose elements lie side by side; numbers count elements.
+    """Planes whose rows are contiguous.
 
     Attributes:
-        tensor: where the first element is.
-        image, channel, depth, row: from one to the next.
+        tensor: the tensor that begins with the first element.
+        image, channel, depth, row: strides in elements.
     """
 
     tensor: Tensor
@@ -44,12 +44,12 @@ class Images(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where a convolution's results go: every so many-th element of a tensor [images, channels, ...].
+class OutputGrid:
+    """The elements of a destination [images, channels, ...] that a convolution writes: a strided grid in each channel.
 
     Attributes:
-        tensor: dense, or one image whose planes are.
-        counts: depths, rows and columns.
+        tensor: the destination: dense, or one image with dense planes.
+        counts: the numbers of depths, rows and columns.
         steps: elements from one depth, row and column to the next.
         first: the first element of a channel that is written.
     """
@@ -61,32 +61,35 @@ class Places:
 
     @property
     def channel(self) -> int:
-        """Elements from one channel to the next, of all images."""
+        """Elements from one channel to the next, also from the last channel of an image to the next image."""
         return self.tensor.strides[1] if self.tensor.shape[1] > 1 else prod(self.tensor.shape[2:])
 
     @staticmethod
     def fits(tensor: Tensor) -> bool:
-        """Whether a product can be written to a tensor: see :attr:`tensor`."""
+        """Return True if a product can be written to a tensor; see :attr:`tensor`."""
         return tensor.is_dense or (tensor.shape[0] == 1 and tensor.view(tensor.shape[2:], tensor.strides[2:]).is_dense)
 
     @staticmethod
-    def all_of(tensor: Tensor) -> Places:
-        """Every element of a tensor with up to three spatial dimensions."""
+    def all_of(tensor: Tensor) -> OutputGrid:
+        """Return the grid of all elements of a tensor with up to three spatial dimensions."""
         depth, height, width = (1, 1, 1, *tensor.shape[2:])[-3:]
-        return Places(tensor, (depth, height, width), (height * width, width, 1))
+        return OutputGrid(tensor, (depth, height, width), (height * width, width, 1))
 
 
-def as_images(lowering: Lowering, tensor: Tensor, *, copied: bool = False) -> Images:
-    """A tensor [images, channels, ...] whose planes are dense; ``copied``: all of it must be."""
+def as_images(lowering: Lowering, tensor: Tensor, *, whole: bool = False) -> Images:
+    """Return a tensor [images, channels, ...] as images, copied unless its planes are dense.
+
+    ``whole`` requires the whole tensor to be dense, not just its planes.
+    """
     height, width = (1, *tensor.shape[2:])[-2:]
     planes = tensor.view(tensor.shape[2:], tensor.strides[2:])
-    if not (tensor if copied else planes).is_dense:
+    if not (tensor if whole else planes).is_dense:
         tensor = lowering.dense(tensor)
     image, channel = (s if n != 1 else 0 for n, s in zip(tensor.shape[:2], tensor.strides[:2]))
     return Images(tensor, image, channel, height * width, width)
 
 
-def prepare_images(
+def pad_images(
     lowering: Lowering,
     tensor: Tensor,
     phases: Sequence[tuple[int, int]],
@@ -94,24 +97,24 @@ def prepare_images(
     begin: tuple[int, int, int],
     size: tuple[int, int, int],
 ) -> Images:
-    """Images with their padding written out, cut in phases; see ``convolution_phases.cl``.
+    """Return padded images that are split into phases; see ``convolution_phases.cl``.
 
     Args:
-        lowering: where the step goes.
+        lowering: gets the step.
         tensor: [images, channels, ...].
-        phases: remainders (row, column) by the strides.
+        phases: the remainders (row, column) by the strides.
         strides: rows and columns between two elements of a phase.
         begin: padding before the first depth, row and column.
-        size: depths, and rows and columns of a phase, of the result.
+        size: depths of the result, and rows and columns of a phase.
 
     Returns:
         The images; a depth holds all phases one after another.
     """
-    source = as_images(lowering, tensor, copied=True).tensor
+    source = as_images(lowering, tensor, whole=True).tensor
     depth, height, width = (1, 1, 1, *source.shape[2:])[-3:]
     images, channels = source.shape[:2]
     result = lowering.allocate((images, channels, size[0], len(phases), *size[1:]), source.dtype)
-    local = _PREPARE_LOCAL if lowering.device.is_gpu else (1, 1, 1)
+    local = _PHASES_LOCAL if lowering.device.is_gpu else (1, 1, 1)
     table = upload_table(lowering, np.array(phases, np.int32).reshape(-1))
     is_even = not lowering.device.is_gpu and strides[1] == 2 and source.dtype.itemsize == 4
     kernel = KernelSource(
@@ -131,7 +134,7 @@ def prepare_images(
 
 
 def packed_type(lowering: Lowering, x: DType, w: DType) -> DType:
-    """The type in which known weights are kept: that of the input, or what a processor computes in."""
+    """Return the type of packed weights: the narrower operand's type, or float32 for 16-bit floats on a processor."""
     narrow = x if x.is_half else w
     return DType.FLOAT32 if narrow.is_half and not lowering.device.is_gpu else narrow
 
@@ -140,8 +143,8 @@ def emit_gemm(
     lowering: Lowering,
     pack: Callable[[Lowering, int], Tensor],
     images: Images,
-    places: Places,
-    distances: Sequence[int] | None,
+    grid: OutputGrid,
+    tap_offsets: Sequence[int] | None,
     *,
     groups: int = 1,
     channels: int,
@@ -153,37 +156,37 @@ def emit_gemm(
     has_plane_weights: bool = False,
     label: str = "convolution_gemm",
 ) -> None:
-    """One step of ``convolution_gemm.cl``.
+    """Emit a step of ``convolution_gemm.cl``.
 
     Args:
-        lowering: where the step goes.
-        pack: gives the weights in blocks of so many output channels: :meth:`Filters.panels`.
-        images: the input, such that every tap of every output lies inside.
-        places: where results go.
-        distances: for each tap, in the filters' order, elements from an output's place to the input it meets; None
-            for a single tap at the place itself.
-        groups: of the convolution.
+        lowering: gets the step.
+        pack: returns the weights packed in blocks of a number of output channels, such as :meth:`Filters.panels`.
+        images: the input, padded so that it contains all taps of all outputs.
+        grid: the destination of the results.
+        tap_offsets: for each tap, in the filters' order, the elements from an output's position in ``images`` to the
+            input of the tap; None for a single tap at the position itself.
+        groups: groups of the convolution.
         channels: input channels of one group.
         outputs: output channels of one group.
-        constant: the type of the packed weights where they are known before the run, and may be read as an image.
-        bias: for each output channel of all groups.
-        epilogue: of the group of nodes, if there is one.
-        depth_stride: depths of the input between two of the output.
-        has_plane_weights: each image has weights of its own: they are packed one image after another.
-        label: what profiles call it.
+        constant: the type of the packed weights if they are known before the run and may be read as an image.
+        bias: one number for each output channel of all groups.
+        epilogue: the epilogue of the group of nodes, or None.
+        depth_stride: depths of the input between two depths of the output.
+        has_plane_weights: True if each image has separate weights, which are packed one image after another.
+        label: its name in profiles.
     """
-    x, y = images.tensor, places.tensor
-    depths, rows, columns = places.counts
+    x, y = images.tensor, grid.tensor
+    depths, rows, columns = grid.counts
     positions = (rows - 1) * images.row + columns
     if not x.shape[0] * groups * outputs * depths * rows * columns:
         return
     chain, operands = epilogue or Epilogue(Chain(x.dtype), [])
-    is_wide = (rows > 1 and images.row != columns) or places.steps[1:] != (columns, 1)
-    taps = 1 if distances is None else len(distances)
-    table = None if distances is None else upload_table(lowering, np.array(distances, np.int32))
+    is_wide = (rows > 1 and images.row != columns) or grid.steps[1:] != (columns, 1)
+    taps = 1 if tap_offsets is None else len(tap_offsets)
+    table = None if tap_offsets is None else upload_table(lowering, np.array(tap_offsets, np.int32))
 
-    def emit(own: Lowering, tile: Tile) -> None:
-        weights = pack(own, tile.rows)
+    def emit(emitter: Lowering, tile: Tile) -> None:
+        weights = pack(emitter, tile.rows)
         tensors: list[Argument] = [x, ConstantImage(weights) if tile.image else weights]
         types = {"X": x, "W": weights, "Y": y}
         defines: Defines = [("ROWS", tile.rows), ("VECTORS", tile.vectors)]
@@ -193,7 +196,7 @@ def emit_gemm(
             defines.append(("HAS_BIAS", 1))
         if table is not None:
             tensors += [table, np.int32(taps)]
-            defines.append(("DISTANCES", 1))
+            defines.append(("TAP_OFFSETS", 1))
         if tile.image:
             defines.append(("WEIGHTS_IMAGE", 1))
         if has_plane_weights:
@@ -208,9 +211,9 @@ def emit_gemm(
         numbers = [
             positions, channels, groups, outputs,
             images.channel, images.image, images.depth * depth_stride, depths, images.row,
-            columns, places.channel, *places.steps, places.first,
+            columns, grid.channel, *grid.steps, grid.first,
         ]  # fmt: skip
-        own.step(
+        emitter.step(
             kernel,
             [y, *tensors, *map(np.int32, numbers), *operands],
             (

@@ -1,4 +1,4 @@
-"""Copies between tensors: rows as they lie, transpositions in tiles, elements as the bits that they are."""
+"""Copies between tensors: row by row, or in tiles for transpositions; elements are moved as bits."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from lite_opencl.tensors import Tensor, collapse
 
 __all__ = ["copy_elements", "same_bits"]
 
-#: Rows and columns of a tile, and how many of its rows a work group moves at a time.
+#: Rows and columns of a tile, and the work group, which moves 8 of its rows at a time.
 _TILE = 32
 _LOCAL = (_TILE, 8, 1)
 
 #: A matrix that is narrower wastes most of its tiles.
-_LEAST_WIDTH = 16
+_MIN_WIDTH = 16
 
 
 def same_bits(*tensors: Tensor) -> list[Tensor]:
-    """Tensors between which elements move: as bits, unless their types differ and elements are converted."""
+    """Return views of tensors as bits, for moving elements, unless their types differ and elements are converted."""
     if len({t.dtype for t in tensors}) == 1:
         return [t.as_bits() for t in tensors]
     return list(tensors)
@@ -33,8 +33,8 @@ def same_bits(*tensors: Tensor) -> list[Tensor]:
 def copy_elements(emitter: StepEmitter, source: Tensor, destination: Tensor) -> None:
     """Copy elements between tensors of one shape; ``source`` may repeat elements (stride 0).
 
-    Where element types differ they are converted: a float may be kept in 16 bits in one of them. Transpositions go in
-    tiles on GPUs; a processor's caches make tiles of themselves, and local memory is a detour there.
+    Elements are converted if the types differ: one of them may store floats in 16 bits. Transpositions are done in
+    tiles on GPUs; on a processor the caches serve the same purpose, and local memory would be a detour.
     """
     if destination.size == 0:
         return
@@ -48,14 +48,14 @@ def copy_elements(emitter: StepEmitter, source: Tensor, destination: Tensor) -> 
 
 
 def _is_wide_matrix(destination: Tensor, columns: int) -> bool:
-    """Whether the last dimension lies without gaps, and tiles over it and dimension ``columns`` are well filled."""
+    """Return True if the last dimension is contiguous, and tiles over it and dimension ``columns`` are well used."""
     last = destination.rank - 1
     width = min(destination.shape[last], destination.shape[columns])
-    return destination.strides[last] == 1 and columns < last and width >= _LEAST_WIDTH
+    return destination.strides[last] == 1 and columns < last and width >= _MIN_WIDTH
 
 
 def _transpose(emitter: StepEmitter, source: Tensor, destination: Tensor, columns: int) -> None:
-    """The destination is contiguous in its last dimension, the source in dimension ``columns``."""
+    """Copy to a destination that is contiguous in its last dimension from a source contiguous in ``columns``."""
     last = destination.rank - 1
     around = [a for a in range(last) if a != columns]
     outer = [t.view([t.shape[a] for a in around], [t.strides[a] for a in around]) for t in (destination, source)]

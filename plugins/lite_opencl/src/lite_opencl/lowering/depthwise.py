@@ -25,33 +25,33 @@ def depthwise(
     weights: Tensor,
     images: Images,
     target: Tensor,
-    distances: Sequence[int],
+    tap_offsets: Sequence[int],
     bias: Tensor | None,
     epilogue: Epilogue,
 ) -> None:
-    """One step of ``convolution_depthwise.cl``.
+    """Emit a step of ``convolution_depthwise.cl``.
 
     Args:
-        lowering: where the step goes.
+        lowering: gets the step.
         weights: [output channels, 1, ...], dense.
-        images: the input, such that every tap of every output lies inside.
+        images: the input, padded so that it contains all taps of all outputs.
         target: the result, dense, [images, output channels, height, width] or without height.
-        distances: for each tap, elements from an output's place to the input it meets.
-        bias: for each output channel.
-        epilogue: of the group of nodes.
+        tap_offsets: for each tap, the elements from an output's position in ``images`` to the input of the tap.
+        bias: one number for each output channel.
+        epilogue: the epilogue of the group of nodes.
     """
     x, channels = images.tensor, target.shape[1]
     height, width = (1, *target.shape[2:])[-2:]
     types = {"X": x, "W": weights, "Y": target}
-    defines: Defines = [("TAPS", len(distances))]
+    defines: Defines = [("TAPS", len(tap_offsets))]
     tensors = [x, weights]
     if bias is not None:
         tensors.append(bias)
         types["B"] = bias
         defines.append(("HAS_BIAS", 1))
-    table = upload_table(lowering, np.array(distances, np.int32))
+    table = upload_table(lowering, np.array(tap_offsets, np.int32))
 
-    def emit(own: Lowering, tile: Tile) -> None:
+    def emit(emitter: Lowering, tile: Tile) -> None:
         vectors = sum_defines(x.dtype, tile.width) + vector_defines(x.dtype, tile.width, [("X", x.dtype)])
         kernel = KernelSource(
             "convolution_depthwise",
@@ -62,11 +62,11 @@ def depthwise(
             epilogue.chain,
         )
         sizes = [channels, channels // x.shape[1], images.image, images.channel, images.row, height, width, tile.rows]
-        own.step(
+        emitter.step(
             kernel,
             [target, *tensors, table, *map(np.int32, sizes), *epilogue.arguments],
             (-(-height // tile.rows) * tile.local[0], channels, x.shape[0]),
-            flops=(2 * len(distances) + epilogue.chain.cost) * prod(target.shape),
+            flops=(2 * len(tap_offsets) + epilogue.chain.cost) * prod(target.shape),
             label="convolution_depthwise",
         )
 
@@ -76,7 +76,7 @@ def depthwise(
             types.values(),
             images=x.shape[0],
             channels=channels,
-            taps=len(distances),
+            taps=len(tap_offsets),
             rows=height,
             columns=width,
         ),

@@ -1,4 +1,4 @@
-"""Concat and outputs without copies: where steps write what is joined, or leaves the partition as a view."""
+"""Copy elision for Concat and outputs: steps write directly to their part of a result, or to a view of an output."""
 
 from __future__ import annotations
 
@@ -15,50 +15,57 @@ from lite_opencl.tensors import Tensor
 
 __all__ = ["reserve_destinations"]
 
-#: What shuffles channels: the result of a Concat is split, transposed and put together again.
+#: A channel shuffle: these operators split, transpose and merge the result of a Concat.
 _SHUFFLE = ("Reshape", "Transpose", "Reshape")
 
 
 def reserve_destinations(lowering: Lowering, uses: Mapping[Value, int]) -> None:
     """Decide where results are written, before anything is lowered (:mod:`lite_compiler.destinations`).
 
-    Other readers of what a Concat joins read its part of the result, so that is dense if there are any. Where channels
-    are shuffled after the Concat, it joins them in the shuffled order; see :func:`lite_compiler.destinations.part_of`.
+    Other readers of an input of a Concat read the part of the result that holds it, so that part must be dense if there
+    are any. If channels are shuffled after the Concat, it joins them in the shuffled order; see
+    :func:`lite_compiler.destinations.concat_part`.
 
     Args:
-        lowering: whose ``places`` are filled; nothing is lowered yet.
+        lowering: the lowering whose ``destinations`` are set; nothing is lowered yet.
         uses: how often each value is read.
     """
     readers = {v: n for n in lowering.graph.nodes for v in n.used()}
-    joining = _Joining(lowering, uses, readers)
+    reservations = _Reservations(lowering, uses, readers)
     destinations.reserve_destinations(
-        lowering.graph, lowering.outputs, result_of=joining.result_of, reserve=joining.reserve
+        lowering.graph, lowering.outputs, result_of=reservations.result_of, reserve=reservations.reserve
     )
 
 
 @dataclass(frozen=True)
-class _Joining:
+class _Reservations:
+    """Destinations reserved for the results of Concat nodes and for their inputs."""
+
     lowering: Lowering
     uses: Mapping[Value, int]
     readers: Mapping[Value, Node]
 
-    def reserve(self, value: Value, place: Tensor) -> bool:
-        """Have a value made in a place, unless it has one, or has readers whom gaps would cost a copy."""
-        has_place = value in self.lowering.destinations or value in self.lowering.outputs
-        if has_place or not (place.is_dense or self.uses[value] == 1):
+    def reserve(self, value: Value, destination: Tensor) -> bool:
+        """Reserve a destination for a value, unless it has one, or has other readers that need a dense tensor.
+
+        Returns:
+            True if the destination was reserved.
+        """
+        has_destination = value in self.lowering.destinations or value in self.lowering.outputs
+        if has_destination or not (destination.is_dense or self.uses[value] == 1):
             return False
-        self.lowering.destinations[value] = place
+        self.lowering.destinations[value] = destination
         return True
 
     def result_of(self, node: Node) -> Tensor:
-        """Where a Concat makes its result."""
+        """Return the destination of a Concat's result."""
         joined = node.outputs[0]
         assert joined is not None
         axis = ops.get(node).attributes_of(node)["axis"] % len(joined.shape)
-        return self.shuffled(node, joined, axis) or self.place_of(node, joined)
+        return self.shuffled(node, joined, axis) or self.destination_of(node, joined)
 
-    def place_of(self, node: Node, value: Value) -> Tensor:
-        """Where a node makes a value: the place that it has, or a new one."""
+    def destination_of(self, node: Node, value: Value) -> Tensor:
+        """Return the destination of a node's result, which is allocated if the value has none."""
         lowering = self.lowering
         found = lowering.outputs.get(value) or lowering.destinations.get(value)
         if found is None:
@@ -67,7 +74,7 @@ class _Joining:
         return found
 
     def shuffled(self, node: Node, joined: Value, axis: int) -> Tensor | None:
-        """Where the result of a Concat is made in the order that it is put in by those who read it, if they do that."""
+        """Return a destination in shuffled order if the readers of a Concat shuffle its channels, else None."""
         nodes: list[Node] = []
         shapes: list[tuple[int, ...]] = []
         value = joined
@@ -89,10 +96,10 @@ class _Joining:
             return None
         if joined in self.lowering.destinations or joined in self.lowering.outputs:
             return None
-        seen = self.place_of(nodes[-1], value).reshape(transposed)
-        if seen is None:
+        transposed_view = self.destination_of(nodes[-1], value).reshape(transposed)
+        if transposed_view is None:
             return None
-        place = destination_through(nodes[1], nodes[1].used()[0], seen)
-        assert place is not None, "a transposition has a view of any tensor"
-        self.lowering.destinations[joined] = place
-        return place
+        destination = destination_through(nodes[1], nodes[1].used()[0], transposed_view)
+        assert destination is not None, "a transposition has a view of any tensor"
+        self.lowering.destinations[joined] = destination
+        return destination

@@ -1,4 +1,4 @@
-"""Einsum: a matrix product where it is one, its axes put in order by views; else summed from the definition."""
+"""Einsum: a matrix product of views with reordered axes if possible, else a sum by the definition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOCAL = (64, 1, 1)
 
 @lowers("Einsum", epilogue=True)
 def einsum(lowering: Lowering, group: Group) -> None:
-    """A batched matrix product, or the definition."""
+    """Lower Einsum to a batched matrix product, or to a sum by the definition."""
     values = [group.input(i) for i in range(len(group.head.inputs))]
     equation = Equation.parse(group.attributes["equation"], [len(v.shape) for v in values])
     sizes = equation.sizes([v.shape for v in values])
@@ -37,7 +37,7 @@ def einsum(lowering: Lowering, group: Group) -> None:
         _as_product(lowering, group, contraction, sizes, values)
 
 
-# **** one product of two matrices ****
+# **** batched matrix products ****
 
 
 def _as_product(
@@ -45,26 +45,26 @@ def _as_product(
 ) -> None:
     left = _arranged(lowering, values[0], axes.left, (axes.batch, axes.rows, axes.depth), sizes)
     right = _arranged(lowering, values[1], axes.right, (axes.batch, axes.depth, axes.columns), sizes)
-    made = group.head.outputs[0]
-    assert made is not None
+    result = group.head.outputs[0]
+    assert result is not None
     order = (*axes.batch, *axes.rows, *axes.columns)
     target = lowering.target(group.output)
     if order == axes.output:
         epilogue = lowering.epilogue(group, split=len(axes.batch) + len(axes.rows))
         emit_product(lowering, left, right, target, epilogue, label="einsum")
         return
-    # What follows is done while the result is put in order.
-    product = lowering.allocate([sizes[n] for n in order], made.dtype)
-    plain, _ = lowering.chain(made, [])
+    # The tail of the group runs in the step that reorders the axes of the result.
+    product = lowering.allocate([sizes[n] for n in order], result.dtype)
+    plain, _ = lowering.chain(result, [])
     emit_product(lowering, left, right, product, lowering.epilogue_of(plain, [], product.shape, 0), label="einsum")
-    chain, operands = lowering.chain(made, group.tail)
+    chain, operands = lowering.chain(result, group.tail)
     lowering.elementwise(chain, product.permute([order.index(n) for n in axes.output]), operands, target)
 
 
 def _arranged(
     lowering: Lowering, value: Value, labels: Labels, kinds: Sequence[Labels], sizes: Mapping[str, int]
 ) -> Matrices:
-    """[*batch, rows, columns], each of the last two kinds of labels one dimension."""
+    """Return an operand as [*batch, rows, columns], where rows and columns merge all labels of their kind."""
     order = [label for kind in kinds for label in kind]
     permutation = [labels.index(label) for label in order]
     tensor = lowering.tensor(value).permute(permutation).expand([sizes[n] for n in order])
@@ -83,7 +83,7 @@ def _arranged(
 
 
 def _merged(tensor: Tensor, batch: int, rows: int) -> list[int] | None:
-    """Strides when the dimensions after the batch are merged into two; None where they do not lie so."""
+    """Return the strides after merging the dimensions after the batch into two, or None if that needs a copy."""
     strides = list(tensor.strides[:batch])
     for part in (slice(batch, batch + rows), slice(batch + rows, tensor.rank)):
         (merged,) = collapse([tensor.view(tensor.shape[part], tensor.strides[part])])
@@ -93,14 +93,14 @@ def _merged(tensor: Tensor, batch: int, rows: int) -> list[int] | None:
     return strides
 
 
-# **** the definition ****
+# **** sums by the definition ****
 
 
 def _by_definition(
     lowering: Lowering, group: Group, equation: Equation, sizes: Mapping[str, int], values: Sequence[Value]
 ) -> None:
-    made = group.head.outputs[0]
-    assert made is not None
+    result = group.head.outputs[0]
+    assert result is not None
     summed = equation.summed
     order = (*equation.output, *summed)
     y = lowering.target(group.output)
@@ -112,7 +112,7 @@ def _by_definition(
         tensor = lowering.tensor(value)
         strides = dict.fromkeys(order, 0)
         for label, size, stride in zip(labels, tensor.shape, tensor.strides):
-            # A label that occurs twice walks along the diagonal.
+            # A label that occurs twice selects the diagonal.
             strides[label] += stride if size != 1 else 0
         walked = tensor.view([sizes[n] for n in order], [strides[n] for n in order])
         addressing, more = address(walked, len(equation.output))
@@ -122,7 +122,7 @@ def _by_definition(
         arguments += [walked, *more]
         factors.append(f"(SUM)LOAD_{name.upper()}(POINTER({name}), {addressing.index(name)})")
     defines: Defines = [
-        ("SUM", sum_type(made.dtype)),
+        ("SUM", sum_type(result.dtype)),
         ("OPERANDS", "".join(f", {p}" for p in parameters)),
         ("FACTORS", " * ".join(factors)),
     ]

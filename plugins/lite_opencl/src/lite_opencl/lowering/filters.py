@@ -1,4 +1,4 @@
-"""Weights of convolutions, in the order in which their kernels read them."""
+"""Weights of convolutions, packed in the order in which kernels read them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ Array = np.ndarray[Any, Any]
 
 
 class _Slice(NamedTuple):
+    """A selection of taps along an axis."""
+
     first: int
     taps: int
     step: int
@@ -27,14 +29,14 @@ class _Slice(NamedTuple):
 
 @dataclass(frozen=True)
 class Filters:
-    """Weights as [groups, output channels, input channels, depth, height, width], channels those of one group.
+    """Weights as [groups, output channels, input channels, depth, height, width], with the channels of one group.
 
     Attributes:
-        shape: of all six dimensions.
-        array: the elements where they are known before the run, as a view of ``source``.
-        source: the constant; what is packed of it is found again by its identity.
-        tensor: the weights where the run makes them, strided.
-        slices: what was taken of the last three dimensions: part of the key of what is packed.
+        shape: the sizes of all six dimensions.
+        array: the elements if they are known before the run, as a view of ``source``.
+        source: the constant; packed weights are found again by its identity.
+        tensor: the weights if they are computed in the run, strided.
+        slices: the selected taps of the last three dimensions, part of the key of packed weights.
     """
 
     shape: tuple[int, ...]
@@ -44,33 +46,33 @@ class Filters:
     slices: tuple[_Slice, ...] = ()
 
     def take(self, axis: int, first: int, count: int, step: int) -> Filters:
-        """Some of the taps along one of the last three dimensions, which are counted from 0."""
+        """Return some of the taps along one of the last three dimensions, which are counted from 0."""
         part = _Slice(first, count, step)
-        place = 3 + axis
+        dimension = 3 + axis
         stop = first + (count - 1) * step + 1 if count else first
-        index = (slice(None),) * place + (slice(first, stop, step),)
+        index = (slice(None),) * dimension + (slice(first, stop, step),)
         return replace(
             self,
-            shape=(*self.shape[:place], count, *self.shape[place + 1 :]),
+            shape=(*self.shape[:dimension], count, *self.shape[dimension + 1 :]),
             array=None if self.array is None else self.array[index],
-            tensor=None if self.tensor is None else self.tensor.slice(place, first, count, step),
+            tensor=None if self.tensor is None else self.tensor.slice(dimension, first, count, step),
             slices=(*self.slices, part),
         )
 
     def panels(self, lowering: Lowering, rows: int, dtype: DType) -> Tensor:
-        """Blocks of ``rows`` output channels as [groups, blocks, input channels, taps, rows], in rows of zeros at last.
+        """Return blocks of ``rows`` output channels as [groups, blocks, input channels, taps, rows], padded with zeros.
 
-        NOTE: where the run makes the weights, rows beyond the last output channel hold anything: they are not stored.
+        NOTE: if the weights are computed in the run, the padding is undefined: its results are not stored.
         """
         if self.array is not None and self.source is not None:
             array = self.array
-            return self.prepared(lowering, ("panels", rows, dtype), lambda: pack_panels(array, rows, dtype))
+            return self.uploaded(lowering, ("panels", rows, dtype), lambda: pack_panels(array, rows, dtype))
         assert self.tensor is not None
         groups, outputs, *rest = self.shape
-        blocks, left = -(-outputs // rows), outputs % rows
+        blocks, remainder = -(-outputs // rows), outputs % rows
         packed = lowering.allocate((groups, blocks, *rest, rows), self.tensor.dtype)
         whole = outputs // rows
-        for first, count, height in ((0, whole, rows), (whole, 1, left)):
+        for first, count, height in ((0, whole, rows), (whole, 1, remainder)):
             if count and height:
                 part = self.tensor.slice(1, first * rows, count * height)
                 g, o, *others = part.strides
@@ -79,14 +81,14 @@ class Filters:
                 lowering.copy(view, packed.slice(1, first, count).slice(6, 0, height))
         return packed
 
-    def prepared(self, lowering: Lowering, key: tuple[Hashable, ...], make: Any) -> Tensor:
-        """What ``make`` makes of known weights, uploaded once."""
+    def uploaded(self, lowering: Lowering, key: tuple[Hashable, ...], make: Any) -> Tensor:
+        """Return the upload of the result of ``make``, which packs known weights; it is called once."""
         assert self.source is not None
         return lowering.constant(("filters", *key, self.shape, self.slices), [self.source], make)
 
 
 def filters_of(lowering: Lowering, group: Group, *, transposed: bool = False) -> Filters:
-    """The weights of a group's head, its second input."""
+    """Return the weights of a group's head, its second input."""
     value, groups = group.input(1), int(group.attributes["group"])
     first, second, *kernel = value.shape
     spatial = [1] * (3 - len(kernel)) + list(kernel)
@@ -103,7 +105,7 @@ def filters_of(lowering: Lowering, group: Group, *, transposed: bool = False) ->
 
 
 def pack_panels(weights: Array, rows: int, dtype: DType) -> Array:
-    """Weights [groups, outputs, inputs, ...taps] as [groups, blocks, inputs, taps, rows], filled up with zeros."""
+    """Pack weights [groups, outputs, inputs, ...taps] as [groups, blocks, inputs, taps, rows], padded with zeros."""
     groups, outputs, inputs = weights.shape[:3]
     blocks = -(-outputs // rows)
     matrix = np.zeros((groups, blocks * rows, inputs, int(np.prod(weights.shape[3:]))), dtype.numpy)

@@ -1,4 +1,4 @@
-"""Operators that read elements at indices."""
+"""Operators that load elements at indices."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_compiler.fusion import Group
-from lite_compiler.views import gathered
+from lite_compiler.views import gather_view
 from lite_opencl.chains import Chain
 from lite_opencl.lowering.chaining import Epilogue
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.copying import same_bits
 from lite_opencl.lowering.elementwise import pass_view
-from lite_opencl.lowering.indices import at_index_zero, check_indices, check_ranges, row_items
+from lite_opencl.lowering.indices import check_indices, check_ranges, line_start, row_items
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.tables import upload_table
 from lite_opencl.programs.kernel_source import KernelSource
@@ -30,24 +30,24 @@ _LOCAL = (64, 1, 1)
 
 @lowers("Gather", epilogue=True)
 def gather(lowering: Lowering, group: Group) -> None:
-    """A view where the indices are known and evenly spaced, else rows copied one by one."""
+    """Lower Gather to a view if the indices are known and evenly spaced, else to copies of rows."""
     indices, source = group.input(1), lowering.tensor(group.input(0))
     axis = group.attributes["axis"] % source.rank
     size = source.shape[axis]
     check_indices(lowering, group.head, indices, (size,))
     known = lowering.known(indices)
-    view = None if known is None else gathered(source, axis, known)
+    view = None if known is None else gather_view(source, axis, known)
     if view is not None:
         pass_view(lowering, group, view)
         return
     outer, row = prod(source.shape[:axis]), prod(source.shape[axis + 1 :])
-    places = _Places(outer, prod(indices.shape), 0, [size], [row], split=axis + len(indices.shape))
-    _gather_rows(lowering, group, source, places)
+    selection = _RowSelection(outer, prod(indices.shape), 0, [size], [row], split=axis + len(indices.shape))
+    _gather_rows(lowering, group, source, selection)
 
 
 @lowers("GatherND", epilogue=True)
 def gather_nd(lowering: Lowering, group: Group) -> None:
-    """Rows at index tuples, one batch entry after another."""
+    """Lower GatherND: rows at index tuples, one batch entry after another."""
     indices, source = group.input(1), lowering.tensor(group.input(0))
     batch, depth = group.attributes["batch_dims"], indices.shape[-1]
     sizes = source.shape[batch : batch + depth]
@@ -55,18 +55,18 @@ def gather_nd(lowering: Lowering, group: Group) -> None:
     strides = [prod(source.shape[d + 1 :]) for d in range(batch, batch + depth)]
     tuples, index_outer = prod(indices.shape[batch:-1]), prod(indices.shape[batch:])
     outer, split = prod(source.shape[:batch]), len(indices.shape) - 1
-    _gather_rows(lowering, group, source, _Places(outer, tuples, index_outer, sizes, strides, split))
+    _gather_rows(lowering, group, source, _RowSelection(outer, tuples, index_outer, sizes, strides, split))
 
 
-class _Places(NamedTuple):
-    """Which rows are gathered; see ``gather_rows`` in ``gather.cl``.
+class _RowSelection(NamedTuple):
+    """The rows that are gathered; see ``gather_rows`` in ``gather.cl``.
 
     Attributes:
-        outer: entries of the source.
-        tuples: of indices for each entry.
-        index_outer: indices from the tuples of one entry to those of the next; 0 where all have the same.
-        sizes, strides: of the dimensions that a tuple addresses.
-        split: dimensions of the result that count tuples of all entries.
+        outer: number of entries of the source.
+        tuples: number of index tuples for each entry.
+        index_outer: number of indices from the tuples of one entry to those of the next; 0 if entries share them.
+        sizes, strides: sizes and strides of the dimensions that a tuple addresses.
+        split: number of dimensions of the result that count tuples of all entries.
     """
 
     outer: int
@@ -77,14 +77,14 @@ class _Places(NamedTuple):
     split: int
 
 
-def _gather_rows(lowering: Lowering, group: Group, source: Tensor, places: _Places) -> None:
-    """Rows of a tensor at index tuples."""
-    source, result, epilogue = _moved(
-        lowering, group, lowering.dense(source), lowering.target(group.output), places.split
+def _gather_rows(lowering: Lowering, group: Group, source: Tensor, selection: _RowSelection) -> None:
+    """Emit the copy of the selected rows of a tensor."""
+    source, result, epilogue = _views_and_epilogue(
+        lowering, group, lowering.dense(source), lowering.target(group.output), selection.split
     )
     if result.size == 0:
         return
-    outer, tuples, index_outer, sizes, strides, _ = places
+    outer, tuples, index_outer, sizes, strides, _ = selection
     indices = lowering.dense(lowering.tensor(group.input(1)))
     source_outer = source.size // outer
     rows, columns = outer * tuples, source_outer // prod(sizes)
@@ -102,10 +102,10 @@ def _gather_rows(lowering: Lowering, group: Group, source: Tensor, places: _Plac
     lowering.step(kernel, [result, source, indices, geometry, *numbers, *epilogue.arguments], items)
 
 
-def _moved(
+def _views_and_epilogue(
     lowering: Lowering, group: Group, source: Tensor, result: Tensor, split: int
 ) -> tuple[Tensor, Tensor, Epilogue]:
-    """Source and result as a kernel sees them, and what follows: elements are bits if nothing is computed of them."""
+    """Return source, result and epilogue of a kernel; elements are moved as bits if the group has no tail."""
     if group.tail:
         return source, result, lowering.epilogue(group, split)
     source, result = same_bits(source, result)
@@ -114,22 +114,22 @@ def _moved(
 
 @lowers("GatherElements", epilogue=True)
 def gather_elements(lowering: Lowering, group: Group) -> None:
-    """One element for each index, from its own line along the axis."""
+    """Lower GatherElements: one element for each index, from the index's line along the axis."""
     axis_of = group.attributes["axis"]
     split = max(len(group.output.shape) - 1, 0)
     source, target = lowering.tensor(group.input(0)), lowering.target(group.output)
-    source, result, epilogue = _moved(lowering, group, source, target, split)
+    source, result, epilogue = _views_and_epilogue(lowering, group, source, target, split)
     axis = axis_of % source.rank
     check_indices(lowering, group.head, group.input(1), (source.shape[axis],))
     indices = lowering.dense(lowering.tensor(group.input(1)))
     rows, columns = prod(result.shape[:split]), prod(result.shape[split:])
     flat, items = row_items(rows, columns)
-    places, arguments = at_index_zero("X", source, indices.shape, axis, split)
+    line_defines, arguments = line_start("X", source, indices.shape, axis, split)
     kernel = KernelSource(
         "gather",
         "gather_elements",
         _LOCAL,
-        (("GATHER_ELEMENTS", 1), *flat, *places),
+        (("GATHER_ELEMENTS", 1), *flat, *line_defines),
         types_of(X=source, I=indices, Y=result),
         epilogue.chain,
     )
@@ -139,7 +139,7 @@ def gather_elements(lowering: Lowering, group: Group) -> None:
 
 @lowers("ReverseSequence")
 def reverse_sequence(lowering: Lowering, group: Group) -> None:
-    """The first time steps of each batch entry in reverse order, the rest unchanged."""
+    """Lower ReverseSequence: the first time steps of each batch entry in reverse order, the others unchanged."""
     source, result = same_bits(lowering.dense(lowering.tensor(group.input(0))), lowering.target(group.output))
     longest = source.shape[group.attributes["time_axis"]]
     check_ranges(lowering, group.head, group.input(1), "sequence length", [range(longest + 1)])

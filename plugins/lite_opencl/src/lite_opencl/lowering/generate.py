@@ -1,4 +1,4 @@
-"""Tensors made from sizes, scalars and places: element-wise, once the place of an element is an operand."""
+"""Operators that generate tensors from sizes, scalars and indices, as known values or as chains on index tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
-from lite_compiler.known import evaluate_known
+from lite_compiler.known_values import evaluate_known
 from lite_core.ir import DType
 from lite_core.ops.evaluate import evaluate_node
 from lite_opencl.chains import Chain, Operand
@@ -21,25 +21,25 @@ __all__ = ["eye_like", "from_known", "one_hot", "trilu"]
 _INT64 = DType.INT64
 
 
-@lowers("ConstantOfShape", known=(0,))
-@lowers("Range", known=(0, 1, 2))
+@lowers("ConstantOfShape", known_inputs=(0,))
+@lowers("Range", known_inputs=(0, 1, 2))
 def from_known(lowering: Lowering, group: Group) -> None:
-    """Nothing runs: its size is known only where its elements are."""
+    """Lower ConstantOfShape and Range to known elements: their inputs must be known to know their size."""
     (array,) = evaluate_known(group.head, lowering.elements)
-    lowering.know(group.output, array)
+    lowering.set_known(group.output, array)
 
 
 @lowers("EyeLike")
 def eye_like(lowering: Lowering, group: Group) -> None:
-    """Nothing runs: the elements follow from the shape."""
+    """Lower EyeLike to known elements, which follow from the shape."""
     x = group.input(0)
-    stand_in = np.broadcast_to(np.zeros((), x.dtype.numpy), tuple(x.shape))
-    lowering.know(group.output, evaluate_node(group.head, [stand_in])[0])
+    zeros = np.broadcast_to(np.zeros((), x.dtype.numpy), tuple(x.shape))
+    lowering.set_known(group.output, evaluate_node(group.head, [zeros])[0])
 
 
 @lowers("Trilu")
 def trilu(lowering: Lowering, group: Group) -> None:
-    """Elements where ``column - row`` is at least (upper) or at most (lower) ``k``, zeros elsewhere."""
+    """Lower Trilu: keep elements whose ``column - row`` is at least (upper) or at most (lower) ``k``."""
     x, k = group.input(0), group.optional(1)
     source = lowering.tensor(x)
     rows, columns = source.shape[-2:]
@@ -60,17 +60,17 @@ def trilu(lowering: Lowering, group: Group) -> None:
     lowering.elementwise(chain, column, operands, lowering.target(group.output))
 
 
-@lowers("OneHot", known=(1,))
+@lowers("OneHot", known_inputs=(1,))
 def one_hot(lowering: Lowering, group: Group) -> None:
-    """``on`` where the place along the new axis is the index (counted from the end if negative), else ``off``."""
+    """Lower OneHot: ``on`` at the index along the new axis (from the end if negative), ``off`` elsewhere."""
     indices, shape = lowering.dense(lowering.tensor(group.input(0))), tuple(group.output.shape)
     axis = group.attributes["axis"] % len(shape)
     depth = shape[axis]
-    spread = (*indices.shape[:axis], 1, *indices.shape[axis:])
-    wide = indices.reshape(spread)
+    with_axis = (*indices.shape[:axis], 1, *indices.shape[axis:])
+    wide = indices.reshape(with_axis)
     assert wide is not None, "a dense tensor has a view of any shape"
     along = (-1,) + (1,) * (len(shape) - 1 - axis)
-    place = upload_table(lowering, np.arange(depth).reshape(along))
+    positive = upload_table(lowering, np.arange(depth).reshape(along))
     negative = upload_table(lowering, np.arange(-depth, 0).reshape(along))
     choice = lowering.tensor(group.input(2))
     off, on = (choice.slice(0, i, 1) for i in range(2))
@@ -86,4 +86,4 @@ def one_hot(lowering: Lowering, group: Group) -> None:
             Apply("Where", (8, 4, 3), choice.dtype),
         ),
     )
-    lowering.elementwise(chain, wide, [place, negative, off, on], lowering.target(group.output))
+    lowering.elementwise(chain, wide, [positive, negative, off, on], lowering.target(group.output))

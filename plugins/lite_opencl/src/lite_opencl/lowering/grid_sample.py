@@ -1,4 +1,4 @@
-"""GridSample and AffineGrid: sampling an image at any places."""
+"""GridSample, which samples an image at arbitrary coordinates, and AffineGrid."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _refuse(node: Node) -> str | None:
     x, mode = node.inputs[0], ops.get(node).attributes_of(node)["mode"]
     if mode == "nearest" or x is None or x.dtype.is_floating:
         return None
-    return f"{mode} interpolation of {x.dtype} is cut off, which needs float64; it is implemented for floating types"
+    return f"{mode} interpolation of {x.dtype} is truncated, which needs float64; it is implemented for floating types"
 
 
 @lowers("GridSample", refuse=_refuse)
 def grid_sample(lowering: Lowering, group: Group) -> None:
-    """One kernel for any number of spatial axes."""
+    """Lower GridSample to one kernel for any number of spatial axes."""
     x, grid = (lowering.dense(lowering.tensor(group.input(i))) for i in (0, 1))
     result, attributes = lowering.target(group.output), group.attributes
     images, channels, *spatial = x.shape
@@ -61,23 +61,23 @@ def grid_sample(lowering: Lowering, group: Group) -> None:
     lowering.step(kernel, [result, x, grid, sizes, *numbers], (points, channels, images), flops=flops)
 
 
-@lowers("AffineGrid", known=(1,))
+@lowers("AffineGrid", known_inputs=(1,))
 def affine_grid(lowering: Lowering, group: Group) -> None:
-    """``theta`` applied to each place: a sum of products that are broadcast, one for each column of ``theta``."""
+    """Lower AffineGrid: ``theta`` times coordinates, a sum of broadcast products, one for each column of ``theta``."""
     theta, target = lowering.tensor(group.input(0)), lowering.target(group.output)
     rank = theta.shape[1]
     middle = (1,) * rank
     shape, strides = (theta.shape[0], *middle, rank), (theta.strides[0], *(0,) * rank, theta.strides[1])
     columns = [theta.view(shape, strides, theta.offset + c * theta.strides[2]) for c in range(rank + 1)]
-    places = _places(lowering, group, theta.dtype)
+    coordinates = _coordinates(lowering, group, theta.dtype)
     dtype = theta.dtype
-    # Value 0 is the first column, then come its places, and a column with its places for each of the others. The last
-    # column stands alone: its places are 1.
+    # Value 0 is the first column, then come its coordinates, and for each other column the column and its coordinates.
+    # The last column has none: its coordinates are 1.
     steps = [Apply("Mul", (0, 1), dtype)]
-    operands: list[Tensor] = [places[0]]
+    operands: list[Tensor] = [coordinates[0]]
     first = 2 * rank + 1
     for c in range(1, rank):
-        operands += [columns[c], places[c]]
+        operands += [columns[c], coordinates[c]]
         steps += [Apply("Mul", (2 * c, 2 * c + 1), dtype), Apply("Add", (first + 2 * c - 2, first + 2 * c - 1), dtype)]
     operands.append(columns[rank])
     steps.append(Apply("Add", (first + 2 * rank - 2, 2 * rank), dtype))
@@ -85,8 +85,8 @@ def affine_grid(lowering: Lowering, group: Group) -> None:
     lowering.elementwise(chain, columns[0], operands, target)
 
 
-def _places(lowering: Lowering, group: Group, dtype: DType) -> list[Tensor]:
-    """The coordinates of each axis, innermost first, to be broadcast to [batch, *spatial, 1]: by the reference."""
+def _coordinates(lowering: Lowering, group: Group, dtype: DType) -> list[Tensor]:
+    """Return the reference's coordinates of each axis, innermost first, which broadcast to [batch, *spatial, 1]."""
     size = integers(lowering, group.input(1))
     rank = len(size) - 2
     unit = np.eye(rank, rank + 1)[np.newaxis]

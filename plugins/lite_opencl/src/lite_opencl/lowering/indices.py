@@ -1,4 +1,4 @@
-"""Indices that are data: checked before the run where they are known, else in it."""
+"""Checks of indices: before the run if they are known, else in it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from lite_opencl.lowering.tables import upload_table
 from lite_opencl.programs.kernel_source import KernelSource
 from lite_opencl.tensors import Tensor, types_of
 
-__all__ = ["SHORT_ROW", "at_index_zero", "check_indices", "check_ranges", "row_items"]
+__all__ = ["SHORT_ROW", "check_indices", "check_ranges", "line_start", "row_items"]
 
-#: Rows shorter than this are not worth a work group of their own.
+#: Rows shorter than this are not worth a separate work group.
 SHORT_ROW = 32
 
 _LOCAL = (64, 1, 1)
 
 
 def check_indices(lowering: Lowering, node: Node, value: Value, sizes: Sequence[int]) -> None:
-    """As :func:`check_ranges`, of indices that count from the end where they are negative.
+    """Check indices, where negative ones count from the end; see :func:`check_ranges`.
 
     Args:
-        lowering: where they are checked.
-        node: for the message.
-        value: the indices; tuples in their last dimension where there is more than one size.
-        sizes: of the dimensions that they address.
+        lowering: gets the step of the check.
+        node: the node, for the message.
+        value: the indices; tuples in their last dimension if there is more than one size.
+        sizes: the sizes of the dimensions that they address.
 
     Raises:
         ExecutionError: an index is known to be out of range.
@@ -41,14 +41,14 @@ def check_indices(lowering: Lowering, node: Node, value: Value, sizes: Sequence[
 
 
 def check_ranges(lowering: Lowering, node: Node, value: Value, what: str, ranges: Sequence[range]) -> None:
-    """Have a number out of range raise an error: now where it is known, else at the end of the run.
+    """Raise an error for a number out of range: now if the numbers are known, else at the end of the run.
 
     Args:
-        lowering: gets the step that looks for one.
-        node: for the message.
-        value: the numbers; tuples in their last dimension where there is more than one range.
-        what: a number is.
-        ranges: that they are to be in, each not empty.
+        lowering: gets the step of the check.
+        node: the node, for the message.
+        value: the numbers; tuples in their last dimension if there is more than one range.
+        what: the meaning of a number, for the message, such as ``"index"``.
+        ranges: the allowed ranges, none of them empty.
 
     Raises:
         ExecutionError: a number is known to be out of range.
@@ -66,24 +66,27 @@ def check_ranges(lowering: Lowering, node: Node, value: Value, what: str, ranges
                 raise ExecutionError(message.replace("{}", str(wrong[0])))
         return
     indices = lowering.dense(lowering.tensor(value))
-    lowering.bind(value, indices)  # who reads them next needs no copy of its own
+    lowering.bind(value, indices)  # so that the next reader needs no copy
     limits = upload_table(lowering, np.array([[r.start for r in ranges], [r.stop - 1 for r in ranges]], np.int64))
     kernel = KernelSource("indices", "check_indices", _LOCAL, (("DEPTH", len(ranges)),), types_of(I=indices))
     numbers = map(np.int32, (indices.size, lowering.fault(messages)))
     lowering.step(kernel, [lowering.record, indices, limits, *numbers], (indices.size,))
 
 
-def at_index_zero(
+def line_start(
     name: str, tensor: Tensor, shape: Sequence[int], axis: int, split: int
 ) -> tuple[list[tuple[str, int | str]], list[np.int32]]:
-    """Where the elements beside an index lie that is 0: macros of a kernel, and arguments for its parameters.
+    """Define ``<name>_INDEX``, the first element of the line along ``axis`` that an index addresses.
 
     Args:
-        name: what the macros begin with, and in lower case the parameters.
-        tensor: which the indices address along ``axis``.
-        shape: of the indices; beside ``axis`` at most as large as the tensor.
-        axis: which the indices replace.
-        split: how many dimensions of the indices are rows.
+        name: the prefix of the macros, and in lower case of the parameters.
+        tensor: the tensor that the indices address.
+        shape: the shape of the indices; in the other dimensions at most as large as the tensor.
+        axis: the axis that the indices address.
+        split: number of dimensions of the indices that are rows.
+
+    Returns:
+        The macros of the kernel, and the arguments for its parameters.
     """
     strides = [0 if a == axis else s for a, s in enumerate(tensor.strides)]
     addressing, arguments = address(tensor.view(shape, strides), split)
@@ -92,7 +95,7 @@ def at_index_zero(
 
 
 def row_items(rows: int, columns: int) -> tuple[list[tuple[str, int | str]], tuple[int, ...]]:
-    """How work items count elements: the macro FLAT where rows are short, and their numbers."""
+    """Return the macro FLAT if rows are short, and the numbers of work items."""
     if columns < SHORT_ROW and rows > 1:
         return [("FLAT", 1)], (rows * columns,)
     return [], (columns, rows)

@@ -1,4 +1,4 @@
-"""ConvInteger and QLinearConv: bytes without their zero points, widened, and convolved exactly in 32 bits."""
+"""ConvInteger and QLinearConv: bytes minus their zero points, convolved exactly in 32 bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lite_opencl.lowering.chain_building import ChainBuilder
 from lite_opencl.lowering.chaining import Epilogue
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution import bias_of, refuse_convolution, window_images
-from lite_opencl.lowering.convolution_gemm import Places, emit_gemm
+from lite_opencl.lowering.convolution_gemm import OutputGrid, emit_gemm
 from lite_opencl.lowering.filters import Filters, pack_panels
 from lite_opencl.lowering.quantization import round_to, single
 from lite_opencl.lowering.registry import lowers
@@ -29,14 +29,14 @@ I32 = DType.INT32
 
 @lowers("ConvInteger", refuse=refuse_convolution, epilogue=True)
 def convolution_integer(lowering: Lowering, group: Group) -> None:
-    """``conv(x - x_zero_point, w - w_zero_point)``; padding is zero after the subtraction."""
+    """Lower ConvInteger: ``conv(x - x_zero_point, w - w_zero_point)``; padding is zero after the subtraction."""
     epilogue = lowering.epilogue(group, split=2)
     _emit(lowering, group, group.optional(2), 1, group.optional(3), None, epilogue)
 
 
 @lowers("QLinearConv", refuse=refuse_convolution)
 def qlinear_convolution(lowering: Lowering, group: Group) -> None:
-    """The same with a bias, scaled and quantized again before it is stored."""
+    """Lower QLinearConv: the integer convolution with a bias, scaled and quantized again before it is stored."""
     x_scale, x_zero, w_scale, w_zero, y_scale, y_zero = (group.input(i) for i in (1, 2, 4, 5, 6, 7))
     spatial = len(group.output.shape) - 2
     # NOTE: sums of more than 24 bits are rounded where the device has no float64.
@@ -63,12 +63,12 @@ def _emit(
     bias: Tensor | None,
     epilogue: Epilogue,
 ) -> None:
-    """The product over channels and taps; ``weights`` is their position among the inputs."""
-    places = Places.all_of(lowering.target(group.output))
-    if not places.tensor.size:
+    """Emit the product over channels and taps; ``weights`` is the position of the weights among the inputs."""
+    target = lowering.target(group.output)
+    if not target.size:
         return
     axes = convolution_axes(group.head, weights)
-    images, distances = window_images(lowering, _without_zero_point(lowering, group.input(0), x_zero, 0), axes)
+    images, tap_offsets = window_images(lowering, _without_zero_point(lowering, group.input(0), x_zero, 0), axes)
     w, groups = group.input(weights), int(group.attributes["group"])
     outputs, channels, *kernel = w.shape
     shape = (groups, outputs // groups, channels, *[1] * (3 - len(kernel)), *kernel)
@@ -76,8 +76,8 @@ def _emit(
         lowering,
         _panels(lowering, w, w_zero, shape),
         images,
-        places,
-        distances,
+        OutputGrid.all_of(target),
+        tap_offsets,
         groups=groups,
         channels=channels,
         outputs=outputs // groups,
@@ -90,28 +90,28 @@ def _emit(
 def _panels(
     lowering: Lowering, w: Value, zero: Value | None, shape: tuple[int, ...]
 ) -> Callable[[Lowering, int], Tensor]:
-    """Gives the weights in blocks of so many output channels, packed before the run where all of them is known."""
+    """Return a function that packs the weights in blocks of output channels, before the run if everything is known."""
     array, point = lowering.known(w), lowering.known(zero)
     if array is None or (zero is not None and point is None):
         tensor = lowering.dense(_without_zero_point(lowering, w, zero, len(w.shape) - 1))
         filters = Filters(shape, None, None, tensor.view(shape, dense_strides(shape)))
-        return lambda own, rows: filters.panels(own, rows, I32)
-    known, offset = array, b"" if point is None else point.tobytes()
+        return lambda emitter, rows: filters.panels(emitter, rows, I32)
+    known_weights, offset = array, b"" if point is None else point.tobytes()
 
-    def pack(own: Lowering, rows: int) -> Tensor:
+    def pack(emitter: Lowering, rows: int) -> Tensor:
         def make() -> Array:
-            wide = known.astype(I32.numpy)
+            wide = known_weights.astype(I32.numpy)
             if point is not None:
                 wide -= point.astype(I32.numpy).reshape(-1, *[1] * (wide.ndim - 1))
             return pack_panels(wide.reshape(shape), rows, I32)
 
-        return own.constant(("integer panels", rows, shape, offset), [known], make)
+        return emitter.constant(("integer panels", rows, shape, offset), [known_weights], make)
 
     return pack
 
 
 def _without_zero_point(lowering: Lowering, value: Value, zero: Value | None, spatial: int) -> Tensor:
-    """An operand as 32-bit integers; a vector of zero points goes along the dimension before the last ``spatial``."""
+    """Return an operand as 32-bit integers minus its zero point, which may be a vector over the channels."""
     chain = ChainBuilder(value.dtype)
     number = chain.cast(chain.start, I32)
     if zero is not None:
@@ -124,7 +124,7 @@ def _without_zero_point(lowering: Lowering, value: Value, zero: Value | None, sp
 
 
 def _per_channel(lowering: Lowering, parameter: Value, spatial: int) -> Tensor:
-    """A scale or zero point, shaped to be broadcast over ``spatial`` dimensions that follow the channels."""
+    """Return a scale or zero point that can be broadcast over the ``spatial`` dimensions after the channels."""
     tensor = lowering.tensor(parameter)
     if tensor.size == 1:
         return single(tensor)

@@ -25,7 +25,7 @@ I32 = DType.INT32
 
 @lowers("MatMulInteger", epilogue=True)
 def matmul_integer(lowering: Lowering, group: Group) -> None:
-    """``(A - a_zero_point) @ (B - b_zero_point)``."""
+    """Lower MatMulInteger: ``(A - a_zero_point) @ (B - b_zero_point)``."""
     a, b = group.input(0), group.input(1)
     rows = _row_dimensions(group)
     _emit(lowering, group, (a, group.optional(2)), (b, group.optional(3)), lowering.epilogue(group, split=rows))
@@ -33,7 +33,7 @@ def matmul_integer(lowering: Lowering, group: Group) -> None:
 
 @lowers("QLinearMatMul", epilogue=False)
 def qlinear_matmul(lowering: Lowering, group: Group) -> None:
-    """The same, scaled and quantized again before it is stored."""
+    """Lower QLinearMatMul: the integer product, scaled and quantized again before it is stored."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (group.input(i) for i in range(8))
     shape, rows = group.output.shape, _row_dimensions(group)
     # NOTE: sums of more than 24 bits are rounded where the device has no float64.
@@ -51,11 +51,11 @@ def qlinear_matmul(lowering: Lowering, group: Group) -> None:
 
 
 def _row_dimensions(group: Group) -> int:
-    """How many dimensions of the result the product counts as rows."""
-    made = group.head.outputs[0]
+    """Return the number of dimensions of the result that the product counts as rows."""
+    product = group.head.outputs[0]
     right = group.input(3 if group.head.op == "QLinearMatMul" else 1)
-    assert made is not None
-    return len(made.shape) - (len(right.shape) > 1)
+    assert product is not None
+    return len(product.shape) - (len(right.shape) > 1)
 
 
 def _emit(
@@ -73,7 +73,7 @@ def _emit(
 
 
 def _without_zero_point(lowering: Lowering, value: Value, zero_point: Value | None, *, per_row: bool) -> Matrices:
-    """An operand as 32-bit integers, its zero point taken off: before the run where both are known."""
+    """Return an operand as 32-bit integers minus its zero point, computed before the run if both are known."""
     array = lowering.known(value)
     offset = lowering.known(zero_point) if zero_point is not None else np.zeros((), np.int32)
     if array is not None and offset is not None:
@@ -101,7 +101,7 @@ def _subtracted(lowering: Lowering, key: Sequence[object], array: Array, offset:
 
 
 def _per_row(lowering: Lowering, parameter: Value) -> Tensor:
-    """A scale or zero point of the left operand or the result; a vector of them is one per row."""
+    """Return a scale or zero point of the left operand or the result; a vector has one number per row."""
     tensor = lowering.tensor(parameter)
     if tensor.size == 1:
         return single(tensor)
@@ -109,13 +109,13 @@ def _per_row(lowering: Lowering, parameter: Value) -> Tensor:
 
 
 def _per_column(lowering: Lowering, parameter: Value) -> Tensor:
-    """A scale or zero point of the right operand; a vector of them is one per column."""
+    """Return a scale or zero point of the right operand; a vector has one number per column."""
     tensor = lowering.tensor(parameter)
     return single(tensor) if tensor.size == 1 else tensor
 
 
 def _of_result(tensor: Tensor, a: Value, b: Value) -> Tensor:
-    """A parameter [..., rows, columns] of the result of a product; where that has no rows or columns, without them."""
+    """Return a parameter [..., rows, columns] of a product, without dimensions that the result does not have."""
     if tensor.rank == 0:
         return tensor
     axes = list(range(tensor.rank))

@@ -1,4 +1,4 @@
-"""MatMul and Gemm."""
+"""Lowering of MatMul and Gemm."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ __all__ = ["gemm", "matmul"]
 
 @lowers("MatMul", epilogue=True)
 def matmul(lowering: Lowering, group: Group) -> None:
-    """A vector is a matrix of one row, or of one column, that the result does not have."""
+    """Lower MatMul. A vector becomes a matrix of one row or column, a dimension that the result does not have."""
     a, b = (matrices_of(lowering, group.input(i)) for i in (0, 1))
     is_matrix = b.tensor.rank > 1
     if a.tensor.rank == 1:
         a = a.add_axis(0)
     if not is_matrix:
         b = b.add_axis(1)
-    made = group.head.outputs[0]
-    assert made is not None
-    rank = len(made.shape)
+    product = group.head.outputs[0]
+    assert product is not None
+    rank = len(product.shape)
     epilogue = lowering.epilogue(group, split=rank - 1 if is_matrix else rank)
     emit_product(lowering, a, b, lowering.target(group.output), epilogue)
 
 
 def _refuse_gemm(node: Node) -> str | None:
-    whole = all(float(node.attributes.get(name, 1.0)).is_integer() for name in ("alpha", "beta"))  # type: ignore[arg-type]
-    floating = all(v is None or v.dtype.is_floating for v in node.inputs)
-    return None if whole or floating else "integers times a fractional alpha or beta"
+    is_whole = all(float(node.attributes.get(name, 1.0)).is_integer() for name in ("alpha", "beta"))  # type: ignore[arg-type]
+    is_floating = all(v is None or v.dtype.is_floating for v in node.inputs)
+    return None if is_whole or is_floating else "it multiplies integers by a fractional alpha or beta"
 
 
 @lowers("Gemm", refuse=_refuse_gemm, epilogue=True)
 def gemm(lowering: Lowering, group: Group) -> None:
-    """Transposed operands are read where they lie; the addend is part of the epilogue."""
+    """Lower Gemm. Transposed operands are read in place; the addend is part of the epilogue."""
     a, b = (matrices_of(lowering, group.input(i)) for i in (0, 1))
     attributes = group.attributes
     a = a.swap() if attributes["transA"] else a
@@ -46,7 +46,7 @@ def gemm(lowering: Lowering, group: Group) -> None:
 
 
 def _gemm_epilogue(lowering: Lowering, group: Group) -> Epilogue:
-    """``alpha * sum + beta * C``, then what follows the node."""
+    """Return the epilogue ``alpha * sum + beta * C``, followed by the tail of the group."""
     product, addend = group.head.outputs[0], group.optional(2)
     assert product is not None
     alpha, beta = group.attributes["alpha"], group.attributes["beta"]

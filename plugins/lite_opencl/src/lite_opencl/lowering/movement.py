@@ -1,34 +1,34 @@
-"""Operators that put elements elsewhere: views where strides can say it, copies into views of the result where not."""
+"""Operators that only move elements: views if strides can express them, else copies into views of the result."""
 
 from __future__ import annotations
 
-from lite_compiler.destinations import parts_of
+from lite_compiler.destinations import concat_parts
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import split_dimensions
-from lite_compiler.views import between_depth_and_space, between_space_and_depth, repeated, sliced, transposition
+from lite_compiler.views import depth_to_space_views, slice_view, space_to_depth_views, tile_view, transpose_order
 from lite_core.ir import Value
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
-from lite_opencl.tensors import anywhere
+from lite_opencl.tensors import accepts_any
 
 __all__ = ["concat", "depth_to_space", "expand", "slice_", "space_to_depth", "split", "tile", "transpose"]
 
 
 @lowers("Transpose")
 def transpose(lowering: Lowering, group: Group) -> None:
-    """Dimensions in another order: only the strides change."""
-    lowering.bind(group.output, lowering.tensor(group.input(0)).permute(transposition(group.head)))
+    """Lower Transpose to a view."""
+    lowering.bind(group.output, lowering.tensor(group.input(0)).permute(transpose_order(group.head)))
 
 
-@lowers("Expand", known=(1,))
+@lowers("Expand", known_inputs=(1,))
 def expand(lowering: Lowering, group: Group) -> None:
-    """Repeated elements have stride 0."""
+    """Lower Expand to a view; repeated elements have stride 0."""
     lowering.bind(group.output, lowering.tensor(group.input(0)).expand(tuple(group.output.shape)))
 
 
-@lowers("Split", known=(1,))
+@lowers("Split", known_inputs=(1,))
 def split(lowering: Lowering, group: Group) -> None:
-    """The parts along an axis."""
+    """Lower Split to views of the parts along an axis."""
     source, values, wanted = lowering.tensor(group.input(0)), group.head.outputs, group.optional(1)
     axis = group.attributes["axis"] % source.rank
     size, equal = source.shape[axis], -(-source.shape[axis] // len(values))
@@ -40,49 +40,51 @@ def split(lowering: Lowering, group: Group) -> None:
         start += part
 
 
-@lowers("Slice", known=(1, 2, 3, 4))
+@lowers("Slice", known_inputs=(1, 2, 3, 4))
 def slice_(lowering: Lowering, group: Group) -> None:
-    """Every so many elements of some axes, maybe backwards: a stride, maybe negative."""
+    """Lower Slice to a view, whose strides may be negative."""
     starts, axes, steps = (group.optional(i) for i in (1, 3, 4))
     first, along, every = (None if v is None else integers(lowering, v) for v in (starts, axes, steps))
-    lowering.bind(group.output, sliced(lowering.tensor(group.input(0)), group.output.shape, first or [], along, every))
+    lowering.bind(
+        group.output, slice_view(lowering.tensor(group.input(0)), group.output.shape, first or [], along, every)
+    )
 
 
 def integers(lowering: Lowering, value: Value) -> list[int]:
-    """The elements of an input that is registered to be known."""
-    numbers: list[int] = lowering.number(value).reshape(-1).tolist()
+    """Return the elements of an input that the operator is registered to need known."""
+    numbers: list[int] = lowering.always_known(value).reshape(-1).tolist()
     return numbers
 
 
 @lowers("Concat")
 def concat(lowering: Lowering, group: Group) -> None:
-    """A copy of each input into its part of the result, unless it was made there; see :mod:`.places`."""
-    result = lowering.target(group.output, fits=anywhere)
-    for value, part in parts_of(group.head, result):
-        made = lowering.tensor(value)
-        if not made.occupies_same_memory(part):
-            lowering.copy(made, part)
+    """Lower Concat: copy each input that was not written to its part of the result; see :mod:`.destinations`."""
+    result = lowering.target(group.output, fits=accepts_any)
+    for value, part in concat_parts(group.head, result):
+        source = lowering.tensor(value)
+        if not source.occupies_same_memory(part):
+            lowering.copy(source, part)
 
 
-@lowers("Tile", known=(1,))
+@lowers("Tile", known_inputs=(1,))
 def tile(lowering: Lowering, group: Group) -> None:
-    """One copy from a view in which each axis is repeated by a stride of 0."""
+    """Lower Tile to one copy from a view that repeats each axis by a stride of 0."""
     source = lowering.tensor(group.input(0))
     repeats = integers(lowering, group.input(1))
-    target = lowering.target(group.output, fits=anywhere)
-    lowering.copy(repeated(source, repeats), split_dimensions(target, list(zip(repeats, source.shape))))
+    target = lowering.target(group.output, fits=accepts_any)
+    lowering.copy(tile_view(source, repeats), split_dimensions(target, list(zip(repeats, source.shape))))
 
 
 @lowers("DepthToSpace")
 def depth_to_space(lowering: Lowering, group: Group) -> None:
-    """Channels to blocks of pixels."""
+    """Lower DepthToSpace: channels become blocks of pixels."""
     block, mode = group.attributes["blocksize"], group.attributes["mode"]
-    target = lowering.target(group.output, fits=anywhere)
-    lowering.copy(*between_depth_and_space(lowering.tensor(group.input(0)), target, block, mode))
+    target = lowering.target(group.output, fits=accepts_any)
+    lowering.copy(*depth_to_space_views(lowering.tensor(group.input(0)), target, block, mode))
 
 
 @lowers("SpaceToDepth")
 def space_to_depth(lowering: Lowering, group: Group) -> None:
-    """Blocks of pixels to channels."""
-    target = lowering.target(group.output, fits=anywhere)
-    lowering.copy(*between_space_and_depth(lowering.tensor(group.input(0)), target, group.attributes["blocksize"]))
+    """Lower SpaceToDepth: blocks of pixels become channels."""
+    target = lowering.target(group.output, fits=accepts_any)
+    lowering.copy(*space_to_depth_views(lowering.tensor(group.input(0)), target, group.attributes["blocksize"]))

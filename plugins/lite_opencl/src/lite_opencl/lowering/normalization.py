@@ -1,4 +1,4 @@
-"""Normalisations: by given statistics, by those of the input, by a norm, and by neighbouring channels."""
+"""Normalisations: by given statistics, by the input's own statistics, by a norm, and by neighbouring channels."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from lite_opencl.lowering.rows import (
 from lite_opencl.lowering.steps import Argument
 from lite_opencl.programs.element_types import c_type, literal, scalar
 from lite_opencl.programs.kernel_source import KernelSource
-from lite_opencl.tensors import Tensor, anywhere, types_of
+from lite_opencl.tensors import Tensor, accepts_any, types_of
 
 __all__ = ["normalize"]
 
-#: What MeanVarianceNormalization adds to the deviation, by ONNX's definition.
+#: The number that MeanVarianceNormalization adds to the standard deviation, by ONNX's definition.
 _MEAN_VARIANCE_EPSILON = 1e-9
 
 _LOCAL = (64, 1, 1)
@@ -43,7 +43,7 @@ _LOCAL = (64, 1, 1)
 
 @lowers("BatchNormalization", epilogue=True)
 def batch_normalization(lowering: Lowering, group: Group) -> None:
-    """``(x - mean) * factor + bias``, element by element with all that follows."""
+    """Lower BatchNormalization to the chain ``(x - mean) * factor + bias``, followed by the tail of the group."""
     x = lowering.tensor(group.input(0))
     scale, bias, mean, variance = (group.input(i) for i in range(1, 5))
     epsilon = float(group.attributes["epsilon"])
@@ -56,7 +56,7 @@ def batch_normalization(lowering: Lowering, group: Group) -> None:
         return _per_channel(tensor, x.rank)
 
     reads: list[Tensor | np.generic] = [vector(lowering.tensor(mean)), vector(lowering.tensor(bias))]
-    # numbers of values: 0 is x, 1 the mean, 2 the bias, then what the factor is made of
+    # Numbers of values: 0 is x, 1 the mean, 2 the bias, then the operands of the factor.
     if scales is not None and variances is not None:
         known_scales, known_variances = scales, variances
 
@@ -72,55 +72,57 @@ def batch_normalization(lowering: Lowering, group: Group) -> None:
         reads += [*tensors, scalar(epsilon, wide)]
         deviation = [Apply("Add", (4, 5), wide), Apply("Sqrt", (6,), wide), Apply("Div", (3, 7), wide)]
         steps = [*deviation, Apply("Sub", (0, 1), wide), Apply("Mul", (9, 8), wide)]
-    made = len(reads) + len(steps)
-    steps += [Apply("Add", (made, 2), wide), Apply("Cast", (made + 1,), normalized.dtype)]
+    last = len(reads) + len(steps)
+    steps += [Apply("Add", (last, 2), wide), Apply("Cast", (last + 1,), normalized.dtype)]
     operands = tuple(Operand(r.dtype if isinstance(r, Tensor) else wide, None) for r in reads)
     tail, more = lowering.chain(normalized, group.tail)
     chain = _then(Chain(x.dtype, operands, tuple(steps)), tail)
-    lowering.elementwise(chain, x, [*reads, *more], lowering.target(group.output, fits=anywhere))
+    lowering.elementwise(chain, x, [*reads, *more], lowering.target(group.output, fits=accepts_any))
 
 
 def _then(first: Chain, second: Chain) -> Chain:
-    """One chain for two, the second of which starts from the result of the first."""
-    mine, added = len(first.operands), len(second.operands)
+    """Concatenate two chains, the second of which starts from the result of the first."""
+    first_operands, second_operands = len(first.operands), len(second.operands)
 
-    def in_first(number: int) -> int:
-        return number if number <= mine else number + added
+    def number_of_first(number: int) -> int:
+        return number if number <= first_operands else number + second_operands
 
-    def in_second(number: int) -> int:
+    def number_of_second(number: int) -> int:
         if number == 0:
-            return mine + added + len(first.steps)
-        return number + mine if number <= added else number + mine + len(first.steps)
+            return first_operands + second_operands + len(first.steps)
+        is_operand = number <= second_operands
+        return number + first_operands if is_operand else number + first_operands + len(first.steps)
 
-    def renumbered(step: Apply, places: dict[int, int]) -> Apply:
-        return step._replace(inputs=tuple(None if n is None else places[n] for n in step.inputs))
+    def renumbered(step: Apply, number_of: Callable[[int], int]) -> Apply:
+        return step._replace(inputs=tuple(None if n is None else number_of(n) for n in step.inputs))
 
-    ours = {n: in_first(n) for n in range(1 + mine + len(first.steps))}
-    theirs = {n: in_second(n) for n in range(1 + added + len(second.steps))}
-    steps = (*(renumbered(s, ours) for s in first.steps), *(renumbered(s, theirs) for s in second.steps))
+    steps = (
+        *(renumbered(step, number_of_first) for step in first.steps),
+        *(renumbered(step, number_of_second) for step in second.steps),
+    )
     return Chain(first.start, (*first.operands, *second.operands), steps)
 
 
 def _per_channel(vector: Tensor, rank: int) -> Tensor:
-    """[channels] as [channels, 1, ...], which is broadcast to a tensor of a rank."""
+    """Return a vector [channels] as [channels, 1, ...], which can be broadcast to a tensor of a rank."""
     ones = max(rank - 2, 0)
     return vector.view((vector.shape[0], *(1,) * ones), (vector.strides[0], *(0,) * ones))
 
 
-# **** by the statistics of the input ****
+# **** by the input's own statistics ****
 
 
 @lowers("LayerNormalization", epilogue=True)
 def layer_normalization(lowering: Lowering, group: Group) -> None:
-    """Over an axis and all that follow it, with the statistics where they are asked for."""
+    """Lower LayerNormalization over an axis and all following ones, with the statistics that are used."""
     x, bias = lowering.tensor(group.input(0)), group.optional(2)
     axes = range(group.attributes["axis"] % x.rank, x.rank)
     _, mean, factor = (*group.head.outputs, None, None)[:3]
     statistics = None
     if mean is not None or factor is not None:
         rows = (*x.shape[: axes.start], *(1 for _ in axes))
-        unused = [lowering.allocate(rows, DType.FLOAT32) if v is None else lowering.target(v) for v in (mean, factor)]
-        statistics = (unused[0], unused[1])
+        targets = [lowering.allocate(rows, DType.FLOAT32) if v is None else lowering.target(v) for v in (mean, factor)]
+        statistics = (targets[0], targets[1])
     normalize(
         lowering,
         group,
@@ -135,7 +137,7 @@ def layer_normalization(lowering: Lowering, group: Group) -> None:
 
 @lowers("InstanceNormalization", epilogue=True)
 def instance_normalization(lowering: Lowering, group: Group) -> None:
-    """Over the spatial axes of every channel of every sample."""
+    """Lower InstanceNormalization over the spatial axes of every channel of every sample."""
     x, scale, bias = (lowering.tensor(group.input(i)) for i in range(3))
     normalize(
         lowering,
@@ -150,12 +152,12 @@ def instance_normalization(lowering: Lowering, group: Group) -> None:
 
 @lowers("GroupNormalization", epilogue=True)
 def group_normalization(lowering: Lowering, group: Group) -> None:
-    """Over each group of channels, which becomes an axis, and the spatial axes."""
+    """Lower GroupNormalization over the channels of a group, which become an axis, and the spatial axes."""
     x, scale, bias = (lowering.tensor(group.input(i)) for i in range(3))
     groups = int(group.attributes["num_groups"])
 
     def grouped(tensor: Tensor) -> Tensor:
-        """[batch, channels, ...] as [batch, groups, channels of a group, ...]; splitting needs no copy."""
+        """Return [batch, channels, ...] as [batch, groups, channels of a group, ...], a view."""
         stride, inner = tensor.strides[1], tensor.shape[1] // groups
         shape = (tensor.shape[0], groups, inner, *tensor.shape[2:])
         return tensor.view(shape, (tensor.strides[0], inner * stride, stride, *tensor.strides[2:]))
@@ -168,20 +170,20 @@ def group_normalization(lowering: Lowering, group: Group) -> None:
         epsilon=float(group.attributes["epsilon"]),
         scale=_per_channel(scale, x.rank).expand(x.shape),
         bias=_per_channel(bias, x.rank).expand(x.shape),
-        seen=grouped,
+        view=grouped,
     )
 
 
 @lowers("MeanVarianceNormalization", epilogue=True)
 def mean_variance_normalization(lowering: Lowering, group: Group) -> None:
-    """Over the axes that it names."""
+    """Lower MeanVarianceNormalization over the axes of its attribute."""
     axes = {a % len(group.output.shape) for a in group.attributes["axes"]}
     normalize(lowering, group, "MeanVariance", axes, epsilon=_MEAN_VARIANCE_EPSILON)
 
 
 @lowers("LpNormalization", epilogue=True)
 def norm_normalization(lowering: Lowering, group: Group) -> None:
-    """Elements divided by the norm of their row."""
+    """Lower LpNormalization: elements divided by the norm of their row."""
     axes = [group.attributes["axis"] % len(group.output.shape)]
     normalize(lowering, group, f"ByNorm{group.attributes['p']}", axes)
 
@@ -196,39 +198,39 @@ def normalize(
     scale: Tensor | None = None,
     bias: Tensor | None = None,
     statistics: tuple[Tensor, Tensor] | None = None,
-    seen: Callable[[Tensor], Tensor] = lambda tensor: tensor,
+    view: Callable[[Tensor], Tensor] = lambda tensor: tensor,
     cost: int = 8,
 ) -> None:
     """Emit a normalisation of the rows of a group's first input along ``axes``, and the group's tail.
 
     Args:
-        lowering: to emit it.
-        group: its head keeps the shape of its first input; ``scale`` and ``bias`` have it, too.
-        op: of ``kernels/rows.cl``: what rows are reduced to, and what elements become by it.
-        axes: not negative.
-        epsilon: what the formula adds to a divisor.
-        scale: what results are multiplied by.
-        bias: what is then added.
-        statistics: where the mean and the factor of each row go.
-        seen: the view of all tensors that has the axes.
-        cost: floating-point operations for an element.
+        lowering: gets the step.
+        group: the group; results of its head, ``scale`` and ``bias`` have the shape of its first input.
+        op: the operation, a macro of ``kernels/rows.cl``.
+        axes: the axes of a row, not negative.
+        epsilon: the number that the formula adds to a divisor.
+        scale: the factors of the results, or None.
+        bias: the numbers that are added to the scaled results, or None.
+        statistics: destinations of the mean and the factor of each row, or None.
+        view: returns the view of a tensor that has these axes.
+        cost: number of floating-point operations for an element.
     """
     x, start = lowering.tensor(group.input(0)), group.head.outputs[0]
 
-    def fits(place: Tensor) -> bool:
-        return is_foldable([rows_first(seen(t), axes) for t in (place, x)], seen(x).rank - len(axes))
+    def fits(destination: Tensor) -> bool:
+        return is_foldable([rows_first(view(t), axes) for t in (destination, x)], view(x).rank - len(axes))
 
     y = lowering.allocate(x.shape, x.dtype) if start is None else lowering.target(group.output, fits)
     chain, operands = (Chain(x.dtype), []) if start is None else lowering.chain(start, group.tail)
     if not x.size:
         return
-    operands = [seen(o.expand(x.shape)) if isinstance(o, Tensor) else o for o in operands]
-    x, y, scale, bias = seen(x), seen(y), scale and seen(scale), bias and seen(bias)
+    operands = [view(o.expand(x.shape)) if isinstance(o, Tensor) else o for o in operands]
+    x, y, scale, bias = view(x), view(y), scale and view(scale), bias and view(bias)
     epilogue = row_epilogue(lowering, (chain, operands), x.shape, axes)
-    kept = x.rank - len(axes)
+    split = x.rank - len(axes)
     named = {"Y": y, "X": x, **({} if scale is None else {"SCALE": scale}), **({} if bias is None else {"BIAS": bias})}
     views = [rows_first(t, axes) for t in named.values()]
-    folded = dict(zip(named, fold(lowering, views, kept, results=1)))
+    folded = dict(zip(named, fold(lowering, views, split, results=1)))
     acc = c_type(x.dtype).compute
     defines: dict[str, int | str] = {"START": literal(-np.inf, acc) if "oftmax" in op else "0", "FLOATING": 1}
     defines |= {f"HAS_{name}": 1 for name in ("SCALE", "BIAS") if name in folded}
@@ -260,7 +262,7 @@ def normalize(
 
 @lowers("LRN", epilogue=True)
 def response_normalization(lowering: Lowering, group: Group) -> None:
-    """Elements divided by a power of the sum of squares over neighbouring channels."""
+    """Lower LRN: elements divided by a power of the sum of squares over neighbouring channels."""
     x, y = lowering.dense(lowering.tensor(group.input(0))), lowering.target(group.output)
     attributes, acc = group.attributes, c_type(x.dtype).compute
     dtype = DType.FLOAT64 if acc == "double" else DType.FLOAT32

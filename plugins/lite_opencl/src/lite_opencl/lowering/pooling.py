@@ -1,4 +1,4 @@
-"""Pools over windows, and the way back from a maximum."""
+"""Pools over windows, and MaxUnpool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
-from lite_core.ops.spatial import WindowAttributes, WindowAxis, place_windows
+from lite_core.ops.spatial import WindowAttributes, WindowAxis, window_axes
 from lite_opencl.chains import Chain
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.lowering.chaining import Epilogue
@@ -25,29 +25,29 @@ __all__ = ["pool"]
 
 _LOCAL = (64, 1, 1)
 
-#: A spatial dimension that is not there.
+#: A missing spatial dimension.
 _ONE = WindowAxis(kernel=1, stride=1, dilation=1, begin=0, end=0, size=1, count=1)
 
 _SPATIAL = 3
 
-#: Elements of a vector of ``pooling_lines.cl``.
+#: The shortest lines of ``pooling_lines.cl``, which fill one vector.
 _SHORTEST_LINE = 8
 
 
 def refuse_pool(node: Node) -> str | None:
-    """Why a pool cannot be run, or None."""
+    """Return the reason why a pool is not supported, or None."""
     spatial = len(node.attributes["kernel_shape"])  # type: ignore[arg-type]
     return f"it has {spatial} spatial dimensions, more than {_SPATIAL}" if spatial > _SPATIAL else None
 
 
 @lowers("MaxPool", "AveragePool", "LpPool", refuse=refuse_pool, epilogue=True)
 def pool(lowering: Lowering, group: Group) -> None:
-    """One step: every window of every image, and what follows."""
+    """Lower MaxPool, AveragePool and LpPool to one step over all windows of all images."""
     attributes, op = group.attributes, group.head.op
     x, y = lowering.dense(lowering.tensor(group.input(0))), group.head.outputs[0]
     kernel = attributes["kernel_shape"]
     window = WindowAttributes.read(attributes, len(kernel))
-    axes = _volume(place_windows(window, kernel, x.shape[2:], bool(attributes["ceil_mode"])))
+    axes = _volume(window_axes(window, kernel, x.shape[2:], bool(attributes["ceil_mode"])))
     indices = group.head.outputs[1] if len(group.head.outputs) > 1 else None
     shape = (*x.shape[:2], *(a.count for a in axes))
     results = [lowering.allocate(shape, x.dtype) if y is None else lowering.target(group.output)]
@@ -69,8 +69,8 @@ def pool(lowering: Lowering, group: Group) -> None:
         if attributes["storage_order"]:
             defines["COLUMN_MAJOR"] = 1
     planes, counts = prod(x.shape[:2]), [a.count for a in axes]
-    places = [(a.size, a.count, a.begin, a.end) for a in axes]
-    numbers = [planes, *(n for column in zip(*places) for n in column)]
+    geometry = [(a.size, a.count, a.begin, a.end) for a in axes]
+    numbers = [planes, *(n for column in zip(*geometry) for n in column)]
     types = types_of(X=x, Y=results[0])
     if takes_lines(lowering.device, x.dtype, counts[-1]) and indices is None:
         for axis, name in zip(axes, "DHW"):
@@ -92,7 +92,7 @@ def pool(lowering: Lowering, group: Group) -> None:
 
 
 def takes_lines(device: FoundDevice, dtype: DType, width: int) -> bool:
-    """Whether a work item computes a line with vectors: what processors are fast with, where lines are long enough."""
+    """Return True if a work item computes a line with vectors: fast on processors, if lines are long enough."""
     return device.kind == "CPU" and dtype is DType.FLOAT32 and width >= _SHORTEST_LINE
 
 
@@ -100,12 +100,12 @@ def _volume(axes: Sequence[WindowAxis]) -> list[WindowAxis]:
     return [*(_ONE for _ in range(_SPATIAL - len(axes))), *axes]
 
 
-# **** the way back ****
+# **** MaxUnpool ****
 
 
-@lowers("MaxUnpool", refuse=refuse_pool, known=(2,))
+@lowers("MaxUnpool", refuse=refuse_pool, known_inputs=(2,))
 def unpool(lowering: Lowering, group: Group) -> None:
-    """Elements put where indices say, in three steps; see ``kernels/unpooling.cl``."""
+    """Lower MaxUnpool: elements stored at indices, in three steps; see ``kernels/unpooling.cl``."""
     x, kernel = lowering.dense(lowering.tensor(group.input(0))), group.attributes["kernel_shape"]
     window = WindowAttributes.read(group.attributes, len(kernel))
     sizes = [
@@ -118,9 +118,9 @@ def unpool(lowering: Lowering, group: Group) -> None:
     indices = lowering.dense(lowering.tensor(group.input(1)))
     winners = lowering.allocate((max(count, 1),), DType.INT32)
     number = np.int32(count)
-    lowering.step(KernelSource("unpooling", "claim_nothing", _LOCAL), [winners, number], (count,))
-    claim = KernelSource("unpooling", "claim_places", _LOCAL)
-    lowering.step(claim, [winners, indices, np.int32(x.size), number], (x.size,))
+    lowering.step(KernelSource("unpooling", "clear_winners", _LOCAL), [winners, number], (count,))
+    elect = KernelSource("unpooling", "elect_winners", _LOCAL)
+    lowering.step(elect, [winners, indices, np.int32(x.size), number], (x.size,))
     ones = (1,) * (_SPATIAL - len(kernel))
     natural = [*x.shape[:2], *ones, *sizes]
     result = [y.shape[1], *ones, *y.shape[2:]]

@@ -1,6 +1,6 @@
-"""Which kernels can compute a matrix product, and in tiles of what size.
+"""Candidate kernels and tile sizes for a matrix product.
 
-As in convolution_choice.py: the first candidate is what is estimated to be fastest.
+As in convolution_choice.py, the first candidate is the one with the best estimate.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ __all__ = ["ProductForm", "ProductShape", "panel_tile", "product_forms", "widest
 #: Bytes of a vector. NOTE: some compilers fail on wider ones.
 _VECTOR_BYTES = 32
 #: Tiles of more rows spill the registers of a processor with 16 of them.
-_MOST_ROWS = 6
-#: Vectors of a tile by its rows, so that there are enough sums none of which waits for another; else 2.
+_MAX_ROWS = 6
+#: Vectors of a tile by its rows, so that there are enough independent sums; 2 for tiles of more rows.
 _VECTORS_OF_FEW_ROWS = {1: 8, 2: 4, 3: 3}
-#: Below so many rows, to copy a transposed right operand costs more than it gains.
+#: Below this number of rows, copying a transposed right operand costs more than it gains.
 _FEW_ROWS = 8
 
-#: Other tiles of ``matmul_panels``, rows and vectors.
+#: More tiles of ``matmul_panels``: rows and vectors.
 _MORE_PANELS = ((6, 2), (5, 2), (4, 3), (4, 2), (3, 3), (2, 5), (1, 8), (8, 3))
 #: Work groups of ``matmul_split``: columns, and parts of the depth; powers of two.
 _SPLITS = ((32, 8, 1), (64, 4, 1), (64, 8, 1), (16, 16, 1))
-#: Work items of a group of ``matmul_dot``: powers of two.
+#: Work group sizes of ``matmul_dot``: powers of two.
 _DOTS = (64, 32, 128, 256)
 #: Tiles of ``matmul_local``: work group, rows and columns of a work item, and steps of the depth.
 _LOCALS = (
@@ -44,13 +44,13 @@ _LOCALS = (
 
 
 class ProductForm(NamedTuple):
-    """A kernel of a matrix product, by the name of its file, and what its work items compute.
+    """A kernel of a matrix product with its tile sizes.
 
     Attributes:
         kernel: ``matmul_panels``, ``matmul_local``, ``matmul_split``, ``matmul_dot`` or ``matmul_plain``.
         local: its work group.
-        rows, vectors, width: of a work item's sums: rows, and in each of them vectors of a width.
-        depth: steps along the depth that a work group takes at a time.
+        rows, vectors, width: the register block of a work item: rows, vectors in each row, and elements of a vector.
+        depth: the part of the depth that a work group loads at a time.
     """
 
     kernel: str
@@ -63,7 +63,7 @@ class ProductForm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProductShape:
-    """Matrices [rows, depth] and [depth, columns], and the strides in which their elements lie."""
+    """Sizes and strides of two matrices [rows, depth] and [depth, columns]."""
 
     rows: int
     columns: int
@@ -75,7 +75,7 @@ class ProductShape:
 
     @staticmethod
     def of(a: Tensor, b: Tensor) -> ProductShape:
-        """Of the last two dimensions of two tensors."""
+        """Return the shape of the product over the last two dimensions of two tensors."""
         rows, depth = a.shape[-2:]
         return ProductShape(rows, b.shape[-1], depth, *_strides(a), *_strides(b))
 
@@ -85,18 +85,18 @@ class ProductShape:
 
     @property
     def along_depth(self) -> bool:
-        """Both operands are contiguous along the depth."""
+        """True if both operands are contiguous along the depth."""
         return self.a_depth == 1 and self.b_depth == 1
 
 
 def product_forms(shape: ProductShape, dtype: DType, device: FoundDevice, *, is_constant: bool) -> list[ProductForm]:
-    """Forms that compute a product.
+    """Return the forms that can compute a product, the one with the best estimate first.
 
     Args:
-        shape: of the operands.
-        dtype: in which is summed.
-        device: that computes it.
-        is_constant: whether the right operand can be packed before the run.
+        shape: sizes and strides of the operands.
+        dtype: the type of the sums.
+        device: the device that computes the product.
+        is_constant: True if the right operand can be packed before the run.
     """
     usual = _usual_kernel(shape, device, is_constant)
     others = []
@@ -107,13 +107,13 @@ def product_forms(shape: ProductShape, dtype: DType, device: FoundDevice, *, is_
         others += ["matmul_local"]
     elif shape.depth:
         others += ["matmul_panels"]
-    # Of a kernel that is expected to be slow, one form is enough to see whether it is.
+    # One form of each kernel that is expected to be slow is enough to verify that.
     forms = [_forms(kernel, shape, dtype, device)[0] for kernel in others if kernel != usual]
     return [*_forms(usual, shape, dtype, device), *forms]
 
 
 def _forms(kernel: str, shape: ProductShape, dtype: DType, device: FoundDevice) -> list[ProductForm]:
-    """The tiles of a kernel that a product and a device have room for; the first, which is usual, anyway."""
+    """Return the forms of a kernel that fit a product and a device, after the usual one, which is always included."""
     if kernel == "matmul_panels":
         rows, vectors, width = panel_tile(shape, dtype)
         tiles = [(r, v) for r, v in _MORE_PANELS if r <= shape.rows and v * width <= shape.columns]
@@ -131,7 +131,7 @@ def _forms(kernel: str, shape: ProductShape, dtype: DType, device: FoundDevice) 
 
 
 def _fits(form: ProductForm, dtype: DType, device: FoundDevice) -> bool:
-    """Whether the device has such work groups, and the local memory that they share."""
+    """Return True if the device supports such work groups and has enough local memory for them."""
     shared = 1
     if form.kernel == "matmul_local":
         shared = form.depth * (form.local[0] * form.vectors + form.local[1] * form.rows + 2)
@@ -142,7 +142,7 @@ def _fits(form: ProductForm, dtype: DType, device: FoundDevice) -> bool:
 
 
 def _usual_kernel(shape: ProductShape, device: FoundDevice, is_constant: bool) -> str:
-    """The name of the kernel that is estimated to be fastest."""
+    """Return the name of the kernel that is estimated to be fastest."""
     if shape.columns == 1 or (shape.rows < _FEW_ROWS and not is_constant):
         if shape.along_depth:
             return "matmul_dot"
@@ -155,19 +155,19 @@ def _usual_kernel(shape: ProductShape, device: FoundDevice, is_constant: bool) -
 
 
 def panel_tile(shape: ProductShape, dtype: DType) -> tuple[int, int, int]:
-    """Rows of a tile of ``matmul_panels``, its vectors and their width; no more rows and columns than there are."""
+    """Return rows, vectors and vector width of a tile of ``matmul_panels``, limited by the size of the result."""
     width = min(widest_vector(dtype), 1 << (shape.columns.bit_length() - 1))
-    tiles = -(-shape.rows // _MOST_ROWS)
+    tiles = -(-shape.rows // _MAX_ROWS)
     rows = -(-shape.rows // tiles)
     return rows, min(_VECTORS_OF_FEW_ROWS.get(rows, 2), shape.columns // width), width
 
 
 def widest_vector(dtype: DType) -> int:
-    """How many sums of numbers of ``dtype`` fit into a vector."""
+    """Return the number of sums of type ``dtype`` that fit into a vector."""
     return _VECTOR_BYTES // max(dtype.itemsize, 4)
 
 
 def _strides(matrix: Tensor) -> tuple[int, int]:
-    """Strides of the last two dimensions; that of a dimension of one element is 1, which suits every kernel."""
+    """Return the strides of the last two dimensions; 1 for a dimension of one element, which suits every kernel."""
     row, column = (1 if n == 1 else s for n, s in zip(matrix.shape[-2:], matrix.strides[-2:]))
     return row, column

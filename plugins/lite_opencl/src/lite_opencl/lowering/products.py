@@ -1,4 +1,4 @@
-"""Batched matrix products of strided operands: what MatMul, Gemm, Einsum and recurrent layers have in common."""
+"""Batched matrix products of strided operands, shared by MatMul, Gemm, Einsum and recurrent layers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Matrices", "emit_product", "matrices_of"]
 
 Array = np.ndarray[Any, Any]
 
-#: Sums that a work item of ``matmul_dot`` keeps.
+#: Independent sums of a work item of ``matmul_dot``.
 _CHAINS = 4
 
 
@@ -32,9 +32,9 @@ class Matrices:
     """An operand of a product.
 
     Attributes:
-        tensor: [*batch, rows, columns], strided; a copy of a view costs as much as the view is large.
-        array: the same, where it is known before the run, as a view of ``source``.
-        source: the constant: what is packed of it is found again by its identity.
+        tensor: [*batch, rows, columns], strided; to copy a broadcast view costs as much as its broadcast size.
+        array: the same elements if they are known before the run, as a view of ``source``.
+        source: the constant; packed panels are found again by its identity.
     """
 
     tensor: Tensor
@@ -46,17 +46,17 @@ class Matrices:
         return self.tensor.shape[:-2]
 
     def permute(self, order: Sequence[int]) -> Matrices:
-        """Dimensions in another order."""
+        """Return the operand with its dimensions in another order."""
         array = None if self.array is None else self.array.transpose(order)
         return replace(self, tensor=self.tensor.permute(order), array=array)
 
     def swap(self) -> Matrices:
-        """Rows as columns."""
+        """Return the transposed matrices."""
         rank = self.tensor.rank
         return self.permute([*range(rank - 2), rank - 1, rank - 2])
 
     def add_axis(self, axis: int) -> Matrices:
-        """A dimension of size 1 before another, or at the end."""
+        """Return the operand with a dimension of size 1 inserted at ``axis``."""
         shape, strides = list(self.tensor.shape), list(self.tensor.strides)
         shape.insert(axis, 1)
         strides.insert(axis, 0)
@@ -65,7 +65,7 @@ class Matrices:
 
 
 def matrices_of(lowering: Lowering, value: Value) -> Matrices:
-    """A value as it lies."""
+    """Return a value as an operand, without a copy."""
     array = lowering.known(value)
     return Matrices(lowering.tensor(value), array, array)
 
@@ -76,12 +76,12 @@ def emit_product(
     """Emit ``y = epilogue(a @ b)``.
 
     Args:
-        lowering: where the steps go.
+        lowering: gets the steps.
         a: [*batch, rows, depth]; batches are broadcast.
         b: [*batch, depth, columns].
         y: dense, [*batch, rows, columns] or another shape of as many elements.
-        epilogue: starts from the sums; its rows are those of all matrices of the batch.
-        label: what profiles call the step.
+        epilogue: starts from the sums; its rows are the rows of all matrices of the batch.
+        label: the name of the step in profiles.
     """
     if y.size == 0:
         return
@@ -90,14 +90,14 @@ def emit_product(
     if prod(b.batch) == 1 and len(a.batch) == 0:
         batch = ()
     if not a.tensor.shape[-1]:
-        # NOTE: an empty tensor may have no memory to pass; what stands in its place is not read.
+        # NOTE: an empty tensor may have no memory to pass; the result stands in for it and is not read.
         a, b = (Matrices(y.view(m.tensor.shape, m.tensor.strides)) for m in (a, b))
     shape, summed, is_constant = ProductShape.of(a.tensor, b.tensor), epilogue.chain.start, b.array is not None
 
-    def emit(own: Lowering, form: ProductForm) -> None:
-        call = _call(own, form, shape, a.tensor, b, summed)
-        a_defines, a_strides = _place_in_batch("A", a.tensor, len(a.batch), batch)
-        b_defines, b_strides = _place_in_batch("B", call.b, len(b.batch), batch)
+    def emit(emitter: Lowering, form: ProductForm) -> None:
+        call = _call(emitter, form, shape, a.tensor, b, summed)
+        a_defines, a_strides = _batch_offset("A", a.tensor, len(a.batch), batch)
+        b_defines, b_strides = _batch_offset("B", call.b, len(b.batch), batch)
         kernel = KernelSource(
             form.kernel,
             form.kernel,
@@ -106,7 +106,7 @@ def emit_product(
             types_of(A=a.tensor, B=call.b, Y=y),
             epilogue.chain,
         )
-        own.step(
+        emitter.step(
             kernel,
             [y, a.tensor, call.b, *map(np.int32, call.sizes), *a_strides, *b_strides, *epilogue.arguments],
             (*call.items, prod(batch)),
@@ -131,24 +131,28 @@ def emit_product(
 
 
 def _merged(a: Matrices, b: Matrices, batch: Sequence[int]) -> tuple[Matrices, Matrices]:
-    """All matrices of the left batch as one, where the right operand is the same for all: it is then read once."""
+    """Merge the left batch into one matrix if all use the same right operand, which is then read once."""
     if prod(b.batch) != 1:
         return a, b
-    spread = a.tensor.expand((*batch, *a.tensor.shape[-2:]))
-    (rows,) = collapse([spread.view(spread.shape[:-1], spread.strides[:-1])])
+    expanded = a.tensor.expand((*batch, *a.tensor.shape[-2:]))
+    (rows,) = collapse([expanded.view(expanded.shape[:-1], expanded.strides[:-1])])
     if rows.rank > 1:
         return a, b
-    left = spread.view((rows.size, spread.shape[-1]), (rows.strides[0], spread.strides[-1]))
+    left = expanded.view((rows.size, expanded.shape[-1]), (rows.strides[0], expanded.strides[-1]))
     return Matrices(left), b
 
 
-# **** what the kernels are given ****
+# **** arguments of the kernels ****
 
 
 class _Call(NamedTuple):
-    """How a kernel is called: its macros, sizes among its arguments, and work items.
+    """The parameters of a kernel call.
 
-    ``b`` is the right operand as this kernel reads it.
+    Attributes:
+        defines: macros.
+        sizes: the sizes and strides among the arguments.
+        items: numbers of work items.
+        b: the right operand, packed or copied if the kernel needs that.
     """
 
     defines: Defines
@@ -192,7 +196,7 @@ def _panels_call(lowering: Lowering, form: ProductForm, shape: ProductShape, b: 
 
 
 def _packed(lowering: Lowering, array: Array, source: Array, columns: int) -> Tensor:
-    """A constant right operand as panels [*batch, panels, depth, columns]; the last one begins where it still fits."""
+    """Pack a constant right operand as panels [*batch, panels, depth, columns]; the last ones may overlap."""
 
     def pack() -> Array:
         firsts = np.minimum(np.arange(0, array.shape[-1], columns), array.shape[-1] - columns)
@@ -202,17 +206,17 @@ def _packed(lowering: Lowering, array: Array, source: Array, columns: int) -> Te
     return lowering.constant(("matmul panels", columns, array.shape, array.strides), [source], pack)
 
 
-def _place_in_batch(name: str, tensor: Tensor, rank: int, batch: Sequence[int]) -> tuple[Defines, list[np.int32]]:
-    """``<name>_BATCH(row)``, the element at which a matrix of the batch begins, and the strides that it needs.
+def _batch_offset(name: str, tensor: Tensor, rank: int, batch: Sequence[int]) -> tuple[Defines, list[np.int32]]:
+    """Define ``<name>_BATCH(row)``, the first element of a matrix of the batch, and return the strides that it needs.
 
     Args:
-        name: the kernel's for the operand.
+        name: the kernel's name for the operand.
         tensor: the operand.
-        rank: how many of its dimensions are the batch, before broadcasting.
-        batch: what they are broadcast to.
+        rank: the number of its batch dimensions before broadcasting.
+        batch: the shape that they are broadcast to.
     """
-    own = tensor.view(tensor.shape[:rank], tensor.strides[:rank])
-    addressing, arguments = address(own.expand(batch) if batch else own.view((), ()), len(batch))
+    in_batch = tensor.view(tensor.shape[:rank], tensor.strides[:rank])
+    addressing, arguments = address(in_batch.expand(batch) if batch else in_batch.view((), ()), len(batch))
     parameters = "".join(f", {p}" for p in addressing.parameters(name.lower()))
     index = addressing.index(name.lower())
     return [(f"{name}_PARAMETERS", parameters), (f"{name}_BATCH(row)", f"({index})")], arguments

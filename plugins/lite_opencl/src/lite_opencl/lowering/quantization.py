@@ -26,20 +26,20 @@ _LIMITS = {
     DType.INT16: (-32768, 32767),
     DType.UINT16: (0, 65535),
 }
-#: Work items that look for the extremes of a tensor.
-_SEARCHERS = (256, 1, 1)
+#: The work group that finds the extremes of a tensor.
+_RANGE_LOCAL = (256, 1, 1)
 
 
-# **** what chains are made of ****
+# **** parts of chains ****
 
 
 def rounded(chain: ChainBuilder, ref: Ref, dtype: DType) -> Ref:
-    """A number computed in float32 as ``dtype`` holds it: the reference rounds after each operator."""
+    """Round a number computed in float32 to a 16-bit ``dtype``, as the reference does after each operator."""
     return chain.apply("Cast", [ref], dtype) if dtype.is_half else ref
 
 
 def round_to(chain: ChainBuilder, scaled: Ref, zero_point: Ref | None, dtype: DType) -> Ref:
-    """``saturate(round(scaled) + zero_point)``: halves go to the even neighbour, NaN to the zero point."""
+    """Apply ``saturate(round(scaled) + zero_point)``: ties round to even, NaN becomes the zero point."""
     real = scaled.dtype
     wide = DType.FLOAT32 if real.is_half else real
     whole = chain.apply("Round", [scaled], wide)
@@ -52,12 +52,12 @@ def round_to(chain: ChainBuilder, scaled: Ref, zero_point: Ref | None, dtype: DT
 
 
 def single(tensor: Tensor) -> Tensor:
-    """A tensor of one element as a scalar."""
+    """Return a tensor of one element as a scalar."""
     return tensor.view((), ())
 
 
 class Granularity(NamedTuple):
-    """Which elements of a tensor share a scale and a zero point: all, those of an index on ``axis``, or a block."""
+    """The elements that share a scale and a zero point: all, those with the same index on ``axis``, or a block."""
 
     axis: int
     block_size: int
@@ -66,11 +66,11 @@ class Granularity(NamedTuple):
     def of(group: Group) -> Granularity:
         rank = len(group.input(0).shape)
         axis = int(group.attributes["axis"])
-        # The default axis is 1, and meaningless for a vector: it has only one.
+        # The default axis is 1, which a vector does not have: its only axis is 0.
         return Granularity(0 if rank == 1 and axis == 1 else axis % max(rank, 1), int(group.attributes["block_size"]))
 
     def spread(self, lowering: Lowering, parameter: Value, shape: Sequence[int]) -> Tensor:
-        """A scale or zero point, broadcast to the tensor's shape or shaped to be so."""
+        """Return a scale or zero point in a shape that can be broadcast to the tensor's shape."""
         tensor = lowering.tensor(parameter)
         if tensor.rank < 2 and tensor.size == 1:
             return single(tensor)
@@ -80,7 +80,7 @@ class Granularity(NamedTuple):
         return self._repeated(lowering, tensor, shape)
 
     def _repeated(self, lowering: Lowering, tensor: Tensor, shape: Sequence[int]) -> Tensor:
-        """One element for each of a block, copied: the last block may be cut off, which no strides can say."""
+        """Copy one element to each of its block; the last block may be shorter, which strides cannot express."""
         repeated = lowering.allocate(shape, tensor.dtype)
         for block in range(tensor.shape[self.axis]):
             first = block * self.block_size
@@ -94,7 +94,7 @@ class Granularity(NamedTuple):
 
 @lowers("QuantizeLinear")
 def quantize(lowering: Lowering, group: Group) -> None:
-    """``saturate(round(x / scale) + zero_point)``."""
+    """Lower QuantizeLinear: ``saturate(round(x / scale) + zero_point)``."""
     x, scale, zero_point = group.input(0), group.input(1), group.optional(2)
     granularity, shape = Granularity.of(group), x.shape
     # The quotient of integers is a real number.
@@ -115,16 +115,16 @@ def quantize(lowering: Lowering, group: Group) -> None:
 
 @lowers("DequantizeLinear")
 def dequantize(lowering: Lowering, group: Group) -> None:
-    """``(x - zero_point) * scale``."""
+    """Lower DequantizeLinear: ``(x - zero_point) * scale``."""
     x, scale, zero_point = group.input(0), group.input(1), group.optional(2)
     granularity, shape = Granularity.of(group), x.shape
     chain = ChainBuilder(x.dtype)
     difference = chain.start
     if zero_point is not None:
-        # Differences of 16-bit integers fit into 32 bits, those of 32-bit ones do not.
-        whole = DType.INT64 if x.dtype is DType.INT32 else DType.INT32
+        # Differences of 16-bit integers fit in 32 bits, those of 32-bit integers do not.
+        wide = DType.INT64 if x.dtype is DType.INT32 else DType.INT32
         point = chain.operand(granularity.spread(lowering, zero_point, shape), zero_point.dtype)
-        difference = chain.apply("Sub", [chain.cast(difference, whole), chain.cast(point, whole)])
+        difference = chain.apply("Sub", [chain.cast(difference, wide), chain.cast(point, wide)])
     factor = chain.operand(granularity.spread(lowering, scale, shape), scale.dtype)
     real = chain.cast(rounded(chain, chain.apply("Cast", [difference], DType.FLOAT32), scale.dtype), DType.FLOAT32)
     chain.apply("Mul", [real, factor], DType.FLOAT32)
@@ -134,15 +134,15 @@ def dequantize(lowering: Lowering, group: Group) -> None:
 
 @lowers("DynamicQuantizeLinear")
 def dynamic_quantize(lowering: Lowering, group: Group) -> None:
-    """The extremes, and from them the scale and the zero point; then as QuantizeLinear."""
+    """Lower DynamicQuantizeLinear: compute scale and zero point from the extremes, then quantize."""
     x = lowering.dense(lowering.tensor(group.input(0)))
-    made = [None if v is None else lowering.target(v) for v in (*group.head.outputs, None, None)[:3]]
-    y = made[0]
-    scale = made[1] or lowering.allocate((), DType.FLOAT32)
-    zero_point = made[2] or lowering.allocate((), DType.UINT8)
-    kernel = KernelSource("quantization", "quantization_range", _SEARCHERS, (), types_of(X=x, S=scale))
+    targets = [None if v is None else lowering.target(v) for v in (*group.head.outputs, None, None)[:3]]
+    y = targets[0]
+    scale = targets[1] or lowering.allocate((), DType.FLOAT32)
+    zero_point = targets[2] or lowering.allocate((), DType.UINT8)
+    kernel = KernelSource("quantization", "quantization_range", _RANGE_LOCAL, (), types_of(X=x, S=scale))
     lowering.step(
-        kernel, [scale, zero_point, x, np.int32(x.size)], _SEARCHERS, results=(0, 1), flops=2 * x.size, label="range"
+        kernel, [scale, zero_point, x, np.int32(x.size)], _RANGE_LOCAL, results=(0, 1), flops=2 * x.size, label="range"
     )
     if y is None:
         return

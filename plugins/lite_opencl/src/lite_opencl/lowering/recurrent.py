@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN: one product projects the input of all steps, one kernel runs the steps.
+"""LSTM, GRU and RNN: one product projects the inputs of all steps, one kernel runs the steps.
 
 Sizes: T steps, B sequences, I inputs, H hidden units, D directions, G gates.
 """
@@ -25,16 +25,16 @@ from lite_opencl.tensors import Tensor, types_of
 __all__ = ["recurrent"]
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-#: Vectors of units that a work item of a processor computes: with all their gates they fill its registers.
+#: Vectors of hidden units of a work item on a processor: with all their gates they fill its registers.
 _VECTORS = {"LSTM": 2, "GRU": 3, "RNN": 4}
-_MOST_ITEMS = 256
-#: Position of P among the inputs of an LSTM.
+_MAX_ITEMS = 256
+#: Position of P, the peepholes, in the inputs of an LSTM.
 _PEEPHOLES = 7
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """A node and its sizes."""
+    """A recurrent layer: its node and its sizes."""
 
     lowering: Lowering
     group: Group
@@ -65,18 +65,18 @@ class _Layer:
 
     @property
     def dtype(self) -> DType:
-        """In which sums and states are kept."""
+        """The element type of sums and states."""
         dtype = self.group.input(0).dtype
         return DType.FLOAT32 if dtype.is_half else dtype
 
     def outputs(self) -> list[Value | None]:
-        made = self.group.head.outputs
-        return [made[i] if i < len(made) else None for i in range(3)]
+        given = self.group.head.outputs
+        return [given[i] if i < len(given) else None for i in range(3)]
 
 
 @lowers("LSTM", "GRU", "RNN")
 def recurrent(lowering: Lowering, group: Group) -> None:
-    """Directions run side by side where their activations are the same, else one after the other."""
+    """Lower LSTM, GRU and RNN. Directions with the same activations run in one step, others in separate steps."""
     layer = _Layer.of(lowering, group)
     targets = [None if v is None else lowering.target(v) for v in layer.outputs()]
     if not layer.batch * layer.hidden:
@@ -92,7 +92,7 @@ def recurrent(lowering: Lowering, group: Group) -> None:
 
 
 def _projection(layer: _Layer) -> Tensor:
-    """The inputs of all steps times their weights, plus their bias: [T, B, D, G, H], or with the batch first."""
+    """Multiply the inputs of all steps by their weights and add the bias: [T, B, D, G, H], or with the batch first."""
     lowering, group = layer.lowering, layer.group
     x = lowering.tensor(group.input(0))
     width = layer.gates * layer.hidden
@@ -107,16 +107,16 @@ def _projection(layer: _Layer) -> Tensor:
     chain = ChainBuilder(layer.dtype)
     bias = group.optional(3)
     if bias is not None:
-        own = lowering.tensor(bias).slice(1, 0, width)
-        chain.apply("Add", [chain.last, chain.operand(own, own.dtype)], layer.dtype)
-    made = lowering.allocate(shape, layer.dtype)
+        input_bias = lowering.tensor(bias).slice(1, 0, width)
+        chain.apply("Add", [chain.last, chain.operand(input_bias, input_bias.dtype)], layer.dtype)
+    projected = lowering.allocate(shape, layer.dtype)
     epilogue = lowering.epilogue_of(*chain.built(), shape, split=2)
-    emit_product(lowering, Matrices(x), weights, made, epilogue, label="projection")
-    return made
+    emit_product(lowering, Matrices(x), weights, projected, epilogue, label="projection")
+    return projected
 
 
 def _weights(layer: _Layer) -> Tensor:
-    """R [D, G * H, H] as the kernel reads it, [D, H, G, H]: all that a hidden state is multiplied with together."""
+    """Pack R [D, G * H, H] as [D, H, G, H]: the weights that multiply the same hidden state are neighbours."""
     lowering, value = layer.lowering, layer.group.input(2)
     split = (layer.directions, layer.gates, layer.hidden, layer.hidden)
     order = (0, 3, 1, 2)
@@ -141,18 +141,18 @@ def _run(
     first: int,
     count: int,
 ) -> None:
-    """One step for ``count`` directions from ``first`` on."""
+    """Emit one step for ``count`` directions from ``first`` on."""
     lowering, group, hidden = layer.lowering, layer.group, layer.hidden
     attributes = group.attributes
     width, vectors, local = _tile(layer)
-    # By the kernel's names, in the order of its parameters.
+    # Tensors by the kernel's names, in the order of its parameters.
     tensors: dict[str, Tensor] = {"S": state, "P": projected, "R": _weights(layer)}
     arguments: list[Argument] = [state, projected, tensors["R"]]
     defines: Defines = [(layer.op, 1), ("GATES", layer.gates), ("VECTORS", vectors), *functions]
     defines += [("STATES", 2 if layer.op == "LSTM" else 1), ("STATE_ROWS", state.shape[2])]
     defines += [(name.upper(), 1) for name in ("input_forget", "linear_before_reset") if attributes.get(name)]
 
-    def give(flag: str, name: str, tensor: Tensor, strides: list[int]) -> None:
+    def add_argument(flag: str, name: str, tensor: Tensor, strides: list[int]) -> None:
         defines.append((flag, 1))
         tensors[name] = tensor
         arguments.extend([tensor, *map(np.int32, strides)])
@@ -161,7 +161,7 @@ def _run(
     if bias is not None:
         recurrent_bias = lowering.dense(lowering.tensor(bias))
         begin = layer.gates * hidden
-        give("HAS_BIAS", "B", recurrent_bias.slice(1, begin, begin), [2 * begin])
+        add_argument("HAS_BIAS", "B", recurrent_bias.slice(1, begin, begin), [2 * begin])
     if lengths is not None:
         defines.append(("HAS_LENGTHS", 1))
         arguments.append(lowering.dense(lowering.tensor(lengths)))
@@ -169,15 +169,15 @@ def _run(
         value = group.optional(position)
         if value is not None:
             tensor = lowering.dense(lowering.tensor(value))
-            give(flag, name, tensor, _state_strides(layer, tensor))
+            add_argument(flag, name, tensor, _state_strides(layer, tensor))
     peepholes = group.optional(_PEEPHOLES)
     if peepholes is not None:
-        give("HAS_PEEPHOLES", "O", lowering.dense(lowering.tensor(peepholes)), [])
+        add_argument("HAS_PEEPHOLES", "O", lowering.dense(lowering.tensor(peepholes)), [])
     written = [0]
     for flag, name, target in zip(("HAS_Y", "HAS_Y_H", "HAS_Y_C"), ("Y", "YH", "YC"), targets):
         if target is not None:
             written.append(len(arguments))
-            give(flag, name, target, _state_strides(layer, target))
+            add_argument(flag, name, target, _state_strides(layer, target))
     steps_first, batch_first = projected.strides[:2]
     projected_strides = (batch_first, steps_first) if layer.batch_first else (steps_first, batch_first)
     reversed_from = 0 if attributes["direction"] == "reverse" else 1
@@ -197,16 +197,16 @@ def _run(
 
 
 def _tile(layer: _Layer) -> tuple[int, int, int]:
-    """Width of a vector of units, vectors of a work item, work items of a group."""
+    """Return the width of a vector of units, the vectors of a work item, and the work items of a group."""
     if layer.lowering.device.is_gpu:
-        return 1, 1, min(layer.hidden, _MOST_ITEMS)
-    # One work item, for which barriers are nothing: with several, the compiler would cut the loop over the steps apart.
+        return 1, 1, min(layer.hidden, _MAX_ITEMS)
+    # One work item, which needs no barriers: with several, the compiler would split the loop over the steps at them.
     width = min(widest_vector(layer.dtype), 1 << (layer.hidden.bit_length() - 1))
     return width, min(_VECTORS[layer.op], layer.hidden // width), 1
 
 
 def _state_strides(layer: _Layer, tensor: Tensor) -> list[int]:
-    """Strides of [*T, D, B, H], H left out, of a dense tensor in the order of the node's layout."""
+    """Return the strides of [*T, D, B] in a dense tensor whose order is the node's layout."""
     if not layer.batch_first:
         return list(tensor.strides[:-1])
     batch, *steps_and_directions = tensor.strides[:-1]

@@ -1,4 +1,4 @@
-"""The activation functions of recurrent layers, which their attributes name."""
+"""Activation functions of recurrent layers, which are given by attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["activation_defines"]
 
 
 def activation_defines(op: str, attributes: Mapping[str, Any], directions: int) -> list[Defines]:
-    """For each direction ``FUNCTION_0(x)`` and so on, and ``CLIP`` where there is one."""
+    """Define ``FUNCTION_0(x)`` and so on for each direction, and ``CLIP`` if the layer clips."""
     clip: Defines = [] if attributes["clip"] is None else [("CLIP", repr(float(attributes["clip"])))]
     return [
         [*((f"FUNCTION_{i}(x)", _call(function)) for i, function in enumerate(functions)), *clip]

@@ -1,4 +1,4 @@
-"""Reductions over axes, and the pools that take everything."""
+"""Reductions over axes, and global pools."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from lite_opencl.tensors import Tensor
 
 __all__ = ["reduce_to"]
 
-#: Defined by means of real numbers.
+#: Reductions that are defined by real numbers.
 _OF_REALS = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
 _EXTREMES = ("ReduceMax", "ReduceMin")
 _REDUCTIONS = (*_OF_REALS, *_EXTREMES, "ReduceL1", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare")
 
-#: Floating-point operations for an element, roughly, for profiles.
+#: Approximate number of floating-point operations for an element, for profiles; 1 for the others.
 _COSTS = {"ReduceLogSumExp": 22, "ReduceLp": 60, "ReduceL2": 2, "ReduceSumSquare": 2}
 
 
 def refuse_reduction(node: Node) -> str | None:
-    """Why a reduction cannot be run, or None."""
+    """Return the reason why a reduction is not supported, or None."""
     x = node.inputs[0]
     if node.op in _OF_REALS and x is not None and x.dtype.is_integer:
-        return f"of integers it is defined by float64, which not every device has; this one is {x.dtype}"
+        return f"for {x.dtype} it is defined by float64, which not every device has"
     return None
 
 
-@lowers(*_REDUCTIONS, refuse=refuse_reduction, epilogue=True, known=(1,))
+@lowers(*_REDUCTIONS, refuse=refuse_reduction, epilogue=True, known_inputs=(1,))
 def reduction(lowering: Lowering, group: Group) -> None:
-    """A reduction over some axes."""
+    """Lower a reduction over some axes."""
     x, given = group.input(0), group.optional(1)
     rank = len(x.shape)
-    axes = {int(a) % rank for a in lowering.number(given).reshape(-1)} if given is not None else set()
+    axes = {int(a) % rank for a in lowering.always_known(given).reshape(-1)} if given is not None else set()
     if not axes and group.attributes["noop_with_empty_axes"]:
         pass_view(lowering, group, lowering.tensor(x))
         return
@@ -56,14 +56,14 @@ def reduction(lowering: Lowering, group: Group) -> None:
 
 
 def reduce_to(lowering: Lowering, group: Group, op: str, axes: Collection[int], power: int = 0) -> None:
-    """Emit a reduction of a group's first input over ``axes``; its result has these with size 1, or not at all.
+    """Emit a reduction of a group's first input over ``axes``, which have size 1 in the result or are removed.
 
     Args:
-        lowering: to emit it.
-        group: what follows the reduction is done, too.
+        lowering: gets the step.
+        group: the group; its tail becomes the epilogue.
         op: a reduction of the opset, or ``ReduceLp``.
-        axes: not negative.
-        power: of ``ReduceLp``.
+        axes: the axes, not negative.
+        power: the power of ``ReduceLp``.
     """
     source, target = lowering.tensor(group.input(0)), lowering.target(group.output)
     if not target.size:
@@ -92,12 +92,12 @@ def reduce_to(lowering: Lowering, group: Group, op: str, axes: Collection[int], 
 
 
 def _as_row(target: Tensor) -> Tensor:
-    """A dense result, folded."""
+    """Return a dense result as a folded tensor."""
     return target.view((1, target.size, 1, 1), (target.size, 1, 0, 0))
 
 
 def _start(op: str, dtype: DType, acc: str) -> str:
-    """What a reduction of no elements gives, as C."""
+    """Return the result of a reduction of no elements, in C."""
     if op == "ReduceProd":
         return "1"
     lowest = op in ("ReduceMax", "ReduceLogSumExp")
@@ -108,25 +108,25 @@ def _start(op: str, dtype: DType, acc: str) -> str:
     if dtype is DType.BOOL:
         return "0" if lowest else "1"
     limits = np.iinfo(dtype.numpy)
-    # NOTE: the lowest number of a type with a sign is no literal of C: it would be the negation of one too large.
+    # NOTE: C has no literal for the lowest number of a signed type: it would be the negation of a literal too large.
     if lowest:
         return f"({limits.min + 1} - 1)" if limits.min else "0"
     return f"{limits.max}{'u' if not dtype.is_signed else ''}"
 
 
-#: The reductions that global pools are.
+#: The reductions that implement global pools.
 _GLOBAL_POOLS = {"GlobalAveragePool": "ReduceMean", "GlobalMaxPool": "ReduceMax"}
 _GLOBAL_NORMS = {1: "ReduceL1", 2: "ReduceL2"}
 
 
 @lowers(*_GLOBAL_POOLS, epilogue=True)
 def global_pool(lowering: Lowering, group: Group) -> None:
-    """The mean or the maximum over all spatial axes."""
+    """Lower global pools: the mean or the maximum over all spatial axes."""
     reduce_to(lowering, group, _GLOBAL_POOLS[group.head.op], range(2, len(group.input(0).shape)))
 
 
 @lowers("GlobalLpPool", epilogue=True)
 def global_norm(lowering: Lowering, group: Group) -> None:
-    """The norm over all spatial axes."""
+    """Lower GlobalLpPool: the norm over all spatial axes."""
     power, spatial = int(group.attributes["p"]), range(2, len(group.input(0).shape))
     reduce_to(lowering, group, _GLOBAL_NORMS.get(power, "ReduceLp"), spatial, power)

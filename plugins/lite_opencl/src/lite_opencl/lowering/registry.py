@@ -1,4 +1,4 @@
-"""Which operators the backend runs, and how each becomes steps."""
+"""The registry of the backend's operators and of the functions that lower them to steps."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from lite_compiler.registry import Registry
 if TYPE_CHECKING:
     from lite_opencl.lowering.context import Lowering
 
-__all__ = ["OPERATORS", "find_lowering", "lowers", "takes_epilogue", "undecided"]
+__all__ = ["OPERATORS", "data_dependent_nodes", "find_lowering", "lowers", "takes_epilogue"]
 
-#: The operators by the module beside this one that runs them; what is not listed is element-wise, or not run at all.
+#: The operators by the module in this package that lowers them; all others are element-wise or not supported.
 _FAMILIES = {
     "col2im": "Col2Im",
     "convolution": "Conv",
@@ -46,8 +46,10 @@ _FAMILIES = {
     "yolo_box": "lite.YoloBox",
 }
 
-#: How each operator is lowered. A model imports only the modules of its own operators.
-OPERATORS: Registry[Lowering] = Registry("lite_opencl.lowering", _FAMILIES, rest="elementwise", kernels="OpenCL kernel")
+#: The lowering of each operator. A model imports only the modules of its own operators.
+OPERATORS: Registry[Lowering] = Registry(
+    "lite_opencl.lowering", _FAMILIES, default_family="elementwise", kernel_name="OpenCL kernel"
+)
 
 lowers, find_lowering = OPERATORS.lowers, OPERATORS.find_lowering
-takes_epilogue, undecided = OPERATORS.takes_epilogue, OPERATORS.undecided
+takes_epilogue, data_dependent_nodes = OPERATORS.takes_epilogue, OPERATORS.data_dependent_nodes

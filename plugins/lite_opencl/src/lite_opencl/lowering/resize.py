@@ -1,4 +1,4 @@
-"""Resize: tables of neighbours, then one step that picks elements, or passes that interpolate."""
+"""Resize: tables of neighbours, then one step that gathers elements, or passes that interpolate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lite_compiler.fusion import Group
 from lite_core import ops
 from lite_core.ir import DType, Node
 from lite_opencl.chains import Chain
-from lite_opencl.lowering.axis_gather import OUTSIDE, pick
+from lite_opencl.lowering.axis_gather import OUTSIDE, gather_axes
 from lite_opencl.lowering.chaining import Epilogue
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.copying import same_bits
@@ -27,120 +27,123 @@ Array = np.ndarray[Any, Any]
 
 _LOCAL = (64, 1, 1)
 
-#: Elements that one pass may add up for each result; more are split into a pass for each dimension.
-_MOST_TAPS = 16
+#: The largest number of elements that one pass sums for each result; more are split into a pass for each dimension.
+_MAX_TAPS = 16
 
 
 def _refuse(node: Node) -> str | None:
     x, mode = node.inputs[0], ops.get(node).attributes_of(node)["mode"]
     if mode == "nearest" or x is None or x.dtype.is_floating:
         return None
-    return f"{mode} interpolation of {x.dtype} is cut off, which needs float64; it is implemented for floating types"
+    return f"{mode} interpolation of {x.dtype} is truncated, which needs float64; it is implemented for floating types"
 
 
-@lowers("Resize", refuse=_refuse, epilogue=True, known=(1, 2, 3))
+@lowers("Resize", refuse=_refuse, epilogue=True, known_inputs=(1, 2, 3))
 def resize(lowering: Lowering, group: Group) -> None:
-    """One step where elements are picked; else passes over one or two neighbouring axes, the last axes first."""
-    made = group.head.outputs[0]
-    assert made is not None
+    """Lower Resize to one step that gathers elements, or to passes over one or two neighbouring axes, last first."""
+    resized = group.head.outputs[0]
+    assert resized is not None
     source, target = lowering.tensor(group.input(0)), lowering.target(group.output)
     if target.size == 0:
         return
-    attributes, shape = group.attributes, tuple(made.shape)
-    tables = [t for t in _tables(lowering, group, shape) if t.moves_something(source.shape[t.axis])]
-    filler = float(attributes["extrapolation_value"])
+    attributes, shape = group.attributes, tuple(resized.shape)
+    tables = [t for t in _tables(lowering, group, shape) if t.is_needed(source.shape[t.axis])]
+    fill_value = float(attributes["extrapolation_value"])
     if attributes["mode"] == "nearest" or not tables:
-        _pick(lowering, group, source, target, tables, filler)
+        _gather(lowering, group, source, target, tables, fill_value)
         return
     passes = _plan_passes(tables)
-    for number, some in enumerate(passes):
+    for number, in_pass in enumerate(passes):
         if number == len(passes) - 1:
-            _interpolate(lowering, source, target, some, filler, lowering.epilogue(group, some[0].axis))
+            _interpolate(lowering, source, target, in_pass, fill_value, lowering.epilogue(group, in_pass[0].axis))
             return
         sizes = list(source.shape)
-        for table in some:
+        for table in in_pass:
             sizes[table.axis] = table.size
-        between = lowering.allocate(sizes, _computed(source.dtype))
-        _interpolate(lowering, source, between, some, filler, Epilogue(Chain(between.dtype), []))
+        between = lowering.allocate(sizes, _sum_type(source.dtype))
+        _interpolate(lowering, source, between, in_pass, fill_value, Epilogue(Chain(between.dtype), []))
         source = between
 
 
 def _tables(lowering: Lowering, group: Group, new: tuple[int, ...]) -> list[AxisTable]:
     shape, axes = tuple(group.input(0).shape), group.attributes["axes"]
-    places = range(len(shape)) if axes is None else [a % len(shape) for a in axes]
+    resized = range(len(shape)) if axes is None else [a % len(shape) for a in axes]
     known = [lowering.known(group.optional(i)) for i in (1, 2, 3)]
     if group.attributes["coordinate_transformation_mode"] != "tf_crop_and_resize":
         known[0] = None
-    old = [shape[axis] for axis in places]
-    return [axis_table(group.head, i, axis, old, new[axis], known) for i, axis in enumerate(places)]
+    old = [shape[axis] for axis in resized]
+    return [axis_table(group.head, i, axis, old, new[axis], known) for i, axis in enumerate(resized)]
 
 
-def _pick(
-    lowering: Lowering, group: Group, source: Tensor, target: Tensor, tables: list[AxisTable], filler: float
+def _gather(
+    lowering: Lowering, group: Group, source: Tensor, target: Tensor, tables: list[AxisTable], fill_value: float
 ) -> None:
-    """Every element of the result is one of the input's."""
+    """Emit a step in which every element of the result is an element of the input, or the fill value."""
     indices = [np.arange(n) for n in source.shape]
     for table in tables:
         indices[table.axis] = table.indices[0]
-    beyond = upload_table(lowering, np.array([filler]).astype(source.dtype.numpy))
+    fill = upload_table(lowering, np.array([fill_value]).astype(source.dtype.numpy))
     if group.tail:
-        pick(lowering, source, target, indices, beyond, lambda split: lowering.epilogue(group, split))
+        gather_axes(lowering, source, target, indices, fill, lambda split: lowering.epilogue(group, split))
     else:
-        target, source, beyond = same_bits(target, source, beyond)
-        pick(lowering, source, target, indices, beyond)
+        target, source, fill = same_bits(target, source, fill)
+        gather_axes(lowering, source, target, indices, fill)
 
 
-def _computed(dtype: DType) -> DType:
-    """The element type of the sums: float32 for 16-bit floats."""
+def _sum_type(dtype: DType) -> DType:
+    """Return the element type of the sums: float32 for 16-bit floats."""
     return DType.FLOAT32 if dtype.is_half else dtype
 
 
 def _plan_passes(tables: list[AxisTable]) -> list[list[AxisTable]]:
-    """Tables by passes, the innermost axes first; two neighbours go together while their taps are few."""
-    waiting = sorted(tables, key=lambda t: t.axis)
+    """Return the tables of each pass, the innermost axes first; a pass has two neighbouring axes if taps are few."""
+    remaining = sorted(tables, key=lambda t: t.axis)
     passes = []
-    while waiting:
-        some = [waiting.pop()]
-        if waiting and waiting[-1].axis + 1 == some[0].axis and waiting[-1].taps * some[0].taps <= _MOST_TAPS:
-            some.insert(0, waiting.pop())
-        passes.append(some)
+    while remaining:
+        in_pass = [remaining.pop()]
+        is_next = bool(remaining) and remaining[-1].axis + 1 == in_pass[0].axis
+        if is_next and remaining[-1].taps * in_pass[0].taps <= _MAX_TAPS:
+            in_pass.insert(0, remaining.pop())
+        passes.append(in_pass)
     return passes
 
 
 def _interpolate(
-    lowering: Lowering, source: Tensor, target: Tensor, tables: list[AxisTable], filler: float, epilogue: Epilogue
+    lowering: Lowering, source: Tensor, target: Tensor, tables: list[AxisTable], fill_value: float, epilogue: Epilogue
 ) -> None:
-    """One pass into a dense tensor, whose dimensions before the first table's axis are the epilogue's rows."""
+    """Emit one pass into a dense tensor; the epilogue's rows are the dimensions before the first table's axis."""
     first, last = tables[0].axis, tables[-1].axis
     source = lowering.dense(source)
     outer, inner = prod(source.shape[:first]), prod(source.shape[last + 1 :])
-    # With one table there is one row.
+    # With one table, all columns form one row.
     one_row = AxisTable(first, np.zeros((1, 1), np.int64), np.ones((1, 1)))
     row, column = tables if len(tables) == 2 else (one_row, tables[0])
-    computed = _computed(source.dtype)
-    sums = upload_table(lowering, np.array([filler], computed.numpy))
-    indices = [upload_table(lowering, _inside(t)) for t in (row, column)]
-    weights = [upload_table(lowering, _with_nan(t).astype(computed.numpy)) for t in (row, column)]
+    dtype = _sum_type(source.dtype)
+    fill = upload_table(lowering, np.array([fill_value], dtype.numpy))
+    indices = [upload_table(lowering, _valid_indices(t)) for t in (row, column)]
+    weights = [upload_table(lowering, _weights_or_nan(t).astype(dtype.numpy)) for t in (row, column)]
     is_cropped = any((t.indices == OUTSIDE).any() for t in (row, column))
     taps = row.taps * column.taps
     defines: list[tuple[str, int | str]] = [("TAPS_Y", row.taps), ("TAPS_X", column.taps)]
-    defines.append(("UNROLL", column.taps if taps <= _MOST_TAPS else 1))
-    defines += [(name, 1) for name, is_so in (("ONE_INSIDE", inner == 1), ("CROPPED", is_cropped)) if is_so]
+    defines.append(("UNROLL", column.taps if taps <= _MAX_TAPS else 1))
+    defines += [(name, 1) for name, is_set in (("ONE_INSIDE", inner == 1), ("CROPPED", is_cropped)) if is_set]
     kernel = KernelSource(
-        "resize", "interpolate", _LOCAL, tuple(defines), types_of(X=source, Y=target, W=sums), epilogue.chain
+        "resize", "interpolate", _LOCAL, tuple(defines), types_of(X=source, Y=target, W=fill), epilogue.chain
     )
     sizes = [outer, row.size, column.size, inner, source.size // outer, source.shape[last] * inner]
     lowering.step(
         kernel,
-        [target, source, *indices, *weights, sums, *map(np.int32, sizes), *epilogue.arguments],
+        [target, source, *indices, *weights, fill, *map(np.int32, sizes), *epilogue.arguments],
         (column.size * inner, row.size, outer),
         flops=(2 * taps + epilogue.chain.cost) * target.size,
     )
 
 
-def _inside(table: AxisTable) -> Array:
+def _valid_indices(table: AxisTable) -> Array:
+    """Return the indices of a table, 0 where they are outside of the input."""
     return np.where(table.indices == OUTSIDE, 0, table.indices).astype(np.int32)
 
 
-def _with_nan(table: AxisTable) -> Array:
+def _weights_or_nan(table: AxisTable) -> Array:
+    """Return the weights of a table, NaN where the index is outside of the input."""
     return np.where(table.indices == OUTSIDE, np.nan, table.weights)

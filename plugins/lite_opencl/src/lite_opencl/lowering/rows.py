@@ -1,4 +1,4 @@
-"""Rows: how tensors are walked by what is done to all elements along some axes. See ``kernels/rows.cl``."""
+"""Folding of tensors to rows and columns, for kernels that process all elements along some axes; see ``rows.cl``."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ __all__ = [
     "unfold",
 ]
 
-#: What follows a group's head and what it reads beside the head's result: from :meth:`Lowering.chain`.
+#: The tail of a group and its operands, from :meth:`Lowering.chain`.
 Tail = tuple[Chain, list["Tensor | np.generic"]]
 
 #: Bytes of a vector on processors. NOTE: PoCL's compiler is known to hang on vectors of 64 bytes.
 _VECTOR_BYTES = 32
 
-#: Rows shorter than this are not worth vectors along them, if so many of them lie side by side.
+#: Rows shorter than this are not worth vectors along them, if there are at least so many rows.
 _SHORT_ROW, _MANY_ROWS = 8, 32
 
-#: Work items of a work group on a GPU: where slices of rows share it, and where each has a row of its own.
+#: Work items of a work group on a GPU: if several share a row, and if each has a separate row.
 _GPU_SHARED, _GPU_GROUP = 256, 64
 
-#: With fewer rows than this, a GPU has several work items for each, if they are long enough.
+#: With fewer rows than this, a GPU uses several work items for each row, if rows are long enough.
 _GPU_FEW_ROWS, _GPU_LONG_ROW, _GPU_SLICES = 16384, 64, 8
 
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """How work items share rows: the macros of ``kernels/rows.cl`` of the same names."""
+    """The distribution of rows over work items: the macros of ``kernels/rows.cl`` of the same names."""
 
     along: bool
     lanes: int
@@ -66,52 +66,52 @@ class RowPlan:
 
 
 def rows_first(tensor: Tensor, axes: Collection[int]) -> Tensor:
-    """The tensor with the axes that are reduced after all others."""
-    kept = [a for a in range(tensor.rank) if a not in axes]
-    return tensor.permute([*kept, *sorted(axes)])
+    """Return the tensor with the reduced axes after all others."""
+    others = [a for a in range(tensor.rank) if a not in axes]
+    return tensor.permute([*others, *sorted(axes)])
 
 
 def row_epilogue(lowering: Lowering, tail: Tail, shape: Sequence[int], axes: Collection[int]) -> Epilogue:
-    """What is done to a result of ``shape`` by a kernel that counts its rows and columns after :func:`rows_first`."""
+    """Return the epilogue of a result of ``shape``, for a kernel that counts rows and columns as :func:`rows_first`."""
     chain, operands = tail
-    seen = [rows_first(o.expand(shape), axes) if isinstance(o, Tensor) else o for o in operands]
+    views = [rows_first(o.expand(shape), axes) if isinstance(o, Tensor) else o for o in operands]
     sizes = [*(n for a, n in enumerate(shape) if a not in axes), *(shape[a] for a in sorted(axes))]
-    return lowering.epilogue_of(chain, seen, sizes, len(shape) - len(axes))
+    return lowering.epilogue_of(chain, views, sizes, len(shape) - len(axes))
 
 
-def is_foldable(tensors: Sequence[Tensor], kept: int) -> bool:
-    """Whether :func:`fold` copies nothing."""
-    return all(part[0].rank <= 2 for part in _collapsed(tensors, kept))
+def is_foldable(tensors: Sequence[Tensor], split: int) -> bool:
+    """Return True if :func:`fold` makes no copies."""
+    return all(part[0].rank <= 2 for part in _collapsed(tensors, split))
 
 
-def _collapsed(tensors: Sequence[Tensor], kept: int) -> tuple[list[Tensor], list[Tensor]]:
-    """Rows and columns of tensors, each in the fewest dimensions."""
-    rows = collapse([t.view(t.shape[:kept], t.strides[:kept]) for t in tensors])
-    return rows, collapse([t.view(t.shape[kept:], t.strides[kept:]) for t in tensors])
+def _collapsed(tensors: Sequence[Tensor], split: int) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the rows and the columns of tensors, each in the fewest dimensions."""
+    rows = collapse([t.view(t.shape[:split], t.strides[:split]) for t in tensors])
+    return rows, collapse([t.view(t.shape[split:], t.strides[split:]) for t in tensors])
 
 
-def fold(lowering: Lowering, tensors: Sequence[Tensor], kept: int, results: int = 0) -> list[Tensor]:
-    """Tensors of one shape as [outer rows, rows, outer columns, columns].
+def fold(lowering: Lowering, tensors: Sequence[Tensor], split: int, results: int = 0) -> list[Tensor]:
+    """Return tensors of one shape as [outer rows, rows, outer columns, columns].
 
-    Where their dimensions cannot be folded so, which takes many of them that are not neighbours, inputs are copied
-    first, and results are made elsewhere: :func:`unfold` then puts them in their place.
+    If their dimensions cannot be folded, as with many dimensions that are not neighbours in memory, inputs are copied
+    first, and results get temporary tensors, which :func:`unfold` copies to their destinations.
 
     Args:
-        lowering: to copy with.
-        tensors: rows first, see :func:`rows_first`.
-        kept: how many dimensions are rows.
-        results: so many of the first tensors are results.
+        lowering: gets the copies.
+        tensors: tensors with rows first; see :func:`rows_first`.
+        split: number of dimensions that are rows.
+        results: number of tensors at the beginning that are results.
     """
     shape = tensors[0].shape
     if not prod(shape):
-        sizes = (1, prod(shape[:kept]), 1, prod(shape[kept:]))
+        sizes = (1, prod(shape[:split]), 1, prod(shape[split:]))
         return [t.view(sizes, (0, 0, 0, 0)) for t in tensors]
-    if not is_foldable(tensors, kept):
-        sizes = (1, prod(shape[:kept]), 1, prod(shape[kept:]))
-        made = [lowering.allocate(shape, t.dtype) for t in tensors[:results]]
-        dense = [*made, *(lowering.dense(t) for t in tensors[results:])]
+    if not is_foldable(tensors, split):
+        sizes = (1, prod(shape[:split]), 1, prod(shape[split:]))
+        temporaries = [lowering.allocate(shape, t.dtype) for t in tensors[:results]]
+        dense = [*temporaries, *(lowering.dense(t) for t in tensors[results:])]
         return [t.view(sizes, (0, sizes[3], 0, 1)) for t in dense]
-    rows, columns = _collapsed(tensors, kept)
+    rows, columns = _collapsed(tensors, split)
     return [
         t.view(
             (*(1 for _ in range(2 - r.rank)), *r.shape, *(1 for _ in range(2 - c.rank)), *c.shape),
@@ -122,24 +122,24 @@ def fold(lowering: Lowering, tensors: Sequence[Tensor], kept: int, results: int 
 
 
 def unfold(lowering: Lowering, folded: Tensor, result: Tensor) -> None:
-    """Copy a result to its place if :func:`fold` had it made elsewhere. ``result`` is what was folded."""
+    """Copy a temporary tensor of :func:`fold` to ``result``, the tensor that was folded, if there is one."""
     if folded.storage is not result.storage:
         lowering.copy(folded.view(result.shape, dense_strides(result.shape)), result)
 
 
 def single_plan(device: FoundDevice, x: Tensor) -> RowPlan:
-    """As :func:`choose_plan`, for kernels that take one element at a time."""
+    """Return the plan of :func:`choose_plan` for kernels that process one element at a time."""
     plan = choose_plan(device, x, _VECTOR_BYTES)
     return replace(plan, group_rows=1 if plan.along else _GPU_GROUP) if device.kind == "CPU" else plan
 
 
 def choose_plan(device: FoundDevice, x: Tensor, element_bytes: int) -> RowPlan:
-    """How work items of a kind of device share the rows of a tensor.
+    """Return the distribution of the rows of a tensor over work items.
 
     Args:
-        device: processors take vectors, GPUs single elements and several work items for a row.
-        x: folded, see :func:`fold`.
-        element_bytes: of what is computed with.
+        device: the device; processors use vectors, GPUs single elements and several work items for a row.
+        x: a folded tensor; see :func:`fold`.
+        element_bytes: size of the type that is computed in.
     """
     outer_rows, rows, outer_columns, columns = x.shape
     row_length = outer_columns * columns
@@ -158,7 +158,7 @@ def choose_plan(device: FoundDevice, x: Tensor, element_bytes: int) -> RowPlan:
 
 
 def _power_of_two(number: int) -> int:
-    """The largest one up to a number."""
+    """Return the largest power of two up to a number."""
     return 1 << (max(number, 1).bit_length() - 1)
 
 
@@ -172,17 +172,17 @@ def rows_kernel(
     defines: Mapping[str, int | str],
     chain: Chain | None = None,
 ) -> KernelSource:
-    """A kernel of ``rows.cl``, or of another file that has its macros for places.
+    """Return a kernel of ``rows.cl``, or of another file that uses its macros for rows and strides.
 
     Args:
-        file: where it is.
-        name: of the kernel.
-        op: what is computed, a macro of the file.
+        file: the file.
+        name: the name of the kernel.
+        op: the operation, a macro of the file.
         plan: from :func:`choose_plan`.
-        folded: tensors by the kernel's names for their types, ``X`` among them.
+        folded: tensors by the kernel's names for their types, including ``X``.
         acc: the type that is computed in.
         defines: further macros.
-        chain: what is done to each result, where the kernel has an epilogue.
+        chain: the epilogue, or None if the kernel has none.
     """
     given: dict[str, int | str] = {
         op: 1,
@@ -203,23 +203,23 @@ def rows_kernel(
 
 
 def rows_items(plan: RowPlan, x: Tensor) -> tuple[int, int]:
-    """Work items for the rows of a folded tensor."""
+    """Return the numbers of work items for the rows of a folded tensor."""
     vectors = -(-x.shape[1] // (1 if plan.along else plan.lanes))
     return -(-vectors // plan.group_rows) * plan.local, x.shape[0]
 
 
 def sum_type(dtype: DType) -> str:
-    """The type in which elements are added up: integers wrap around, which only those without a sign may."""
+    """Return the type in which elements are summed; integers are summed as unsigned ones, which may wrap around."""
     if dtype.is_floating:
         return c_type(dtype).compute
     return "ulong" if dtype.itemsize == 8 else "uint"
 
 
 def sizes_of(x: Tensor) -> list[np.int32]:
-    """The arguments for rows, outer columns and columns of a folded tensor."""
+    """Return the arguments for rows, outer columns and columns of a folded tensor."""
     return [np.int32(n) for n in x.shape[1:]]
 
 
 def strides_of(tensor: Tensor) -> list[np.int32]:
-    """The arguments for the strides of a folded tensor."""
+    """Return the arguments for the strides of a folded tensor."""
     return [np.int32(s) for s in tensor.strides]

@@ -1,4 +1,4 @@
-"""Running sums."""
+"""Lowering of CumSum, a running sum."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from lite_opencl.lowering.steps import Argument
 __all__ = ["running_sum"]
 
 
-@lowers("CumSum", known=(1,))
+@lowers("CumSum", known_inputs=(1,))
 def running_sum(lowering: Lowering, group: Group) -> None:
-    """Sums along an axis; in reverse order, both tensors are walked from their ends."""
+    """Lower CumSum; for the reverse order, both tensors are walked from their ends."""
     source, target = lowering.tensor(group.input(0)), lowering.target(group.output)
     if not source.size:
         return
-    axis = int(lowering.number(group.input(1)).reshape(-1)[0]) % source.rank
+    axis = int(lowering.always_known(group.input(1)).reshape(-1)[0]) % source.rank
     tensors = [target, source]
     if group.attributes["reverse"]:
         last = source.shape[axis] - 1

@@ -1,4 +1,4 @@
-"""Operators that write elements at indices: a copy of the data, then updates of it."""
+"""Operators that store elements at indices: a copy of the data, followed by updates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lite_core.ir import DType
 from lite_opencl.addressing import address
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.copying import same_bits
-from lite_opencl.lowering.indices import at_index_zero, check_indices
+from lite_opencl.lowering.indices import check_indices, line_start
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.steps import Argument
 from lite_opencl.lowering.tables import upload_table
@@ -29,14 +29,14 @@ _LOCAL = (64, 1, 1)
 
 
 class _Updates(NamedTuple):
-    """The updates, as rows of neighbouring elements, and where they go; see ``scatter.cl``.
+    """Updates as rows of neighbouring elements, and their destinations; see ``scatter.cl``.
 
     Attributes:
-        rows: how many there are.
+        rows: the number of updates.
         columns: elements of a row.
-        indices: dense.
-        defines: macros that say what the destination of a row is.
-        arguments: for the parameters of those, the indices first.
+        indices: the dense indices.
+        defines: macros that compute the destination of a row.
+        arguments: the arguments that these macros use, beginning with the indices.
     """
 
     rows: int
@@ -48,7 +48,7 @@ class _Updates(NamedTuple):
 
 @lowers("ScatterND")
 def scatter_nd(lowering: Lowering, group: Group) -> None:
-    """Rows at index tuples."""
+    """Lower ScatterND: rows at index tuples."""
     data, value = lowering.tensor(group.input(0)), group.input(1)
     depth = value.shape[-1]
     sizes = data.shape[:depth]
@@ -73,7 +73,7 @@ def _all_differ(tuples: Array, sizes: tuple[int, ...]) -> bool:
 
 @lowers("ScatterElements")
 def scatter_elements(lowering: Lowering, group: Group) -> None:
-    """Elements along lines of an axis."""
+    """Lower ScatterElements: elements along the lines of an axis."""
     data, value = lowering.tensor(group.input(0)), group.input(1)
     axis = group.attributes["axis"] % data.rank
     check_indices(lowering, group.head, value, (data.shape[axis],))
@@ -83,14 +83,14 @@ def scatter_elements(lowering: Lowering, group: Group) -> None:
         return
     shape = tuple(group.output.shape)
     result = data.view(shape, dense_strides(shape))
-    places, numbers = at_index_zero("Y", result, indices.shape, axis, indices.rank)
+    line_defines, numbers = line_start("Y", result, indices.shape, axis, indices.rank)
     arguments: list[Argument] = [indices, np.int32(shape[axis]), np.int32(result.strides[axis]), *numbers]
-    updates = _Updates(indices.size, 1, indices, [("ALONG_AXIS", 1), *places], arguments)
+    updates = _Updates(indices.size, 1, indices, [("ALONG_AXIS", 1), *line_defines], arguments)
     _write(lowering, group, updates, prod(shape), indices.shape[axis] <= 1)
 
 
 def _write(lowering: Lowering, group: Group, updates: _Updates, destinations: int, is_unique: bool) -> None:
-    """Without a reduction: the last update of each destination is made."""
+    """Emit updates without a reduction: the last update of each destination is stored."""
     change = lowering.dense(lowering.tensor(group.input(2)))
     target = lowering.target(group.output)
     lowering.copy(lowering.tensor(group.input(0)), target)
@@ -145,9 +145,9 @@ def _reduce_lines(lowering: Lowering, group: Group, indices: Tensor, axis: int) 
 
 
 def _sums(lowering: Lowering, group: Group) -> tuple[Tensor, Tensor, Tensor]:
-    """The result, the tensor in which updates are combined, which holds the data, and the updates.
+    """Return the result, the tensor that updates are combined in, which holds the data, and the updates.
 
-    NOTE: 16-bit floats are combined in float32: they would else be rounded after every update.
+    NOTE: 16-bit floats are combined in float32; otherwise they would be rounded after every update.
     """
     data, change = lowering.tensor(group.input(0)), lowering.dense(lowering.tensor(group.input(2)))
     target = lowering.target(group.output)

@@ -1,4 +1,4 @@
-"""What finds elements along an axis: ArgMax, ArgMin, Hardmax and TopK."""
+"""Operators that find extreme elements along an axis: ArgMax, ArgMin, Hardmax and TopK."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lite_opencl.tensors import Tensor
 
 __all__ = ["ranks_are_counted"]
 
-#: GPUs count ranks in rows of up to so many elements: the work grows with the square.
+#: The longest rows in which GPUs count ranks: the work grows with the square of the length.
 _LONGEST_COUNTED = 8192
 _GROUP = 64
 
@@ -33,7 +33,7 @@ _LARGER, _SMALLER = "((a) > (b))", "((a) < (b))"
 
 @lowers("ArgMax", "ArgMin")
 def arg_extreme(lowering: Lowering, group: Group) -> None:
-    """Where the largest or the smallest element is along an axis."""
+    """Lower ArgMax and ArgMin: the index of the largest or the smallest element along an axis."""
     source, target = lowering.tensor(group.input(0)), lowering.target(group.output)
     if not target.size:
         return
@@ -54,7 +54,7 @@ def arg_extreme(lowering: Lowering, group: Group) -> None:
 
 @lowers("Hardmax")
 def hardmax(lowering: Lowering, group: Group) -> None:
-    """1 at the first of the largest elements along an axis, 0 elsewhere."""
+    """Lower Hardmax: 1 at the first of the largest elements along an axis, 0 at the others."""
     source, target = lowering.tensor(group.input(0)), lowering.target(group.output)
     if not target.size:
         return
@@ -67,24 +67,24 @@ def hardmax(lowering: Lowering, group: Group) -> None:
     unfold(lowering, y, views[0])
 
 
-@lowers("TopK", known=(1,))
+@lowers("TopK", known_inputs=(1,))
 def top_k(lowering: Lowering, group: Group) -> None:
-    """The k most extreme elements along an axis, the most extreme first, and where they are."""
+    """Lower TopK: the k most extreme elements along an axis, the most extreme first, and their indices."""
     source = lowering.dense(lowering.tensor(group.input(0)))
     axis = group.attributes["axis"] % source.rank
-    count = int(lowering.number(group.input(1)).reshape(-1)[0])
+    count = int(lowering.always_known(group.input(1)).reshape(-1)[0])
     shape = (*source.shape[:axis], count, *source.shape[axis + 1 :])
     outputs = (*group.head.outputs, None)[:2]
     targets = [None if v is None else lowering.target(v) for v in outputs]
     if not source.size or not count:
         return
-    # Elements are compared where they are kept, so they are not to be rounded.
-    made = [
+    # The kernel compares elements in the results' memory, where they must not be rounded.
+    results = [
         t if t is not None and t.dtype is dtype else lowering.allocate(shape, dtype)
         for t, dtype in zip(targets, (source.dtype, DType.INT64))
     ]
-    # Results have the input's shape but for the axis, whose stride is all that matters of it.
-    views = [rows_first(t.view(source.shape, t.strides), [axis]) for t in made]
+    # Results differ from the input's shape only in the size of the axis, of which only the stride is used.
+    views = [rows_first(t.view(source.shape, t.strides), [axis]) for t in results]
     values, indices, x = fold(lowering, [*views, rows_first(source, [axis])], source.rank - 1)
     largest = bool(group.attributes["largest"])
     defines: dict[str, int | str] = {"EXTREME(a, b)": _LARGER if largest else _SMALLER}
@@ -104,13 +104,13 @@ def top_k(lowering: Lowering, group: Group) -> None:
     )
     items = (columns, rows, outer_rows) if by_rank else (rows, outer_rows)
     lowering.step(kernel, arguments, items, results=(0, 1), flops=source.size, label="TopK")
-    for target, result in zip(targets, made):
+    for target, result in zip(targets, results):
         if target is not None and target is not result:
             lowering.copy(result, target)
 
 
 def ranks_are_counted(lowering: Lowering, columns: int) -> bool:
-    """Whether every element counts those that beat it, instead of one work item going through the row."""
+    """Return True if each element counts the elements that beat it, instead of one work item scanning the row."""
     return lowering.device.kind != "CPU" and columns <= _LONGEST_COUNTED
 
 
@@ -121,5 +121,5 @@ def _kernel(
 
 
 def _sizes(x: Tensor) -> list[np.int32]:
-    """Rows and columns of a folded tensor."""
+    """Return the arguments for rows and columns of a folded tensor."""
     return [np.int32(x.shape[1]), np.int32(x.shape[3])]

@@ -1,9 +1,9 @@
-"""Shapes as tensors: known as soon as the shapes are."""
+"""Lowering of Shape and Size to known values."""
 
 from __future__ import annotations
 
 from lite_compiler.fusion import Group
-from lite_compiler.known import evaluate_known
+from lite_compiler.known_values import evaluate_known
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.registry import lowers
 
@@ -12,6 +12,6 @@ __all__ = ["shape"]
 
 @lowers("Shape", "Size")
 def shape(lowering: Lowering, group: Group) -> None:
-    """Nothing runs: the elements are uploaded like a constant's where a kernel reads them."""
+    """Lower Shape and Size to known elements, which are uploaded like a constant if a kernel reads them."""
     (array,) = evaluate_known(group.head, {})
-    lowering.know(group.output, array)
+    lowering.set_known(group.output, array)

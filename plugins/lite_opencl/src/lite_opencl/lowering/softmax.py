@@ -1,4 +1,4 @@
-"""Softmax and LogSoftmax."""
+"""Lowering of Softmax and LogSoftmax."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lite_opencl.lowering.registry import lowers
 
 __all__ = ["softmax"]
 
-#: Floating-point operations for an element, roughly, for profiles.
+#: Approximate number of floating-point operations for an element, for profiles.
 _OPERATIONS = 45
 
 
 @lowers("Softmax", "LogSoftmax", epilogue=True)
 def softmax(lowering: Lowering, group: Group) -> None:
-    """Shares of one along an axis, or their logarithms."""
+    """Lower Softmax and LogSoftmax along an axis."""
     axes = [group.attributes["axis"] % len(group.output.shape)]
     normalize(lowering, group, group.head.op, axes, cost=_OPERATIONS)

@@ -1,4 +1,4 @@
-"""The geometry of convolutions over one to three spatial dimensions: which inputs the taps of a filter meet."""
+"""The geometry of convolutions over one to three spatial dimensions: the inputs that each tap of a filter reads."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Axis(NamedTuple):
     Attributes:
         size: elements of the input.
         outputs: elements of the output.
-        kernel: taps.
-        stride: elements between two windows: of the input, or for a transposed convolution of the output.
+        kernel: number of taps.
+        stride: elements between two windows: of the input, or of the output for a transposed convolution.
         dilation: elements between two taps.
-        begin: elements of padding before the first; a transposed convolution cuts them off its output.
+        begin: elements of padding before the input; a transposed convolution crops them from its output.
     """
 
     size: int = 1
@@ -36,26 +36,26 @@ class Axis(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """Elements that a window spans."""
+        """The number of elements that a window spans."""
         return (self.kernel - 1) * self.dilation + 1
 
     @property
-    def is_plain(self) -> bool:
-        """Every element is a window."""
+    def is_pointwise(self) -> bool:
+        """True if each window is a single element and each element has a window."""
         return self.kernel == self.stride == 1 and self.begin == 0 and self.outputs == self.size
 
 
 @dataclass(frozen=True, slots=True)
 class OutputPhase:
-    """Outputs ``first``, ``first + stride``, ... of a transposed convolution, which the same taps reach.
+    """Outputs ``first``, ``first + stride``, ... of a transposed convolution, which use the same taps.
 
     Attributes:
         first: the first output.
-        count: how many there are.
-        tap: the first of the taps; they are ``step`` apart.
-        taps: how many; 0 where the outputs are all bias.
-        step: from one tap to the next.
-        shifts: for each tap, from the number of an output in the phase to the input that the tap meets.
+        count: the number of outputs.
+        tap: the first tap.
+        taps: the number of taps; 0 if the outputs are only the bias.
+        step: the step from one tap to the next.
+        shifts: for each tap, the difference from the index of an output in the phase to the index of the tap's input.
     """
 
     first: int
@@ -67,13 +67,13 @@ class OutputPhase:
 
 
 def axes_of(sizes: Sequence[Axis]) -> tuple[Axis, Axis, Axis]:
-    """Depth, height and width; dimensions that are not there have one element."""
+    """Return depth, height and width; missing dimensions have one element."""
     depth, height, width = [Axis()] * (_SPATIAL - len(sizes)) + list(sizes)
     return depth, height, width
 
 
 def convolution_axes(node: Node, weights: int = 1) -> tuple[Axis, Axis, Axis]:
-    """The dimensions of a convolution whose shapes are known; ``weights`` is their position among its inputs."""
+    """Return the dimensions of a convolution with known shapes; ``weights`` is the weights' position in its inputs."""
     sizes, outputs, kernel, window = _read(node, weights)
     axes = []
     for i, (size, count, taps) in enumerate(zip(sizes, outputs, kernel)):
@@ -86,7 +86,7 @@ def convolution_axes(node: Node, weights: int = 1) -> tuple[Axis, Axis, Axis]:
 
 
 def transposed_axes(node: Node) -> tuple[Axis, Axis, Axis]:
-    """The dimensions of a ``ConvTranspose`` whose shapes are known."""
+    """Return the dimensions of a ``ConvTranspose`` with known shapes."""
     attributes = ops.get(node).attributes_of(node)
     sizes, outputs, kernel, window = _read(node)
     extra = attributes["output_padding"] or (0,) * len(kernel)
@@ -102,16 +102,16 @@ def transposed_axes(node: Node) -> tuple[Axis, Axis, Axis]:
 
 
 def output_phases(axis: Axis) -> list[OutputPhase]:
-    """The phases of a dimension of a transposed convolution.
+    """Return the phases of a dimension of a transposed convolution.
 
-    Output ``y`` is made of the taps ``k`` for which ``y + begin - k * dilation`` is a multiple of the stride: those
-    that differ by a multiple of the stride have them in common.
+    Output ``y`` sums the taps ``k`` for which ``y + begin - k * dilation`` is a multiple of the stride. Outputs that
+    differ by a multiple of the stride have the same taps.
     """
     phases = []
     for first in range(min(axis.stride, axis.outputs)):
-        distances = [(first + axis.begin - k * axis.dilation, k) for k in range(axis.kernel)]
-        met = [(distance // axis.stride, k) for distance, k in distances if distance % axis.stride == 0]
-        taps = [k for _, k in met]
+        differences = [(first + axis.begin - k * axis.dilation, k) for k in range(axis.kernel)]
+        used = [(difference // axis.stride, k) for difference, k in differences if difference % axis.stride == 0]
+        taps = [k for _, k in used]
         phases.append(
             OutputPhase(
                 first,
@@ -119,14 +119,14 @@ def output_phases(axis: Axis) -> list[OutputPhase]:
                 taps[0] if taps else 0,
                 len(taps),
                 taps[1] - taps[0] if len(taps) > 1 else 1,
-                tuple(shift for shift, _ in met),
+                tuple(shift for shift, _ in used),
             )
         )
     return phases
 
 
 def _read(node: Node, weights: int = 1) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], WindowAttributes]:
-    """Sizes of the input, the output and the filter, and the window."""
+    """Return the sizes of the input, the output and the filter, and the window."""
     x, w, y = node.inputs[0], node.inputs[weights], node.outputs[0]
     assert x is not None
     assert w is not None

@@ -1,4 +1,4 @@
-"""The steps of a partition before memory is planned, and what emits them."""
+"""Steps of a partition before memory is planned, and their emitter."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lite_opencl.tensors import Storage, Tensor
 
 __all__ = ["Argument", "PlannedStep", "StepEmitter", "checked_size"]
 
-#: What a kernel is given: a tensor becomes its buffer and the offset of its first element, others become one argument.
+#: An argument of a step. A tensor becomes two arguments of the kernel, buffer and offset of its first element.
 Argument = Tensor | ConstantImage | np.generic
 
-#: Kernels count elements of a tensor with 32 bits.
-_MOST_ELEMENTS = 2**31 - 1
+#: Kernels count the elements of a tensor in 32 bits.
+_MAX_ELEMENTS = 2**31 - 1
 
 
 @dataclass(slots=True)
@@ -30,12 +30,12 @@ class PlannedStep:
     """A call of a kernel before memory is planned.
 
     Attributes:
-        kernel: what to run.
-        arguments: for its parameters, in order.
+        kernel: the kernel to run.
+        arguments: in the order of its parameters.
         global_size: work items in each of three dimensions, multiples of the kernel's work group.
-        results: positions of the tensors it writes; all others it reads.
-        flops: floating-point operations it does.
-        label: what profiles call it.
+        results: positions of the tensors that it writes; it reads all others.
+        flops: number of floating-point operations.
+        label: its name in profiles.
         nodes: names of the nodes that it computes.
     """
 
@@ -54,16 +54,16 @@ class PlannedStep:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all tensors, elements that are repeated by broadcasting counted once."""
+        """Bytes of all tensors; elements that are repeated by broadcasting are counted once."""
         return sum(t.distinct_bytes for t in self.tensors)
 
 
 @dataclass
 class StepEmitter:
-    """Emits steps, and makes the tensors between them.
+    """An emitter of steps, which also allocates the tensors between them.
 
     Attributes:
-        device: to run on.
+        device: the device that runs the steps.
         steps: the steps so far.
     """
 
@@ -73,7 +73,7 @@ class StepEmitter:
     _names: tuple[str, ...] = field(default=(), kw_only=True)
 
     def allocate(self, shape: Sequence[int], dtype: DType) -> Tensor:
-        """A dense tensor in the arena."""
+        """Return a dense tensor in the arena."""
         size = checked_size(shape, dtype)
         return Tensor(Storage(size * dtype.itemsize), dtype, tuple(shape), dense_strides(shape))
 
@@ -87,15 +87,15 @@ class StepEmitter:
         flops: int = 0,
         label: str = "",
     ) -> None:
-        """Run a kernel.
+        """Emit a step that runs a kernel.
 
         Args:
-            kernel: what to run.
-            arguments: for its parameters, in order.
-            items: work items in up to three dimensions; rounded up to work groups, so the kernel must check.
+            kernel: the kernel to run.
+            arguments: in the order of its parameters.
+            items: work items in up to three dimensions; rounded up to work groups, so the kernel must check bounds.
             results: positions in ``arguments`` of the tensors that it writes.
-            flops: floating-point operations it does.
-            label: what profiles call it; the kernel's name when left out.
+            flops: number of floating-point operations.
+            label: its name in profiles; the kernel's name by default.
         """
         if not prod(items):
             return
@@ -107,15 +107,15 @@ class StepEmitter:
 
 
 def checked_size(shape: Sequence[int], dtype: DType) -> int:
-    """How many elements a tensor has.
+    """Return the number of elements of a tensor.
 
     Raises:
-        ExecutionError: more than kernels can count.
+        ExecutionError: there are more elements than kernels can count.
     """
     size = prod(shape)
-    if size > _MOST_ELEMENTS:
+    if size > _MAX_ELEMENTS:
         raise ExecutionError(
-            f"a tensor {dtype}{list(shape)} has {size} elements, kernels count up to {_MOST_ELEMENTS} of them\n"
+            f"a tensor {dtype}{list(shape)} has {size} elements; kernels count up to {_MAX_ELEMENTS} of them\n"
             "run smaller inputs, or another backend"
         )
     return size

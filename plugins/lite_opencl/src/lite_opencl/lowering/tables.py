@@ -1,4 +1,4 @@
-"""Small tables that a kernel reads: sizes, strides, indices, weights. Equal tables are uploaded once."""
+"""Small tables that kernels read: sizes, strides, indices, weights. Equal tables are uploaded once."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ __all__ = ["upload_table"]
 
 
 def upload_table(lowering: Lowering, array: np.ndarray[Any, Any]) -> Tensor:
-    """A constant that is made while lowering, found again by its content."""
+    """Return the upload of a constant that is computed during lowering; equal tables share an upload."""
     digest = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()
     return lowering.constant(("table", str(array.dtype), array.shape, digest), [], lambda: array)

@@ -1,7 +1,7 @@
 """ConvTranspose: each phase of the output is a convolution of stride 1, whose results are a stride apart.
 
-Outputs whose numbers have the same remainder by the stride are reached by the same taps, at the same distances (Shi et
-al., "Is the deconvolution layer the same as a convolutional layer?", 2016).
+Outputs whose indices have the same remainder by the stride use the same taps with the same offsets (Shi et al., "Is
+the deconvolution layer the same as a convolutional layer?", 2016).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lite_compiler.fusion import Group
 from lite_compiler.tensors import dense_strides
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution import bias_of, refuse_convolution
-from lite_opencl.lowering.convolution_gemm import Places, as_images, emit_gemm, packed_type, prepare_images
+from lite_opencl.lowering.convolution_gemm import OutputGrid, as_images, emit_gemm, packed_type, pad_images
 from lite_opencl.lowering.filters import filters_of
 from lite_opencl.lowering.registry import lowers
 from lite_opencl.lowering.spatial_axes import output_phases, transposed_axes
@@ -23,7 +23,7 @@ __all__ = ["transposed_convolution"]
 
 @lowers("ConvTranspose", refuse=refuse_convolution, epilogue=True)
 def transposed_convolution(lowering: Lowering, group: Group) -> None:
-    """One product for each combination of phases of the dimensions."""
+    """Lower ConvTranspose to one product for each combination of phases of the dimensions."""
     axes = transposed_axes(group.head)
     target = lowering.target(group.output)
     if not target.size:
@@ -35,7 +35,7 @@ def transposed_convolution(lowering: Lowering, group: Group) -> None:
 
     phases = [output_phases(axis) for axis in axes]
     shifts = [[shift for phase in of_axis for shift in phase.shifts] or [0] for of_axis in phases]
-    # Padding such that every tap of every phase lies inside, and a phase's rows have one length.
+    # Padding so that the images contain every tap of every phase, and rows have one length.
     begin = [max(0, -min(of_axis)) for of_axis in shifts]
     size = [
         before + max(axis.size, *(p.count + max(p.shifts, default=0) for p in of_axis))
@@ -44,7 +44,7 @@ def transposed_convolution(lowering: Lowering, group: Group) -> None:
     if size == [axis.size for axis in axes]:
         images = as_images(lowering, source)
     else:
-        images = prepare_images(
+        images = pad_images(
             lowering, source, [(0, 0)], (1, 1), (begin[0], begin[1], begin[2]), (size[0], size[1], size[2])
         )
     steps = dense_strides([axis.outputs for axis in axes])
@@ -52,14 +52,14 @@ def transposed_convolution(lowering: Lowering, group: Group) -> None:
         part = filters
         for axis, phase in enumerate(combination):
             part = part.take(axis, phase.tap, phase.taps, phase.step)
-        distances = [
+        tap_offsets = [
             (z + begin[0]) * images.depth + (y + begin[1]) * images.row + x + begin[2]
             for z, y, x in product(*(phase.shifts for phase in combination))
         ]
         depth, height, width = (
             (phase.count, step * axis.stride, step * phase.first) for phase, step, axis in zip(combination, steps, axes)
         )
-        places = Places(
+        grid = OutputGrid(
             target,
             (depth[0], height[0], width[0]),
             (depth[1], height[1], width[1]),
@@ -69,8 +69,8 @@ def transposed_convolution(lowering: Lowering, group: Group) -> None:
             lowering,
             partial(part.panels, dtype=dtype),
             images,
-            places,
-            None if distances == [0] else distances,
+            grid,
+            None if tap_offsets == [0] else tap_offsets,
             groups=part.shape[0],
             channels=part.shape[2],
             outputs=part.shape[1],

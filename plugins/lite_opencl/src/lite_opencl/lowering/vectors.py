@@ -1,4 +1,4 @@
-"""Sums and explicit vectors: the macros that kernels with several numbers in one register are written with."""
+"""Macros of kernels that compute with explicit vectors: the types of sums, and vector loads."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _BYTES = {"float": 4, "double": 8, "uint": 4, "ulong": 8}
 
 
 def sum_type(dtype: DType) -> str:
-    """The type in which products of two numbers of ``dtype`` are summed.
+    """Return the type in which products of two numbers of ``dtype`` are summed.
 
-    NOTE: integers are summed without sign: that wraps around, where signed overflow may do anything, and the low bits
-    are the same.
+    NOTE: integers are summed as unsigned ones, which wrap around, while signed overflow is undefined. The low bits are
+    the same.
     """
     if dtype.is_floating:
         return c_type(dtype).compute
@@ -27,13 +27,13 @@ def sum_type(dtype: DType) -> str:
 
 
 def sum_defines(dtype: DType, width: int) -> Defines:
-    """``SUM``, ``SUM_VECTOR`` and ``WIDTH``: the type of sums, and vectors of 1, 2, 4 or 8 of them."""
+    """Define ``SUM``, ``SUM_VECTOR`` and ``WIDTH``: the type of sums, and vectors of 1, 2, 4 or 8 of them."""
     kind = sum_type(dtype)
     return [("WIDTH", width), ("SUM", kind), ("SUM_VECTOR", _vector(kind, width))]
 
 
 def vector_defines(summed: DType, width: int, operands: Sequence[tuple[str, DType]]) -> Defines:
-    """``LOAD_<name>_VECTOR(pointer, index)`` for operands, by the kernel's name and their type in memory.
+    """Define ``LOAD_<name>_VECTOR(pointer, index)`` for operands, given by the kernel's name and their type in memory.
 
     The vector has the type in which numbers of ``summed`` are summed.
     """
@@ -51,13 +51,13 @@ def _vector(kind: str, width: int) -> str:
 def _load(name: str, dtype: DType, vector: str, width: int) -> str:
     if width == 1:
         return f"(({vector})LOAD_{name}(pointer, index))"
-    place = "(pointer) + (index)"
+    address = "(pointer) + (index)"
     if dtype is DType.FLOAT16:
-        return f"convert_{vector}(vload_half{width}(0, {place}))"
+        return f"convert_{vector}(vload_half{width}(0, {address}))"
     if dtype is DType.BFLOAT16:
-        return f"convert_{vector}(as_float{width}(convert_uint{width}(LOAD_VECTOR(ushort, {width}, {place})) << 16))"
-    # Those that are as wide as their sum are read as that: the bits are the same.
+        return f"convert_{vector}(as_float{width}(convert_uint{width}(LOAD_VECTOR(ushort, {width}, {address})) << 16))"
+    # Elements as wide as their sum are loaded as that type, since the bits are the same.
     kind = sum_type(dtype)
     if dtype.itemsize == _BYTES[kind]:
-        return f"convert_{vector}(LOAD_VECTOR({kind}, {width}, {place}))"
-    return f"convert_{vector}(vload{width}(0, {place}))"
+        return f"convert_{vector}(LOAD_VECTOR({kind}, {width}, {address}))"
+    return f"convert_{vector}(vload{width}(0, {address}))"

@@ -1,7 +1,7 @@
 """3 x 3 convolutions of stride 1 by Winograd's minimal filtering F(m x m, 3 x 3), m 2 or 4.
 
-Three steps: tiles of the input are transformed, one product of channels for each point of the transformed tiles, and
-the products are transformed back. It needs (m + 2)^2 / (9 m^2) of the multiplications: 0.44 and 0.25 of them.
+Three steps: transform tiles of the input, compute one product over channels for each point of the transformed tiles,
+and transform the products back. It needs (m + 2)^2 / (9 m^2) of the multiplications: 0.44 and 0.25 of them.
 (A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.)
 
 NOTE: an infinity or NaN in the input spreads to all outputs of the tiles that read it.
@@ -18,7 +18,7 @@ from lite_opencl.lowering.chaining import Epilogue
 from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution_choice import Tile, transform_tiles
-from lite_opencl.lowering.convolution_gemm import Images, Places, emit_gemm, prepare_images
+from lite_opencl.lowering.convolution_gemm import Images, OutputGrid, emit_gemm, pad_images
 from lite_opencl.lowering.filters import Filters, pack_panels
 from lite_opencl.lowering.spatial_axes import Axis
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 TAPS = 3
 
-#: The transforms of filters, points 0, 1, -1, 2, -2 and infinity, for each m.
+#: The transforms of filters for each m, at the points 0, 1, -1, 2, -2 and infinity.
 _FILTERS = {
     2: ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
     4: (
@@ -55,7 +55,7 @@ def winograd(
     bias: Tensor | None,
     epilogue: Epilogue,
 ) -> None:
-    """The steps of one convolution with known weights; ``m``: rows and columns of the results of a tile."""
+    """Emit the steps of a convolution with known weights; a tile has ``m`` rows and columns of results."""
     _, height, width = axes
     batch, inputs = source.shape[:2]
     outputs = filters.shape[1]
@@ -64,25 +64,25 @@ def winograd(
     points = (m + TAPS - 1) ** 2
     begin = (0, height.begin, width.begin)
     size = (1, rows * m + TAPS - 1, columns * m + TAPS - 1)
-    images = prepare_images(lowering, source, [(0, 0)], (1, 1), begin, size)
+    images = pad_images(lowering, source, [(0, 0)], (1, 1), begin, size)
     transformed = lowering.allocate((points, inputs, tiles), DType.FLOAT32)
     products = lowering.allocate((points, outputs, tiles), DType.FLOAT32)
     _transform_input(lowering, m, images, transformed, (batch, rows, columns))
 
-    def pack(own: Lowering, block: int) -> Tensor:
+    def pack(emitter: Lowering, block: int) -> Tensor:
         assert filters.array is not None
         array = filters.array
-        return filters.prepared(
-            own, ("winograd", m, block), lambda: pack_panels(transform_weights(m, array), block, DType.FLOAT32)
+        return filters.uploaded(
+            emitter, ("winograd", m, block), lambda: pack_panels(transform_weights(m, array), block, DType.FLOAT32)
         )
 
-    # Rows of a single point: all tiles are one row.
+    # The product of a point treats all tiles as one row.
     operand = Images(transformed, inputs * tiles, tiles, 0, tiles)
     emit_gemm(
         lowering,
         pack,
         operand,
-        Places(products, (1, 1, tiles), (0, tiles, 1)),
+        OutputGrid(products, (1, 1, tiles), (0, tiles, 1)),
         None,
         channels=inputs,
         outputs=outputs,
@@ -94,10 +94,10 @@ def winograd(
 
 
 def transform_weights(m: int, weights: Array) -> Array:
-    """Weights [1, outputs, inputs, 1, 3, 3] as [points, outputs, inputs, 1]."""
+    """Transform weights [1, outputs, inputs, 1, 3, 3] to [points, outputs, inputs, 1]."""
     matrix = np.array(_FILTERS[m])
     _, outputs, inputs = weights.shape[:3]
-    # One product for all filters, many times as fast as one for each dimension of the transform.
+    # One product for all filters is many times as fast as one for each dimension of the transform.
     points: Array = np.kron(matrix, matrix) @ weights.reshape(outputs * inputs, TAPS * TAPS).T.astype(np.float64)
     return points.reshape(-1, outputs, inputs, 1)
 
@@ -111,7 +111,7 @@ def _transform_input(lowering: Lowering, m: int, images: Images, result: Tensor,
     channels, tiles = result.shape[1:]
     x = images.tensor
 
-    def emit(own: Lowering, tile: Tile) -> None:
+    def emit(emitter: Lowering, tile: Tile) -> None:
         width = tile.width
         lanes = ", ".join(f"LOAD_X(pointer, (index) + {lane * m})" for lane in range(width))
         store = f"STORE_VECTOR(float, {width}, vector, pointer)" if width > 1 else "*(pointer) = (vector)"
@@ -127,7 +127,7 @@ def _transform_input(lowering: Lowering, m: int, images: Images, result: Tensor,
             types_of(X=x, Y=result),
         )
         numbers = [channels, rows, columns, images.image, images.channel, images.row, tiles]
-        own.step(
+        emitter.step(
             kernel,
             [result, x, *map(np.int32, numbers)],
             (rows * -(-columns // width), channels, batch),
@@ -151,24 +151,24 @@ def _transform_output(
     channels, tiles = products.shape[1:]
     types = {"X": products, "Y": target}
     tensors = [products]
-    given: Defines = []
+    bias_defines: Defines = []
     if bias is not None:
         tensors.append(bias)
         types["B"] = bias
-        given.append(("HAS_BIAS", 1))
+        bias_defines.append(("HAS_BIAS", 1))
 
-    def emit(own: Lowering, tile: Tile) -> None:
+    def emit(emitter: Lowering, tile: Tile) -> None:
         vectors = vector_defines(DType.FLOAT32, tile.width, [("X", DType.FLOAT32)])
         kernel = KernelSource(
             "winograd_output",
             "winograd_output",
             tile.local,
-            (*_defines(m, tile.width), *vectors, *given),
+            (*_defines(m, tile.width), *vectors, *bias_defines),
             types_of(**types),
             epilogue.chain,
         )
         numbers = [channels, rows, columns, tiles, *target.shape[2:]]
-        own.step(
+        emitter.step(
             kernel,
             [target, *tensors, *map(np.int32, numbers), *epilogue.arguments],
             (rows * -(-columns // tile.width), channels, batch),

@@ -19,7 +19,7 @@ _LOCAL = (64, 1, 1)
 
 @lowers("lite.YoloBox")
 def yolo_box(lowering: Lowering, group: Group) -> None:
-    """One work item for each box."""
+    """Lower lite.YoloBox to one kernel with a work item for each box."""
     x, image_sizes = (lowering.dense(lowering.tensor(group.input(i))) for i in (0, 1))
     attributes = group.attributes
     anchors, classes = len(attributes["anchors"]) // 2, attributes["class_num"]

@@ -1,6 +1,6 @@
-"""Compiled programs: what they are made of, and where they are kept.
+"""Compiled programs: their sources, and the cache of their binaries.
 
-From the ground up: :mod:`sources` (the files in ``kernels/``, and which version of the code this is),
+From the lowest layer up: :mod:`sources` (the files in ``kernels/``, and the version of the code),
 :mod:`element_types` (element types in OpenCL C), :mod:`kernel_source` (a file specialised to one kernel),
-:mod:`binary_cache` (binaries on disk), :mod:`library` (the programs of a device: found, restored or built).
+:mod:`binary_cache` (binaries on disk), :mod:`library` (the programs of a device: cached, restored or built).
 """

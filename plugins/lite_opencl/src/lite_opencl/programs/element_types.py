@@ -1,4 +1,4 @@
-"""Element types in OpenCL C: how an element lies in memory, and the type it is computed in."""
+"""Element types in OpenCL C: the type of an element in memory, and the type that it is computed in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CType(NamedTuple):
         storage: type of an element in memory.
         compute: type of an element in registers. 16-bit floats are computed in ``float``: every device can load and
             store them, few can compute with them.
-        suffix: what the LOAD and STORE macros of ``common.cl`` for this type end with.
+        suffix: the suffix of the LOAD and STORE macros of ``common.cl`` for this type.
     """
 
     storage: str
@@ -51,12 +51,12 @@ _TYPES = {dtype: CType(name, name, "plain") for dtype, name in _PLAIN.items()} |
 
 
 def c_type(dtype: DType) -> CType:
-    """How elements of ``dtype`` are stored and computed."""
+    """Return the types that elements of ``dtype`` are stored and computed in."""
     return _TYPES[dtype]
 
 
 def scalar(number: Any, dtype: DType) -> np.generic:
-    """A number as a kernel takes it by value, in the type that ``dtype`` is computed in."""
+    """Return a number as a by-value argument of a kernel, in the type that ``dtype`` is computed in."""
     value: np.generic
     if dtype.is_half:
         value = np.float32(number)
@@ -68,7 +68,7 @@ def scalar(number: Any, dtype: DType) -> np.generic:
 
 
 def literal(number: float, compute: str) -> str:
-    """A number as a literal of a floating compute type."""
+    """Return a number as a literal of a floating-point compute type."""
     if np.isnan(number) or np.isinf(number):
         special = "NAN" if np.isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
         return f"(({compute}){special})"

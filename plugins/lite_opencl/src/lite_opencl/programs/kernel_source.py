@@ -1,4 +1,4 @@
-"""What a kernel is compiled from: a file of kernels, choices that are fixed in its code, and an epilogue."""
+"""The source of a kernel: a file of kernels, macros that specialise it, and an epilogue."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["KernelSource"]
 
 
 class KernelSource(NamedTuple):
-    """A kernel, specialised.
+    """A specialised kernel.
 
     Attributes:
-        file: ``kernels/<file>.cl``.
+        file: the name in ``kernels/<file>.cl``.
         name: the kernel function.
-        local: size of a work group, three numbers: part of the code, so that compilers can plan for it.
+        local: size of a work group, three numbers: part of the code, so that compilers can optimise for it.
         defines: macros that the file reads, name and value.
-        types: element types that the file names, by the name it knows them under: ``("X", float32)`` defines
-            ``X_TYPE`` (in memory), ``X_COMPUTE`` (in registers) and ``LOAD_X(pointer, index)``.
-        chain: what is done to each result before it is stored; None for a kernel without an epilogue.
+        types: element types by the names that the file uses for them: ``("X", float32)`` defines ``X_TYPE`` (in
+            memory), ``X_COMPUTE`` (in registers), ``LOAD_X(pointer, index)`` and ``STORE_X(pointer, index, x)``.
+        chain: the epilogue, applied to each result before it is stored; None for a kernel without one.
     """
 
     file: str
@@ -33,7 +33,7 @@ class KernelSource(NamedTuple):
     chain: Chain | None = None
 
     def text(self) -> str:
-        """The whole source in OpenCL C."""
+        """Return the complete source in OpenCL C."""
         lines = []
         dtypes = {dtype for _, dtype in self.types} | (self.chain.dtypes if self.chain else set())
         if DType.FLOAT64 in dtypes:

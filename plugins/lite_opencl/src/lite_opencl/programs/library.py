@@ -1,8 +1,8 @@
 """Compiled programs of one device: from the cache, from a model file, or built from source.
 
-A driver may finish a program only when one of its kernels is first launched: PoCL compiles for the size of the work
-group then, which takes longer than all before. So a program that was built from source is not kept until it has run;
-see :meth:`ProgramLibrary.keep`.
+A driver may finish compiling a program only at the first launch of its kernel: PoCL compiles for the size of the work
+group then, which takes longer than all earlier phases. A program that was built from source is therefore written to
+the cache only after it has run; see :meth:`ProgramLibrary.store`.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ __all__ = ["BUILD_OPTIONS", "CacheStatistics", "Loaded", "ProgramLibrary"]
 
 logger = logging.getLogger("lite.opencl.cache")
 
-#: What pyopencl takes for "no cache of its own"; its annotation says otherwise.
+#: The value that disables pyopencl's own cache; its annotation does not allow it.
 _NO_CACHE: Any = False
 
-#: A product and a sum may be fused, which is no less exact; no other fast-math option. They are part of every key.
+#: Multiplication and addition may be fused, which is no less exact; no other fast-math option. Part of every key.
 BUILD_OPTIONS: tuple[str, ...] = ("-cl-mad-enable",)
 
-#: What changes the code that PoCL makes of the same source, from outside. Those that are set are part of every key.
+#: Environment variables that change the code PoCL generates from a source. Those that are set are part of every key.
 _COMPILER_VARIABLES = ("POCL_EXTRA_BUILD_FLAGS", "POCL_WORK_GROUP_METHOD", "POCL_WORK_GROUP_SPECIALIZATION")
 
-#: Programs that are built at the same time. PoCL and some drivers have a lock of their own, and gain nothing.
-_MOST_BUILDERS = 8
+#: The largest number of concurrent builds. PoCL and some drivers hold a lock while they build, and gain nothing.
+_MAX_BUILDERS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """What a library has done so far.
+    """Counters of a library.
 
     Attributes:
         hits: programs found on disk or in a model file.
         misses: programs built from source.
-        rebuilt: those of the misses whose entry was damaged, or refused by the driver.
-        build_seconds: time spent building from source, all threads together.
+        rebuilt: misses whose entry was damaged or was refused by the driver.
+        build_seconds: time spent building from source, summed over all threads.
     """
 
     hits: int = 0
@@ -62,19 +62,19 @@ class CacheStatistics:
     def __str__(self) -> str:
         return (
             f"{self.hits} found, {self.misses} built in {self.build_seconds:.2f} s, "
-            f"{self.rebuilt} of them because what was kept was damaged or refused"
+            f"{self.rebuilt} of them because the cached binary was damaged or refused"
         )
 
 
 class Loaded(NamedTuple):
-    """What it took to make programs ready.
+    """The result of :meth:`ProgramLibrary.load`.
 
     Attributes:
-        in_memory: programs that were there.
-        found: those that were kept on disk.
-        built: those that were built from source.
-        seconds: that all of it took.
-        unfinished: keys of those that are not kept on disk yet.
+        in_memory: number of programs that were already loaded.
+        found: number of programs loaded from disk.
+        built: number of programs built from source.
+        seconds: total time.
+        unfinished: keys of programs that are not on disk yet.
     """
 
     in_memory: int
@@ -85,26 +85,26 @@ class Loaded(NamedTuple):
 
     def __str__(self) -> str:
         listed = ((self.in_memory, "in memory"), (self.found, "from the cache"), (self.built, "built"))
-        said = ", ".join(f"{count} {where}" for count, where in listed if count)
-        return f"programs: {said or 'none'}, {1e3 * self.seconds:.0f} ms"
+        counts = ", ".join(f"{count} {where}" for count, where in listed if count)
+        return f"programs: {counts or 'none'}, {1e3 * self.seconds:.0f} ms"
 
 
 class _Entry:
-    """A program that is there, or that one thread is about to make."""
+    """A program that is ready, or that one thread is about to load or build."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.program: cl.Program | None = None
-        self.is_kept = False
+        self.is_cached = False
 
 
 class ProgramLibrary:
-    """Programs of one device by their keys. May be used by many threads at once.
+    """Programs of one device by their keys. Thread-safe.
 
     Args:
-        context: of OpenCL, with the one device.
+        context: the OpenCL context with this one device.
         found: the device; its identity is part of every key.
-        folder: where binaries are kept, one file each; that of :func:`cache_folder` when left out.
+        folder: the folder of cached binaries, one file each; :func:`cache_folder` by default.
     """
 
     def __init__(self, context: cl.Context, found: FoundDevice, folder: Path | None = None) -> None:
@@ -116,77 +116,77 @@ class ProgramLibrary:
         self._entries: dict[str, _Entry] = {}
         self._keys: dict[str, str] = {}
         self.statistics = CacheStatistics()
-        # Some compilers say "Done." of every program. NOTE: not warnings.catch_warnings() round each build: what it
-        # changes and puts back is the whole process's, and programs are built by several threads.
+        # Some compilers print "Done." for every program. NOTE: warnings.catch_warnings() around each build would change
+        # and restore the filters of the whole process, while several threads build programs.
         warnings.filterwarnings("ignore", category=cl.CompilerWarning)
 
     def key(self, source: KernelSource) -> str:
-        """What a program is kept under: a checksum of everything that it depends on."""
-        # NOTE: not the source itself: two that compare equal may differ in text, as 0.0 and -0.0 do.
-        shown = repr(source)
-        key = self._keys.get(shown)
+        """Return the key of a program: a checksum of everything that it depends on."""
+        # NOTE: sources that compare equal may differ in text, as 0.0 and -0.0 do, so their repr is looked up.
+        representation = repr(source)
+        key = self._keys.get(representation)
         if key is None:
             text = "\0".join((source.text(), *BUILD_OPTIONS, *self._compiler_settings, self._found.identity))
-            key = self._keys[shown] = hashlib.sha256(text.encode()).hexdigest()
+            key = self._keys[representation] = hashlib.sha256(text.encode()).hexdigest()
         return key
 
     def load(self, sources: Iterable[KernelSource]) -> Loaded:
-        """Make the programs of some sources ready.
+        """Load or build the programs of some sources.
 
         Raises:
-            OpenClError: the driver refuses a source; with its log.
+            OpenClError: the driver refuses a source; the message contains the build log.
         """
         start = time.perf_counter()
         wanted = {self.key(source): source for source in sources}
-        there = [key for key in wanted if self._entry(key).program is not None]
+        in_memory = [key for key in wanted if self._entry(key).program is not None]
         missing = [item for item in wanted.items() if not self._find(*item)]
         if len(missing) > 1:
-            with ThreadPoolExecutor(min(len(missing), os.cpu_count() or 1, _MOST_BUILDERS)) as pool:
+            with ThreadPoolExecutor(min(len(missing), os.cpu_count() or 1, _MAX_BUILDERS)) as pool:
                 list(pool.map(lambda item: self._build(*item), missing))
         else:
             for key, source in missing:
                 self._build(key, source)
-        unfinished = [key for key in wanted if not self._entries[key].is_kept]
-        found = len(wanted) - len(there) - len(missing)
-        return Loaded(len(there), found, len(missing), time.perf_counter() - start, unfinished)
+        unfinished = [key for key in wanted if not self._entries[key].is_cached]
+        found = len(wanted) - len(in_memory) - len(missing)
+        return Loaded(len(in_memory), found, len(missing), time.perf_counter() - start, unfinished)
 
     def restore(self, key: str, binary: bytes) -> bool:
-        """Make a program ready from a binary that was saved with a model; False where the driver refuses it."""
+        """Load a program from a binary that was saved with a model. Return False if the driver refuses it."""
         entry = self._entry(key)
         with entry.lock:
             if entry.program is None:
                 entry.program = self._from_binary(key, binary)
-                entry.is_kept = True
+                entry.is_cached = True
             return entry.program is not None
 
     def kernel(self, key: str, name: str) -> cl.Kernel:
-        """A kernel object of the caller's own, of a program that is ready."""
+        """Return a new kernel object of a loaded program."""
         with opencl_call(self._found.name, f"making kernel {name!r}"):
             return cl.Kernel(self._ready(key), name)
 
     def binary(self, key: str) -> bytes:
-        """The compiled program.
+        """Return the binary of a program.
 
-        NOTE: PoCL makes it when it is first asked for, of the kernels that have run by then, and never again.
+        NOTE: PoCL creates it at the first query, from the kernels that have run until then, and never updates it.
         """
         entry = self._entries[key]
         with entry.lock:
             return _binary_of(self._ready(key))
 
-    def keep(self, keys: Sequence[str]) -> None:
-        """Write programs to disk, once: their kernels have run, so drivers have finished compiling them.
+    def store(self, keys: Sequence[str]) -> None:
+        """Write programs to disk once. Their kernels have run, so drivers have finished compiling them.
 
-        NOTE: not by a thread: PoCL compiles once more to make a binary, and launches would wait for it.
+        NOTE: a background thread would not help: PoCL compiles again to create a binary, and launches wait for that.
         """
         for key in keys:
             entry = self._entry(key)
             with entry.lock:
-                if not entry.is_kept and self.cache.folder is not None:
+                if not entry.is_cached and self.cache.folder is not None:
                     try:
                         self.cache.write(key, _binary_of(self._ready(key)))
                     except cl.Error as error:
-                        logger.warning("%s is not kept: the driver gives no binary: CL_%s", key, status_name(error))
-                entry.is_kept = True
+                        logger.warning("%s is not cached: the driver returns no binary: CL_%s", key, status_name(error))
+                entry.is_cached = True
 
     def _entry(self, key: str) -> _Entry:
         with self._lock:
@@ -198,26 +198,28 @@ class ProgramLibrary:
         return program
 
     def _find(self, key: str, source: KernelSource) -> bool:
-        """Whether a program is there, or can be had without building it from source."""
+        """Return True if a program is in memory or was loaded from the cache, without building from source."""
         entry = self._entry(key)
-        if entry.program is not None:  # and its lock may be with who writes it
+        if entry.program is not None:  # without waiting for a thread that holds the lock to write it to disk
             return True
         with entry.lock:
             if entry.program is None:
                 binary, was_damaged = self.cache.read(key)
                 if binary is not None:
                     entry.program = self._from_binary(source.name, binary)
-                    entry.is_kept = entry.program is not None
+                    entry.is_cached = entry.program is not None
                 if was_damaged:
                     self._count(rebuilt=1)
             return entry.program is not None
 
     def _from_binary(self, name: str, binary: bytes) -> cl.Program | None:
-        """None, with a line in the log, where the driver refuses it."""
+        """Return the program of a binary; None, with a line in the log, if the driver refuses it."""
         try:
             program: cl.Program = cl.Program(self._context, [self._found.device], [binary]).build()
         except cl.Error as error:
-            logger.warning("%s is built again: the driver refuses its binary with CL_%s", name, status_name(error))
+            logger.warning(
+                "%s is built again, since the driver refuses its binary with CL_%s", name, status_name(error)
+            )
             self._count(rebuilt=1)
             return None
         self._count(hits=1)
@@ -251,6 +253,6 @@ class ProgramLibrary:
 
 
 def _binary_of(program: cl.Program) -> bytes:
-    """The compiled program for its one device."""
+    """Return the binary of a program for its one device."""
     binaries: Any = program.get_info(cl.program_info.BINARIES)
     return bytes(binaries[0])

@@ -1,4 +1,4 @@
-"""The files that kernels are in, and which code this is: what other code compiled or saved is not used."""
+"""The files with kernels, and the version of this code; programs of other versions are not used."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PACKAGE = Path(__file__).parents[1]
 
 @cache
 def kernel_text(file: str) -> str:
-    """The text of ``kernels/<file>.cl``."""
+    """Return the text of ``kernels/<file>.cl``."""
     return (_PACKAGE / "kernels" / f"{file}.cl").read_text(encoding="utf-8")
 
 
 def sources_version() -> str:
-    """What tells the sources of this package, and of the library it compiles with, from any others."""
+    """Return the version of the sources of this package and of the library it compiles with."""
     return version_of_sources(str(_PACKAGE), endings=(".py", ".cl"))

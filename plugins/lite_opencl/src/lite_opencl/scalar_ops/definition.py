@@ -1,4 +1,4 @@
-"""What an element-wise operator is: an expression, what it costs, where it cannot be."""
+"""The definition of an element-wise operator: its expression, its cost and its restrictions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Call:
     """An operator with its arguments.
 
     Attributes:
-        arguments: for each input the name of a variable that holds it, and its element type; None where left out.
-        attributes: all that the operator has, defaults included.
+        arguments: for each input the name of the variable that holds it, and its element type; None if left out.
+        attributes: all attributes of the operator, including defaults.
         output: element type of the result.
     """
 
@@ -27,7 +27,7 @@ class Call:
     output: DType
 
     def __getitem__(self, index: int) -> str:
-        """The variable of an input that must be there."""
+        """Return the variable of a required input."""
         argument = self.arguments[index]
         if argument is None:
             raise ValueError(f"input {index} is required and was left out")
@@ -35,7 +35,7 @@ class Call:
 
     @property
     def given(self) -> list[str]:
-        """The variables of all inputs that are there."""
+        """The variables of all inputs that are not left out."""
         return [a[0] for a in self.arguments if a is not None]
 
     def optional(self, index: int) -> str | None:
@@ -49,15 +49,15 @@ class Call:
 
     @property
     def compute(self) -> str:
-        """The type in registers of the first input: ends the names of helper functions."""
+        """The type of the first input in registers, which is the suffix of helper functions."""
         return c_type(self.dtype()).compute
 
     def number(self, attribute: str) -> str:
-        """A floating attribute as a literal of the first input's type."""
+        """Return a floating-point attribute as a literal of the first input's type."""
         return self.literal(float(self.attributes[attribute]))
 
     def literal(self, number: float) -> str:
-        """A number as a literal of the first input's type."""
+        """Return a number as a literal of the first input's type."""
         return literal(number, self.compute)
 
 
@@ -67,12 +67,12 @@ Refuse = Callable[[Mapping[str, Any], Sequence["DType | None"]], "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An entry of the table.
+    """An entry of the table of operators.
 
     Attributes:
-        emit: the expression for a call.
-        cost: floating-point operations for one element, roughly.
-        refuse: says why attributes or input types cannot be, if so.
+        emit: returns the expression for a call.
+        cost: approximate number of floating-point operations for one element.
+        refuse: returns the reason if attributes or input types are not supported, else None.
     """
 
     emit: Emit

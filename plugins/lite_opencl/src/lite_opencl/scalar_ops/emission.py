@@ -1,4 +1,4 @@
-"""From an entry of the table to an expression, and the helper functions that expressions call."""
+"""Emission of expressions from the table of operators, and of the helper functions that expressions call."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["cost", "emit_operator", "helper_functions", "supports"]
 def emit_operator(
     op: str, arguments: Sequence[tuple[str, DType] | None], attributes: Mapping[str, Any], output: DType
 ) -> str:
-    """One operator as an expression.
+    """Return an operator as an expression.
 
     Args:
         op: its qualified name, a key of :data:`OPERATORS`.
-        arguments: its inputs: variable and element type, None for one left out.
-        attributes: those that the node has; the rest take their defaults.
+        arguments: its inputs as variable and element type; None for an input that is left out.
+        attributes: the attributes of the node; the others take their defaults.
         output: element type of its output.
     """
     return OPERATORS[op].emit(Call(arguments, {**default_attributes(op), **attributes}, output))
 
 
 def supports(op: str, inputs: Sequence[DType | None], attributes: Mapping[str, Any]) -> str | None:
-    """Why this operator cannot be emitted, a sentence; None when it can. Types fit its signature in the opset."""
+    """Return the reason why an operator cannot be emitted, or None. Types must fit its signature in the opset."""
     entry = OPERATORS.get(op)
     if entry is None:
         return f"{op} is not an element-wise operator"
@@ -38,12 +38,12 @@ def supports(op: str, inputs: Sequence[DType | None], attributes: Mapping[str, A
 
 
 def cost(op: str) -> int:
-    """Floating-point operations for one element, roughly."""
+    """Return the approximate number of floating-point operations for one element."""
     return OPERATORS[op].cost
 
 
 def helper_functions(steps: Sequence[object], dtypes: Iterable[DType]) -> str:
-    """The functions that expressions on these element types call; nothing for a chain without steps."""
+    """Return the functions that expressions on these element types call; empty for a chain without steps."""
     if not steps:
         return ""
     kinds = {c_type(d).compute: d for d in dtypes}

@@ -14,7 +14,7 @@ __all__ = ["OPERATORS"]
 
 
 def _format(text: str) -> Emit:
-    """An expression where ``{a}``, ``{b}`` and ``{c}`` are the inputs and ``{T}`` the first one's compute type."""
+    """Emit a template where ``{a}``, ``{b}`` and ``{c}`` are the inputs and ``{T}`` the first one's compute type."""
 
     def emit(call: Call) -> str:
         names = dict(zip("abc", call.given))
@@ -24,13 +24,13 @@ def _format(text: str) -> Emit:
 
 
 def _by_kind(floating: str, integer: str) -> Emit:
-    """One expression for floating types, another for integers."""
+    """Emit one template for floating-point types and another one for integers."""
     of_floats, of_integers = _format(floating), _format(integer)
     return lambda call: (of_floats if call.dtype().is_floating else of_integers)(call)
 
 
 def _folded(text: str) -> Emit:
-    """An expression of ``{a}`` and ``{b}`` over any number of inputs, from left to right."""
+    """Emit a template of ``{a}`` and ``{b}`` folded over any number of inputs, from left to right."""
     return lambda call: reduce(lambda a, b: text.format(a=a, b=b, T=call.compute), call.given)
 
 
@@ -66,7 +66,7 @@ def _refuse_power(attributes: Mapping[str, Any], inputs: Sequence[DType | None])
 def _bit_shift(call: Call) -> str:
     x, y = call[0], call[1]
     operator = "<<" if call.attributes["direction"] == "LEFT" else ">>"
-    # NOTE: OpenCL takes the number of places modulo the number of bits.
+    # NOTE: OpenCL takes the shift count modulo the number of bits.
     return f"{y} < {8 * call.dtype().itemsize} ? ({call.compute})({x} {operator} {y}) : ({call.compute})0"
 
 
@@ -81,7 +81,7 @@ def _convert(call: Call) -> str:
     if target is DType.BOOL:
         return f"{x} != 0"
     if source.is_floating and target.is_integer:
-        # NOTE: straight to a smaller type, what is out of range would differ between devices.
+        # NOTE: devices differ in direct conversions of out-of-range values to smaller types.
         return f"({c_type(target).compute})(long){x}"
     if target.is_half and source is not target:
         return f"rounded_to_{'half' if target is DType.FLOAT16 else 'bfloat16'}((float){x})"
@@ -125,7 +125,7 @@ def _thresholded_relu(call: Call) -> str:
 def _gelu(call: Call) -> str:
     x = call[0]
     if call.attributes["approximate"] == "tanh":
-        # (1 + tanh(t)) / 2 is the sigmoid of 2t. NOTE: some drivers' tanh stops short of -1, which a large x shows.
+        # (1 + tanh(t)) / 2 is the sigmoid of 2t. NOTE: some drivers' tanh never reaches -1, an error that x magnifies.
         inner = f"{call.literal(1.5957691216057308)} * ({x} + {call.literal(0.044715)} * {x} * {x} * {x})"
         return f"{x} * sigmoid_{call.compute}({inner})"
     return f"{call.literal(0.5)} * {x} * erfc(-{x} * {call.literal(0.7071067811865476)})"
@@ -136,8 +136,8 @@ def _swish(call: Call) -> str:
 
 
 def _refuse_training(attributes: Mapping[str, Any], inputs: Sequence[DType | None]) -> str | None:
-    known = len(inputs) < 3 or inputs[2] is None
-    return None if known else "whether it is in training mode is known only when the model runs"
+    is_inference = len(inputs) < 3 or inputs[2] is None
+    return None if is_inference else "its training mode is known only when the model runs"
 
 
 def _floats_only(attributes: Mapping[str, Any], inputs: Sequence[DType | None]) -> str | None:
@@ -145,7 +145,7 @@ def _floats_only(attributes: Mapping[str, Any], inputs: Sequence[DType | None]) 
     return None if first is None or first.is_floating else f"it is implemented for floating types, not {first}"
 
 
-#: By qualified name.
+#: The operators by qualified name.
 OPERATORS: dict[str, Operator] = {
     # **** arithmetic ****
     "Abs": Operator(_by_kind("fabs({a})", "absolute_{T}({a})")),
@@ -187,7 +187,7 @@ OPERATORS: dict[str, Operator] = {
     "Or": Operator(_format("{a} || {b}")),
     "Where": Operator(_format("{a} ? {b} : {c}")),
     "Xor": Operator(_format("!{a} != !{b}")),
-    # **** the same elements ****
+    # **** conversion and identity ****
     "Cast": Operator(_convert),
     "CastLike": Operator(_convert),
     "Dropout": Operator(_format("{a}"), 0, _refuse_training),

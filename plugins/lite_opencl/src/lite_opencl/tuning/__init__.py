@@ -1,1 +1,1 @@
-"""What was measured to be fastest on a device: :mod:`table` keeps it, :mod:`stopwatch` measures."""
+"""Tuning: :mod:`stopwatch` measures which kernels are fastest on a device, :mod:`table` stores the results."""

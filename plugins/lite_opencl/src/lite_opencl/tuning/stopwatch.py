@@ -1,4 +1,4 @@
-"""How long steps of a partition take, by the device's own clock, before the partition is compiled."""
+"""Measurement of steps by the device's clock, before their partition is compiled."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = ["MeasurableStep", "Stopwatch"]
 
 logger = logging.getLogger("lite.opencl.tuning")
 
-#: Both take turns until they have had this much of the device's time, at least and at most so many turns.
-_SECONDS, _FEWEST, _MOST = 0.1, 5, 25
-#: Where one is so much slower after the fewest turns, nothing more is measured.
-_HOPELESS = 1.3
+#: The device time after which two alternating candidates are compared, and the limits of the number of turns.
+_SECONDS, _MIN_TURNS, _MAX_TURNS = 0.1, 5, 25
+#: Measuring stops after the fewest turns if one candidate is slower by this factor.
+_CLEARLY_SLOWER = 1.3
 
 
 class MeasurableStep(Protocol):
     """A call of a kernel whose time can be measured; lowering plans such calls.
 
     Attributes:
-        kernel: what to run.
-        arguments: for its parameters, in order; a tensor becomes its buffer and the offset of its first element.
-        global_size: work items in each of three dimensions.
+        kernel: the kernel to run.
+        arguments: in the order of its parameters; a tensor becomes its buffer and the offset of its first element.
+        global_size: number of work items in each of three dimensions.
     """
 
     @property
@@ -47,7 +47,7 @@ class MeasurableStep(Protocol):
 
 
 class _Trial:
-    """Steps with memory of their own, ready to be enqueued."""
+    """Steps with separate memory, ready to be enqueued."""
 
     def __init__(self, steps: Sequence[MeasurableStep], runtime: DeviceRuntime) -> None:
         self._runtime = runtime
@@ -56,7 +56,7 @@ class _Trial:
         runtime.programs.load(step.kernel for step in steps)
         with opencl_call(runtime.name, "preparing a measurement"):
             self._calls = [(self._bound(step), step.global_size, step.kernel.local) for step in steps]
-            self.run()  # the first time a driver may still compile
+            self.run()  # a driver may still compile at the first launch
 
     def _bound(self, step: MeasurableStep) -> cl.Kernel:
         kernel = self._runtime.programs.kernel(self._runtime.programs.key(step.kernel), step.kernel.name)
@@ -76,18 +76,18 @@ class _Trial:
         return self._runtime.images.get(argument.constant, argument.tensor.dtype)
 
     def _memory(self, storage: Storage) -> Allocation:
-        """A constant's own memory, else zeros: no time is lost with numbers that are slow to compute with."""
-        if isinstance(storage.place, Allocation):
-            return storage.place
-        made = self._memories.get(storage)
-        if made is None:
-            made = self._memories[storage] = self._runtime.memory.allocate_bytes(storage.bytes)
+        """Return the memory of a constant, else zeros: arbitrary bytes might be numbers that compute slowly."""
+        if isinstance(storage.memory, Allocation):
+            return storage.memory
+        allocation = self._memories.get(storage)
+        if allocation is None:
+            allocation = self._memories[storage] = self._runtime.memory.allocate_bytes(storage.bytes)
             queue, size = self._runtime.profiling_queue, max(storage.bytes, 1)
-            cl.enqueue_fill_buffer(queue, made.buffer, np.uint8(0), 0, size)
-        return made
+            cl.enqueue_fill_buffer(queue, allocation.buffer, np.uint8(0), 0, size)
+        return allocation
 
     def run(self) -> float:
-        """Seconds from the beginning of the first step to the end of the last."""
+        """Run the steps and return the seconds from the beginning of the first one to the end of the last one."""
         queue = self._runtime.profiling_queue
         events = [cl.enqueue_nd_range_kernel(queue, *call) for call in self._calls]
         if not events:
@@ -96,25 +96,25 @@ class _Trial:
         return 1e-9 * (events[-1].profile.end - events[0].profile.start)
 
     def measure(self) -> None:
-        """Run twice in a row: the second time caches hold what they do when a model runs."""
+        """Run twice in a row, since the second run finds warm caches, and keep the shortest time."""
         with opencl_call(self._runtime.name, "measuring"):
             self.seconds = min(self.seconds, self.run(), self.run())
 
 
 class Stopwatch:
-    """Compares steps on a device.
+    """A comparison of steps on a device.
 
     Args:
-        runtime: of the device.
+        runtime: the runtime of the device.
     """
 
     def __init__(self, runtime: DeviceRuntime) -> None:
         self._runtime = runtime
 
     def __call__(self, steps: Sequence[MeasurableStep], others: Sequence[MeasurableStep]) -> tuple[float, float]:
-        """Seconds that both take, the shortest of several times in turns; infinity for what cannot be built or run."""
+        """Return the shortest of several interleaved times of both, in seconds; infinity for steps that fail."""
         trials = [self._trial(steps), self._trial(others)]
-        for turn in range(_MOST):
+        for turn in range(_MAX_TURNS):
             for i, trial in enumerate(trials):
                 if trial is not None:
                     try:
@@ -124,8 +124,8 @@ class Stopwatch:
                         trials[i] = None
             first, second = (math.inf if trial is None else trial.seconds for trial in trials)
             spent = 2 * (turn + 1) * (first + second)
-            is_clear = max(first, second) >= _HOPELESS * min(first, second)
-            if turn + 1 >= _FEWEST and (is_clear or spent > _SECONDS):
+            is_clear = max(first, second) >= _CLEARLY_SLOWER * min(first, second)
+            if turn + 1 >= _MIN_TURNS and (is_clear or spent > _SECONDS):
                 break
         return first, second
 

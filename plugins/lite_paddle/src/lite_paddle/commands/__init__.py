@@ -1,1 +1,1 @@
-"""The commands that lite-paddle adds to ``lite``."""
+"""Commands that lite-paddle adds to ``lite``."""

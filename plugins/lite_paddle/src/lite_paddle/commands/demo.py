@@ -1,4 +1,4 @@
-"""``lite demo``: reads the text in a picture with PP-OCRv4; the pipeline itself is examples/ocr/ocr.py."""
+"""``lite demo`` reads the text in a picture with PP-OCRv4; the pipeline itself is examples/ocr/ocr.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lite_tools.commands import (
     threads_option,
 )
 
-#: The example's folder, shipped inside this package.
+#: Folder of the example, shipped inside this package.
 EXAMPLE = Path(__file__).parents[1] / "examples" / "ocr"
 
 _PARTS = {"detection": "detector", "orientation": "classifier", "recognition": "recognizer"}
@@ -42,7 +42,7 @@ _PARTS = {"detection": "detector", "orientation": "classifier", "recognition": "
     "-o",
     default="lite-demo.png",
     show_default=True,
-    help="Where to write the annotated picture: the boxes found and, beside them, what was read.",
+    help="File of the annotated picture: the detected boxes and, beside them, the recognised text.",
 )
 @backend_option
 @threads_option
@@ -50,7 +50,7 @@ _PARTS = {"detection": "detector", "orientation": "classifier", "recognition": "
 def command(picture: str, models: str | None, output: str, backend: str, threads: int | None, as_json: bool) -> None:
     """Read the text in PICTURE with the three models of PP-OCRv4: text detection, orientation and recognition.
 
-    Without PICTURE the example that comes with Lite is read.
+    Without PICTURE, the picture that comes with Lite is read.
     """
     example = _load_example()
     import cv2
@@ -69,7 +69,7 @@ def command(picture: str, models: str | None, output: str, backend: str, threads
     start = time.perf_counter()
     try:
         reader = example.load_reader(folder, backends_of(backend), threads)
-    except SystemExit as error:  # the example is a program of its own and ends like one
+    except SystemExit as error:  # the example is a stand-alone program, which exits on errors
         raise UnavailableError(
             f"the models cannot be used: {error}\nThe folder needs the subfolders *det*, *cls* and *rec*, each with a "
             "Paddle model (.pdmodel), and the dictionary ppocr_keys_v1.txt in it or beside it"
@@ -112,7 +112,7 @@ def _load_example() -> ModuleType:
     if spec is None or spec.loader is None:
         raise UnavailableError(f"the example is missing from {EXAMPLE}; reinstall lite-paddle")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.modules[spec.name] = module  # dataclasses look up their module by name
     spec.loader.exec_module(module)
     return module
 

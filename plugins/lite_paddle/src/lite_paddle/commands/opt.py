@@ -1,6 +1,6 @@
-"""``lite opt``: ``lite convert`` for who comes from Paddle-Lite: the options of its opt tool, by their names.
+"""``lite opt``: ``lite convert`` with the options of Paddle-Lite's opt tool, under their names.
 
-Options that Lite has something for do that; the others say in a sentence what to do instead.
+Options with a counterpart in Lite work; the others print a sentence that says what to do instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lite_tools.commands import (
 __all__ = ["command"]
 
 _DEFAULT_TARGET = "arm"
-#: Names of --valid_targets that stand for several backends, in order of preference.
+#: Values of --valid_targets that stand for several backends, in order of preference.
 _SEVERAL = {"x86_opencl": ("opencl", "x86"), "arm_metal": ("metal", "arm"), "x86_metal": ("metal", "x86")}
 _LISTS = ("print_all_ops", "print_all_ops_in_md_format", "print_supported_ops", "display_kernels")
 
@@ -41,7 +41,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _boolean(name: str, text: str) -> Decorator:
-    """An option that takes true or false as a word, and is true where the word is left out."""
+    """Declare an option with the value true or false, which is true when no value follows."""
     choice = click.Choice(["true", "false"], case_sensitive=False)
     decorate: Decorator = click.option(name, type=choice, is_flag=False, flag_value="true", default="false", help=text)
     return decorate
@@ -60,19 +60,19 @@ def _boolean(name: str, text: str) -> Decorator:
     "--optimize_out_type",
     type=click.Choice(["naive_buffer", "protobuf"]),
     default="naive_buffer",
-    help="naive_buffer stands for Lite's own file; no other is written.",
+    help="naive_buffer stands for Lite's own file format, the only one that is written.",
 )
 @click.option("--valid_targets", help=f"arm, x86, opencl, x86_opencl, host, ...  [default: {_DEFAULT_TARGET}]")
 @_boolean("--quant_model", "Store weights in fewer bits.")
-@click.option("--quant_type", type=click.Choice(["QUANT_INT8", "QUANT_INT16"]), help="Lite has QUANT_INT8.")
+@click.option("--quant_type", type=click.Choice(["QUANT_INT8", "QUANT_INT16"]), help="Only QUANT_INT8 is supported.")
 @_boolean("--enable_fp16", "Prepare for computing in float16.")
 @_boolean("--sparse_model", "Lite has no sparse kernels: the model stays dense.")
-@click.option("--sparse_threshold", type=click.FloatRange(0, 1), help="Goes with --sparse_model.")
-@_boolean("--record_tailoring_info", "Lite is not tailored: nothing is recorded.")
+@click.option("--sparse_threshold", type=click.FloatRange(0, 1), help="Accepted with --sparse_model, and ignored.")
+@_boolean("--record_tailoring_info", "Lite is not tailored to models: nothing is recorded.")
 @_boolean("--print_all_ops", "List the operators that Lite knows.")
-@_boolean("--print_all_ops_in_md_format", "The same as a Markdown table.")
-@_boolean("--print_supported_ops", "The same, and how to ask the targets.")
-@_boolean("--display_kernels", "The same, only the names.")
+@_boolean("--print_all_ops_in_md_format", "List the operators that Lite knows as a Markdown table.")
+@_boolean("--print_supported_ops", "List the operators that Lite knows, and how to ask the targets.")
+@_boolean("--display_kernels", "List only the names of the operators that Lite knows.")
 @_boolean("--print_model_ops", "Tell whether the targets can run the model.")
 @click.option("--optimized_nb_model_path", hidden=True)
 @click.option("--visualization_file_output_path", hidden=True)
@@ -81,7 +81,7 @@ def _boolean(name: str, text: str) -> Decorator:
 def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Convert a Paddle model into a .lite file, with the options of Paddle-Lite's opt.
 
-    Operators that a target cannot run go to the other targets, and then to host, as they do there. Options that take
+    Operators that a target cannot run go to the other targets, and then to host, as in Paddle-Lite. Options that take
     true or false mean true when nothing follows. `lite convert` can do more.
     """
     given = {name: value == "true" if value in ("true", "false") else value for name, value in given.items()}
@@ -96,7 +96,7 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
     if given["print_model_ops"]:
         path, options = _model(given)
         code = check_targets(path, read_model(path, **options), targets, as_json)
-        # Here as there, host runs what a target cannot.
+        # As in Paddle-Lite, host runs the operators that no target can run.
         return code if code == EXIT_UNAVAILABLE else EXIT_OK
     if given["model_set"]:
         return _convert_set(given, targets, as_json)
@@ -112,7 +112,7 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
 
 
 def _refuse_unknown(given: dict[str, Any]) -> None:
-    """Say what to do instead of what Lite cannot do at all."""
+    """Raise UsageError for requests that Lite cannot serve, and say what to do instead."""
     if given["optimized_nb_model_path"] or given["visualization_file_output_path"]:
         raise click.UsageError("Lite draws no pictures of models: `lite inspect MODEL` prints the graph of any model")
     if given["optimize_out_type"] == "protobuf":
@@ -125,7 +125,7 @@ def _refuse_unknown(given: dict[str, Any]) -> None:
 
 
 def _notes(given: dict[str, Any]) -> list[str]:
-    """What may surprise, and does not keep the model from running."""
+    """Return notes on options whose effect may surprise, but does not keep the model from running."""
     notes = []
     if given["valid_targets"] is None:
         notes.append(f"--valid_targets is not given and stands for {_DEFAULT_TARGET}, as in Paddle-Lite")
@@ -134,24 +134,24 @@ def _notes(given: dict[str, Any]) -> list[str]:
     if given["record_tailoring_info"]:
         notes.append("--record_tailoring_info: Lite is not tailored to models; there is nothing to record")
     if given["enable_fp16"]:
-        notes.append("--enable_fp16: what is prepared is used where the model is loaded with precision='float16'")
+        notes.append("--enable_fp16: the prepared plans are used when the model is loaded with precision='float16'")
     return notes
 
 
 def _model(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The path to read, and options for the reader."""
+    """Return the path to read, and options for the reader."""
     folder, model, params = given["model_dir"], given["model_file"], given["param_file"]
     if folder and not model:
         model = str(Path(folder, given["model_filename"])) if given["model_filename"] else folder
         params = str(Path(folder, given["param_filename"])) if given["param_filename"] else params
     if not model:
-        raise click.UsageError("say which model: --model_dir FOLDER, or --model_file FILE and --param_file FILE")
+        raise click.UsageError("no model is given: use --model_dir FOLDER, or --model_file FILE and --param_file FILE")
     return model, {"params": params} if params else {}
 
 
 def _output(given: dict[str, Any]) -> Path:
     if not given["optimize_out"]:
-        raise click.UsageError("say where to: --optimize_out NAME writes NAME.lite")
+        raise click.UsageError("no output file is given: --optimize_out NAME writes NAME.lite")
     return Path(given["optimize_out"].removesuffix(".nb").removesuffix(".lite") + ".lite")
 
 
@@ -173,16 +173,16 @@ def _convert(
 
 
 def _convert_set(given: dict[str, Any], targets: list[str], as_json: bool) -> int:
-    """Convert each folder of a folder into a file of its own."""
+    """Convert each model folder inside a folder into a separate file."""
     folder, output = Path(given["model_set"]), _output(given).with_suffix("")
     models = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     if not models:
-        raise click.BadParameter(f"{str(folder)!r} is no folder that holds folders of models", param_hint="--model_set")
+        raise click.BadParameter(f"{str(folder)!r} is not a folder that holds model folders", param_hint="--model_set")
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise click.BadParameter(
-            f"there cannot be a folder {str(output)!r}: {error}", param_hint="--optimize_out"
+            f"the folder {str(output)!r} cannot be created: {error}", param_hint="--optimize_out"
         ) from None
     reports, failures = [], []
     for path in models:
@@ -203,7 +203,7 @@ def _convert_set(given: dict[str, Any], targets: list[str], as_json: bool) -> in
 
 
 def _print_operators(given: dict[str, Any], targets: list[str], as_json: bool) -> bool:
-    """Print the operators where that was asked for; returns whether it was."""
+    """Print lists of operators if they were asked for; return True if they were."""
     if not any(given[name] for name in _LISTS):
         return False
     definitions = list(ops.all_ops())
@@ -218,8 +218,8 @@ def _print_operators(given: dict[str, Any], targets: list[str], as_json: bool) -
     else:
         table(("operator", "signature"), [(d.qualified_name, d.signature) for d in definitions])
         console.print(
-            f"\n{len(names)} operators, to which Paddle's are lowered. host runs all of them; a target is asked about "
-            f"each node with its types: lite check MODEL --targets {','.join(targets)}",
+            f"\n{len(names)} operators, to which Paddle's are lowered. host runs all of them; to ask a target about "
+            f"the nodes of a model: lite check MODEL --targets {','.join(targets)}",
             markup=False,
         )
     return True

@@ -1,4 +1,4 @@
-"""Lowering of Paddle programs to Lite's opset, one module per family of operators."""
+"""Lowering of Paddle programs to Lite's opset, one module for each operator family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adaptive pools: bins that cover the input evenly, of sizes that may differ by one.
+"""Adaptive pooling: bins that cover the input evenly, with sizes that may differ by one.
 
 Bin i of n over an axis of size L is ``floor(i * L / n)`` up to ``ceil((i + 1) * L / n)``; neighbours may overlap.
 """
@@ -17,25 +17,25 @@ __all__ = ["adaptive_average", "adaptive_maximum", "bins"]
 
 
 def bins(size: int, count: int) -> list[tuple[int, int]]:
-    """Begin and end of each bin of an axis of known size."""
+    """Return the begin and end of each bin of an axis of known size."""
     return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
 
 
 def adaptive_average(context: Context, x: Value, sizes: list[int]) -> Value:
-    """Means over the bins: a plain pool where all are of one size, else a product with averaging matrices."""
-    # The mean over a box is the mean of the means over its rows, as every row of a bin has the same length.
+    """Average over the bins: an ordinary pool where all bins have one size, else a product with averaging matrices."""
+    # The mean over a box is the mean of its rows' means, as all rows of a bin have the same length.
     return _pooled(context, x, sizes, "Average", _average_axis)
 
 
 def adaptive_maximum(context: Context, x: Value, sizes: list[int]) -> Value:
-    """Maxima over the bins: a plain pool where all are of one size, else one slice for each bin."""
+    """Take the maximum over the bins: an ordinary pool where all bins have one size, else one slice for each bin."""
     return _pooled(context, x, sizes, "Max", _maximum_axis)
 
 
 def _pooled(
     context: Context, x: Value, sizes: list[int], kind: str, pool_axis: Callable[[Context, Value, int, int], Value]
 ) -> Value:
-    """A pool of ONNX's where one will do, else one axis after another."""
+    """Pool with one ONNX operator where possible, else one axis after another."""
     if all(n == 1 for n in sizes):
         return context.node(f"Global{kind}Pool", [x])
     kernel = _even_kernel(x, sizes)
@@ -69,7 +69,7 @@ def _average_axis(context: Context, x: Value, axis: int, count: int) -> Value:
 
 
 def _averaging_matrix(context: Context, x: Value, axis: int, count: int) -> Value:
-    """Row i has ``1 / size`` at the elements of bin i, [count, L]."""
+    """Return a matrix [count, L] whose row i has ``1 / size`` at the elements of bin i, and zeros elsewhere."""
     size = dimension(context, x, axis)
     if isinstance(size, int):
         matrix = np.zeros((count, size), x.dtype.numpy)
@@ -90,7 +90,7 @@ def _averaging_matrix(context: Context, x: Value, axis: int, count: int) -> Valu
 
 
 def _bin_vectors(context: Context, size: Value, count: int) -> tuple[Value, Value]:
-    """Begin and end of each bin, int64 [count], of an axis whose size is computed when the model runs."""
+    """Return begin and end of each bin, int64 [count], of an axis whose size is computed when the model runs."""
     numbers = context.builder.ints(*range(count))
     divisor = context.builder.ints(count)
     begins = context.node("Div", [context.node("Mul", [numbers, size]), divisor])

@@ -1,8 +1,8 @@
-"""Tensor arrays, Paddle's lists of tensors, as lowerings see them: resolved before the model runs.
+"""Tensor arrays, Paddle's lists of tensors, which lowering resolves before the model runs.
 
 Lite has no lists. Where every index is known, an array is the tuple of the values written to it. In a loop an
-array may grow by one element in each iteration: these become an output of the Loop, stacked along a new
-first axis. Everything else cannot be lowered.
+array may grow by one element in each iteration: these elements become an output of the Loop, stacked along a new
+first axis. No other use can be lowered.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["AnyArray", "LoopArray", "TensorArray"]
 
 @dataclass(frozen=True)
 class TensorArray:
-    """An array outside the loop that fills it.
+    """An array outside the loop that appends to it.
 
     Attributes:
         elements: the first elements.
-        appended: those that a loop appended, along axis 0; None when there was no loop.
+        appended: elements that a loop appended, along axis 0; None without such a loop.
     """
 
     elements: tuple[Value, ...] = ()
@@ -31,15 +31,15 @@ class TensorArray:
 
 @dataclass(frozen=True)
 class LoopArray:
-    """An array as the body of a loop that appends to it sees it.
+    """An array inside the body of a loop that appends to it.
 
     Attributes:
-        argument: the body's argument that it is.
-        before: the elements from before the loop.
-        iteration: the number of this iteration, from 0.
-        positions: for integers that count iterations, what they are in the first one.
-        last: the last element before this iteration, where the body reads it.
-        written: what this iteration appended.
+        argument: the body's argument for this array.
+        before: the elements written before the loop.
+        iteration: index of this iteration, from 0.
+        positions: for integers that count iterations, their values in the first iteration.
+        last: the last element before this iteration, if the body reads it.
+        written: the element that this iteration appended.
     """
 
     argument: SourceValue

@@ -1,4 +1,4 @@
-"""The values and the builder that lowerings work with."""
+"""The context of a lowering: its graph builder and the Lite values of source values."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from lite_paddle.source import SourceBlock, SourceOp, SourceProgram, SourceValue
 __all__ = ["Context", "LowerOperators"]
 
 Array = np.ndarray[Any, Any]
-#: Lowers operators in order into a context's builder.
+#: Function that lowers operators in order into a context's builder.
 LowerOperators = Callable[[Iterable[SourceOp], "Context"], None]
 
 
 class Context:
-    """What a lowering works with: the builder, and the Lite value of every source value.
+    """The graph builder of a block, and the Lite value of every source value.
 
     Args:
         builder: receives the nodes.
         program: the whole model, for its version.
-        lower_operators: what blocks inside this one are lowered by.
+        lower_operators: function that lowers the operators of inner blocks.
         outer: the context of the enclosing block.
     """
 
@@ -42,11 +42,11 @@ class Context:
         self._lower_operators = lower_operators
         self._outer = outer
         self._values: dict[SourceValue, Value] = {}
-        # Outputs of the model are named last, as Paddle's inference shows them.
+        # Model outputs get their names at the very end, the names that Paddle's inference API shows.
         self._outputs = {source for _, source in program.outputs}
         self._read: set[SourceValue] | None = None
         self._arrays: dict[SourceValue, AnyArray] = {}
-        #: Float values that hold whole numbers, with the int8 tensors they were made from.
+        #: Float values that hold whole numbers, with the int8 tensors they were computed from.
         self.quantized: dict[Value, Value] = {} if outer is None else outer.quantized
 
     @property
@@ -54,73 +54,73 @@ class Context:
         """Version of Paddle that wrote the model (2006002 is 2.6.2; 0, a development build, counts as new)."""
         return self.program.version or 9_999_999
 
-    # **** what goes in ****
+    # **** inputs and attributes ****
 
     def value(self, source: SourceValue) -> Value:
-        """The Lite value of a source value, of this block or an enclosing one."""
+        """Return the Lite value of a source value of this block or an enclosing one."""
         found = self.find(source)
         if found is not None:
             return found
         if self.array(source) is not None:
             raise Unlowerable(f"it needs {source.name!r}, a list of tensors, as a tensor")
-        raise Unlowerable(f"{source.name!r} is needed, an output that its operator does not give in inference")
+        raise Unlowerable(f"it needs {source.name!r}, an output that its operator does not compute in inference")
 
     def find(self, source: SourceValue) -> Value | None:
-        """As :meth:`value`, None where there is none (yet)."""
+        """Return the Lite value of a source value, or None if it has none (yet)."""
         return next((scope._values[source] for scope in self._scopes() if source in scope._values), None)
 
     def array(self, source: SourceValue) -> AnyArray | None:
-        """The tensor array that a source value is, of this block or an enclosing one; None for a tensor."""
+        """Return the tensor array bound to a source value in this block or an enclosing one; None for a tensor."""
         return next((scope._arrays[source] for scope in self._scopes() if source in scope._arrays), None)
 
     def _scopes(self) -> Iterator[Context]:
-        """This context, then those around it."""
+        """Iterate over this context and those around it, innermost first."""
         scope: Context | None = self
         while scope is not None:
             yield scope
             scope = scope._outer
 
     def input(self, op: SourceOp, slot: str) -> Value:
-        """The single value in a slot that must be there."""
+        """Return the single value in a slot. Raises Unlowerable if the slot is absent."""
         sources = op.inputs.get(slot)
         if not sources:
             raise Unlowerable(f"its input {slot} is missing")
         return self.value(sources[0])
 
     def optional(self, op: SourceOp, slot: str) -> Value | None:
-        """The single value in a slot, or None."""
+        """Return the single value in a slot, or None."""
         sources = op.inputs.get(slot)
         return self.value(sources[0]) if sources else None
 
     def inputs(self, op: SourceOp, slot: str) -> list[Value]:
-        """Every value in a slot; empty when the slot is absent."""
+        """Return every value in a slot; an empty list if the slot is absent."""
         return [self.value(s) for s in op.inputs.get(slot, ())]
 
     def any_input(self, op: SourceOp, *slots: str) -> Value:
-        """The single value in the first of these slots that is there: "X" in legacy files, "0" in PIR ones."""
+        """Return the single value in the first present slot of these: "X" in legacy files, "0" in PIR ones."""
         found = self.any_optional(op, *slots)
         if found is None:
             raise Unlowerable(f"its input {slots[0]} is missing")
         return found
 
     def any_optional(self, op: SourceOp, *slots: str) -> Value | None:
-        """As :meth:`any_input`, None where there is none."""
+        """Return the single value in the first present slot of these, or None."""
         return next((self.value(op.inputs[s][0]) for s in slots if op.inputs.get(s)), None)
 
     @staticmethod
     def attribute(op: SourceOp, *names: str) -> Any:
-        """The first attribute of these names that is there. Raises Unlowerable where none is."""
+        """Return the first present attribute of these names. Raises Unlowerable if none is present."""
         for name in names:
             if op.attrs.get(name) is not None:
                 return op.attrs[name]
         raise Unlowerable(f"its attribute {names[0]} is missing")
 
     def known(self, value: Value | None) -> Array | None:
-        """The elements of a value where they are known at load (some may be symbolic dimensions)."""
+        """Return the elements of a value if they are known at load (some may be symbolic dimensions), else None."""
         return None if value is None else self.builder.known(value)
 
     def known_ints(self, value: Value | None) -> list[int] | None:
-        """The elements of an integer value when all of them are plain integers, else None."""
+        """Return the elements of an integer value if all of them are known as plain integers, else None."""
         known = self.known(value)
         if known is None or known.dtype == object or known.dtype.kind not in "iu":
             return None
@@ -128,13 +128,13 @@ class Context:
 
     @staticmethod
     def rank(value: Value, why: str) -> int:
-        """The rank of a value. Raises Unlowerable, with ``why`` it is needed, where it is not known."""
+        """Return the rank of a value. Raises Unlowerable if it is unknown; ``why`` says what needs it."""
         if value.type.rank is None:
             raise Unlowerable(f"the rank of {value.name!r} is not known before the model runs, but {why}")
         return value.type.rank
 
     def is_used(self, op: SourceOp, slot: str) -> bool:
-        """Whether the model reads what the operator writes into a slot, or gives it out."""
+        """Return True if the model reads the operator's output in a slot, or returns it."""
         if self._outer is not None:
             return self._outer.is_used(op, slot)
         if self._read is None:
@@ -144,21 +144,21 @@ class Context:
             self._read |= {s for _, s in self.program.outputs}
         return any(s in self._read for s in op.outputs.get(slot, ()))
 
-    # **** what comes out ****
+    # **** outputs ****
 
     def bind(self, op: SourceOp, slot: str, *values: Value) -> None:
-        """Say which Lite values stand for the outputs in a slot. A slot the model does not use is skipped."""
+        """Bind Lite values to the outputs in a slot. A slot the model does not use is skipped."""
         for source, value in zip(op.outputs.get(slot, ()), values):
             self._values[source] = value
             if source not in self._outputs:
                 self.builder.rename(value, source.name)
 
     def bind_value(self, source: SourceValue, value: Value) -> None:
-        """Say which Lite value stands for a source value (inputs, parameters, block arguments)."""
+        """Bind a Lite value to a source value (inputs, parameters, block arguments)."""
         self._values[source] = value
 
     def bind_array(self, source: SourceValue, array: AnyArray) -> None:
-        """Say which tensor array a source value is."""
+        """Bind a tensor array to a source value."""
         self._arrays[source] = array
 
     def node(
@@ -203,27 +203,27 @@ class Context:
         return self.builder.constant(np.array(number).astype(dtype.numpy))
 
     def cast(self, value: Value, dtype: DType | str) -> Value:
-        """The value in an element type; itself where it already is."""
+        """Return the value in an element type; the value itself if it has that type."""
         wanted = DType.of(dtype)
         return value if value.dtype is wanted else self.node("Cast", [value], {"to": wanted})
 
     def reshape(self, value: Value, shape: Iterable[int]) -> Value:
-        """The value in a shape of integers, 0 and -1 as Reshape takes them."""
+        """Reshape a value to a shape of integers, with 0 and -1 as in Reshape."""
         return self.node("Reshape", [value, self.builder.ints(*shape)])
 
     def transpose(self, value: Value, order: Iterable[int]) -> Value:
-        """The value with its axes in another order; itself where the order is the same."""
+        """Permute the axes of a value; return the value itself if the order is unchanged."""
         order = tuple(order)
         return value if order == tuple(range(len(order))) else self.node("Transpose", [value], {"perm": order})
 
     # **** sub-blocks ****
 
     def inner(self, name: str) -> Context:
-        """A context for a block inside this one."""
+        """Return a context for a block inside this one."""
         return Context(GraphBuilder(name, outer=self.builder), self.program, self._lower_operators, self)
 
     def block_input(self, name: str, dtype: DType, shape: Iterable[Dim] | None) -> Value:
-        """Add an input to this block's graph, with a number behind its name where that is taken."""
+        """Add an input to this block's graph, with a number behind its name if the name is taken."""
         return self.builder.input(self.builder.unique_name(name), dtype, shape)
 
     def lower_block(self, block: SourceBlock) -> None:

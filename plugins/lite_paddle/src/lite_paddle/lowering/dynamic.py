@@ -1,4 +1,4 @@
-"""Shapes of which a part is known only when the model runs."""
+"""Shapes with sizes that are known only when the model runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["dimension", "dimensions", "integer_vector", "reshape_to", "shape_vec
 
 
 def dimension(context: Context, value: Value, axis: int) -> int | Value:
-    """The size of an axis: an integer where it is known, else an int64 vector of one element."""
+    """Return the size of an axis: an integer if it is known, else an int64 vector of one element."""
     rank = Context.rank(value, "a size of it is needed")
     axis %= rank
     size = value.shape[axis]
@@ -22,12 +22,12 @@ def dimension(context: Context, value: Value, axis: int) -> int | Value:
 
 
 def dimensions(context: Context, value: Value, start: int, end: int) -> list[int | Value]:
-    """The sizes of the axes from ``start`` up to ``end``, both not negative."""
+    """Return the sizes of the axes from ``start`` up to ``end``, both not negative."""
     return [dimension(context, value, axis) for axis in range(start, end)]
 
 
 def static_dimension(value: Value, axis: int, why: str) -> int:
-    """The size of an axis that must be known. Raises Unlowerable, with ``why``, where it is not."""
+    """Return the size of an axis that must be known. Raises Unlowerable, with ``why``, if it is not."""
     size: Dim = value.shape[axis] if value.type.rank is not None else -1
     if not isinstance(size, int) or size < 0:
         raise Unlowerable(
@@ -38,18 +38,18 @@ def static_dimension(value: Value, axis: int, why: str) -> int:
 
 
 def integer_vector(context: Context, value: Value) -> Value:
-    """A tensor of integers as an int64 vector, the form in which ONNX takes shapes and sizes."""
+    """Return a tensor of integers as an int64 vector, the form in which ONNX takes shapes and sizes."""
     value = context.cast(value, DType.INT64)
     return value if value.type.rank == 1 else context.reshape(value, [-1])
 
 
 def size_vector(context: Context, size: int | Value) -> Value:
-    """One size as an int64 vector of one element."""
+    """Return one size as an int64 vector of one element."""
     return context.builder.ints(size) if isinstance(size, int) else size
 
 
 def shape_vector(context: Context, parts: Iterable[int | Value]) -> Value:
-    """An int64 vector made of integers and int64 vectors."""
+    """Return an int64 vector made of integers and int64 vectors."""
     pieces: list[Value] = []
     run: list[int] = []
     for part in parts:
@@ -66,9 +66,9 @@ def shape_vector(context: Context, parts: Iterable[int | Value]) -> Value:
 
 
 def reshape_to(context: Context, value: Value, parts: Sequence[int | Value]) -> Value:
-    """The value in a shape of which some sizes are computed when the model runs; one part may be -1."""
+    """Reshape a value to a shape with sizes that are computed when the model runs; one part may be -1."""
     parts = list(parts)
     if -1 not in parts and sum(isinstance(p, Value) for p in parts) == 1 and 0 not in parts:
-        # One size that is not known follows from the others: no node has to compute it.
+        # A single unknown size follows from the others: no node has to compute it.
         parts = [-1 if isinstance(p, Value) and p.shape == (1,) else p for p in parts]
     return context.node("Reshape", [value, shape_vector(context, parts)])

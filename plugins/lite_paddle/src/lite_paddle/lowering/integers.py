@@ -1,6 +1,6 @@
-"""Integers that an operator takes as an attribute or as tensors: axes, shapes, places, counts.
+"""Integers that an operator takes as an attribute or as tensors: axes, shapes, indices, counts.
 
-Tensors win over the attribute, and a list of tensors over a single one. An *element* is an integer where
+Tensors take precedence over the attribute, and a list of tensors over a single one. An *element* is an integer if
 it is known before the model runs, else an int64 vector of one element.
 """
 
@@ -31,18 +31,18 @@ __all__ = [
 
 Element = int | Value
 
-#: Beyond every size: the end of a slice that goes to the end of its axis.
+#: More than every size: the end of a slice that goes to the end of its axis.
 FAR = 2**63 - 1
 
 #: More than any tensor has axes, or any operator outputs.
 _MOST_ELEMENTS = 65536
 
-#: The first version of Paddle with 0-D tensors; before, a scalar was a vector of one element.
+#: The first version of Paddle with 0-D tensors; earlier, a scalar was a vector of one element.
 FIRST_WITH_0D = 2_005_000
 
 
 def _tensors(op: SourceOp, context: Context, slot: str, list_slot: str) -> Value | None:
-    """The tensors that stand for integers as one int64 vector; None where there are none."""
+    """Return the tensors that stand for integers as one int64 vector; None if there are none."""
     listed = context.inputs(op, list_slot)
     if listed:
         return shape_vector(context, [context.reshape(context.cast(v, DType.INT64), [1]) for v in listed])
@@ -58,19 +58,19 @@ def _attribute(op: SourceOp, name: str) -> list[int]:
 
 
 def int_vector(op: SourceOp, context: Context, attribute: str, slot: str = "", list_slot: str = "") -> Value:
-    """The integers as one int64 vector."""
+    """Return the integers as one int64 vector."""
     found = _tensors(op, context, slot, list_slot)
     return context.builder.ints(*_attribute(op, attribute)) if found is None else found
 
 
 def int_elements(op: SourceOp, context: Context, attribute: str, slot: str = "", list_slot: str = "") -> list[Element]:
-    """The integers one by one. Raises Unlowerable when not even their number is known."""
+    """Return the integers one by one. Raises Unlowerable if their number is unknown."""
     found = _tensors(op, context, slot, list_slot)
     return list(_attribute(op, attribute)) if found is None else elements_of(context, found)
 
 
 def elements_of(context: Context, vector: Value) -> list[Element]:
-    """The elements of an int64 vector. Raises Unlowerable when their number is not known."""
+    """Return the elements of an int64 vector. Raises Unlowerable if their number is unknown."""
     length = vector.shape[0] if vector.type.rank == 1 else None
     if not isinstance(length, int):
         raise Unlowerable(
@@ -89,7 +89,7 @@ def elements_of(context: Context, vector: Value) -> list[Element]:
 
 
 def known_ints(op: SourceOp, context: Context, attribute: str, slot: str = "", list_slot: str = "") -> list[int]:
-    """The integers, all of which must be known. Raises Unlowerable where one is not."""
+    """Return the integers, all of which must be known. Raises Unlowerable if one is not."""
     found = _tensors(op, context, slot, list_slot)
     if found is None:
         return _attribute(op, attribute)
@@ -102,7 +102,7 @@ def known_ints(op: SourceOp, context: Context, attribute: str, slot: str = "", l
 
 
 def known_int(op: SourceOp, context: Context, attribute: str, slot: str = "") -> int:
-    """The one integer, which must be known. Raises Unlowerable where it is not."""
+    """Return the single integer, which must be known. Raises Unlowerable if it is not."""
     found = known_ints(op, context, attribute, slot)
     if len(found) != 1:
         raise Unlowerable(f"{attribute} must be one number, is {found}")
@@ -110,14 +110,14 @@ def known_int(op: SourceOp, context: Context, attribute: str, slot: str = "") ->
 
 
 def add_elements(context: Context, a: Element, b: Element) -> Element:
-    """The sum of two elements."""
+    """Return the sum of two elements."""
     if isinstance(a, int) and isinstance(b, int):
         return a + b
     return context.node("Add", [size_vector(context, e) for e in (a, b)])
 
 
 def element_type(name: object, otherwise: DType) -> DType:
-    """The element type that an attribute names; ``otherwise`` where it names none.
+    """Return the element type that an attribute names, or ``otherwise`` if it names none.
 
     Raises Unlowerable for a type that Lite does not have.
     """
@@ -130,14 +130,14 @@ def element_type(name: object, otherwise: DType) -> DType:
 
 
 def scalar_result(context: Context, value: Value) -> Value:
-    """A result as the model's version of Paddle gives it: a vector of one element instead of a scalar."""
+    """Shape a scalar result as the model's version of Paddle does: a vector of one element before 0-D tensors."""
     if value.type.rank == 0 and context.version < FIRST_WITH_0D:
         return context.reshape(value, [1])
     return value
 
 
 def normalized(axes: Sequence[int], rank: int) -> list[int]:
-    """Axes counted from the front. Raises Unlowerable for one that the tensor does not have."""
+    """Return axes counted from the front. Raises Unlowerable for an axis that the tensor does not have."""
     for axis in axes:
         if not -rank <= axis < rank:
             raise Unlowerable(f"axis {axis} is out of range for a tensor of rank {rank}")

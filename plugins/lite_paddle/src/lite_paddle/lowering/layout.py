@@ -1,4 +1,4 @@
-"""Channels-last operators in a channels-first graph, and values that stand for one number per channel."""
+"""Channels-last operators in a channels-first graph, and vectors with one number per channel."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["channels_first", "channels_last", "in_channels_first", "is_channels_
 
 
 def is_channels_last(layout: str) -> bool:
-    """Whether a ``data_format`` or ``data_layout`` has the channels last (NHWC, NDHWC, NLC)."""
+    """Return True if a ``data_format`` or ``data_layout`` has the channels last (NHWC, NDHWC, NLC)."""
     return len(layout) > 2 and layout.startswith("N") and layout.endswith("C")
 
 
 def channels_first(context: Context, value: Value) -> Value:
-    """A tensor [N, ..., C] as [N, C, ...]."""
+    """Transpose a tensor [N, ..., C] to [N, C, ...]."""
     rank = context.rank(value, "its channels are last and must be moved")
     return context.transpose(value, [0, rank - 1, *range(1, rank - 1)]) if rank > 2 else value
 
 
 def channels_last(context: Context, value: Value) -> Value:
-    """A tensor [N, C, ...] as [N, ..., C]."""
+    """Transpose a tensor [N, C, ...] to [N, ..., C]."""
     rank = context.rank(value, "its channels must be moved to the end")
     return context.transpose(value, [0, *range(2, rank), 1]) if rank > 2 else value
 
@@ -35,5 +35,5 @@ def in_channels_first(context: Context, value: Value, layout: str, compute: Call
 
 
 def per_channel(context: Context, vector: Value, rank: int) -> Value:
-    """A vector [C] in a shape that broadcasts against [N, C, ...] of a rank."""
+    """Reshape a vector [C] so that it broadcasts against [N, C, ...] of a rank."""
     return context.reshape(vector, [-1] + [1] * (rank - 2)) if rank > 2 else vector

@@ -1,4 +1,4 @@
-"""A whole Paddle program as a Lite graph."""
+"""Lowering of a whole Paddle program to a Lite graph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger("lite.paddle")
 
 
 class _Problems(Exception):
-    """Operators inside a sub-block that could not be lowered; carried to the enclosing operator."""
+    """Operators inside a sub-block that could not be lowered, for the enclosing operator."""
 
     def __init__(self, problems: list[tuple[SourceOp, Unlowerable]]) -> None:
         super().__init__(f"{len(problems)} operators")
@@ -34,7 +34,7 @@ def lower(program: SourceProgram) -> Graph:
     """Lower a program to Lite's opset.
 
     Raises:
-        UnsupportedOperatorError: once, with every operator that cannot be lowered and its nodes.
+        UnsupportedOperatorError: operators cannot be lowered; the error lists all of them with their nodes.
         ModelFormatError: an input or a parameter has an element type that Lite does not have, or an
             impossible shape.
     """
@@ -69,9 +69,9 @@ def lower(program: SourceProgram) -> Graph:
 
 
 def lower_operators(ops: Iterable[SourceOp], context: Context) -> None:
-    """Lower operators in order, going on after one that cannot be, to find every problem."""
+    """Lower operators in order, continuing after one that cannot be lowered, to find every problem."""
     problems: list[tuple[SourceOp, Unlowerable]] = []
-    lost: set[SourceValue] = set()  # outputs of operators that could not be lowered, and what follows from them
+    lost: set[SourceValue] = set()  # outputs of operators that could not be lowered, and values computed from them
     for op in ops:
         if lost and any(s in lost for s in _needs(op)):
             lost.update(s for group in op.outputs.values() for s in group)
@@ -107,7 +107,7 @@ def _lower_operator(op: SourceOp, context: Context) -> None:
     except (GraphError, LiteError):
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
-        # The lowerings check what they rely on; what a damaged file still breaks ends here.
+        # The lowerings check what they rely on; other errors caused by damaged files end here.
         logger.debug("%s %s", op.type, _name(op), exc_info=True)
         raise Unlowerable(
             f"its attributes or inputs are damaged ({type(error).__name__}: {error})",
@@ -116,7 +116,7 @@ def _lower_operator(op: SourceOp, context: Context) -> None:
 
 
 def _model_name(program: SourceProgram) -> str:
-    """The file's stem; the folder's name where every model's file is called alike."""
+    """Return the file's stem, or the folder's name if the stem is one of the usual names of program files."""
     stem = program.path.stem
     folder = program.path.resolve().parent.name
     return folder if stem in ("inference", "model", "__model__", "") and folder else stem

@@ -1,4 +1,4 @@
-"""Registering how Paddle's operators are lowered to Lite's opset.
+"""The registry of lowerings from Paddle's operators to Lite's opset.
 
 A lowering is one function for one operator or several that share it::
 
@@ -21,7 +21,7 @@ __all__ = ["LoweringFunction", "lowers", "registered_lowerings"]
 
 LoweringFunction = Callable[[SourceOp, Context], None]
 
-#: By the operator's type.
+#: Lowerings by operator type.
 registered_lowerings: dict[str, LoweringFunction] = {}
 
 

@@ -1,4 +1,4 @@
-"""The error of a single operator: it cannot be lowered. The others are still looked at, so that all are reported."""
+"""The error of a single operator that cannot be lowered. Lowering continues, to report all such operators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["Unlowerable"]
 
 
 class Unlowerable(Exception):
-    """An operator of the model cannot be expressed; ``reason`` and ``remedy`` are for the user."""
+    """An operator of the model cannot be expressed in Lite; ``reason`` and ``remedy`` are for the user."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)

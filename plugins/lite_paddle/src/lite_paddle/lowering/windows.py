@@ -1,4 +1,4 @@
-"""Paddle's arithmetic of strides and paddings, shared by convolutions and pools."""
+"""Paddle's rules for strides and paddings, shared by convolutions and pools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Pads = list[tuple[int, int]]
 
 
 def per_axis(values: Sequence[int] | int, axes: int, what: str) -> list[int]:
-    """One integer for each spatial axis; a single one counts for all."""
+    """Return one integer for each spatial axis; a single integer counts for all."""
     listed = [int(v) for v in values] if isinstance(values, (list, tuple)) else [int(values)]  # type: ignore[arg-type]
     if len(listed) == 1:
         listed *= axes
@@ -25,9 +25,9 @@ def per_axis(values: Sequence[int] | int, axes: int, what: str) -> list[int]:
 
 
 def explicit_pads(paddings: Sequence[int], axes: int) -> Pads:
-    """The attribute ``paddings``: one number for each axis, or a pair for each.
+    """Return the pads of the attribute ``paddings``: one number for each axis, or a pair for each.
 
-    NOTE: pairs lie side by side (top, bottom, left, right); ONNX lists all beginnings before all ends.
+    NOTE: pairs are adjacent (top, bottom, left, right); ONNX lists all beginnings before all ends.
     """
     numbers = [int(p) for p in paddings]
     if len(numbers) == 2 * axes:
@@ -36,7 +36,7 @@ def explicit_pads(paddings: Sequence[int], axes: int) -> Pads:
 
 
 def same_pads(sizes: Sequence[Dim], kernel: Sequence[int], strides: Sequence[int]) -> Pads | None:
-    """Pads of ``padding_algorithm`` SAME, the odd element at the end; None where they depend on an unknown size.
+    """Return the pads of ``padding_algorithm`` SAME, the odd element at the end; None if a size they need is unknown.
 
     ``before + after = max((ceil(size / stride) - 1) * stride + kernel - size, 0)``
     """
@@ -50,5 +50,5 @@ def same_pads(sizes: Sequence[Dim], kernel: Sequence[int], strides: Sequence[int
 
 
 def onnx_pads(pads: Pads) -> tuple[int, ...]:
-    """All beginnings, then all ends."""
+    """Return all beginnings, then all ends."""
     return tuple(b for b, _ in pads) + tuple(e for _, e in pads)

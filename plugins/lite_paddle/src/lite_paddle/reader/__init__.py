@@ -1,4 +1,4 @@
-"""Reads Paddle model files, legacy and PIR, into the neutral form of :mod:`lite_paddle.source`."""
+"""Reading of Paddle model files, legacy and PIR, into the neutral form of :mod:`lite_paddle.source`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["read", "sniff"]
 
 
 def sniff(path: str | PathLike[str]) -> str | None:
-    """Tells whether a path is a Paddle model, by content; reads at most a few KB of each candidate.
+    """Detect by content whether a path is a Paddle model, and of which kind; reads at most a few KB of each file.
 
     Args:
         path: A program file, a directory with one, or the common stem of program and parameters.
@@ -40,18 +40,18 @@ def sniff(path: str | PathLike[str]) -> str | None:
         else:
             found = candidates_of_stem(path) if path.name else []
     except (OSError, TypeError, ValueError, ModelFormatError):
-        return None  # what is no path, or a path that the system refuses, is no model
+        return None  # neither an invalid path nor one that the system rejects is a model
     return found[0].kind if found else None
 
 
 def read(path: str | PathLike[str], params: str | PathLike[str] | None = None) -> SourceProgram:
-    """Reads a model.
+    """Read a model.
 
     Args:
         path: A program (``.pdmodel``, ``__model__``, ``.json``), a directory with one, or the stem of both
             files.
-        params: The combined parameter file, or the directory with one file per parameter. Searched beside
-            the program when it is not given.
+        params: The combined parameter file, or the directory with one file per parameter. By default, it is
+            searched beside the program.
 
     Returns:
         The program with its parameters, which stay memory-mapped.
@@ -75,14 +75,14 @@ def read(path: str | PathLike[str], params: str | PathLike[str] | None = None) -
         TypeError,
         ValueError,
     ) as error:
-        # The parsers check what they rely on; what a damaged file still breaks ends here.
+        # The parsers check what they rely on; other errors caused by damaged files end here.
         raise ModelFormatError(
             f"{path}: the structure of the program is damaged ({type(error).__name__}: {error})"
         ) from error
 
 
 def _as_path(what: str, given: str | PathLike[str]) -> Path:
-    """A path that somebody gave; an empty one would mean the current directory."""
+    """Convert a caller's path; an empty one, which would mean the current directory, is an error."""
     text = fspath(given) if isinstance(given, str | PathLike) else given
     if not isinstance(text, str):
         raise TypeError(f"{what} is of type {type(given).__name__}, expected a str or pathlib.Path")
@@ -99,7 +99,7 @@ def _read(path: Path, params: Path | None) -> SourceProgram:
 
 
 def _parse(found: ProgramFile) -> PirProgram | LegacyProgram:
-    """The program; the other kind's parser is not even imported."""
+    """Parse the program; the parser of the other kind is not even imported."""
     data = found.path.read_bytes()
     if found.kind == "pir":
         from .pir import PirProgram

@@ -1,4 +1,4 @@
-"""What both file kinds do with an operator's attributes: drop bookkeeping, normalise, supply defaults."""
+"""Processing of attributes that both file kinds share: drop bookkeeping, normalize, supply defaults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from lite_core.errors import ModelFormatError
 
-# Attributes that say how a device or the exporter works, never what is computed.
+# Attributes that control a device or the exporter and do not affect results.
 _BOOKKEEPING_TEXT = """
 op_role op_role_var op_namescope op_callstack op_device op_device_type with_quant_attr op_dist_attr
 dist_attr struct_name use_cudnn use_mkldnn use_onednn mkldnn_data_type onednn_data_type use_quantizer
@@ -28,7 +28,7 @@ REDUCTIONS = {
     "logsumexp": ("axis", "keepdim"),
 }
 
-# Where operators of different ages keep their constant elements.
+# Attributes in which operators of different versions keep their constant elements.
 _VALUE_ATTRIBUTES = (
     "values",
     "bool_values",
@@ -49,14 +49,14 @@ def _defaults() -> dict[str, dict[str, Any]]:
 
 
 def complete_attributes(op_type: str, attrs: dict[str, Any]) -> dict[str, Any]:
-    """Normalises the attributes of an operator in legacy vocabulary.
+    """Normalize the attributes of an operator in legacy vocabulary.
 
     Args:
         op_type: Legacy operator type.
-        attrs: Attributes of the file; element types already are strings.
+        attrs: Attributes of the file, with element types as strings already.
 
     Returns:
-        A new dictionary without bookkeeping, with defaults for what is missing.
+        A new dictionary without bookkeeping, with defaults for missing attributes.
 
     Raises:
         ModelFormatError: A value has a type that the attribute cannot have.
@@ -84,7 +84,7 @@ def complete_attributes(op_type: str, attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fits(value: Any, default: Any) -> bool:
-    """Whether a value has the kind of the default: a number, a string, or numbers (one may stand for a list)."""
+    """Return True if a value has the kind of the default: number, string, or numbers (one may stand for a list)."""
     if isinstance(default, str):
         return value is None or isinstance(value, str)
     if isinstance(default, list) and isinstance(value, list | tuple):
@@ -93,7 +93,7 @@ def _fits(value: Any, default: Any) -> bool:
 
 
 def _complete_reduction(attrs: dict[str, Any], axes_name: str) -> None:
-    """Makes the axes a list that is empty exactly when reduce_all is true.
+    """Make the axes a list that is empty exactly when reduce_all is true.
 
     NOTE: the default axes [0] count only when neither the axes nor reduce_all=true is in the file.
     """
@@ -105,13 +105,13 @@ def _complete_reduction(attrs: dict[str, Any], axes_name: str) -> None:
 
 
 def _merge_values(attrs: dict[str, Any]) -> None:
-    """Moves the one non-empty list of elements, whatever its age calls it, to ``values``."""
+    """Move the only non-empty list of elements to ``values``; its name differs between versions."""
     lists = [attrs.pop(name, None) for name in _VALUE_ATTRIBUTES]
     attrs["values"] = next((values for values in lists if values), [])
 
 
 def _merge_string_value(attrs: dict[str, Any]) -> None:
-    """``str_value`` has the digits that a float32 ``value`` cannot hold, and wins unless it is empty."""
+    """Replace ``value`` by ``str_value`` unless that is empty: it has the digits that a float32 cannot hold."""
     text = attrs.pop("str_value", "")
     if not text:
         return

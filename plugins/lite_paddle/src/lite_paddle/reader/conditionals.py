@@ -1,8 +1,8 @@
-"""Pairs the one-sided conditionals of a legacy program and removes select_input.
+"""Pairing of the one-sided conditionals of a legacy program, and removal of select_input.
 
 Paddle writes ``cond(c, f, g)`` as: conditional_block(c), logical_not(c), conditional_block(not c), cast c to
-int, and one select_input per result. Before this module each conditional_block is an ``if`` whose else
-block hands on the variables as they were; here the two become one ``if`` with both branches.
+int, and one select_input per result. Before this module runs, each conditional_block is an ``if`` whose else
+block returns the variables unchanged; this module turns the two into one ``if`` with both branches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Producers = dict[SourceValue, SourceOp]
 
 
 def structure_conditionals(block: SourceBlock) -> None:
-    """Rewrites one block in place; the blocks inside it must have been rewritten before."""
+    """Rewrite one block in place; its inner blocks must have been rewritten before."""
     if not any(op.type in ("if", "select_input") for op in block.ops):
         return
     producers = {value: op for op in block.ops for values in op.outputs.values() for value in values}
@@ -26,7 +26,7 @@ def structure_conditionals(block: SourceBlock) -> None:
 
 
 def remove_unused_branch_results(block: SourceBlock, program_outputs: Iterable[SourceValue]) -> None:
-    """Removes the results of conditionals that nobody reads."""
+    """Remove unused results of conditionals."""
     outputs = set(program_outputs)
     while True:
         used = outputs | used_values(block)
@@ -36,10 +36,10 @@ def remove_unused_branch_results(block: SourceBlock, program_outputs: Iterable[S
 
 
 def refuse_undefined(block: SourceBlock, undefined: set[SourceValue]) -> None:
-    """Raises if a value that is written on one path only is read after all.
+    """Raise an error if a value that is written on one path only is read.
 
     Raises:
-        ModelFormatError: There is one; its name is said.
+        ModelFormatError: Such values are read; the message names them.
     """
     found = used_values(block) & undefined if undefined else set()
     if found:
@@ -50,7 +50,7 @@ def refuse_undefined(block: SourceBlock, undefined: set[SourceValue]) -> None:
 
 
 def _pair_branches(block: SourceBlock, producers: _Producers) -> None:
-    """Merges ``if c`` and a later ``if not c`` at the place of the later one."""
+    """Merge ``if c`` and a later ``if not c``, at the position of the later one."""
     open_branches: dict[SourceValue, SourceOp] = {}
     for op in list(block.ops):
         if op.type != "if":
@@ -71,11 +71,11 @@ def _pair_branches(block: SourceBlock, producers: _Producers) -> None:
 
 
 def _merge(first: SourceOp, second: SourceOp) -> SourceOp:
-    """One ``if`` from ``if c: first`` and ``if not c: second``."""
+    """Make one ``if`` from ``if c: first`` and ``if not c: second``."""
     then, before_then = first.blocks
     other, before_other = second.blocks
     first_out, second_out = first.outputs.get("Out", []), second.outputs.get("Out", [])
-    # Where c is false, what the first one would have written is what it was before, and vice versa.
+    # Where c is false, the variables that the first one writes keep their earlier values, and vice versa.
     if_true = dict(zip(first_out, then.results))
     if_false = dict(zip(first_out, before_then.results))
     _substitute(other, if_false)
@@ -88,7 +88,7 @@ def _merge(first: SourceOp, second: SourceOp) -> SourceOp:
 
 
 def _replace_selects(block: SourceBlock, producers: _Producers) -> None:
-    """Makes each select_input a result of the conditional with its condition, or an ``if`` of its own."""
+    """Make each select_input a result of the conditional with its condition, or a separate ``if``."""
     conditionals = {op.inputs["Cond"][0]: op for op in block.ops if op.type == "if"}
     kept: list[SourceOp] = []
     for op in block.ops:
@@ -116,9 +116,9 @@ def _replace_selects(block: SourceBlock, producers: _Producers) -> None:
 def _conditional_of(
     condition: SourceValue | None, conditionals: dict[SourceValue, SourceOp], producers: _Producers
 ) -> tuple[SourceOp | None, bool]:
-    """The conditional on a condition or on its negation, and whether it is the negation's.
+    """Return the conditional on a condition or on its negation, and True if it is on the negation.
 
-    Paddle leaves out a branch that only hands on a value, so either of the two may be the only one.
+    Paddle leaves out a branch that only returns a value unchanged, so either of the two may be the only one.
     """
     if condition is None:
         return None, False
@@ -133,17 +133,17 @@ def _conditional_of(
 
 
 def _can_join(conditional: SourceOp, choices: list[SourceValue], kept: list[SourceOp]) -> bool:
-    """Whether a conditional can return the choices; moves it to the end of ``kept`` where they are made after it."""
+    """Return True if a conditional can return the choices; move it behind them in ``kept`` if needed."""
     if conditional not in kept:
         return False
-    place = kept.index(conditional)
-    later = kept[place + 1 :]
+    index = kept.index(conditional)
+    later = kept[index + 1 :]
     made_later = {value for op in later for value in _outputs(op)}
     if not made_later.intersection(choices):
         return True
     if any(_reads(op, conditional) for op in later):
         return False
-    kept.append(kept.pop(place))
+    kept.append(kept.pop(index))
     return True
 
 
@@ -151,14 +151,14 @@ def _join(conditional: SourceOp, choices: list[SourceValue], result: SourceValue
     outputs = conditional.outputs.setdefault("Out", [])
     then, otherwise = conditional.blocks
     for branch, choice in ((then, choices[1]), (otherwise, choices[0])):
-        # strict=False on purpose: a branch that was extended just now has one result more.
+        # strict=False on purpose: a branch that was just extended has one result more.
         inner = dict(zip(outputs, branch.results))
         branch.results = [*branch.results, inner.get(choice, choice)]
     outputs.append(result)
 
 
 def _input_of(value: SourceValue, op_type: str, producers: _Producers) -> SourceValue | None:
-    """The operand of the operator that made a value, if that is of the given type."""
+    """Return the operand of the operator that produces a value, if that operator has the given type."""
     producer = producers.get(value)
     if producer is None or producer.type != op_type or len(producer.inputs.get("X", [])) != 1:
         return None
@@ -177,7 +177,7 @@ def _reads(op: SourceOp, branch: SourceOp) -> bool:
 
 
 def used_values(block: SourceBlock) -> set[SourceValue]:
-    """Everything that the operators of a block, and of the blocks inside it, read or return."""
+    """Return all values that the operators of a block, and of the blocks inside it, read or return."""
     used = set(block.results)
     for op in block.walk():
         for values in op.inputs.values():
@@ -199,10 +199,10 @@ def _substitute(block: SourceBlock, replacement: dict[SourceValue, SourceValue])
 
 def _remove_unused(op: SourceOp, used: set[SourceValue]) -> bool:
     outputs = op.outputs.get("Out", [])
-    kept = [place for place, value in enumerate(outputs) if value in used]
+    kept = [index for index, value in enumerate(outputs) if value in used]
     if len(kept) == len(outputs):
         return False
     for block in op.blocks:
-        block.results = [block.results[place] for place in kept]
-    op.outputs = {"Out": [outputs[place] for place in kept]} if kept else {}
+        block.results = [block.results[index] for index in kept]
+    op.outputs = {"Out": [outputs[index] for index in kept]} if kept else {}
     return True

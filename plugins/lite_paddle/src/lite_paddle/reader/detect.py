@@ -1,4 +1,4 @@
-"""Recognises Paddle programs by content and finds the files that belong together."""
+"""Recognition of Paddle programs by content, and search for the files that belong together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProgramFile:
 
 
 def recognise(head: bytes, size: int) -> str | None:
-    """Tells the kind of a program from its first bytes.
+    """Return the kind of a program, from its first bytes.
 
     Args:
         head: The first bytes of the file (4096, or the whole file if it is shorter).
@@ -53,16 +53,16 @@ def recognise(head: bytes, size: int) -> str | None:
 
 
 def sniff_file(path: Path) -> str | None:
-    """Kind of one file, or None if it is no Paddle program (or cannot be read)."""
+    """Return the kind of one file, or None if it is no Paddle program (or cannot be read)."""
     try:
         head, size = _read_head(path)
     except OSError:
-        return None  # asked whether it is one, the answer about an unreadable file is no
+        return None  # an unreadable file is not recognised as a program
     return recognise(head, size)
 
 
 def programs_in(directory: Path) -> list[ProgramFile]:
-    """Every program directly inside a directory, by content; only plausible names are opened."""
+    """Return every program directly inside a directory, by content; only plausible names are opened."""
     found = []
     for path in sorted(directory.iterdir()):
         if path.is_file() and (path.suffix in _PROGRAM_SUFFIXES or path.name in _PROGRAM_NAMES):
@@ -73,7 +73,7 @@ def programs_in(directory: Path) -> list[ProgramFile]:
 
 
 def candidates_of_stem(path: Path) -> list[ProgramFile]:
-    """The programs that a path without extension can mean, PIR first like Paddle 3 itself."""
+    """Return the programs that a path without extension can mean, PIR first like Paddle 3 itself."""
     found = []
     for suffix in _PROGRAM_SUFFIXES:
         file = path.with_name(path.name + suffix)
@@ -84,10 +84,10 @@ def candidates_of_stem(path: Path) -> list[ProgramFile]:
 
 
 def find_program(path: Path) -> ProgramFile:
-    """The program that a path means: a file, a model directory, or a stem without extension.
+    """Return the program that a path means: a file, a model directory, or a stem without extension.
 
     Raises:
-        ModelFormatError: There is none, the file is something else, or a directory has several.
+        ModelFormatError: There is no program, the file is something else, or a directory has several.
     """
     if path.is_dir():
         return _find_in_directory(path)
@@ -128,15 +128,15 @@ def _find_in_directory(directory: Path) -> ProgramFile:
 
 
 def find_parameters(program: Path, names: Sequence[str], params: Path | None) -> Path:
-    """The parameter file of a program, or the directory that has one file per parameter.
+    """Return the parameter file of a program, or the directory that has one file per parameter.
 
     Args:
         program: The program file.
         names: Names of the parameters that are needed (at least one).
-        params: What the caller gave explicitly.
+        params: The path that the caller gave explicitly.
 
     Raises:
-        ModelFormatError: Nothing fits; the message lists what was tried.
+        ModelFormatError: No file fits; the message lists the names tried.
     """
     if params is not None:
         if not params.exists():
@@ -146,7 +146,7 @@ def find_parameters(program: Path, names: Sequence[str], params: Path | None) ->
     stem = program.name.removesuffix(program.suffix)
     named = [directory / f"{stem}.pdiparams", *(directory / name for name in _COMBINED_NAMES)]
     for candidate in named:
-        # A variable may be called "params" as well: then that file is one of many.
+        # A variable may be named "params" too: then that file is one of many.
         if candidate.is_file() and candidate.name not in names:
             return candidate
     if all(_is_file_inside(directory, name) for name in names):
@@ -165,7 +165,7 @@ def find_parameters(program: Path, names: Sequence[str], params: Path | None) ->
 
 
 def describe_foreign(path: Path) -> str:
-    """Why a file is no Paddle program, with what it seems to be."""
+    """Explain why a file is no Paddle program, with the format it seems to have."""
     try:
         head, size = _read_head(path)
     except OSError as error:
@@ -201,13 +201,13 @@ def describe_foreign(path: Path) -> str:
 
 
 def _is_file_inside(directory: Path, name: str) -> bool:
-    """True if a variable's own file is there; a name that is no file name has none."""
+    """Return True if a variable's own file exists; a name that cannot be a file name has no file."""
     if not name or "\0" in name or len(name) > 1024:
         return False
     try:
         return (directory / name).is_file()
     except OSError:
-        return False  # the system refuses such a name, so there is no such file
+        return False  # the system rejects such a name, so there is no such file
 
 
 def _read_head(path: Path) -> tuple[bytes, int]:
@@ -216,7 +216,7 @@ def _read_head(path: Path) -> tuple[bytes, int]:
 
 
 def _read_varint(data: bytes, position: int) -> tuple[int, int] | None:
-    """(value, next position) of a protobuf varint, or None if there is no whole one."""
+    """Return (value, next position) of a protobuf varint, or None if it is incomplete."""
     value = 0
     for count in range(10):
         if position >= len(data):
@@ -230,7 +230,7 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int] | None:
 
 
 def _starts_like_program_desc(head: bytes, size: int) -> bool:
-    """True for: block 0 {idx 0, parent_idx -1 or 0, then a variable, an operator or the end}.
+    """Return True for: block 0 {idx 0, parent_idx -1 or 0, then a variable, an operator or the end}.
 
     0x0A alone (field 1, length-delimited) starts many protobuf files.
     """

@@ -51,7 +51,7 @@ PIR_ELEMENT_TYPES = {
     "t_undefined": "undefined",
 }
 
-# What NumPy lacks.
+# Types that NumPy lacks.
 _EXTENDED = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
 
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
@@ -60,7 +60,7 @@ KNOWN = frozenset(LEGACY_ELEMENT_TYPES.values())
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy type of an element type, little endian."""
+    """Return the NumPy type of an element type, little endian."""
     if name in _EXTENDED:
         return DType.of(name.replace("_", "")).numpy
     plain: np.dtype[Any] = np.dtype(name).newbyteorder("<")
@@ -68,10 +68,10 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def legacy_element_type(number: int) -> str:
-    """Name of a VarType.Type number that can be an element type.
+    """Return the name of a VarType.Type number that can be an element type.
 
     Raises:
-        ModelFormatError: The number is none.
+        ModelFormatError: The number is not an element type.
     """
     name = LEGACY_ELEMENT_TYPES.get(number)
     if name is None:
@@ -80,5 +80,5 @@ def legacy_element_type(number: int) -> str:
 
 
 def optional_legacy_element_type(number: int) -> str | None:
-    """Like legacy_element_type, but any unknown number (-1: not set) is None."""
+    """Return the name of a VarType.Type number, or None for any unknown number (-1: not set)."""
     return LEGACY_ELEMENT_TYPES.get(number)

@@ -1,4 +1,4 @@
-"""Reads a legacy program (``.pdmodel``, ``__model__``): ProgramDesc to source program."""
+"""Reading of legacy programs (``.pdmodel``, ``__model__``): ProgramDesc to source program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .legacy_messages import is_stored_parameter, op_role, slots, variable_type
 from .program_proto import parse_message
 from .training import BACKWARD_OR_OPTIMIZE, is_training_op, refuse_training_program
 
-# Outputs that are not results of the network, even if nobody reads them.
+# Outputs that are not results of the network, even if they are never read.
 _SIDE_OUTPUTS_TEXT = """
 XShape Mask MeanOut VarianceOut SavedMean SavedVariance ReserveSpace Reserve Scope StepScopes MidOut
 DropoutState InnerCache OutScale OutState OutAccum Mean Variance Norm BatchGate BatchCellPreAct
@@ -30,15 +30,15 @@ class LegacyProgram:
     """A parsed ProgramDesc.
 
     Args:
-        path: Where it is from, for messages.
+        path: Path of the file, for messages.
         data: The file's bytes.
 
     Raises:
-        ModelFormatError: The bytes are no ProgramDesc with at least one block.
+        ModelFormatError: The bytes are not a ProgramDesc with at least one block.
     """
 
     def __init__(self, path: Path, data: bytes) -> None:
-        """Parses the message; nothing else is done yet."""
+        """Parse the message and check its names."""
         self.path = path
         self.message = parse_message("ProgramDesc", data, str(path))
         if not self.message.blocks:
@@ -46,7 +46,7 @@ class LegacyProgram:
         self._check_names()
 
     def _check_names(self) -> None:
-        # NOTE: protobuf's fast runtime hands out a string that is not UTF-8 as bytes, without an error.
+        # NOTE: protobuf's fast runtime returns a string that is not UTF-8 as bytes, without an error.
         for block in self.message.blocks:
             names = [variable.name for variable in block.vars]
             for op in block.ops:
@@ -58,10 +58,10 @@ class LegacyProgram:
                     raise ModelFormatError(f"{self.path}: the name {name!r} is not UTF-8; the file is damaged")
 
     def refuse_training(self) -> None:
-        """Raises if the program has gradients or an optimizer.
+        """Raise an error if the program has gradients or an optimizer.
 
         Raises:
-            ModelFormatError: It has.
+            ModelFormatError: The program has them.
         """
         found = {
             op.type
@@ -72,7 +72,7 @@ class LegacyProgram:
         refuse_training_program(self.path, found)
 
     def parameter_types(self) -> dict[str, SourceType]:
-        """Name -> declared type of every stored parameter, in the order of the file that Paddle writes."""
+        """Return name -> declared type of every stored parameter, in the order of the file that Paddle writes."""
         types = {}
         for block in self.message.blocks:
             for variable in block.vars:
@@ -81,7 +81,7 @@ class LegacyProgram:
         return {name: types[name] for name in _byte_sorted(types)}
 
     def parameter_name_lists(self) -> Iterator[list[str]]:
-        """Possible orders of the combined file, the usual one first."""
+        """Return possible orders of the combined file, the usual one first."""
         every = list(self.parameter_types())
         yield every
         main_block = {v.name for v in self.message.blocks[0].vars if is_stored_parameter(v)}
@@ -94,10 +94,10 @@ class LegacyProgram:
         yield list(dict.fromkeys(declared))
 
     def build(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> SourceProgram:
-        """Makes the source program.
+        """Make the source program.
 
         Args:
-            arrays: The parameters that were loaded.
+            arrays: The loaded parameters.
 
         Raises:
             ModelFormatError: The program is inconsistent.
@@ -134,7 +134,7 @@ def _byte_sorted(names: Any) -> list[str]:
 
 
 def _unread_results(block: SourceBlock) -> list[tuple[str, SourceValue]]:
-    """The outputs of a program that was cut without fetch operators: what nobody reads."""
+    """Return the outputs of a program that was cut without fetch operators: the values that are never read."""
     read = set()
     for op in block.walk():
         for values in op.inputs.values():
@@ -150,7 +150,7 @@ def _unread_results(block: SourceBlock) -> list[tuple[str, SourceValue]]:
 
 
 def _drop_final_scales(block: SourceBlock, outputs: list[tuple[str, SourceValue]]) -> list[tuple[str, SourceValue]]:
-    """Removes the scale by one that Paddle up to 2.6 puts before each fetch; the output keeps its name."""
+    """Remove the scale by one that Paddle up to 2.6 puts before each fetch; the output keeps its name."""
     fetched = {value for _, value in outputs}
     uses: dict[SourceValue, int] = {}
     for op in block.walk():

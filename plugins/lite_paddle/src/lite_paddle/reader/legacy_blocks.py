@@ -1,4 +1,4 @@
-"""Turns the blocks of a ProgramDesc into SSA blocks with structured control flow."""
+"""Translation of the blocks of a ProgramDesc into SSA blocks with structured control flow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .conditionals import structure_conditionals
 from .legacy_messages import attributes, slots, sub_block_index, variable_type
 from .run_time_attributes import run_time_slots
 
-# Outputs that inference never changes, and the input slot that holds the same. Paddle writes them in place.
+# Outputs that inference leaves unchanged, with the input slot of the same value. Paddle writes them in place.
 _BATCH_NORM = {"MeanOut": "Mean", "VarianceOut": "Variance"}
 _OBSERVED = {"OutScale": "InScale", "OutState": "InState", "OutAccum": "InAccum"}
 _QUANTIZED = {**_OBSERVED, "OutScale": "Scale"}
@@ -32,7 +32,7 @@ _UNCHANGED_OUTPUTS = {
 }
 _LOOPS = frozenset({"while"})
 _CONDITIONALS = frozenset({"conditional_block", "conditional_block_infer"})
-# What a sub-block reads is listed here as well, in no meaningful order.
+# These slots list every variable that a sub-block reads, in no meaningful order.
 _CAPTURE_SLOTS = {"while": "X", "conditional_block": "Input", "conditional_block_infer": "Input"}
 
 _Scope = ChainMap[str, SourceValue]
@@ -47,7 +47,7 @@ class LegacyBlocks:
     """
 
     def __init__(self, program: Any, parameters: dict[str, SourceValue]) -> None:
-        """Indexes the variables of every block."""
+        """Index the variables of every block."""
         self._blocks = list(program.blocks)
         self._variables = [{variable.name: variable for variable in block.vars} for block in self._blocks]
         self._has_feed = any(op.type == "feed" for op in self._blocks[0].ops)
@@ -61,7 +61,7 @@ class LegacyBlocks:
         self.fetches: list[tuple[int, str, SourceValue]] = []
 
     def build(self) -> SourceBlock:
-        """Translates block 0 and every block that it runs."""
+        """Translate block 0 and every block that it runs."""
         return self._block(0, self._root)
 
     def _block(self, index: int, scope: _Scope) -> SourceBlock:
@@ -134,7 +134,7 @@ class LegacyBlocks:
         carried = []
         for name in self._written_outside(body_index):
             if name == condition and not self._reads[name]:
-                continue  # nobody but the loop itself looks at it
+                continue  # read only by the loop itself
             if self._is_array(name, index) or name in scope:
                 carried.append(name)
         initial = [self._read(name, index, scope, block) for name in carried]
@@ -174,7 +174,7 @@ class LegacyBlocks:
         if value is not None:
             return value
         if self._is_array(name, index):
-            # Paddle has no operator that makes an empty array: the first write does.
+            # Paddle has no operator that makes an empty array: the first write creates it.
             scope[name] = SourceValue(f"{name}@empty", self._type(name, index))
             block.ops.append(SourceOp("create_array", {}, {"Out": [scope[name]]}, {}, original_type="create_array"))
             return scope[name]
@@ -184,16 +184,15 @@ class LegacyBlocks:
             return value
         raise ModelFormatError(
             f"reads the variable {name!r}, which no earlier operator writes and which is neither an "
-            "input nor a "
-            "parameter; the program was cut badly, or is damaged"
+            "input nor a parameter; the program was cut badly, or is damaged"
         )
 
     def _write(self, name: str, index: int, scope: _Scope) -> SourceValue:
         count = self._writes[name]
         self._writes[name] += 1
         value = SourceValue(f"{name}@{count}" if count else name, self._type(name, index))
-        # NOTE: a plain assignment to a ChainMap changes the innermost scope, which is what a block wants:
-        # _loop and _conditional take the outer names from there.
+        # NOTE: assigning to a ChainMap changes the innermost scope, the scope of this block: _loop and _conditional
+        # take the outer names from there.
         scope[name] = value
         return value
 
@@ -217,12 +216,12 @@ class LegacyBlocks:
         return index
 
     def _written_outside(self, index: int) -> list[str]:
-        """Variables that a block and the blocks inside it write, but do not declare, in order of writing."""
+        """Return the variables that a block and its inner blocks write but do not declare, in order of writing."""
         if not 0 < index < len(self._blocks):
             raise ModelFormatError(f"runs block {index}, but the sub-blocks are 1 to {len(self._blocks) - 1}")
         if index in self._outer_writes:
             return self._outer_writes[index]
-        self._outer_writes[index] = []  # ends a circle of blocks, which is reported when they are translated
+        self._outer_writes[index] = []  # ends a cycle of blocks, which is reported when they are translated
         names: dict[str, None] = {}
         for op in self._blocks[index].ops:
             if sub_block_index(op) is not None:
@@ -236,7 +235,7 @@ class LegacyBlocks:
         return self._outer_writes[index]
 
     def _count_reads(self) -> Counter[str]:
-        """How often each variable is read, not counting loops' conditions and lists of captured variables."""
+        """Count the reads of each variable, except by loops' conditions and lists of captured variables."""
         reads: Counter[str] = Counter()
         for block in self._blocks:
             for op in block.ops:
@@ -253,7 +252,7 @@ class LegacyBlocks:
 
 
 def _unchanged_input(op_type: str, slot: str, names: list[str], input_names: dict[str, list[str]]) -> str | None:
-    """The input slot whose values an output slot repeats, or None if the output is new."""
+    """Return the input slot whose values an output slot repeats, or None if the output is new."""
     source = _UNCHANGED_OUTPUTS.get(op_type, {}).get(slot)
     if source is None or len(input_names.get(source, [])) != len(names):
         return None

@@ -1,4 +1,4 @@
-"""Decodes the messages of a ProgramDesc: variable types, operator slots, attributes."""
+"""Decoding of the messages of a ProgramDesc: variable types, operator slots, attributes."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _SCALARS = 17
 _ELEMENT_TYPE_ATTRIBUTES = frozenset({"dtype", "in_dtype", "out_dtype"})
 _SCALAR_FIELDS = {1: "b", 2: "i", 3: "r"}
 _EMPTY_NAME = "@EMPTY@"
-# Where in somebody's Python program an operator was made: most of the text of a model, and of no use.
+# Python source lines that created an operator: most of the text of a model, and unused.
 _CALL_STACK = "op_callstack"
 
 
 def variable_type(variable: Any) -> SourceType | None:
-    """Type of a VarDesc, or None for step scopes, readers and the like."""
+    """Return the type of a VarDesc, or None for step scopes, readers and other non-tensors."""
     kind = variable.type.type
     if kind == _TENSOR_ARRAY:
         tensor, lod_level = variable.type.tensor_array.tensor, 0
@@ -51,12 +51,12 @@ def variable_type(variable: Any) -> SourceType | None:
 
 
 def is_stored_parameter(variable: Any) -> bool:
-    """True if the variable's tensor is in the parameter file."""
+    """Return True if the variable's tensor is in the parameter file."""
     return bool(variable.persistable) and variable.type.type not in NOT_STORED
 
 
 def slots(variables: Any) -> dict[str, list[str]]:
-    """Slot -> variable names, without unused slots."""
+    """Return slot -> variable names, without unused slots."""
     result: dict[str, list[str]] = {}
     for variable in variables:
         names = [name for name in variable.arguments if name != _EMPTY_NAME]
@@ -66,7 +66,7 @@ def slots(variables: Any) -> dict[str, list[str]]:
 
 
 def sub_block_index(op: Any) -> int | None:
-    """Index of the block that a control-flow operator runs, or None."""
+    """Return the index of the block that a control-flow operator runs, or None."""
     for attribute in op.attrs:
         if attribute.name == "sub_block" and attribute.type == _BLOCK:
             return int(attribute.block_idx)
@@ -74,16 +74,16 @@ def sub_block_index(op: Any) -> int | None:
 
 
 def op_role(op: Any) -> int:
-    """The bits that say whether an operator belongs to the forward pass (0), see training.py."""
+    """Return the bits of the pass that an operator belongs to (0: forward), see training.py."""
     return next((int(attribute.i) for attribute in op.attrs if attribute.name == "op_role"), 0)
 
 
 def attributes(op: Any) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Decodes an operator's attributes.
+    """Decode an operator's attributes.
 
     Returns:
-        (attributes, slots): the second holds the attributes whose value is a variable that is computed at
-        run time, attribute name -> variable names.
+        (attributes, slots): the second holds the attributes whose value is a variable computed at run time,
+        attribute name -> variable names.
 
     Raises:
         ModelFormatError: An attribute has a type that no Paddle version writes.

@@ -24,7 +24,7 @@ from ..source import SourceType
 from .element_types import FLOATING, legacy_element_type, numpy_dtype
 from .program_proto import parse_message
 
-_MAXIMUM_RANK = 32  # what every NumPy version can hold
+_MAXIMUM_RANK = 32  # supported by every NumPy version
 _MAXIMUM_DESCRIPTION = 4096  # a TensorDesc of 32 dims has at most 360 bytes
 _SMALLEST_TENSOR = 22  # the header of a tensor without elements, whose description has two bytes
 _MAXIMUM_ELEMENTS = 2**60
@@ -32,7 +32,7 @@ _MAXIMUM_ELEMENTS = 2**60
 
 @dataclass(frozen=True, slots=True)
 class TensorRecord:
-    """One tensor of a parameter file: its type and where its elements are."""
+    """One tensor of a parameter file: its type, and the location of its elements."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -51,7 +51,7 @@ class ParameterFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Maps the file; arrays made from it keep the mapping alive."""
+        """Map the file; arrays made from it keep the mapping alive."""
         self.path = path
         try:
             with path.open("rb") as file:
@@ -62,10 +62,10 @@ class ParameterFile:
             raise ModelFormatError(f"cannot read the parameter file {path}: {error}") from error
 
     def read_record(self, offset: int) -> TensorRecord:
-        """Parses the tensor header at an offset and checks that all its elements are in the file.
+        """Parse the tensor header at an offset and check that all its elements are in the file.
 
         Raises:
-            ModelFormatError: There is no whole tensor at that offset.
+            ModelFormatError: There is no complete tensor at that offset.
         """
         position = offset
         version, levels = struct.unpack("<IQ", self._take(position, 12, offset, "header"))
@@ -108,10 +108,10 @@ class ParameterFile:
         return TensorRecord(dtype, shape, position, byte_size)
 
     def read_all(self) -> list[TensorRecord]:
-        """Every tensor, in file order.
+        """Return every tensor, in file order.
 
         Raises:
-            ModelFormatError: The file is not a sequence of whole tensors up to its exact end.
+            ModelFormatError: The file is not a sequence of complete tensors up to its exact end.
         """
         records: list[TensorRecord] = []
         position = 0
@@ -127,7 +127,7 @@ class ParameterFile:
         return records
 
     def array(self, record: TensorRecord) -> np.ndarray[Any, Any]:
-        """The elements of a tensor: a read-only view of the mapping, not necessarily aligned."""
+        """Return the elements of a tensor: a read-only view of the mapping, not necessarily aligned."""
         dtype = numpy_dtype(record.dtype)
         if record.byte_size == 0:
             empty = np.empty(record.shape, dtype)
@@ -154,17 +154,17 @@ class ParameterFile:
 def load_combined(
     path: Path, types: Mapping[str, SourceType], name_lists: Iterable[Sequence[str]]
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Reads a combined file and gives its tensors their names.
+    """Read a combined file and give its tensors their names.
 
     Args:
         path: The file.
         types: Name -> type that the program declares.
-        name_lists: Candidate lists of names in file order, at least one; the first that fits is taken. The first
-            is what Paddle writes, the others are for files of other tools.
+        name_lists: Candidate lists of names in file order, at least one; the first that fits is used. The first
+            list is the order that Paddle writes, the others are for files of other tools.
 
     Returns:
-        Name -> read-only array. The file's element type wins where the program declares another floating
-        type (Paddle can convert while saving).
+        Name -> read-only array. If the program declares another floating type than the file has, the type of
+        the file is used (Paddle can convert while saving).
 
     Raises:
         ModelFormatError: The file is damaged, or fits none of the lists.
@@ -179,13 +179,12 @@ def load_combined(
         mismatches.append(mismatch)
     raise ModelFormatError(
         f"{path} does not belong to this program: {mismatches[0]}. Use the parameter file that was saved "
-        "together with "
-        "the program (params=...)."
+        "together with the program (params=...)."
     )
 
 
 def load_separate(directory: Path, types: Mapping[str, SourceType]) -> dict[str, np.ndarray[Any, Any]]:
-    """Reads one file per variable, each named like its variable.
+    """Read one file per variable, each named like its variable.
 
     Raises:
         ModelFormatError: A file is missing, damaged, longer than its tensor, or has another type.
@@ -207,7 +206,7 @@ def load_separate(directory: Path, types: Mapping[str, SourceType]) -> dict[str,
 
 
 def separate_file(directory: Path, name: str) -> Path:
-    """The file of one variable; ``/`` in a name makes sub-directories.
+    """Return the path of one variable's file; ``/`` in a name makes sub-directories.
 
     Raises:
         ModelFormatError: The name leads out of the directory.
@@ -221,7 +220,7 @@ def separate_file(directory: Path, name: str) -> Path:
 def _first_mismatch(
     names: Sequence[str], records: Sequence[TensorRecord], types: Mapping[str, SourceType]
 ) -> str | None:
-    """Why the records are not the named tensors, or None if they may be."""
+    """Explain why the records are not the named tensors, or return None if they fit."""
     if len(names) != len(records):
         return f"the program has {len(names)} parameters, the file {len(records)} tensors"
     for position, (name, record) in enumerate(zip(names, records)):
@@ -236,7 +235,6 @@ def _first_mismatch(
             shape = None if declared.shape is None else list(declared.shape)
             return (
                 f"parameter {name!r} is {declared.dtype}{shape} in the program, but tensor {position} "
-                "of the file is "
-                f"{record.dtype}{list(record.shape)}"
+                f"of the file is {record.dtype}{list(record.shape)}"
             )
     return None

@@ -1,4 +1,4 @@
-"""Reads a PIR program (``.json``, Paddle 3): JSON to source program."""
+"""Reading of PIR programs (``.json``, Paddle 3): JSON to source program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .pir_blocks import PirBlocks, parameter_name
 from .pir_json import Json, member, members, parse_envelope, program_version, qualified_name, read_type
 from .training import is_training_op, refuse_training_program
 
-# Constants that usually became attributes and then have no reader.
+# Constants that usually became attributes and then are not read.
 _CONSTANTS = frozenset({"pd_op.full", "pd_op.full_int_array"})
 
 
@@ -24,15 +24,15 @@ class PirProgram:
     """A parsed PIR file.
 
     Args:
-        path: Where it is from, for messages.
+        path: Path of the file, for messages.
         data: The file's bytes.
 
     Raises:
-        ModelFormatError: It is no PIR program.
+        ModelFormatError: The file is not a PIR program.
     """
 
     def __init__(self, path: Path, data: bytes) -> None:
-        """Parses the JSON and lists the parameters; the operators come later."""
+        """Parse the JSON and list the parameters; ``build`` translates the operators."""
         self.path = path
         self._block, self.file_version = parse_envelope(path, data)
         self._stored: dict[str, SourceType] = {}
@@ -43,28 +43,28 @@ class PirProgram:
                 self._declare(op, where)
 
     def refuse_training(self) -> None:
-        """Raises if the program has gradients, an optimizer, or saves values for a backward pass.
+        """Raise an error if the program has gradients, an optimizer, or saves values for a backward pass.
 
         Raises:
-            ModelFormatError: It has.
+            ModelFormatError: The program has them.
         """
         names = {qualified_name(name) for name in _all_names(self._block)}
         refuse_training_program(self.path, {name for name in names if is_training_op(name.rpartition(".")[2])})
 
     def parameter_types(self) -> dict[str, SourceType]:
-        """Name -> declared type of every stored parameter, in the order of the file that Paddle writes."""
+        """Return name -> declared type of every stored parameter, in the order of the file that Paddle writes."""
         return {name: self._stored[name] for name in sorted(self._stored, key=str.encode)}
 
     def parameter_name_lists(self) -> Iterator[list[str]]:
-        """Possible orders of the combined file, the usual one first."""
+        """Return possible orders of the combined file, the usual one first."""
         yield list(self.parameter_types())
         yield list(self._stored)
 
     def build(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> SourceProgram:
-        """Makes the source program.
+        """Make the source program.
 
         Args:
-            arrays: The parameters that were loaded.
+            arrays: The loaded parameters.
 
         Raises:
             ModelFormatError: The program is inconsistent.
@@ -81,7 +81,7 @@ class PirProgram:
         used = used_values(block) | set(results)
         _keep_used(block, used)
         for name, value in absent.items():
-            # The state of dropout in recurrent layers is such a parameter; it has no legacy slot.
+            # The state of dropout in recurrent layers is such a parameter; no legacy slot reads it.
             if value in used and name not in values:
                 raise ModelFormatError(f"{self.path}: the parameter {name!r} is read, but not stored (not persistable)")
         return SourceProgram(
@@ -102,7 +102,7 @@ class PirProgram:
         if not isinstance(found, SourceType):
             raise ModelFormatError(f"{self.path}: parameter {name!r} is no tensor")
         if name in self._stored or name in self._not_stored:
-            raise ModelFormatError(f"{self.path}: two parameters are called {name!r}")
+            raise ModelFormatError(f"{self.path}: two parameters are named {name!r}")
         flags = op.get("OA")
         persistable = not isinstance(flags, list) or not flags or bool(flags[0])
         (self._stored if persistable else self._not_stored)[name] = found

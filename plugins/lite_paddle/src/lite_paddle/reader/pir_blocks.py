@@ -1,4 +1,4 @@
-"""Turns the blocks of a PIR program into blocks in legacy vocabulary."""
+"""Translation of the blocks of a PIR program into blocks in legacy vocabulary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .pir_operands import PirConstants, Value, as_list, legacy_inputs
 
 _Scope = ChainMap[int, Value]
 
-# In-place by name only: what they change are the running statistics, which inference does not.
+# In-place by name only: they change running statistics, which inference leaves unchanged.
 _NOT_IN_PLACE = frozenset({"batch_norm_", "sync_batch_norm_"})
 _IN_PLACE_OPERAND = {"assign_out_": 1}
 
@@ -28,7 +28,7 @@ class PirBlocks:
     """
 
     def __init__(self, parameters: dict[str, SourceValue]) -> None:
-        """Starts with nothing but the parameters."""
+        """Start with the parameters as the only values."""
         self._parameters = parameters
         self._constants = PirConstants()
         self._storage: dict[int, int] = {}
@@ -36,12 +36,12 @@ class PirBlocks:
         self.fetches: list[tuple[int, str, SourceValue]] = []
 
     def build(self, block: Json) -> SourceBlock:
-        """Translates the main block and every block inside it."""
+        """Translate the main block and every block inside it."""
         built, _ = self._block(block, ChainMap())
         return built
 
     def _block(self, data: Json, scope: _Scope) -> tuple[SourceBlock, list[SourceValue]]:
-        """The block and the operands of its final yield."""
+        """Return the block and the operands of its final yield."""
         block = SourceBlock()
         yielded: list[SourceValue] = []
         for position, op in enumerate(members(data, "ops", "a block")):
@@ -103,14 +103,14 @@ class PirBlocks:
     ) -> dict[str, list[SourceValue]]:
         outputs: dict[str, list[SourceValue]] = {}
         slots = entry.results if entry is not None else None
-        for place, result in enumerate(members(op, "O", where)):
+        for index, result in enumerate(members(op, "O", where)):
             number = value_id(result, where)
             if number == 0:
                 continue
-            slot = str(place) if slots is None else slots[place] if place < len(slots) else None
+            slot = str(index) if slots is None else slots[index] if index < len(slots) else None
             if slot is None:
                 # Results 1 and 2 of a batch norm are its operands mean and variance.
-                unchanged = operands[place] if "batch_norm" in short and place in (1, 2) else None
+                unchanged = operands[index] if "batch_norm" in short and index in (1, 2) else None
                 if unchanged is not None:
                     scope[number] = unchanged
                 continue
@@ -118,7 +118,7 @@ class PirBlocks:
             if as_list(value):
                 outputs[slot] = as_list(value)
             changed = _in_place_operand(short)
-            if place == 0 and changed is not None and changed < len(references) and references[changed] != 0:
+            if index == 0 and changed is not None and changed < len(references) and references[changed] != 0:
                 self._storage[number] = self._cell(references[changed])
             scope[self._cell(number)] = value
         return outputs
@@ -179,7 +179,7 @@ class PirBlocks:
         return SourceOp("while", inputs, outputs, {}, [body], position, original_type="pd_op.while")
 
     def _region_results(self, op: Json, scope: _Scope, changed: list[int], where: str) -> list[SourceValue]:
-        """Results that the operator declares, then one for each outer value that its regions change."""
+        """Return the results that the operator declares, then one for each outer value that its regions change."""
         out = []
         short = qualified_name(op["#"]).rpartition(".")[2]
         for result in members(op, "O", where):
@@ -194,15 +194,15 @@ class PirBlocks:
         return out
 
     def _changed_outside(self, bodies: list[Json], scope: _Scope) -> list[int]:
-        """Cells of outer values that in-place operators inside the bodies write, in order."""
+        """Return the cells of outer values that in-place operators inside the bodies write, in order."""
         cells: dict[int, None] = {}
         for body in bodies:
             for op in members(body, "ops", "a block"):
                 short = qualified_name(member(op, "#", str, "an operator")).rpartition(".")[2]
                 operands = members(op, "I", short)
-                place = _in_place_operand(short)
-                if place is not None and place < len(operands):
-                    cells[self._cell(value_id(operands[place], short))] = None
+                index = _in_place_operand(short)
+                if index is not None and index < len(operands):
+                    cells[self._cell(value_id(operands[index], short))] = None
                 inner = [_single_block(region, short) for region in members(op, "regions", short)]
                 cells.update(dict.fromkeys(self._changed_outside(inner, scope)))
         return [cell for cell in cells if cell in scope and isinstance(scope[cell], SourceValue)]
@@ -255,7 +255,7 @@ class PirBlocks:
         self.fetches.append((column, attrs["name"], self._tensor(operands[0], scope, where)))
 
     def _cell(self, number: int) -> int:
-        """The id under which the current value is kept: in-place operators write their operand's cell."""
+        """Return the id under which the current value is stored: in-place operators write their operand's cell."""
         return self._storage.get(number, number)
 
     def _value(self, number: int, scope: _Scope, where: str) -> Value | None:
@@ -263,7 +263,7 @@ class PirBlocks:
             return None
         value = scope.get(self._cell(number))
         if value is None:
-            raise ModelFormatError(f"{where}: reads the value {number}, which no earlier operator makes")
+            raise ModelFormatError(f"{where}: reads the value {number}, which no earlier operator produces")
         return value
 
     def _tensor(self, reference: Any, scope: _Scope, where: str) -> SourceValue:
@@ -275,10 +275,10 @@ class PirBlocks:
 
 
 def parameter_name(op: Json, where: str) -> str:
-    """Name of a parameter operator, ``A[3]``.
+    """Return the name of a parameter operator, ``A[3]``.
 
     Raises:
-        ModelFormatError: It has none.
+        ModelFormatError: It has no name.
     """
     entries = member(op, "A", list, where)
     if len(entries) != 4 or not isinstance(entries[3], str):
@@ -307,7 +307,7 @@ def _single_block(region: Any, where: str) -> Json:
 
 
 def _in_place_operand(short: str) -> int | None:
-    """Position of the operand that an operator changes, by its name."""
+    """Return the position of the operand that an operator changes in place, by the operator's name."""
     if not short.endswith("_") or short in _NOT_IN_PLACE:
         return None
     return _IN_PLACE_OPERAND.get(short, 0)

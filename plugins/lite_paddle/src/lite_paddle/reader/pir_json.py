@@ -1,4 +1,4 @@
-"""The JSON of a PIR program: envelope, types, attribute values, and checked access to all of it."""
+"""The JSON of a PIR program: envelope, types, attribute values, and checked access to its members."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _NON_FINITE = {"INF": math.inf, "-INF": -math.inf, "NAN": math.nan}
 
 
 def parse_envelope(path: Path, data: bytes) -> tuple[Json, int]:
-    """Parses the file and checks what surrounds the program.
+    """Parse the file and check the envelope of the program.
 
     Returns:
         (main block, file version)
 
     Raises:
-        ModelFormatError: It is not JSON, no PIR program, or its structure is damaged.
+        ModelFormatError: It is not JSON, not a PIR program, or its structure is damaged.
     """
     try:
         document = json.loads(data.removeprefix(b"\xef\xbb\xbf"))
@@ -50,15 +50,15 @@ def parse_envelope(path: Path, data: bytes) -> tuple[Json, int]:
 
 
 def program_version(file_version: int) -> int:
-    """The Paddle version that a file version stands for: 1 is 3.0, 4 is 3.3.1; 0 is a development build."""
+    """Return the Paddle version of a file version: 1 is 3.0, 4 is 3.3.1; 0 is a development build."""
     return 3_000_000 + 1_000 * min(max(file_version - 1, 0), 998)
 
 
 def member(container: Any, key: str, kind: type, where: str) -> Any:
-    """One member of a JSON object, which must be there and of that type.
+    """Return a member of a JSON object, which must exist and have the given type.
 
     Raises:
-        ModelFormatError: It is not.
+        ModelFormatError: It does not exist, or has another type.
     """
     if not isinstance(container, dict):
         raise ModelFormatError(f"{where} is {_kind(container)}, expected a JSON object")
@@ -69,7 +69,7 @@ def member(container: Any, key: str, kind: type, where: str) -> Any:
 
 
 def members(container: Any, key: str, where: str) -> list[Any]:
-    """A list in a JSON object; absent means empty.
+    """Return a list in a JSON object; an absent list is empty.
 
     Raises:
         ModelFormatError: It is not a list.
@@ -81,7 +81,7 @@ def members(container: Any, key: str, where: str) -> list[Any]:
 
 
 def qualified_name(identifier: str) -> str:
-    """``"1.conv2d"`` -> ``"pd_op.conv2d"``; full names stay as they are, ``p`` is a parameter."""
+    """Expand an identifier: ``"1.conv2d"`` -> ``"pd_op.conv2d"``; full names stay, ``p`` is a parameter."""
     if identifier == "p":
         return "builtin.parameter"
     dialect, dot, name = identifier.partition(".")
@@ -89,13 +89,13 @@ def qualified_name(identifier: str) -> str:
 
 
 def value_id(reference: Any, where: str) -> int:
-    """The number of an operand, result or argument; 0 means there is none.
+    """Return the number of an operand, result or argument; 0 means that it is absent.
 
     Raises:
-        ModelFormatError: It has none.
+        ModelFormatError: It has no number.
     """
     if isinstance(reference, dict):
-        # Snapshots before the release, and block arguments, use "#".
+        # Development snapshots before the release, and block arguments, use "#".
         number = reference.get("%", reference.get("#"))
         if isinstance(number, int) and not isinstance(number, bool):
             return number
@@ -103,7 +103,7 @@ def value_id(reference: Any, where: str) -> int:
 
 
 def read_type(data: Any, where: str) -> PirType:
-    """A TYPE of the file.
+    """Parse a TYPE of the file.
 
     Raises:
         ModelFormatError: Its structure is damaged.
@@ -133,7 +133,7 @@ def read_type(data: Any, where: str) -> PirType:
 
 
 def read_attributes(entries: list[Any], where: str) -> dict[str, Any]:
-    """A list of ATTR as a dictionary; attributes that are explicitly empty are left out.
+    """Parse a list of ATTR into a dictionary; attributes that are explicitly empty are left out.
 
     Raises:
         ModelFormatError: The structure is damaged.
@@ -148,10 +148,10 @@ def read_attributes(entries: list[Any], where: str) -> dict[str, Any]:
 
 
 def read_attribute(value: Any, where: str) -> Any:
-    """One AVAL as bool, int, float, str, None (an element type that is not set) or a list of them.
+    """Parse one AVAL to bool, int, float, str, None (an element type that is not set) or a list of them.
 
     NOTE: the width in the identifier (a_i32 or a_i64, a_f32 or a_f64) changed between file versions, so it
-    means nothing here.
+    is ignored.
 
     Raises:
         ModelFormatError: The structure is damaged.

@@ -1,4 +1,4 @@
-"""How PIR operators are called in the legacy vocabulary: one entry per operator.
+"""The table from PIR operators to their names in the legacy vocabulary: one entry per operator.
 
 An entry is ``pir: legacy | operands -> results | attributes``:
 
@@ -7,7 +7,7 @@ An entry is ``pir: legacy | operands -> results | attributes``:
 * ``Shape=shape:ints`` is a mutable attribute: a constant operand becomes the attribute ``shape``, any other
   the slot ``Shape``. ``Shape/ShapeTensor=shape:ints`` goes to ``ShapeTensor`` when it is a vector of
   scalars. Kinds are ``int``, ``ints``, ``float``.
-* Attributes: ``new<old`` renames, ``name=value`` (JSON) sets what the legacy operator needs. All others
+* Attributes: ``new<old`` renames, ``name=value`` (JSON) sets an attribute of the legacy operator. All others
   keep their names.
 
 The PIR name ``x_`` (in-place) uses the entry of ``x`` unless it has its own.
@@ -208,7 +208,7 @@ dequantize_linear: dequantize_linear | X, Scale, ZeroPoint, InAccum, InState ->
     Y, OutState, OutAccum, OutScale
 """
 
-# The same name, X -> Out (or X, Y -> Out), and the same attributes.
+# Operators with the same name and attributes in both, X -> Out (or X, Y -> Out).
 _UNARY = (
     "relu relu6 sigmoid swish silu elu selu celu gelu softplus softsign tanh tanh_shrink "
     "thresholded_relu logsigmoid "
@@ -228,7 +228,7 @@ _BINARY = (
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Where one PIR operand goes: a slot, a slot for vectors, or an attribute when it is constant."""
+    """The destination of one PIR operand: a slot, a slot for vectors, or an attribute when it is constant."""
 
     slot: str | None
     list_slot: str | None = None
@@ -248,7 +248,7 @@ class PirName:
 
 
 def find_name(pir_type: str) -> PirName | None:
-    """The entry for a PIR operator, without dialect; None if the table has none."""
+    """Return the entry of a PIR operator, given without dialect, or None."""
     return PIR_NAMES.get(pir_type) or PIR_NAMES.get(pir_type.removesuffix("_"))
 
 

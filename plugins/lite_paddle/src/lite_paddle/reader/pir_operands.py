@@ -1,4 +1,4 @@
-"""Where the operands of a PIR operator go: legacy slots, or attributes when they are constant."""
+"""Assignment of a PIR operator's operands to legacy slots, or to attributes when they are constant."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .pir_names import Operand, PirName
 # A vector of tensors is a list.
 Value = SourceValue | list[SourceValue]
 
-# Larger constants are not worth an attribute.
+# Larger constants are not turned into attributes.
 _LARGEST_CONSTANT = 1024
 
 
 class PirConstants:
-    """The elements of the values that full and full_int_array make."""
+    """The elements of the values that the operators full and full_int_array produce."""
 
     def __init__(self) -> None:
-        """Starts empty."""
+        """Start without constants."""
         self._elements: dict[SourceValue, list[Any]] = {}
 
     def remember(self, short: str, op: SourceOp) -> None:
-        """Notes the result of an operator if it is constant, and makes integers of integral values.
+        """Store the result of an operator if it is constant, and make integers of integral values.
 
         Raises:
             ModelFormatError: A constant operator has impossible attributes.
@@ -48,7 +48,7 @@ class PirConstants:
             self._elements[op.outputs["Out"][0]] = values
 
     def fold(self, operand: Operand, value: Value) -> Any:
-        """The attribute that a constant operand means, or None if it is not constant or no attribute."""
+        """Return the attribute for a constant operand, or None if it is not constant or has no attribute."""
         if operand.attribute is None:
             return None
         numbers: list[Any] = []
@@ -72,13 +72,13 @@ def legacy_inputs(
     constants: PirConstants,
     where: str,
 ) -> tuple[dict[str, list[SourceValue]], dict[str, Any]]:
-    """Sorts the operands of a PIR operator into legacy slots and attributes.
+    """Sort the operands of a PIR operator into legacy slots and attributes.
 
     Args:
         entry: The operator's entry in the table of names.
-        operands: Its operands in order; None where one is absent.
+        operands: Its operands in order; None for an absent one.
         raw: Its attributes with PIR names.
-        constants: What is known of earlier values.
+        constants: The constants among earlier values.
         where: The operator, for messages.
 
     Returns:
@@ -104,7 +104,7 @@ def legacy_inputs(
             inputs[operand.slot] = [value]
     if entry.legacy in REDUCTIONS:
         axes = REDUCTIONS[entry.legacy][0]
-        # No axes mean all of them, unlike in legacy files.
+        # Absent axes mean all axes, unlike in legacy files.
         if axes not in attrs:
             attrs[axes] = []
         if "AxisTensor" in inputs or "AxisTensorList" in inputs:
@@ -113,7 +113,7 @@ def legacy_inputs(
 
 
 def as_list(value: Value) -> list[SourceValue]:
-    """A vector as it is, a tensor as a list of one."""
+    """Return a vector as it is, a tensor as a list of one."""
     return value if isinstance(value, list) else [value]
 
 

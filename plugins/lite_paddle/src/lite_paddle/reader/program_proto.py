@@ -1,9 +1,9 @@
 """Paddle's ProgramDesc messages for the protobuf runtime, built from a table.
 
-Source of names and numbers: paddle/fluid/framework/framework.proto (Apache-2.0), proto2. Three
-things differ here on purpose and keep the wire format: "required" fields are optional (a missing one
-is reported by the reader, with a name), enumerations are int32 (an unknown number must not vanish), and
-the values of string attributes are bytes (they may hold serialised engines or paths in any encoding).
+Source of names and numbers: paddle/fluid/framework/framework.proto (Apache-2.0), proto2. Three deliberate
+differences keep the wire format: "required" fields are optional (the reader reports a missing one by its name),
+enumerations are int32 (an unknown number must not vanish), and the values of string attributes are bytes (they may
+hold serialised engines or paths in any encoding).
 """
 
 from __future__ import annotations
@@ -78,17 +78,17 @@ _CLASSES = _build_messages()
 
 
 def message_class(name: str) -> Any:
-    """The protobuf class of one message of the table above."""
+    """Return the protobuf class of one message of the table above."""
     return _CLASSES[name]
 
 
 def parse_message(name: str, data: bytes, what: str) -> Any:
-    """Parses one message of the table above.
+    """Parse one message of the table above.
 
     Args:
         name: Message name, such as ``"ProgramDesc"``.
         data: Exactly the message's bytes.
-        what: What the bytes are, for the error message.
+        what: Description of the bytes, for the error message.
 
     Raises:
         ModelFormatError: The bytes are not such a message.

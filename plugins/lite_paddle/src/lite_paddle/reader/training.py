@@ -1,4 +1,4 @@
-"""Recognises programs that were saved for training."""
+"""Recognition of programs that were saved for training."""
 
 from __future__ import annotations
 
@@ -20,23 +20,22 @@ BACKWARD_OR_OPTIMIZE = 3
 
 
 def is_training_op(op_type: str) -> bool:
-    """True for gradients, optimizers and what moves values from the forward to the backward pass."""
+    """Return True for gradients, optimizers and operators that pass values from forward to backward pass."""
     name = op_type.rstrip("_")
     return name in _OPTIMIZERS or _BACKWARD_NAME.search(name) is not None
 
 
 def refuse_training_program(path: object, op_types: Iterable[str]) -> None:
-    """Raises if any operators of a training program were found.
+    """Raise an error if any operators of a training program were found.
 
     Raises:
-        ModelFormatError: There is at least one; some are named, and what to do is said.
+        ModelFormatError: There is at least one; the message names some, and what to do.
     """
     found = sorted(set(op_types))
     if found:
         raise ModelFormatError(
             f"{path} is a training program: it contains {', '.join(found[:6])}"
-            f"{f' and {len(found) - 6} more kinds' if len(found) > 6 else ''}. Export the network for "
-            "inference with "
+            f"{f' and {len(found) - 6} more kinds' if len(found) > 6 else ''}. Export the network for inference with "
             "paddle.jit.save (dynamic graph, after layer.eval()) or "
             "paddle.static.save_inference_model (static graph)."
         )

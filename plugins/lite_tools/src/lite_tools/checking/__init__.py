@@ -1,4 +1,4 @@
-"""Checking graphs: random inputs that fit them, comparing two, and checking what each pass made of one."""
+"""Checks of graphs: random inputs, comparison of two graphs, and passes with a check of each."""
 
 from lite_tools.checking.comparison import compare_graphs, largest_difference
 from lite_tools.checking.passes import optimize_checked, pass_checker, run_passes_checked

@@ -1,4 +1,4 @@
-"""Comparing a graph with what a pass made of it, on random input, by the references."""
+"""Comparison of a graph before and after a pass, on random input, by the references."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Array = np.ndarray[Any, Any]
 
 logger = logging.getLogger("lite.passes")
 
-_MOST_ATTEMPTS = 12
-# A few roundings of float32: x - (x + 1) is -1 up to this.
+_MAX_ATTEMPTS = 12
+# A few rounding errors of float32: x - (x + 1) equals -1 up to this.
 _ROUNDING = 1e-5
 
 
@@ -31,22 +31,22 @@ def compare_graphs(
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> float:
-    """The largest difference between the outputs of two graphs with the same inputs and outputs.
+    """Return the largest difference between the outputs of two graphs with the same inputs and outputs.
 
     Args:
-        before: what is right.
-        after: what is compared with it.
-        seed: of the random input, see :func:`lite_tools.checking.random_inputs.random_inputs`.
-        shapes: shapes of inputs by name, where random sizes do not do.
+        before: the graph that is correct.
+        after: the graph to compare with it.
+        seed: the seed of the random input, see :func:`lite_tools.checking.random_inputs.random_inputs`.
+        shapes: shapes of inputs by name, if random sizes do not fit.
 
     Returns:
-        The largest absolute difference of an element as a share of its output's range (largest minus
-        smallest finite element). NaN equals NaN and an infinity itself; otherwise the difference is
+        The largest absolute difference of an element, as a share of its output's range (largest minus smallest
+        finite element). NaN equals NaN, and an infinity equals itself; other differences of non-finite elements are
         infinite.
 
     Raises:
         PassError: inputs or outputs differ in number, name, type or shape, or ``after`` fails.
-        InputError: no random input was found that ``before`` runs on.
+        InputError: ``before`` runs on none of the random inputs.
     """
     _check_interface(before, after)
     inputs, expected = _run_on_random(before, seed, shapes)
@@ -65,20 +65,20 @@ def compare_graphs(
 
 
 def _check_interface(before: Graph, after: Graph) -> None:
-    for what, old, new in (("inputs", before.inputs, after.inputs), ("outputs", before.outputs, after.outputs)):
+    for kind, old, new in (("inputs", before.inputs, after.inputs), ("outputs", before.outputs, after.outputs)):
         listed = [[f"{v.name}: {v.dtype}" for v in values] for values in (old, new)]
         if listed[0] != listed[1]:
-            raise PassError(f"the {what} were [{', '.join(listed[0])}] and are [{', '.join(listed[1])}]")
+            raise PassError(f"the {kind} were [{', '.join(listed[0])}] and are [{', '.join(listed[1])}]")
 
 
 def _run_on_random(
     graph: Graph, seed: int, shapes: Mapping[str, Sequence[int]] | None
 ) -> tuple[dict[str, Array], list[Array]]:
-    """Random inputs that the graph runs on, and its outputs."""
+    """Find random inputs that the graph runs on; return them and its outputs."""
     reason: LiteError | None = None
-    weak: tuple[dict[str, Array], list[Array]] | None = None
+    fallback: tuple[dict[str, Array], list[Array]] | None = None
     for attempt, drawn in enumerate(candidate_inputs(graph, seed, shapes=shapes)):
-        if attempt == _MOST_ATTEMPTS:
+        if attempt == _MAX_ATTEMPTS:
             break
         for inputs in (drawn, _positive(drawn)):
             try:
@@ -87,19 +87,19 @@ def _run_on_random(
                 reason = error
                 logger.debug("the graph does not run on a random input: %s", error)
                 break
-            if not any(_says_nothing(a) for a in outputs):
+            if not any(_is_all_nan(a) for a in outputs):
                 return inputs, outputs
-            weak = weak or (inputs, outputs)
-        if weak is not None:
-            return weak
+            fallback = fallback or (inputs, outputs)
+        if fallback is not None:
+            return fallback
     raise InputError(
         f"graph {graph.name!r} runs on none of the random inputs tried; the last failed with: {reason}; "
         "give the shapes of the inputs"
     )
 
 
-def _says_nothing(output: Array) -> bool:
-    """Whether an output is NaN everywhere: a logarithm of negative numbers equals any other."""
+def _is_all_nan(output: Array) -> bool:
+    """Return True if all elements are NaN, such as logarithms of negative numbers: comparing them proves nothing."""
     return bool(output.size) and output.dtype.kind in "fV" and bool(np.isnan(output.astype(np.float64)).all())
 
 
@@ -108,7 +108,7 @@ def _positive(inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def largest_difference(expected: Array, found: Array) -> float:
-    """The largest difference of two arrays of one shape as a share of the range of the first."""
+    """Return the largest difference of two arrays of one shape, as a share of the range of the first."""
     a, b = expected.astype(np.float64), found.astype(np.float64)
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
     if equal.all():
@@ -118,8 +118,7 @@ def largest_difference(expected: Array, found: Array) -> float:
         return float("inf")
     values = a[finite]
     span = float(values.max() - values.min())
-    # A constant output has no range, and one constant but for rounding none that says anything: its size,
-    # or 1, stands in for it.
-    size = float(np.abs(values).max())
-    span = (span if span > _ROUNDING * size else size) or 1.0
+    # The range of a constant output is zero or a rounding error: its magnitude, or 1, is used instead.
+    magnitude = float(np.abs(values).max())
+    span = (span if span > _ROUNDING * magnitude else magnitude) or 1.0
     return float(np.abs(a - b)[~equal].max()) / span

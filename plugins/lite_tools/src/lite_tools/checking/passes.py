@@ -1,4 +1,4 @@
-"""Running passes with a check of each: the graph before and after it has the same results."""
+"""Passes with a check of each: the graphs before and after it must have the same results."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["optimize_checked", "pass_checker", "run_passes_checked"]
 def optimize_checked(
     graph: Graph, *, extra: Iterable[Pass] = (), seed: int = 0, tolerance: float = 1e-4
 ) -> tuple[Graph, list[PassRecord]]:
-    """Run the default passes on a copy of a graph, as :func:`lite_core.passes.optimize`, and check each.
+    """Run the default passes on a copy of a graph, like :func:`lite_core.passes.optimize`, and check each.
 
     Args:
-        graph: not changed.
+        graph: the graph, which is not changed.
         extra: passes that run after the default ones (those of plugins).
-        seed: of the random input.
-        tolerance: the largest difference allowed, see :func:`pass_checker`.
+        seed: the seed of the random input.
+        tolerance: the largest allowed difference, see :func:`pass_checker`.
 
     Returns:
-        The new graph and one record for each pass run; ``error`` is the difference that was found.
+        The new graph and one record for each pass run; ``error`` is the measured difference.
 
     Raises:
-        PassError: a pass failed, changed the result or broke the graph; names the pass.
+        PassError: a pass failed, changed the result or broke the graph; the message names the pass.
     """
     return run_passes_checked(graph, [*default_passes(), *extra], seed=seed, tolerance=tolerance)
 
@@ -36,22 +36,22 @@ def optimize_checked(
 def run_passes_checked(
     graph: Graph, passes: Sequence[Pass], *, seed: int = 0, tolerance: float = 1e-4
 ) -> tuple[Graph, list[PassRecord]]:
-    """Run passes on a copy of a graph, as :func:`lite_core.passes.run_passes`, and check each.
+    """Run passes on a copy of a graph, like :func:`lite_core.passes.run_passes`, and check each.
 
-    Args, what is returned and what is raised are as for :func:`optimize_checked`.
+    Arguments, return value and exceptions are those of :func:`optimize_checked`.
     """
     return run_passes(graph, passes, inspect=pass_checker(seed=seed, tolerance=tolerance))
 
 
 def pass_checker(*, seed: int = 0, tolerance: float = 1e-4) -> Inspect:
-    """What ``inspect=`` of :func:`lite_core.passes.run_passes` takes, to check each pass that changed something.
+    """Return a function for ``inspect=`` of :func:`lite_core.passes.run_passes` that checks each changing pass.
 
-    The structure of the graph is verified, and the graphs before and after run on the same random input.
+    It verifies the structure of the graph, and runs the graphs before and after the pass on the same random input.
 
     Args:
-        seed: of the random input.
-        tolerance: the largest difference allowed, as a share of each output's range; 100 times that for graphs with
-            float16 values and 800 times with bfloat16.
+        seed: the seed of the random input.
+        tolerance: the largest allowed difference, as a share of each output's range. It is multiplied by 100 for
+            graphs with float16 values, and by 800 for graphs with bfloat16.
     """
 
     def check(name: str, before: Graph, after: Graph) -> float:
@@ -67,7 +67,7 @@ def pass_checker(*, seed: int = 0, tolerance: float = 1e-4) -> Inspect:
         if not error <= allowed:
             raise PassError(
                 f"pass {name!r} changed the result of graph {after.name!r}: the largest difference is "
-                f"{error:.3g} of an output's range, allowed is {allowed:.3g}; leave the pass out and report it"
+                f"{error:.3g} of an output's range, allowed is {allowed:.3g}; disable the pass and report it"
             )
         return error
 
@@ -75,9 +75,9 @@ def pass_checker(*, seed: int = 0, tolerance: float = 1e-4) -> Inspect:
 
 
 def _rounding_factor(graph: Graph) -> float:
-    """How much coarser than float32's the tolerance is, by the coarsest element type of the graph.
+    """Return the factor of the tolerance for the coarsest element type of the graph, relative to float32.
 
-    A pass moves the places where values are rounded, so an error of a few roundings is to be expected.
+    A pass changes which intermediate values are rounded: an error of a few roundings is expected.
     """
     dtypes = {value.dtype for scope in graph.walk() for value in scope.defined()}
     return 800.0 if DType.BFLOAT16 in dtypes else 100.0 if DType.FLOAT16 in dtypes else 1.0

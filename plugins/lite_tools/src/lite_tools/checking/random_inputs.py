@@ -1,4 +1,4 @@
-"""Random inputs that a graph can take: for checks, benchmarks and comparisons."""
+"""Random inputs that fit a graph, for checks, benchmarks and comparisons."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ Array = np.ndarray[Any, Any]
 logger = logging.getLogger("lite.random_inputs")
 
 _LEADING_SIZES = (2, 1)
-# Middling ones first: big enough for a few strides and windows, small enough for the references.
+# Medium sizes first: large enough for a few strides and windows, small enough for the references.
 _OTHER_SIZES = (32, 64, 8, 2, 1, 3, 16, 48, 128, 224, 256, 320, 416, 512, 640)
-# Integers are indices, lengths or sizes; these ranges (without their ends) suit small tables and big ones.
+# Integers are indices, lengths or sizes; these half-open ranges suit small and large tables.
 _INTEGER_RANGES = ((0, 4), (0, 2), (1, 2), (0, 1))
 
 
 def random_inputs(
     graph: Graph, seed: int = 0, *, shapes: Mapping[str, Sequence[int]] | None = None
 ) -> dict[str, Array]:
-    """One array for each graph input, by name, in the order of the inputs.
+    """Return one array for each graph input, by name, in the order of the inputs.
 
-    A symbol has the same size wherever it occurs: 2 when it only leads shapes (a batch), otherwise the
-    first of a list of usual sizes that shape inference accepts. Floating inputs are standard normal,
-    integers small and not negative, booleans random.
+    A symbol has the same size wherever it occurs: 2 if it only occurs as first dimension (a batch), otherwise the
+    first of a list of common sizes that shape inference accepts. Floating-point inputs are standard normal, integers
+    are small and not negative, booleans are random.
 
     Args:
         graph: the graph.
-        seed: the same seed gives the same arrays.
-        shapes: shapes that the caller knows, by input name.
+        seed: equal seeds result in equal arrays.
+        shapes: fixed shapes, by input name.
 
     Raises:
-        InputError: no sizes were found that the graph takes; says what was tried and the last reason.
+        InputError: no sizes fit the graph; the message has the choices tried and the last reason.
     """
     return next(candidate_inputs(graph, seed, shapes=shapes))
 
@@ -49,21 +49,22 @@ def random_inputs(
 def candidate_inputs(
     graph: Graph, seed: int = 0, *, shapes: Mapping[str, Sequence[int]] | None = None
 ) -> Iterator[dict[str, Array]]:
-    """Inputs that shape inference accepts, the likeliest first; see :func:`random_inputs`.
+    """Yield inputs that shape inference accepts, most likely ones first; see :func:`random_inputs`.
 
-    Inference cannot see every reason why a graph refuses an input, so who runs the graph tries the next.
+    Inference does not detect every reason why a graph rejects an input: a caller that fails to run the graph should try
+    the next candidate.
 
     Raises:
-        InputError: when asked for the first and there is none.
+        InputError: there is no candidate; raised by the first iteration.
     """
-    given = {name: tuple(shape) for name, shape in (shapes or {}).items()}
-    _check_shapes(graph, given)
+    fixed = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    _check_shapes(graph, fixed)
     ranges = _INTEGER_RANGES if any(v.dtype.is_integer for v in graph.inputs) else _INTEGER_RANGES[:1]
     found, tried, reason = False, 0, ""
-    for bindings, integers in product(list(_bindings(graph, given)), ranges):
+    for bindings, integers in product(list(_bindings(graph, fixed)), ranges):
         tried += 1
         generator = np.random.default_rng(seed)
-        sizes = {v.name: given[v.name] if v.name in given else evaluate_shape(v.shape, bindings) for v in graph.inputs}
+        sizes = {v.name: fixed[v.name] if v.name in fixed else evaluate_shape(v.shape, bindings) for v in graph.inputs}
         arrays = {v.name: _random_array(v, sizes[v.name], generator, integers) for v in graph.inputs}
         values = {v.name: arrays[v.name] for v in graph.inputs if v.dtype.is_integer}
         try:
@@ -78,25 +79,25 @@ def candidate_inputs(
         declared = ", ".join(f"{v.name}: {v.type}" for v in graph.inputs)
         raise InputError(
             f"graph {graph.name!r}: none of {tried} choices of sizes for the inputs ({declared}) fits; the "
-            f"last was refused because: {reason}; give the shapes of the inputs"
+            f"last was rejected because: {reason}; give the shapes of the inputs"
         )
 
 
-def _check_shapes(graph: Graph, given: Mapping[str, Sequence[int]]) -> None:
+def _check_shapes(graph: Graph, fixed: Mapping[str, Sequence[int]]) -> None:
     names = [v.name for v in graph.inputs]
-    for name in given:
+    for name in fixed:
         if name not in names:
             raise InputError(f"graph {graph.name!r} has no input {name!r}; it has: {', '.join(names)}")
     for value in graph.inputs:
-        shape = given.get(value.name)
+        shape = fixed.get(value.name)
         if shape is None and value.type.shape is None:
-            raise InputError(f"nobody knows the rank of input {value.name!r} ({value.type}): give its shape")
+            raise InputError(f"unknown rank of input {value.name!r} ({value.type}): give its shape")
         if shape is not None and not value.type.accepts(tuple(shape)):
             raise InputError(f"input {value.name!r} is {value.type}, the given shape is {list(shape)}")
 
 
-def _bindings(graph: Graph, given: Mapping[str, Sequence[int]]) -> Iterator[dict[str, int]]:
-    """Sizes for the symbols of the inputs whose shapes are not given."""
+def _bindings(graph: Graph, fixed: Mapping[str, Sequence[int]]) -> Iterator[dict[str, int]]:
+    """Yield sizes for the symbols of inputs whose shapes are not fixed."""
     known: dict[str, int] = {}
     leading: dict[str, None] = {}
     other: dict[str, None] = {}
@@ -104,9 +105,9 @@ def _bindings(graph: Graph, given: Mapping[str, Sequence[int]]) -> Iterator[dict
         for axis, dim in enumerate(value.type.shape or ()):
             if not isinstance(dim, SymbolicDim):
                 continue
-            if value.name in given:
+            if value.name in fixed:
                 if dim.name is not None:
-                    known[dim.name] = given[value.name][axis]
+                    known[dim.name] = fixed[value.name][axis]
             else:
                 names = sorted(dim.symbols)
                 (leading if axis == 0 and dim.name else other).update(dict.fromkeys(names))

@@ -1,7 +1,7 @@
-"""The command line: ``lite COMMAND``. One file per command of lite-tools' own; plugins add others.
+"""The command line ``lite COMMAND``, with one file for each command of lite-tools; plugins add other commands.
 
-Exit codes of every command: 0 ok, 1 mismatch or failure, 2 wrong usage (also inputs that do not fit the
-model), 3 a backend, a package or a model is not available, 4 nothing was executed, 5 crash.
+Exit codes of all commands: 0 success, 1 mismatch or failure, 2 wrong usage (also inputs that do not fit the
+model), 3 a backend, package or model is not available, 4 nothing was executed, 5 crash.
 """
 
 from lite_tools.cli.group import lite

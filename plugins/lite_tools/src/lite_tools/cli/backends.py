@@ -1,4 +1,4 @@
-"""``lite backends``: what is installed, what it found, and why something is missing."""
+"""``lite backends``: the installed backends, their devices, and reasons why devices are missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lite_tools.commands.printing import console, print_json, table
 @click.option("--verbose", "-v", is_flag=True, help="Show the details of each device and full tracebacks.")
 @json_option
 def command(verbose: bool, as_json: bool) -> None:
-    """Show the installed backends, their devices, and why one is missing."""
+    """List the installed backends, their devices, and the reasons why devices are missing."""
     rows = backend_rows()
     failed = [r for r in default_plugins().records() if r.failed]
     if as_json:
@@ -24,13 +24,13 @@ def command(verbose: bool, as_json: bool) -> None:
         return
     columns = ("backend", "state", "device", "score", "about")
     table(columns, [[row[c] for c in columns] for row in rows])
-    console.print("\nUnless you name a --backend, each node of a model runs on the best-scored device that can run it.")
+    console.print("\nBy default, each node of a model runs on the device with the highest score that supports it.")
     if verbose:
         for row in rows:
             for key, value in row["details"].items():
                 console.print(f"  {row['device']}: {key}: {value}", markup=False)
     for record in failed:
-        console.print(f"\nplugin {record.label} failed at {record.stage}: {record.error}", markup=False)
+        console.print(f"\nplugin {record.label} failed at {record.phase}: {record.error}", markup=False)
         if verbose and record.traceback:
             console.print(record.traceback, markup=False)
     if failed and not verbose:
@@ -38,7 +38,7 @@ def command(verbose: bool, as_json: bool) -> None:
 
 
 def backend_rows() -> list[dict[str, Any]]:
-    """Every installed backend: one row per device, or one that says why it has none or may not be used."""
+    """Return the rows of all installed backends: one per device, or one with the reason why there is none."""
     rows = [row for backend in available_backends().values() for row in probe_rows(backend)]
     return rows + [_row(name, "left out", why) for name, why in left_out_backends().items()]
 
@@ -48,10 +48,10 @@ def _row(name: str, state: str, why: str) -> dict[str, Any]:
 
 
 def probe_rows(backend: Backend) -> list[dict[str, Any]]:
-    """One row per device of a backend, or one that says why it has none."""
+    """Return the rows of a backend: one per device, or one with the reason why there is none."""
     try:
         devices = backend.probe()
-    except Exception as error:  # the contract forbids it; show it, do not fall over it
+    except Exception as error:  # the contract forbids exceptions; show them instead of failing
         devices = Unavailable(f"probe() failed with {type(error).__name__}: {error}", "report it to its author")
     if isinstance(devices, Unavailable):
         why = f"{devices.reason}. {devices.remedy}" if devices.remedy else devices.reason
@@ -70,13 +70,13 @@ def probe_rows(backend: Backend) -> list[dict[str, Any]]:
 
 
 def record_row(record: PluginRecord) -> dict[str, Any]:
-    """A plugin's record as plain data."""
+    """Convert a plugin's record to plain data."""
     return {
         "name": record.name,
         "distribution": record.distribution,
         "version": record.version,
         "module": record.module,
-        "stage": record.stage,
+        "phase": record.phase,
         "error": record.error,
         "traceback": record.traceback,
         "provides": record.provides,

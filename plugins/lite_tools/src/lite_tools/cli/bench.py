@@ -1,4 +1,4 @@
-"""``lite bench``: how fast a model is, on one backend or several in turns."""
+"""``lite bench``: the run time of a model on one or several backends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from lite_tools.diagnostics import Latency, measure_latency
     "-b",
     "backends",
     multiple=True,
-    help="Backend to measure, or several by preference: opencl,x86. Repeatable: all run in turns.  [default: auto]",
+    help="Backend to measure, or several in order of preference: opencl,x86. Repeat the option to compare backends.  "
+    "[default: auto]",
 )
 @click.option(
     "--threads",
@@ -39,23 +40,25 @@ from lite_tools.diagnostics import Latency, measure_latency
     "threads",
     multiple=True,
     type=click.IntRange(1),
-    help="CPU threads. Repeatable: each number is measured.  [default: all]",
+    help="Number of CPU threads. Repeat the option to compare numbers of threads.  [default: all]",
 )
-@click.option("--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help="As for `lite run`. Repeatable.")
+@click.option(
+    "--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help="Input file, see `lite run`. Repeatable."
+)
 @click.option(
     "--shape",
     "-s",
     "shapes",
     multiple=True,
     metavar="[NAME=]1x3x224x224",
-    help="Shape of the random numbers for the input NAME, where the model leaves it open. Repeatable.",
+    help="Shape of random numbers for the input NAME, if the model leaves it open. Repeatable.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     default=3.0,
     show_default=True,
-    help="How long each runs, all its turns together.",
+    help="Total run time of each measurement.",
 )
 @seed_option
 @precision_option
@@ -77,10 +80,10 @@ def command(
     reader: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Measure how long MODEL takes on each backend and number of threads.
+    """Measure the run time of MODEL on each backend with each number of threads.
 
-    They run in turns in one process, so that what else the machine does slows all of them: ratios can be trusted more
-    than milliseconds.
+    The measurements are interleaved in one process, so that other load on the machine affects all of them alike: ratios
+    are more reliable than milliseconds.
     """
     wanted = [(text, count) for text in backends or ("auto",) for count in threads or (None,)]
     makers = {
@@ -101,9 +104,11 @@ def command(
 
     def make_inputs(session: Session) -> dict[str, Any]:
         given = parse_shapes(session.inputs, shapes)
-        made = collect_inputs(session.inputs, inputs, given, ImageOptions(), seed, usual=prepared_shapes(session.file))
-        arrays.update(made[0])
-        sources.update(made[1])
+        collected = collect_inputs(
+            session.inputs, inputs, given, ImageOptions(), seed, default_shapes=prepared_shapes(session.file)
+        )
+        arrays.update(collected[0])
+        sources.update(collected[1])
         return arrays
 
     results = measure_latency(makers, make_inputs, seconds)
@@ -111,9 +116,9 @@ def command(
         print_json({"model": model, "inputs": sources, "results": [result.as_dict() for result in results]})
         return
     shown = [(name, f"{array.dtype.name}{list(array.shape)}", sources[name]) for name, array in arrays.items()]
-    table(("input", "type", "from"), shown)
+    table(("input", "type", "source"), shown)
     console.print()
-    heads = ("backend", "ran on", "load", "first run", "median", "fastest", "9 of 10 within", "runs", "of the first")
+    heads = ("backend", "ran on", "load", "first run", "median", "fastest", "90th percentile", "runs", "relative")
     table(heads, [_row(result, results[0]) for result in results])
 
 
@@ -122,6 +127,6 @@ def _name(backends: str, threads: int | None) -> str:
 
 
 def _row(result: Latency, first: Latency) -> tuple[object, ...]:
-    times = (result.load, result.first, result.median, result.fastest, result.slow)
+    times = (result.load, result.first, result.median, result.fastest, result.p90)
     ratio = f"{result.median / first.median:.2f}"
     return (result.name, ", ".join(result.devices), *map(milliseconds, times), len(result.runs), ratio)

@@ -1,4 +1,4 @@
-"""``lite check``: can this model be read and run here, or on the targets named, and what is in the way."""
+"""``lite check``: a check that a model can be read and run on this machine or on targets, with all problems."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from lite_core.errors import OperatorProblem, UnsupportedOperatorError
 from lite_core.session import Session, load
-from lite_tools.cli.model_file import open_whole
+from lite_tools.cli.model_file import open_verified
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
 from lite_tools.commands.options import (
     backend_option,
@@ -28,12 +28,12 @@ from lite_tools.commands.targets import check_targets, split_targets
 @backend_option
 @backend_options_option
 @click.option(
-    "--no-fallback", is_flag=True, help="Count what only the slow built-in backend, host, can run as a problem."
+    "--no-fallback", is_flag=True, help="Treat nodes that only the slow built-in backend host supports as problems."
 )
 @click.option(
     "--targets",
     metavar="NAME,...",
-    help="Ask these backends about every node, as `lite convert` does, whether they have a device here or not.",
+    help="Check the nodes with these backends, like `lite convert`, even if they have no device on this machine.",
 )
 @reader_option
 @json_option
@@ -46,14 +46,14 @@ def command(
     reader: dict[str, Any],
     as_json: bool,
 ) -> int:
-    """Tell whether MODEL can be read and run, where each part would run, and what is in the way.
+    """Check that MODEL can be read and run, and show on which devices its nodes would run.
 
-    MODEL is a file or a folder. Exits with 1 when the model cannot run here, or on one of the targets, and with 3 when
-    nothing but the plugin of a target is missing.
+    MODEL is a file or a folder. All problems are listed. The exit code is 1 if the model cannot run on this machine or
+    on one of the targets, and 3 if only plugins of targets are missing.
     """
     try:
         if targets is not None:
-            return check_targets(model, open_whole(model, reader).graph, split_targets(targets), as_json)
+            return check_targets(model, open_verified(model, reader).graph, split_targets(targets), as_json)
         session = load(
             model,
             backend=backends_of(backend),
@@ -99,4 +99,4 @@ def _report_coverage(model: str, session: Session, as_json: bool) -> None:
     table(("device", "operator", "nodes"), rows)
     if refusals:
         console.print()
-        table(("operator", "not on", "nodes", "because"), [(o, d, c, r) for (o, d, r), c in refusals.items()])
+        table(("operator", "refused by", "nodes", "reason"), [(o, d, c, r) for (o, d, r), c in refusals.items()])

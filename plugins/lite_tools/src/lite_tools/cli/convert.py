@@ -1,4 +1,4 @@
-"""``lite convert``: a model as one .lite file for one or several targets."""
+"""``lite convert``: conversion of a model to one .lite file for one or several targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from lite_core.ir import Graph, TensorType
-from lite_tools.cli.model_file import open_whole
+from lite_tools.cli.model_file import open_verified
 from lite_tools.commands.conversions import print_report, shown_progress, size_text
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
@@ -30,19 +30,19 @@ from lite_tools.conversion.other_formats import writer_for
 
 __all__ = ["command"]
 
-#: What applies to any format; the other options are about what is prepared in Lite's own.
-_OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
+#: Options for output in any format; the others apply only to .lite files.
+_FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json"}
 
 
 @click.command("convert")
 @model_argument
-@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="File to write: model.lite.")
+@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file, such as model.lite.")
 @click.option(
     "--targets",
     default="auto",
     show_default=True,
     metavar="NAME,...",
-    help="Backends to prepare the model for: x86,opencl. auto: those that have a device here.",
+    help="Backends to prepare the model for, such as x86,opencl. auto: all backends with a device on this machine.",
 )
 @precision_option
 @click.option(
@@ -50,7 +50,7 @@ _OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
     type=click.Choice(STORED_TYPES),
     default="float32",
     show_default=True,
-    help="How weights are stored: float16 halves the file, int8 quarters it; what that costs is shown.",
+    help="Type to store weights in: float16 halves the file, int8 quarters it. The loss of accuracy is shown.",
 )
 @click.option(
     "--input-shape",
@@ -58,14 +58,14 @@ _OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
     "shapes",
     multiple=True,
     metavar="[NAME=]1x3x48x320",
-    help="Shape of an input to prepare a plan for. Repeatable; several shapes of one input make a plan each.",
+    help="Input shape to prepare a plan for. Repeatable; each shape of an input results in a separate plan.",
 )
 @click.option(
     "--prepare/--no-prepare",
     default=None,
-    help="Store compiled code and packed weights, or not.  [default: only with float32 weights]",
+    help="Store compiled code and packed weights in the file.  [default: only with float32 weights]",
 )
-@click.option("--allow-fallback", is_flag=True, help="Let other targets, then host, run what a target cannot.")
+@click.option("--allow-fallback", is_flag=True, help="Let other targets, then host, run nodes that a target refuses.")
 @click.option(
     "--data",
     "--input",
@@ -73,14 +73,14 @@ _OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
     "data",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="Inputs to verify with, .npy, .npz or an image, as for `lite run`.  [default: random numbers]",
+    help="Input file for the verification (.npy, .npz or an image), see `lite run`.  [default: random numbers]",
 )
-@click.option("--limit", type=click.FloatRange(0), help="Largest difference, as a share of an output's range.")
-@click.option("--no-verify", is_flag=True, help="Do not run the file before it gets its name.")
-@click.option("--force", is_flag=True, help="Write the file although it computes something else.")
+@click.option("--limit", type=click.FloatRange(0), help="Largest allowed difference, as a share of an output's range.")
+@click.option("--no-verify", is_flag=True, help="Do not run the new file to verify it.")
+@click.option("--force", is_flag=True, help="Write the file even if its results differ from the model's.")
 @click.option("--exact", is_flag=True, help="Forbid algorithms that trade accuracy for speed.")
 @tune_option
-@click.option("--params", type=click.Path(), help="The model's file of parameters, where it lies elsewhere.")
+@click.option("--params", type=click.Path(), help="The model's parameter file, if it is not next to the model.")
 @reader_option
 @seed_option
 @click.option(
@@ -88,7 +88,7 @@ _OF_ANY_FORMAT = {"model", "output", "params", "reader", "as_json"}
     "-t",
     callback=lambda context, option, text: None if text is None else split_threads(text),
     metavar="COUNT,...",
-    help="Numbers of CPU threads to prepare plans for: 1,4.  [default: 1 and all]",
+    help="Numbers of CPU threads to prepare plans for, such as 1,4.  [default: 1 and all]",
 )
 @json_option
 def command(
@@ -103,18 +103,20 @@ def command(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Convert MODEL, a file or a folder, into one .lite file that runs on all TARGETS.
+    """Convert MODEL, a file or a folder, to one .lite file for all targets.
 
-    Each target is asked whether it can run every node, the model is compiled for it, and what its backend saves goes
-    into the file. The file is run by the references and on every target that is here before it gets its name.
+    Every node is checked with each target, the model is compiled for each target, and the compiled code and packed
+    weights are stored in the file. The new file is verified with the references and on every target that has a device
+    on this machine.
 
-    An --output of another format that a plugin writes, model.onnx, is that: the model as it was read, for no target.
+    If --output names a file of another format that a plugin writes, such as model.onnx, the model is written in that
+    format without preparation for targets.
     """
     check_writable(str(output), "--output")
     writer = writer_for(output)
     if writer is not None:
         _refuse_options(output)
-    graph = open_whole(model, reader if params is None else {**reader, "params": params}).graph
+    graph = open_verified(model, reader if params is None else {**reader, "params": params}).graph
     if writer is not None:
         writer.write(graph, output)
         _print_written(model, graph, output, writer.name, as_json)
@@ -144,13 +146,13 @@ def command(
 
 
 def _refuse_options(output: Path) -> None:
-    """Options that say something of a .lite file say nothing of another."""
+    """Reject options that apply only to .lite files."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = parameter.name or ""
-        if name not in _OF_ANY_FORMAT and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if name not in _FORMAT_INDEPENDENT and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.BadParameter(
-                f"is for .lite files; {str(output)!r} holds the model itself, prepared for no target",
+                f"applies only to .lite files, not to {str(output)!r}",
                 param_hint=parameter.opts[0],
             )
 
@@ -164,17 +166,17 @@ def _print_written(model: str, graph: Graph, output: Path, format: str, as_json:
 
 
 def split_threads(text: str) -> list[int]:
-    """Numbers from 1, separated by commas."""
+    """Parse positive integers, separated by commas."""
     counts = text.split(",")
     if not all(count.strip().isdecimal() and int(count) for count in counts):
-        raise click.BadParameter(f"numbers of threads read like 1,4, not like {text!r}")
+        raise click.BadParameter(f"write numbers of threads like 1,4, not {text!r}")
     return [int(count) for count in counts]
 
 
 def parse_signatures(types: Mapping[str, TensorType], texts: Sequence[str]) -> list[dict[str, tuple[int, ...]]]:
-    """The shapes of each plan: the first of every input together, then the second, and so on.
+    """Return the input shapes of each plan: the first shape of every input, then the second, and so on.
 
-    An input with one shape has that in every plan.
+    An input with a single shape has that shape in every plan.
     """
     given: dict[str, list[tuple[int, ...]]] = {}
     for text in texts:
@@ -184,7 +186,7 @@ def parse_signatures(types: Mapping[str, TensorType], texts: Sequence[str]) -> l
     uneven = [f"{name} {len(shapes)}" for name, shapes in given.items() if len(shapes) not in (1, count)]
     if uneven:
         raise click.BadParameter(
-            f"one shape for each of {count} plans is needed, or one for all; given are: {', '.join(uneven)}",
+            f"each input needs one shape, or one for each of {count} plans; given are: {', '.join(uneven)}",
             param_hint="--input-shape",
         )
     return [{name: shapes[min(i, len(shapes) - 1)] for name, shapes in given.items()} for i in range(count)]

@@ -1,4 +1,4 @@
-"""``lite doctor``: the environment, every plugin, and what is wrong with them."""
+"""``lite doctor``: the environment, all plugins, and their problems."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes")
 @click.command("doctor")
 @json_option
 def command(as_json: bool) -> int:
-    """Show the environment, every plugin, and what is wrong with them.
+    """Show the environment, all plugins, and their problems.
 
-    Exits with 1 when a plugin failed; what only looks wrong is a warning.
+    The exit code is 1 if a plugin failed. Suspicious findings are warnings, which do not change the exit code.
     """
     plugins = default_plugins()
     for hook in _HOOKS:
         plugins.ask(hook)
-    commands_of_plugins()  # records the commands that cannot be used
+    commands_of_plugins()  # records unusable commands
     rows = backend_rows()
     reports = _reports()
     records = plugins.records()
@@ -61,14 +61,14 @@ def command(as_json: bool) -> int:
     for name, lines in reports.items():
         console.print("\n".join([f"\n{name}", *(f"  {line}" for line in lines)]), markup=False)
     for record in failed:
-        console.print(f"\nplugin {record.label} failed at {record.stage}: {record.error}", markup=False)
+        console.print(f"\nplugin {record.label} failed at {record.phase}: {record.error}", markup=False)
         if record.traceback:
             console.print(record.traceback.rstrip(), markup=False)
         console.print(f"next: pip install --upgrade {record.distribution} lite-core", markup=False)
     for record in warned:
         console.print("\n".join([f"\nplugin {record.label}", *(f"  {w}" for w in record.warnings)]), markup=False)
     if not failed and not warned:
-        console.print("\nnothing is wrong with the plugins")
+        console.print("\nno problems with plugins")
     return EXIT_FAILURE if failed else EXIT_OK
 
 
@@ -85,7 +85,7 @@ def _facts() -> dict[str, str]:
 
 
 def _reports() -> dict[str, list[str]]:
-    """What backends have to say about themselves, by backend; those that say nothing are not in it."""
+    """Return the reports of backends that have one, by the backend's name."""
     backends = available_backends().items()
     reports = {name: _report(backend) for name, backend in backends if isinstance(backend, ReportsFindings)}
     return {name: lines for name, lines in reports.items() if lines}
@@ -94,11 +94,11 @@ def _reports() -> dict[str, list[str]]:
 def _report(backend: ReportsFindings) -> list[str]:
     try:
         return [str(line) for line in backend.report()]
-    except Exception as error:  # a report about what is broken may break as well: show that, too
+    except Exception as error:  # a broken backend may fail in report(), too
         return [f"report() failed with {type(error).__name__}: {error}"]
 
 
 def _plugin_row(record: PluginRecord) -> tuple[str, str, str, str, str]:
     provides = "; ".join(f"{hook.removeprefix('lite_')}: {', '.join(v)}" for hook, v in record.provides.items())
-    state = f"failed at {record.stage}" if record.failed else record.stage
+    state = f"failed at {record.phase}" if record.failed else record.phase
     return record.name, record.distribution, record.version, state, record.error or provides

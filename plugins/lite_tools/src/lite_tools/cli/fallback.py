@@ -1,4 +1,4 @@
-"""``--require-backend`` and ``--max-fallback``: failing when nodes run elsewhere than they should."""
+"""``--require-backend`` and ``--max-fallback``: an error if nodes run on other backends than the required one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Percentage(click.ParamType[float]):
     name = "percent"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The share that a text stands for."""
+        """Parse a percentage."""
         if isinstance(value, float):
             return value
         try:
@@ -31,31 +31,31 @@ class Percentage(click.ParamType[float]):
         return percent / 100
 
 
-def check_required(session: Session, backend: str, most: float) -> None:
-    """Check that the nodes of a session run where somebody wants them.
+def check_required(session: Session, backend: str, max_share: float) -> None:
+    """Check that the nodes of a session run on the required backend.
 
     Args:
-        session: with a plan, or else where the nodes would go is looked at.
-        backend: name of a backend, or label of a device.
-        most: the share of nodes, 0 to 1, that may run elsewhere.
+        session: the session; without a plan, the placement before planning is checked.
+        backend: the name of a backend, or the label of a device.
+        max_share: the share of nodes, 0 to 1, that may run on other backends.
 
     Raises:
-        LiteError: more of them do; the message has the reasons.
+        LiteError: more nodes run on other backends; the message has the reasons.
     """
     assignment = session.assignment()
     elsewhere = [a for a in assignment if backend not in (a.device, a.device.partition(":")[0])]
-    if len(elsewhere) <= most * len(assignment):
+    if len(elsewhere) <= max_share * len(assignment):
         return
     reasons = Counter(
         (a.op, a.device, next((why for label, why in a.refusals if label.partition(":")[0] == backend), ""))
         for a in elsewhere
     )
     listed = [
-        f"{count} x {op} on {device}" + (f", because {backend}: {why}" if why else "")
+        f"{count} x {op} on {device}" + (f"; {backend}: {why}" if why else "")
         for (op, device, why), count in reasons.most_common()
     ]
     raise LiteError(
-        f"{len(elsewhere)} of {len(assignment)} nodes run elsewhere than on {backend!r}, "
-        f"{len(elsewhere) / len(assignment):.1%} where {most:.1%} may:\n  "
+        f"{len(elsewhere)} of {len(assignment)} nodes do not run on {backend!r}: "
+        f"{len(elsewhere) / len(assignment):.1%}, allowed are {max_share:.1%}:\n  "
         + "\n  ".join([*listed, *session.selection_log])
     )

@@ -1,4 +1,4 @@
-"""A graph as plain data, for programs that read JSON."""
+"""Conversion of a graph to plain data, for JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["graph_to_dict"]
 
 
 def graph_to_dict(graph: Graph) -> dict[str, Any]:
-    """The graph as JSON-ready data. Constants appear by type only, never their numbers."""
+    """Convert a graph to JSON-ready data. Constants are represented by their types, without elements."""
     return {
         "name": graph.name,
         "metadata": dict(graph.metadata),

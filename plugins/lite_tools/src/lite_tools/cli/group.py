@@ -1,4 +1,4 @@
-"""The group ``lite``: every command that a plugin gives, lite-tools' own among them."""
+"""The command group ``lite``, with the commands of all plugins, including lite-tools."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lite_tools.commands.errors import UnavailableError
 
 __all__ = ["commands_of_plugins", "lite"]
 
-#: The plugin whose commands come first: no other can take their names.
-_OWN = "lite_tools.plugin"
+#: The plugin whose commands are registered first: no other plugin can take their names.
+_LITE_TOOLS = "lite_tools.plugin"
 
 
 class _Commands(click.Group):
@@ -42,15 +42,15 @@ class _Commands(click.Group):
 
 
 def commands_of_plugins() -> dict[str, click.Command]:
-    """The commands that plugins give, by name; one that cannot be used is recorded and left out.
+    """Return the commands of plugins by name; unusable ones are recorded and skipped.
 
     Raises:
-        UnavailableError: lite-tools itself is not among the plugins that can be used.
+        UnavailableError: the plugin lite-tools itself is missing or failed.
     """
     plugins = default_plugins()
     commands: dict[str, click.Command] = {}
     owners: dict[str, str] = {}
-    for record, command in sorted(plugins.ask("lite_commands"), key=lambda given: given[0].module != _OWN):
+    for record, command in sorted(plugins.ask("lite_commands"), key=lambda answer: answer[0].module != _LITE_TOOLS):
         if not isinstance(command, click.Command):
             problem = f"{command!r} is not a click.Command"
         elif not command.name:
@@ -67,16 +67,16 @@ def commands_of_plugins() -> dict[str, click.Command]:
 
 
 def _check_own() -> None:
-    own = next((record for record in default_plugins().records() if record.module == _OWN), None)
+    own = next((record for record in default_plugins().records() if record.module == _LITE_TOOLS), None)
     if own is None:
         again = "pip install --force-reinstall lite-tools"
         raise UnavailableError("lite-tools is not among the installed plugins", again)
     if own.failed:
-        problem = f"plugin {own.label} failed at {own.stage}: {own.error}"
+        problem = f"plugin {own.label} failed at {own.phase}: {own.error}"
         raise UnavailableError(problem, f"pip install --upgrade {own.distribution} lite-core")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lite")
 def lite() -> None:
-    """Run trained neural networks on whatever hardware this machine has."""
+    """Run trained neural networks on the hardware of this machine."""

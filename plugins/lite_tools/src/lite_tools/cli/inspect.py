@@ -1,4 +1,4 @@
-"""``lite inspect``: a model's graph, as text or JSON."""
+"""``lite inspect``: a model's graph, file sections or memory use, as text or JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from lite_core.ir import Graph, format_graph
 from lite_core.session import Session, load, make_ready
 from lite_tools.cli.graph_data import graph_to_dict
 from lite_tools.cli.memory import memory_report, print_memory_report
-from lite_tools.cli.model_file import file_report, open_whole, prepared_shapes, print_file_report, print_targets
+from lite_tools.cli.model_file import file_report, open_verified, prepared_shapes, print_file_report, print_targets
+from lite_tools.commands.exit_codes import EXIT_UNAVAILABLE
 from lite_tools.commands.inputs import parse_shapes
 from lite_tools.commands.options import (
     backend_option,
@@ -30,18 +31,18 @@ from lite_tools.commands.printing import console, print_json, table
 @click.command("inspect")
 @model_argument
 @click.option("--ops", "only_ops", is_flag=True, help="Count the operators instead of printing the graph.")
-@click.option("--weights", is_flag=True, help="List the constants (weights), the largest first.")
-@click.option("--optimized", is_flag=True, help="Show the graph as it is run, after the optimization passes.")
-@click.option("--origins", is_flag=True, help="Show which operator of the file each node comes from.")
-@click.option("--sections", is_flag=True, help="Show what a .lite file holds, and whether it is whole.")
-@click.option("--memory", is_flag=True, help="Show the memory that running takes, and how well it is planned.")
+@click.option("--weights", is_flag=True, help="List the constants (weights), largest first.")
+@click.option("--optimized", is_flag=True, help="Show the graph after the optimization passes, as it is run.")
+@click.option("--origins", is_flag=True, help="Show the operator of the original model that each node comes from.")
+@click.option("--sections", is_flag=True, help="List the sections of a .lite file, and check them for damage.")
+@click.option("--memory", is_flag=True, help="Show the memory that a run needs, compared with a lower bound.")
 @click.option(
     "--shape",
     "-s",
     "shapes",
     multiple=True,
     metavar="[NAME=]1x3x224x224",
-    help="With --memory: shape of the input NAME, where the model leaves it open. Repeatable.",
+    help="With --memory: shape of the input NAME, if the model leaves it open. Repeatable.",
 )
 @backend_option
 @backend_options_option
@@ -65,23 +66,21 @@ def command(
 ) -> None:
     """Print the graph of MODEL, a file or a folder: inputs, outputs, nodes, types.
 
-    With --memory: what running it takes, on --backend with --threads.
+    With --memory, print the memory that a run on --backend with --threads needs.
     """
     if (memory or sections) and (only_ops or weights or optimized or origins or (memory and sections)):
         option = "--memory" if memory else "--sections"
-        raise click.UsageError(f"{option} shows no graph: leave out the options that do")
+        raise click.UsageError(f"{option} cannot be combined with options that show the graph")
     if memory:
         session = load(model, backends_of(backend), threads, backend_options=backend_options, reader_options=reader)
         _show_memory(model, session, shapes, as_json)
         return
     if shapes or threads or backend_options or backend != "auto":
-        raise click.UsageError(
-            "--shape, --backend, --backend-option and --threads say how a model is run: add --memory"
-        )
+        raise click.UsageError("--shape, --backend, --backend-option and --threads are only for --memory: add --memory")
     if sections:
         _show_sections(model, as_json)
         return
-    opened = open_whole(model, reader)
+    opened = open_verified(model, reader)
     graph = make_ready(opened.graph, run_passes=not opened.optimized).graph if optimized else opened.graph
     if as_json:
         print_json({**graph_to_dict(graph), "op_counts": graph.op_counts(), "parameters": _parameters(graph)})
@@ -103,7 +102,7 @@ def _show_memory(model: str, session: Session, shapes: tuple[str, ...], as_json:
     given = {**prepared_shapes(session.file), **parse_shapes(session.inputs, shapes)}
     for name, type_ in session.inputs.items():
         if name not in given and not type_.is_static:
-            raise click.UsageError(f"input {name} is {type_}: say its shape, as in --shape {name}=1x3x224x224")
+            raise click.UsageError(f"input {name} is {type_}: give its shape, as in --shape {name}=1x3x224x224")
     plan = session.plan(given)
     report = memory_report(plan)
     if as_json:
@@ -116,13 +115,15 @@ def _show_memory(model: str, session: Session, shapes: tuple[str, ...], as_json:
 
 def _show_sections(model: str, as_json: bool) -> None:
     if not LITE_FORMAT.sniff(Path(model)):
-        raise click.UsageError(f"--sections is for .lite files; {model!r} is none, `lite convert` makes one of it")
+        raise click.UsageError(f"--sections is only for .lite files; convert {model!r} with `lite convert` first")
     report = file_report(ModelFile.open(model))
-    if as_json:
-        print_json(report)
-    else:
-        print_file_report(report)
     damaged = [section["name"] for section in report["sections"] if not section["whole"]]
+    if as_json:
+        print_json(report)  # names the damaged sections: a second document with the error would not be JSON
+        if damaged:
+            raise click.exceptions.Exit(EXIT_UNAVAILABLE)
+        return
+    print_file_report(report)
     if damaged:
         raise ModelFormatError(
             f"{model}: {len(damaged)} section(s) are damaged: {', '.join(damaged)}; copy the file again, or convert "

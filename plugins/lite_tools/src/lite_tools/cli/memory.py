@@ -1,4 +1,4 @@
-"""``lite inspect --memory``: what a model needs to run, and how near its arenas are to the least possible."""
+"""``lite inspect --memory``: the memory that a run needs, and the arenas' sizes compared with lower bounds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lite_core.backend import Interval, ReportsMemoryUse, ViewsMemory
-from lite_core.memory.arena import STRATEGIES, plan_arena, strategy_sizes
+from lite_core.memory.arena import plan_arena
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.plan import Plan
 from lite_tools.commands.printing import console, table
@@ -17,38 +17,31 @@ _UNKNOWN = "-"
 
 
 def memory_report(plan: Plan) -> dict[str, Any]:
-    """The arenas of a plan, one for each memory space, and the memory of each partition; all sizes in bytes.
+    """Return the arenas of a plan, one for each memory space, and the memory of each partition; all sizes in bytes.
 
-    What a backend does not tell is None. The arena and the scratch memory of a partition are part of the arena of the
-    memory space it works in.
+    Sizes that a backend does not report are None. The arena and the scratch memory of a partition are part of the arena
+    of its memory space.
     """
     intervals = _arena_intervals(plan)
     return {
         "arenas": [
-            # Where tensors cannot lie in a block of memory, each holds one partition's scratch: nothing to plan.
-            {"space": memory.space, **_arena_report(size, lying if isinstance(memory, ViewsMemory) else [])}
-            for (memory, size), lying in zip(plan.arenas, intervals)
+            # Without views, an arena contains no tensors, only the scratch memory of one partition: nothing to plan.
+            {"space": memory.space, **_arena_report(size, found if isinstance(memory, ViewsMemory) else [])}
+            for (memory, size), found in zip(plan.arenas, intervals)
         ],
         "partitions": [_partition_report(compiled) for compiled in plan.compiled],
     }
 
 
 def print_memory_report(report: dict[str, Any]) -> None:
-    """Show a report as tables."""
+    """Print a report as tables."""
     arenas = [(f"{arena['space']} memory", arena) for arena in report["arenas"]]
     arenas += [(f"inside {part['name']} ({part['backend']})", part["arena"]) for part in report["partitions"]]
-    headers = ("arena, KiB", "size", "lower bound", "above it", "without reuse")
+    headers = ("arena (KiB)", "size", "lower bound", "excess", "without reuse")
     table(headers, [(name, *_arena_row(arena)) for name, arena in arenas])
     console.print()
-    known = [(name, arena["strategies"]) for name, arena in arenas if arena and arena["strategies"]]
-    if known:
-        table(
-            ("arena by strategy, KiB", *STRATEGIES),
-            [(name, *(_kib(sizes[strategy]) for strategy in STRATEGIES)) for name, sizes in known],
-        )
-        console.print()
     table(
-        ("partition, KiB", "backend", "nodes", "scratch", "weights in the model", "weights as they are read"),
+        ("partition (KiB)", "backend", "nodes", "scratch", "weights in the model", "packed weights"),
         [
             (p["name"], p["backend"], p["nodes"], *map(_kib, (p["scratch"], p["constants"], p["weights"])))
             for p in report["partitions"]
@@ -72,25 +65,24 @@ def _partition_report(compiled: CompiledPartition) -> dict[str, Any]:
 
 def _arena_report(size: int, intervals: Sequence[Interval]) -> dict[str, Any]:
     if size and not intervals:
-        return {"size": size, "lower_bound": None, "without_reuse": None, "strategies": {}}
+        return {"size": size, "lower_bound": None, "without_reuse": None}
     return {
         "size": size,
         "lower_bound": plan_arena(intervals).lower_bound,
         "without_reuse": sum(interval.size for interval in intervals),
-        "strategies": strategy_sizes(intervals),
     }
 
 
 def _arena_intervals(plan: Plan) -> list[list[Interval]]:
-    """What lies in each arena of a plan."""
+    """Return the allocations in each arena of a plan, with their lifetimes."""
     found: list[list[Interval]] = [[] for _ in plan.arenas]
     last_reads = {value: number for number, step in enumerate(plan.steps) for value in step.reads}
     for number, step in enumerate(plan.steps):
         if step.scratch is not None:
             found[step.scratch.arena].append(Interval(step.scratch_bytes, number, number))
-        for value, place in step.places.items():
-            size = int(value.type.size or 0) * value.dtype.itemsize  # type: ignore[arg-type]  # it has a place: static
-            found[place.arena].append(Interval(size, number, last_reads.get(value, number)))
+        for value, allocation in step.allocations.items():
+            size = int(value.type.size or 0) * value.dtype.itemsize  # type: ignore[arg-type]  # allocated: static
+            found[allocation.arena].append(Interval(size, number, last_reads.get(value, number)))
     return found
 
 
@@ -98,8 +90,8 @@ def _arena_row(arena: dict[str, Any] | None) -> tuple[str, ...]:
     if arena is None:
         return (_UNKNOWN,) * 4
     size, bound = arena["size"], arena["lower_bound"]
-    above = f"{100 * (size / bound - 1):.1f} %" if bound else _UNKNOWN
-    return _kib(size), _kib(bound), above, _kib(arena["without_reuse"])
+    excess = f"{100 * (size / bound - 1):.1f} %" if bound else _UNKNOWN
+    return _kib(size), _kib(bound), excess, _kib(arena["without_reuse"])
 
 
 def _kib(size: int | None) -> str:

@@ -1,4 +1,4 @@
-"""What a ``.lite`` file holds, for whom it is prepared, and whether it is whole."""
+"""Contents of ``.lite`` files: sections with checksums, targets and prepared plans."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lite_core.errors import ModelFormatError
 from lite_core.session import OpenedModel, open_model
 from lite_tools.commands.printing import console, table
 
-__all__ = ["file_report", "open_whole", "prepared_shapes", "print_file_report", "print_targets"]
+__all__ = ["file_report", "open_verified", "prepared_shapes", "print_file_report", "print_targets"]
 
 
-def open_whole(model: str, reader_options: Mapping[str, Any]) -> OpenedModel:
-    """A model, all of whose constants are sound.
+def open_verified(model: str, reader_options: Mapping[str, Any]) -> OpenedModel:
+    """Open a model and verify the checksums of all its constants.
 
     Raises:
-        ModelFormatError: it cannot be read; names the sections of a ``.lite`` file that are damaged.
+        ModelFormatError: it cannot be read; for a ``.lite`` file, the message names damaged sections.
         UnsupportedOperatorError: operators cannot be lowered; all are listed.
     """
     opened = open_model(model, reader_options=reader_options)
@@ -28,15 +28,15 @@ def open_whole(model: str, reader_options: Mapping[str, Any]) -> OpenedModel:
 
 
 def prepared_shapes(file: ModelFile | None) -> Mapping[str, tuple[int, ...]]:
-    """The input shapes of the first plan in a model file; none where there is no plan, or for other files (None)."""
+    """Return the input shapes of the first plan in a model file; empty without a plan, or if the file is None."""
     return {} if file is None else next((plan.shapes for target in file.targets for plan in target.plans), {})
 
 
 def file_report(file: ModelFile) -> dict[str, Any]:
-    """Header, targets and sections of a model file; reads all of it, to compare the checksums.
+    """Return header, targets and sections of a model file, whose content is read completely to verify checksums.
 
     Raises:
-        ModelFormatError: the targets cannot be read; damage elsewhere is told section by section.
+        ModelFormatError: the targets cannot be read; damage of other sections is in the report.
     """
     users: dict[str, list[str]] = {}
     for target in file.targets:
@@ -55,7 +55,7 @@ def file_report(file: ModelFile) -> dict[str, Any]:
                 "name": section.name,
                 "offset": section.offset,
                 "bytes": section.size,
-                "whole": _is_whole(file, section.name),
+                "whole": _is_intact(file, section.name),
                 "plans": list(dict.fromkeys(users.get(section.name, ()))),
             }
             for section in file.sections
@@ -81,7 +81,7 @@ def _target(target: TargetRecord) -> dict[str, Any]:
     }
 
 
-def _is_whole(file: ModelFile, section: str) -> bool:
+def _is_intact(file: ModelFile, section: str) -> bool:
     try:
         file.section(section)
     except ModelFormatError:
@@ -90,32 +90,34 @@ def _is_whole(file: ModelFile, section: str) -> bool:
 
 
 def print_file_report(report: dict[str, Any]) -> None:
-    """Show a report: a line about the file, and a table of its sections."""
+    """Print a report: a line about the file, and a table of its sections."""
     console.print(
         f"{report['file']}: format {report['format']}, written by {report['written_by']}, "
         f"{'after' if report['optimized'] else 'before'} the optimization passes\n",
         markup=False,
     )
     table(
-        ("section", "offset", "bytes", "checksums", "used by the plans"),
+        ("section", "offset", "bytes", "checksums", "used by plans"),
         [
-            (s["name"], s["offset"], s["bytes"], "fit" if s["whole"] else "DO NOT FIT", ", ".join(s["plans"]))
+            (s["name"], s["offset"], s["bytes"], "ok" if s["whole"] else "WRONG", ", ".join(s["plans"]))
             for s in report["sections"]
         ],
     )
 
 
 def print_targets(file: ModelFile) -> None:
-    """A line for each target: which plugin prepared it, where the nodes run, and for which shapes there are plans."""
+    """Print for each target the plugin that prepared it, the devices of the nodes, and the shapes of its plans."""
     for target in file.targets:
         counts = Counter(filter(None, target.devices))
-        nodes = ", ".join(f"{count} nodes on {name}" for name, count in counts.most_common()) or "no device was asked"
+        nodes = (
+            ", ".join(f"{count} nodes on {name}" for name, count in counts.most_common()) or "no device was available"
+        )
         settings = f"{target.precision}{', exact' if target.exact else ''}"
         console.print(f"for {target.backend}, by {target.plugin}, {settings}: {nodes}", markup=False)
         for plan in target.plans:
-            console.print(f"  prepared for {_described(plan)}", markup=False)
+            console.print(f"  prepared for {_plan_text(plan)}", markup=False)
 
 
-def _described(plan: PlanRecord) -> str:
+def _plan_text(plan: PlanRecord) -> str:
     shapes = ", ".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in plan.shapes.items())
     return f"{shapes}, {plan.threads} thread{'s' if plan.threads > 1 else ''}"

@@ -1,4 +1,4 @@
-"""``lite new-backend``: the package of a backend, to be filled in."""
+"""``lite new-backend``: creates the package of a new backend from templates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lite_tools.commands.printing import console, print_json
 
 __all__ = ["command", "render", "write_package"]
 
-# Each is a template beside this file; `package` stands for the package's name.
+# The files of the package, each with a template in this package; `package` stands for the new package's name.
 _FILES = (
     "pyproject.toml",
     "README.md",
@@ -29,12 +29,12 @@ _FILES = (
     "tests/test_conformance.py",
 )
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-_OWN_NAMES = {
-    "auto": "it stands for the best device there is",
+_RESERVED_NAMES = {
+    "auto": "it stands for the best available device",
     **dict.fromkeys(("host", "null"), "lite-core has a backend of this name"),
     **dict.fromkeys(
         ("arm", "compiler", "conformance", "core", "cpu", "onnx", "onnxruntime", "opencl", "paddle", "tools", "x86"),
-        "Lite has a package of its own of this name",
+        "Lite itself has a package of this name",
     ),
 }
 
@@ -46,13 +46,13 @@ _OWN_NAMES = {
     "-o",
     type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
     default=Path(),
-    help="Folder to write the package's folder into.  [default: the current one]",
+    help="Folder in which to create the package's folder.  [default: the current folder]",
 )
 @json_option
 def command(name: str, output: Path, as_json: bool) -> None:
-    """Write the package of a new backend called NAME, with two kernels and its conformance test.
+    """Create the package of a new backend called NAME, with two kernels and a conformance test.
 
-    The package is a folder lite-NAME, ready for `pip install`.
+    The package is a folder lite-NAME, which `pip install` can install.
     """
     _check_name(name)
     folder = output / _distribution(name)
@@ -75,7 +75,7 @@ def command(name: str, output: Path, as_json: bool) -> None:
 
 
 def render(name: str) -> dict[str, str]:
-    """The files of a backend's package: path to content.
+    """Return the content of each file of a backend's package, by path.
 
     Args:
         name: the backend's name.
@@ -96,18 +96,18 @@ def render(name: str) -> dict[str, str]:
 
 
 def write_package(name: str, folder: Path) -> list[str]:
-    """Write a backend's package into a new folder, all of it or nothing; returns the paths of its files.
+    """Write a backend's package to a new folder and return the paths of its files. After an error, nothing remains.
 
     Raises:
-        click.BadParameter: the folder is there already; nothing in it is touched.
-        click.ClickException: the system does not let it be written.
+        click.BadParameter: the folder already exists; it is not changed.
+        click.ClickException: the operating system reports an error.
     """
     files = render(name)
     try:
         folder.mkdir()
     except FileExistsError:
         raise click.BadParameter(
-            f"{str(folder)!r} exists, and nothing is overwritten; take another name, or another --output",
+            f"{str(folder)!r} exists and is not overwritten; choose another name or another --output",
             param_hint="NAME",
         ) from None
     except OSError as error:
@@ -124,15 +124,15 @@ def write_package(name: str, folder: Path) -> list[str]:
 
 
 def _check_name(name: str) -> None:
-    problem = _OWN_NAMES.get(name)
+    problem = _RESERVED_NAMES.get(name)
     if problem:
-        raise click.BadParameter(f"a backend cannot be called {name!r}: {problem}; take another", param_hint="NAME")
+        raise click.BadParameter(f"a backend cannot be called {name!r}: {problem}", param_hint="NAME")
     if not _NAME.fullmatch(name) or name.startswith("lite_"):
-        near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").removeprefix("lite_")
-        hint = f", for example {near}" if _NAME.fullmatch(near) and near not in _OWN_NAMES else ""
+        similar = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").removeprefix("lite_")
+        hint = f", for example {similar}" if _NAME.fullmatch(similar) and similar not in _RESERVED_NAMES else ""
         raise click.BadParameter(
-            f"{name!r} cannot be a backend's name: it takes lower-case letters first, then digits too, "
-            f"words joined by single underscores, and no lite_ in front{hint}",
+            f"{name!r} cannot be a backend's name: a name begins with a lower-case letter, contains lower-case "
+            f"letters, digits and single underscores, and does not begin with lite_{hint}",
             param_hint="NAME",
         )
 
@@ -142,6 +142,6 @@ def _distribution(name: str) -> str:
 
 
 def _compatible(version: str) -> str:
-    """The versions of Lite that a plugin written for this one fits: ``>=0.1,<0.2``."""
+    """Return the versions of Lite that a plugin written for this version is compatible with: ``>=0.1,<0.2``."""
     major, minor = (int(part) for part in version.split(".")[:2])
     return f">={major}.{minor},<{major}.{minor + 1}"

@@ -1,4 +1,4 @@
-"""``lite ops``: the opset."""
+"""``lite ops``: the operators of the opset."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lite_core.ops import AttributeSpec, OpDef
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json, table
 
-_NOTATION = "A signature reads inputs -> outputs, each NAME: TYPE; ? marks an optional one, * any number."
+_NOTATION = "Signatures: inputs -> outputs, each as NAME: TYPE; ? means optional, * means any number."
 
 
 @click.command("ops")
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the operators that Lite knows (the opset), or describe the operator NAME."""
+    """List the operators of Lite's opset, or describe the operator NAME."""
     definitions = list(ops.all_ops())
     if name is not None:
         wanted = name.lower()
@@ -34,7 +34,7 @@ def command(name: str | None, as_json: bool) -> None:
         table(("operator", "signature"), [(d.qualified_name, d.signature) for d in definitions])
         console.print(f"\n{_NOTATION}")
         console.print(
-            f"{len(definitions)} operators: those of ONNX opset {ops.OPSET_VERSION}, and Lite's own, in the domain lite"
+            f"{len(definitions)} operators: those of ONNX opset {ops.OPSET_VERSION}, and Lite's own in the domain lite"
         )
 
 

@@ -1,4 +1,4 @@
-"""The program ``lite``: it runs a command, reports what goes wrong, and ends with one of the exit codes."""
+"""The program ``lite``, which runs a command, reports errors, and ends with one of the exit codes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with one of the exit codes."""
     arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name the terminal cannot show must not end the program
+        if hasattr(stream, "reconfigure"):  # characters that the terminal cannot show must not raise
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(arguments)
         _flush()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader of the pipe, such as `head`, has closed it
         code = EXIT_FAILURE
         _discard_output()
     except OSError as error:
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run a command and report its failure, if any; only errors in writing the output get through."""
+    """Run a command and report its errors; only errors of writing the output propagate."""
     as_json = "--json" in arguments
     try:
         result = lite.main(arguments, prog_name="lite", standalone_mode=False)
@@ -80,7 +80,7 @@ def _exit_code(error: LiteError) -> int:
 
 
 def _next(error: LiteError, arguments: list[str]) -> str:
-    """The command that tells more about an error."""
+    """Return the command that shows more about an error."""
     if isinstance(error, BackendUnavailableError):
         return "lite backends"
     if isinstance(error, UnsupportedOperatorError):
@@ -93,24 +93,24 @@ def _next(error: LiteError, arguments: list[str]) -> str:
 
 
 def _model_in(arguments: list[str]) -> str:
-    """The argument MODEL of a command that was given, as a shell takes it."""
+    """Return the argument MODEL of a command line, quoted for a shell."""
     with click.Context(lite) as context:
         command = lite.get_command(context, arguments[0])
     if command is None:
         return "MODEL"
-    # resilient_parsing: no prompts and no errors, they were reported before
-    given = command.make_context(arguments[0], arguments[1:], resilient_parsing=True).params.get("model")
-    return shlex.quote(given) if given else "MODEL"
+    # resilient_parsing: no prompts, and no errors, which were already reported
+    model = command.make_context(arguments[0], arguments[1:], resilient_parsing=True).params.get("model")
+    return shlex.quote(model) if model else "MODEL"
 
 
 def _flush() -> None:
-    if sys.stdout is not None:  # None: closed by whoever started the program
+    if sys.stdout is not None:  # None: the parent process has closed it
         sys.stdout.flush()
 
 
 def _discard_output() -> None:
-    """Send what is still to be written to nowhere, or Python tries once more on its way out and complains."""
-    with open(os.devnull, "w") as nowhere, contextlib.suppress(OSError, ValueError):  # a stream without a descriptor
+    """Redirect buffered output to the null device: Python would try to write it again at exit, and print an error."""
+    with open(os.devnull, "w") as nowhere, contextlib.suppress(OSError, ValueError):  # the stream has no descriptor
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
@@ -118,7 +118,7 @@ def _fail(message: str, code: int, as_json: bool, next_command: str = "") -> int
     if as_json:
         print(json.dumps({"schema_version": 1, "error": message, "exit_code": code, "next": next_command}))
         return code
-    with contextlib.suppress(OSError):  # standard error is full or gone as well: the exit code has to tell
+    with contextlib.suppress(OSError):  # standard error cannot be written, either: only the exit code remains
         print(f"error: {message}", file=sys.stderr)
         if next_command:
             print(f"next: {next_command}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``lite run``: any model on arrays, images or random inputs."""
+"""``lite run``: a run of a model on arrays, images or random inputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lite_tools.commands.options import (
 from lite_tools.commands.printing import console, milliseconds, print_json, table
 from lite_tools.diagnostics import ConsistencyReport, FinitenessReport, check_consistency, check_finite
 
-_TOP = 5
+_MAX_SHOWN = 5
 
 
 @click.command("run")
@@ -45,8 +45,8 @@ _TOP = 5
     "inputs",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="A .npy, .npz or image file for the input NAME; NAME= may be left out when the model has one input, and "
-    "for an .npz file that holds arrays by input name. Repeatable.",
+    help="A .npy, .npz or image file for the input NAME. NAME= is optional for a model with one input, and for an .npz "
+    "file that contains arrays by input name. Repeatable.",
 )
 @click.option(
     "--shape",
@@ -54,43 +54,45 @@ _TOP = 5
     "shapes",
     multiple=True,
     metavar="[NAME=]1x3x224x224",
-    help="Shape of the random numbers for the input NAME, or of the input that an image is resized to. Repeatable.",
+    help="Shape of random numbers for the input NAME, or shape to resize an image to. Repeatable.",
 )
 @click.option(
     "--mean",
     default="0",
     show_default=True,
-    help="For images: subtracted from the pixel values, scaled to 0..1 before; a number, or one for each channel: "
-    "0.485,0.456,0.406.",
+    help="For images: mean to subtract from pixel values, which are scaled to 0..1 first; one number, or one for each "
+    "channel: 0.485,0.456,0.406.",
 )
 @click.option(
     "--std",
     default="1",
     show_default=True,
-    help="For images: what the values are divided by after that; a number, or one for each channel.",
+    help="For images: standard deviation to divide by after that; one number, or one for each channel.",
 )
-@click.option("--bgr", is_flag=True, help="For images: channels in the order blue, green, red, not red, green, blue.")
+@click.option(
+    "--bgr", is_flag=True, help="For images: order the channels blue, green, red instead of red, green, blue."
+)
 @click.option("--save", "-o", type=click.Path(dir_okay=False), help="Write the outputs to this .npz file.")
-@click.option("--repeat", "-n", type=click.IntRange(1), default=1, show_default=True, help="How many times to run.")
-@click.option("--profile", "show_profile", is_flag=True, help="Show what each kernel took, in the last run.")
+@click.option("--repeat", "-n", type=click.IntRange(1), default=1, show_default=True, help="Number of runs.")
+@click.option("--profile", "show_profile", is_flag=True, help="Show the time of each kernel in the last run.")
 @click.option(
     "--verify",
     type=click.IntRange(1),
     metavar="N",
-    help="Run N times in each of several sessions and threads, and fail if any output differs in any bit.",
+    help="Run N times in each of several sessions and threads, and fail if outputs are not identical bit by bit.",
 )
 @click.option(
     "--validate",
     is_flag=True,
-    help="Look for NaN and infinity in the result of every node, and name the first with any.",
+    help="Check the results of all nodes for NaN and infinity, and show the first node that has any.",
 )
-@click.option("--require-backend", metavar="NAME", help="Fail when nodes run elsewhere than on this backend.")
+@click.option("--require-backend", metavar="NAME", help="Fail if nodes run on other backends than this one.")
 @click.option(
     "--max-fallback",
     type=Percentage(),
     default="0%",
     show_default=True,
-    help="With --require-backend: the share of nodes that may run elsewhere.",
+    help="With --require-backend: share of nodes that may run on other backends.",
 )
 @seed_option
 @precision_option
@@ -123,10 +125,10 @@ def command(
     reader: dict[str, Any],
     as_json: bool,
 ) -> int:
-    """Run MODEL, a file or a folder, and show its outputs, which backend ran it, and how long it took.
+    """Run MODEL, a file or a folder, and show its outputs, the devices that ran it, and the run time.
 
-    Inputs that are not given are random numbers; say their shape with --shape where the model leaves it open. A .lite
-    file has a shape that it is prepared for.
+    Inputs without --input are random numbers. Give their shapes by --shape if the model leaves them open; for a .lite
+    file, the default is the first shape that it is prepared for.
     """
     if save:
         check_writable(save, "--save")
@@ -142,7 +144,9 @@ def command(
     session = make_session()
     loading = time.perf_counter() - start
     given = parse_shapes(session.inputs, shapes)
-    arrays, sources = collect_inputs(session.inputs, inputs, given, image, seed, usual=prepared_shapes(session.file))
+    arrays, sources = collect_inputs(
+        session.inputs, inputs, given, image, seed, default_shapes=prepared_shapes(session.file)
+    )
     start = time.perf_counter()
     plan = session.plan({name: array.shape for name, array in arrays.items()})
     loading += time.perf_counter() - start
@@ -164,7 +168,7 @@ def command(
         checks = {"consistency": consistency, "finiteness": finiteness}
         print_json({**shown, **{name: check and asdict(check) for name, check in checks.items()}})
         return code
-    table(("input", "type", "from"), [(n, _type(a), sources[n]) for n, a in arrays.items()])
+    table(("input", "type", "source"), [(n, _type(a), sources[n]) for n, a in arrays.items()])
     console.print()
     table(("output", "type", "min", "max", "mean"), [(n, *_summary(a)) for n, a in outputs.items()])
     for name, array in outputs.items():
@@ -179,7 +183,7 @@ def command(
         console.print(f"\n{profile}", markup=False)
     if save:
         console.print(f"outputs written to {save}", markup=False)
-    for line in _surprises(session, plan):
+    for line in _deviations(session, plan):
         console.print(line, markup=False)
     if consistency is not None:
         _print_consistency(consistency)
@@ -188,8 +192,8 @@ def command(
     return code
 
 
-def _surprises(session: Session, plan: Plan) -> list[str]:
-    """Why a file did not run as it was made to: a line for each target that is absent, and for what is stale."""
+def _deviations(session: Session, plan: Plan) -> list[str]:
+    """Return lines about targets of a file that are not available, and about prepared plans that were not used."""
     absent = []
     if session.file is not None:
         targets = [record.backend for record in session.file.targets]
@@ -197,18 +201,19 @@ def _surprises(session: Session, plan: Plan) -> list[str]:
         missing = [name for name in targets if name not in here]
         absent = [line for line in session.selection_log if line.partition(":")[0] in missing]
         if absent:
-            none = "; none of them is here, so it was compiled for what is" if len(missing) == len(targets) else ""
+            none = "; none of them is available, so it was compiled for other devices"
+            none = none if len(missing) == len(targets) else ""
             absent.insert(0, f"the file is made for {', '.join(targets)}{none}")
     return [*absent, *session.notes]
 
 
 def _print_consistency(report: ConsistencyReport) -> None:
-    what = f"{report.runs} runs in {report.sessions} sessions and {report.threads} threads"
+    runs = f"{report.runs} runs in {report.sessions} sessions and {report.threads} threads"
     if report.ok:
-        console.print(f"verified: {what} gave the same, bit by bit")
+        console.print(f"verified: {runs} returned identical results, bit by bit")
         return
-    console.print(f"NOT the same every time: {len(report.differences)} difference(s) in {what}")
-    for difference in report.differences[:_TOP]:
+    console.print(f"NOT identical: {len(report.differences)} difference(s) in {runs}")
+    for difference in report.differences[:_MAX_SHOWN]:
         console.print(f"  {difference}", markup=False)
 
 
@@ -217,15 +222,15 @@ def _print_finiteness(report: FinitenessReport) -> None:
         console.print(f"validated: the results of all nodes are finite, {report.values} of them")
         return
     console.print(
-        f"NOT finite: {report.not_finite} of the {report.values} results of nodes, first that of\n{report.first}",
+        f"NOT finite: {report.not_finite} of {report.values} results of nodes; the first is from\n{report.first}",
         markup=False,
     )
 
 
 def _save(file: str, outputs: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Write an .npz file of exactly this name.
+    """Write an .npz file with exactly this name.
 
-    np.savez would append .npz, and cannot take an output named like one of its own parameters (``file``).
+    np.savez would append .npz, and does not support an output with the name of one of its parameters (``file``).
     """
     try:
         with zipfile.ZipFile(file, "w") as archive:
@@ -248,11 +253,11 @@ def _summary(array: np.ndarray[Any, Any]) -> tuple[str, str, str, str]:
 
 
 def _print_top(name: str, array: np.ndarray[Any, Any]) -> None:
-    """The largest entries of what looks like class scores: one row of several numbers."""
+    """Print the largest elements of an output that looks like class scores: one row of several numbers."""
     if array.ndim != 2 or array.shape[0] != 1 or array.shape[1] < 2 or array.dtype.kind != "f":
         return
-    best = np.argsort(-array[0], kind="stable")[:_TOP]
-    console.print(f"\n{name}: the {len(best)} largest", markup=False)
+    best = np.argsort(-array[0], kind="stable")[:_MAX_SHOWN]
+    console.print(f"\n{name}: the {len(best)} largest elements", markup=False)
     table(("index", "value"), [(int(i), f"{array[0, i]:.6g}") for i in best])
 
 

@@ -1,7 +1,7 @@
-"""What the commands of ``lite`` are made of, for any package that adds one.
+"""Building blocks for commands of ``lite``, for packages that add commands.
 
-A command is a :class:`click.Command` that a plugin gives by its hook ``lite_commands``. With what is here it takes the
-same options as the others, prints the same tables or JSON, and ends with the same exit codes::
+A command is a :class:`click.Command` that a plugin returns from its hook ``lite_commands``. This module provides the
+options, tables, JSON output and exit codes that all commands share::
 
     @click.command("sizes")
     @model_argument
@@ -13,12 +13,12 @@ same options as the others, prints the same tables or JSON, and ends with the sa
 
     @hookimpl
     def lite_commands():
-        return [LazyCommand("sizes", "Tell how large a model is", "my_package.sizes")]
+        return [LazyCommand("sizes", "Show the size of a model", "my_package.sizes")]
 
-Names are imported when they are first used: a plugin that only lists its commands imports nothing else.
+Names are imported on first use: a plugin that only lists its commands imports nothing else.
 """
 
-# NOTE: no module of this package may be called like a name in __all__; once imported it would stand in its place.
+# NOTE: no module of this package may have a name in __all__: when it is imported, it would replace that name.
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from lite_tools.commands.printing import console, milliseconds, print_json, table
     from lite_tools.commands.targets import check_targets, split_targets
 
-_HOMES = {
+_MODULES = {
     "EXIT_CRASH": "exit_codes",
     "EXIT_FAILURE": "exit_codes",
     "EXIT_NOTHING": "exit_codes",
@@ -123,10 +123,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module 'lite_tools.commands' has no attribute {name!r}")
-    value = getattr(import_module(f"lite_tools.commands.{home}"), name)
+    value = getattr(import_module(f"lite_tools.commands.{module}"), name)
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""Showing a conversion: its progress, and the report as tables."""
+"""Display of a conversion: its progress, and the report as tables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lite_tools.quantization import OutputAccuracy
 
 __all__ = ["ConversionReport", "print_report", "shown_progress", "size_text"]
 
-_MOST_WEIGHTS = 8
+_MAX_WEIGHTS_SHOWN = 8
 
 
 @contextmanager
 def shown_progress() -> Iterator[Callable[[str], None]]:
-    """A line that says what is being done, where somebody looks at it."""
+    """Show the current step in a status line, if the output is a terminal."""
     with console.status("") as status:
         yield lambda text: status.update(f"{text} ...")
 
@@ -25,9 +25,9 @@ def print_report(report: ConversionReport) -> None:
     """Print a conversion as tables."""
     before, after = report.before, report.after
     console.print(f"{report.model}\n", markup=False)
-    sides = [("as it was read", before), ("in the file", after)]
+    sides = [("read", before), ("written", after)]
     table(
-        ("", "nodes", "operators", "weights"),
+        ("graph", "nodes", "operators", "weights"),
         [(w, s.nodes, len(s.operators), size_text(s.weight_bytes)) for w, s in sides],
     )
     names = dict.fromkeys([*after.operators, *before.operators])
@@ -44,8 +44,8 @@ def print_report(report: ConversionReport) -> None:
         rows = [
             (c.target, str(c.threads or "-"), _shapes(c.shapes), c.data, _outcome(c), _used(c)) for c in report.checks
         ]
-        difference = "largest difference, of an output's range"
-        table(("run on", "threads", "input shapes", "inputs", difference, "prepared state used"), rows)
+        difference = "largest difference (share of the output's range)"
+        table(("verified on", "threads", "input shapes", "inputs", difference, "prepared plan used"), rows)
     console.print()
     for warning in report.warnings:
         console.print(f"warning: {warning}", markup=False)
@@ -59,7 +59,7 @@ def _target_row(target: TargetReport, checks: Sequence[Check]) -> tuple[str, ...
     plans = "; ".join(map(_shapes, target.plans)) or "none"
     threads = ", ".join(map(str, target.threads)) or "-"
     own = [check.agrees for check in checks if check.target == target.name]
-    verified = ("yes" if all(own) else "DISAGREES") if own else "no device here" if target.absent else "no"
+    verified = ("yes" if all(own) else "DISAGREES") if own else "no device" if target.absent else "no"
     return f"{target.name} ({target.plugin})", nodes, plans, threads, size_text(target.saved_bytes), verified
 
 
@@ -71,7 +71,7 @@ def _print_refusals(targets: Sequence[TargetReport]) -> None:
             rows[key] = rows.get(key, 0) + 1
     if rows:
         console.print()
-        table(("operator", "not on", "nodes", "because"), [(op, on, n, why) for (op, on, why), n in rows.items()])
+        table(("operator", "refused by", "nodes", "reason"), [(op, on, n, why) for (op, on, why), n in rows.items()])
 
 
 def _print_accuracy(report: ConversionReport) -> None:
@@ -79,18 +79,18 @@ def _print_accuracy(report: ConversionReport) -> None:
         return
     stored = [w for w in report.weights if not w.kept]
     console.print(f"\n{len(stored)} of {len(report.weights)} weights are stored as {report.stored_as}")
-    worst = sorted(stored, key=lambda w: -w.relative_rms_error)[:_MOST_WEIGHTS]
+    worst = sorted(stored, key=lambda w: -w.relative_rms_error)[:_MAX_WEIGHTS_SHOWN]
     kept = [w for w in report.weights if w.kept]
     if worst:
         table(
-            ("weight, the most changed first", "of", "shape", "largest error", "relative RMS error"),
+            ("weight (largest error first)", "operator", "shape", "largest error", "relative RMS error"),
             [(w.name, w.op, _dims(w.shape), f"{w.max_error:.3g}", f"{w.relative_rms_error:.2%}") for w in worst],
         )
     for weight in kept:
-        console.print(f"{weight.name} stays as it is: {weight.kept}", markup=False)
+        console.print(f"{weight.name} is not changed: {weight.kept}", markup=False)
     console.print()
     table(
-        ("output", "largest difference, of its range", "signal to noise", "same best class"),
+        ("output", "largest difference (share of its range)", "signal to noise", "same top class"),
         map(_accuracy_row, report.accuracy),
     )
 
@@ -119,5 +119,5 @@ def _dims(shape: Sequence[int]) -> str:
 
 
 def size_text(size: int) -> str:
-    """A number of bytes, in a few characters."""
+    """Format a number of bytes."""
     return f"{size / 1e6:.2f} MB" if size >= 10_000 else f"{size} bytes"

@@ -1,4 +1,4 @@
-"""How a command says that it cannot do what was asked for."""
+"""Errors of commands, and a check that a file can be written."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["UnavailableError", "check_writable"]
 
 
 class UnavailableError(click.ClickException):
-    """What a command needs is not installed or not there; the message says how to get it. Exit code 3.
+    """A package or file that a command needs is missing; the message says how to get it. Exit code 3.
 
     Args:
-        message: what is missing.
-        next_command: what to type next; the command's help when omitted.
+        message: the message, which names the missing item.
+        next_command: the command to suggest; by default the command's help.
     """
 
     exit_code = EXIT_UNAVAILABLE
@@ -28,14 +28,14 @@ class UnavailableError(click.ClickException):
 
 
 def check_writable(file: str, option: str) -> None:
-    """Say before long work, not after it, that a file cannot be written.
+    """Check that a file can be written, before a command starts long work.
 
     Args:
-        file: what is to be written.
+        file: the file.
         option: the option that names it, for the message.
 
     Raises:
-        click.BadParameter: its folder does not exist, or the file or its folder is protected.
+        click.BadParameter: its folder does not exist, or the file or its folder is write-protected.
     """
     path = Path(file)
     folder = path.parent

@@ -1,13 +1,13 @@
-"""The exit codes that every command ends with."""
+"""The exit codes of all commands."""
 
 from __future__ import annotations
 
 __all__ = ["EXIT_CRASH", "EXIT_FAILURE", "EXIT_NOTHING", "EXIT_OK", "EXIT_UNAVAILABLE", "EXIT_USAGE"]
 
 EXIT_OK = 0
-#: Something does not match, or failed.
+#: A failure, or results that do not match.
 EXIT_FAILURE = 1
-#: The command is used wrongly; also inputs that do not fit the model.
+#: Wrong usage of the command, or inputs that do not fit the model.
 EXIT_USAGE = 2
 #: A backend, a package or a model is not available.
 EXIT_UNAVAILABLE = 3

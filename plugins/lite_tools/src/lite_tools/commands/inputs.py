@@ -1,4 +1,4 @@
-"""Inputs for commands that run a model: array files, images, random numbers."""
+"""Inputs of commands that run a model: array files, images, random numbers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["ImageOptions", "collect_inputs", "parse_shapes"]
 
 Array = np.ndarray[Any, Any]
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff"}
-_DAMAGED = (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_READ_ERRORS = (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
 class ImageOptions:
-    """How pixels become numbers: ``(pixel / 255 - mean) / std``, channel by channel."""
+    """Preprocessing of images: ``(pixel / 255 - mean) / std`` for each channel."""
 
     mean: tuple[float, ...] = (0.0,)
     std: tuple[float, ...] = (1.0,)
@@ -34,7 +34,7 @@ class ImageOptions:
 
     @staticmethod
     def parse(mean: str, std: str, bgr: bool) -> ImageOptions:
-        """From the command line: one number, or one for each channel separated by commas."""
+        """Parse options of the command line: one number, or one for each channel, separated by commas."""
 
         def numbers(text: str, option: str) -> tuple[float, ...]:
             try:
@@ -47,21 +47,27 @@ class ImageOptions:
 
         deviations = numbers(std, "--std")
         if 0 in deviations:
-            raise click.BadParameter(f"pixel values are divided by it, so it cannot be 0: {std!r}", param_hint="--std")
+            raise click.BadParameter(f"a standard deviation cannot be 0: {std!r}", param_hint="--std")
         return ImageOptions(numbers(mean, "--mean"), deviations, bgr)
 
 
 def parse_shapes(
     types: Mapping[str, TensorType], texts: Sequence[str], option: str = "--shape"
 ) -> dict[str, tuple[int, ...]]:
-    """``NAME=1x3x224x224`` for each text, checked against the model's inputs; ``option`` is named in errors."""
+    """Parse texts such as ``NAME=1x3x224x224`` and check them against the model's inputs.
+
+    Args:
+        types: the model's inputs.
+        texts: the texts; ``NAME=`` is optional for a model with one input.
+        option: the option that they come from, for messages.
+    """
     shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
-        name, value = _named(types, text, option)
+        name, value = _split_name(types, text, option)
         try:
             shape = tuple(int(part) for part in value.replace(",", "x").split("x"))
         except ValueError:
-            raise click.BadParameter(f"a shape reads like 1x3x224x224, not {value!r}", param_hint=option) from None
+            raise click.BadParameter(f"write a shape like 1x3x224x224, not {value!r}", param_hint=option) from None
         if min(shape) < 0:
             raise click.BadParameter(f"a dimension cannot be negative, as in {value!r}", param_hint=option)
         if not types[name].accepts(shape):
@@ -76,40 +82,40 @@ def collect_inputs(
     shapes: Mapping[str, tuple[int, ...]],
     image: ImageOptions,
     seed: int,
-    usual: Mapping[str, tuple[int, ...]] | None = None,
+    default_shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> tuple[dict[str, Array], dict[str, str]]:
-    """An array for every input and where it comes from.
+    """Return an array for every input, and the source of each in words.
 
     Args:
         types: the model's inputs.
-        files: ``[NAME=]FILE``; an .npz file without a name may hold several inputs. What names an existing file
-            as it stands is taken for one, even with an equals sign in it.
-        shapes: what :func:`parse_shapes` gave.
-        image: how images become numbers.
-        seed: of random inputs.
-        usual: shapes of random inputs for which ``shapes`` has none.
+        files: ``[NAME=]FILE``; an .npz file without a name may contain several inputs. A text that is the name of an
+            existing file is read as a file, even if it contains an equals sign.
+        shapes: the result of :func:`parse_shapes`.
+        image: the preprocessing of images.
+        seed: the seed of random inputs.
+        default_shapes: shapes of random inputs that are not in ``shapes``.
     """
-    given: dict[str, tuple[Array, str]] = {}
+    found: dict[str, tuple[Array, str]] = {}
     for text in files:
         is_file = Path(text).is_file()
         if Path(text).suffix.lower() == ".npz" and (is_file or "=" not in text):
-            given.update({n: (array, text) for n, array in _read_archive(text).items()})
+            found.update({n: (array, text) for n, array in _read_archive(text).items()})
         else:
-            name, file = _named(types, text, "--input", is_whole=is_file)
-            given[name] = (_load(file, name, types[name], shapes.get(name), image), file)
+            name, file = _split_name(types, text, "--input", has_no_name=is_file)
+            found[name] = (_load(file, name, types[name], shapes.get(name), image), file)
     rng = np.random.default_rng(seed)
     for name, type_ in types.items():
-        if name not in given:
-            shape = shapes.get(name) or (usual or {}).get(name)
-            given[name] = (_random(rng, name, type_, shape), f"random, seed {seed}")
-    ordered = {n: given[n] for n in [*types, *(n for n in given if n not in types)]}
+        if name not in found:
+            shape = shapes.get(name) or (default_shapes or {}).get(name)
+            found[name] = (_random(rng, name, type_, shape), f"random, seed {seed}")
+    ordered = {n: found[n] for n in [*types, *(n for n in found if n not in types)]}
     return {n: a for n, (a, _) in ordered.items()}, {n: s for n, (_, s) in ordered.items()}
 
 
-def _named(types: Mapping[str, TensorType], text: str, option: str, is_whole: bool = False) -> tuple[str, str]:
-    """``NAME=VALUE`` in two; without a name, or where ``is_whole``, the value of the only input."""
+def _split_name(types: Mapping[str, TensorType], text: str, option: str, has_no_name: bool = False) -> tuple[str, str]:
+    """Split ``NAME=VALUE``; without a name, or if ``has_no_name``, the text is the value of the only input."""
     name, separator, value = text.partition("=")
-    if is_whole or not separator:
+    if has_no_name or not separator:
         if len(types) != 1:
             raise click.BadParameter(
                 f"the model has the inputs {', '.join(types)}; write NAME={text}", param_hint=option
@@ -137,12 +143,13 @@ def _load(file: str, name: str, type_: TensorType, shape: tuple[int, ...] | None
             return _read_array(content)
     arrays = _read_archive(file)
     if name not in arrays:
-        raise click.BadParameter(f"{file} holds {', '.join(arrays) or 'nothing'}, not {name!r}", param_hint="--input")
+        names = ", ".join(arrays) or "nothing"
+        raise click.BadParameter(f"{file} contains {names}, not {name!r}", param_hint="--input")
     return arrays[name]
 
 
 def _read_archive(file: str) -> dict[str, Array]:
-    """The arrays of an .npz file by name."""
+    """Return the arrays of an .npz file by name."""
     with _reading(_existing(file), "a NumPy archive (.npz)"), zipfile.ZipFile(file) as archive:
         members = [name for name in archive.namelist() if name.endswith(".npy")]
         arrays = {}
@@ -159,10 +166,10 @@ def _read_array(content: IO[bytes]) -> Array:
 
 @contextmanager
 def _reading(file: str, kind: str, *also: type[Exception]) -> Iterator[None]:
-    """Turn what a reader raises for a foreign, damaged or truncated file into an error that names the file."""
+    """Turn exceptions for foreign, damaged or truncated files into an error that names the file."""
     try:
         yield
-    except _DAMAGED + also as error:
+    except _READ_ERRORS + also as error:
         raise click.BadParameter(f"{file} cannot be read as {kind}: {error}", param_hint="--input") from None
 
 
@@ -201,7 +208,7 @@ def _random(rng: np.random.Generator, name: str, type_: TensorType, shape: tuple
         if not type_.is_static:
             raise click.UsageError(
                 f"input {name} is {type_}: give it with --input {name}=FILE, "
-                f"or say a shape for random numbers, for example --shape {name}={_example(type_)}"
+                f"or give a shape for random numbers, for example --shape {name}={_example(type_)}"
             )
         shape = type_.shape  # type: ignore[assignment]
     dtype = type_.dtype
@@ -209,15 +216,15 @@ def _random(rng: np.random.Generator, name: str, type_: TensorType, shape: tuple
         if dtype.is_floating:
             return rng.standard_normal(shape).astype(dtype.numpy)
         return rng.integers(0, 2 if dtype == "bool" else 10, shape).astype(dtype.numpy)
-    except (MemoryError, ValueError):  # ValueError: more bytes than an address can count
+    except (MemoryError, ValueError):  # ValueError: the size exceeds the address space
         size = math.prod(shape or ()) * dtype.numpy.itemsize
         raise click.ClickException(
             f"input {name}: {'x'.join(map(str, shape or ()))} {dtype} numbers ({size / 2**30:,.1f} GiB) "
-            "are more than fit into memory; give a smaller --shape"
+            "do not fit into memory; give a smaller --shape"
         ) from None
 
 
 def _example(type_: TensorType) -> str:
     dims = type_.shape if type_.shape is not None else (1,)
-    usual = {0: 1, 2: 224, 3: 224} if len(dims) == 4 else {0: 1}
-    return "x".join(str(d if isinstance(d, int) else usual.get(i, 16)) for i, d in enumerate(dims))
+    sizes = {0: 1, 2: 224, 3: 224} if len(dims) == 4 else {0: 1}
+    return "x".join(str(d if isinstance(d, int) else sizes.get(i, 16)) for i, d in enumerate(dims))

@@ -1,4 +1,4 @@
-"""Commands that are listed without being imported."""
+"""Commands whose modules are not imported when they are listed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["LazyCommand"]
 
 
 class LazyCommand(click.Command):
-    """A command whose module is imported when it is invoked or asked for its parameters, not when it is listed.
+    """A command whose module is imported when it is invoked or its parameters are needed, not when it is listed.
 
     Args:
-        name: of the command.
+        name: the command's name.
         short_help: its line in the list of commands.
-        module: where the real command is; there it is called ``command``.
+        module: the module that defines the real command, as ``command``.
     """
 
     def __init__(self, name: str, short_help: str, module: str) -> None:
@@ -26,29 +26,29 @@ class LazyCommand(click.Command):
 
     @cached_property
     def real(self) -> click.Command:
-        """The command itself."""
+        """The real command."""
         command: click.Command = import_module(self._module).command
         return command
 
     @property
     def params(self) -> list[click.Parameter]:
-        """The parameters of the command itself."""
+        """The parameters of the real command."""
         return self.real.params
 
     @params.setter
     def params(self, params: list[click.Parameter]) -> None:
-        """Take none: click.Command wants to write them down."""
+        """Ignore the parameters that click.Command sets."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """A context of the command itself, which does all that follows: parse, show help, run."""
+        """Create a context of the real command, which then parses arguments, shows help and runs."""
         return self.real.make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command itself."""
+        """Run the real command."""
         return self.real.invoke(ctx)
 
     def to_info_dict(self, ctx: click.Context) -> dict[str, Any]:
-        """What click tells about the command itself."""
+        """Return click's description of the real command."""
         return self.real.to_info_dict(ctx)

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands take, as click's decorators."""
+"""Options and arguments that several commands share, as decorators for click."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ backend_option: Decorator = click.option(
     "-b",
     default="auto",
     show_default=True,
-    help="Backend to run on, see `lite backends`, or several by preference: opencl,x86.",
+    help="Backend to run on (see `lite backends`), or several in order of preference: opencl,x86.",
 )
-threads_option: Decorator = click.option("--threads", "-t", type=click.IntRange(1), help="CPU threads.  [default: all]")
+threads_option: Decorator = click.option(
+    "--threads", "-t", type=click.IntRange(1), help="Number of CPU threads.  [default: all]"
+)
 seed_option: Decorator = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs."
 )
@@ -41,15 +43,16 @@ precision_option: Decorator = click.option(
     type=click.Choice(["float32", "float16", "bfloat16"]),
     default="float32",
     show_default=True,
-    help="What backends may compute in, where they can; a converted file is loaded with the same.",
+    help="Type that backends may compute in, if they support it. Load a converted file with the precision that it was "
+    "converted with.",
 )
 tune_option: Decorator = click.option(
-    "--tune", is_flag=True, help="Measure which kernels are fastest here, and keep that (opencl)."
+    "--tune", is_flag=True, help="Measure which kernels are fastest on this device, and store the choice (opencl)."
 )
 
 
 def backends_of(text: str) -> str | list[str]:
-    """The ``backend=`` argument for a comma-separated list."""
+    """Parse a comma-separated list of backends for the argument ``backend=``."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise click.BadParameter("name at least one backend, or auto", param_hint="--backend")
@@ -57,7 +60,7 @@ def backends_of(text: str) -> str | list[str]:
 
 
 def _reader_options(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
-    """Keyword arguments of a reader: names, and values in JSON."""
+    """Parse texts NAME=JSON to keyword arguments of a reader."""
     options = {}
     for text in texts:
         name, separator, value = text.partition("=")
@@ -66,7 +69,7 @@ def _reader_options(context: click.Context, parameter: click.Parameter, texts: S
         except json.JSONDecodeError as error:
             raise click.BadParameter(f"{value!r} of {name} is not JSON: {error}") from None
         if options[name] is None:
-            raise click.BadParameter(f'it reads NAME=JSON, such as lengths={{"x": 3}}, not {text!r}')
+            raise click.BadParameter(f'write NAME=JSON, such as lengths={{"x": 3}}, not {text!r}')
     return options
 
 
@@ -76,21 +79,20 @@ reader_option: Decorator = click.option(
     multiple=True,
     metavar="NAME=JSON",
     callback=_reader_options,
-    help='Option of the reader of the model\'s format: lengths={"x": 3} says how many tensors a sequence of an ONNX '
-    "model has. Repeatable.",
+    help='Option of the model format\'s reader, such as lengths={"x": 3}, the length of an ONNX sequence. Repeatable.',
 )
 
 
 def _backend_options(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
-    """The ``backend_options=`` argument: a backend's own options by its name."""
+    """Parse texts BACKEND.NAME=VALUE for the argument ``backend_options=``: options by the backend's name."""
     options: dict[str, dict[str, Any]] = {}
     for text in texts:
         path, separator, value = text.partition("=")
         backend, dot, name = path.partition(".")
         if not (separator and dot and backend and name):
-            raise click.BadParameter(f"it reads BACKEND.NAME=VALUE, such as x86.mkl=never, not {text!r}")
+            raise click.BadParameter(f"write BACKEND.NAME=VALUE, such as x86.mkl=never, not {text!r}")
         options.setdefault(backend, {})[name] = _value(value)
     return options
 
@@ -109,5 +111,6 @@ backend_options_option: Decorator = click.option(
     multiple=True,
     metavar="BACKEND.NAME=VALUE",
     callback=_backend_options,
-    help="Option of a backend's own, such as x86.mkl=never; the value is JSON, or else text. Repeatable.",
+    help="Option of a single backend, such as x86.mkl=never. The value is parsed as JSON if possible, else it is a "
+    "string. Repeatable.",
 )

@@ -1,4 +1,4 @@
-"""What a command prints: text and tables for people, JSON for programs."""
+"""Output of commands: text and tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from rich.text import Text
 
 __all__ = ["console", "milliseconds", "print_json", "table"]
 
-_WIDE = 10_000
+_UNLIMITED_WIDTH = 10_000
 
 
 def _make_console() -> Console:
-    """Rich's console; as wide as the text where nobody looks at it, so that files and pipes get whole lines."""
-    made = Console(highlight=False, soft_wrap=True)
-    if not made.is_terminal:
-        made.width = _WIDE
-    return made
+    """Create Rich's console; output to files and pipes is not wrapped."""
+    created = Console(highlight=False, soft_wrap=True)
+    if not created.is_terminal:
+        created.width = _UNLIMITED_WIDTH
+    return created
 
 
-#: Where commands print for people; ``markup=False`` for text that is not the command's own.
+#: The console for output to people; use ``markup=False`` for text that does not come from the command itself.
 console = _make_console()
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
-    """Print a table; columns wrap rather than lose text."""
+    """Print a table, in which long cells are wrapped."""
     grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for header in headers:
         grid.add_column(header, overflow="fold")
@@ -39,12 +39,12 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str |
 
 
 def milliseconds(seconds: float) -> str:
-    """Seconds as text in milliseconds."""
+    """Format seconds as milliseconds."""
     return f"{seconds * 1e3:.1f} ms"
 
 
 def print_json(data: dict[str, Any]) -> None:
-    """Print a command's result for programs, as strict JSON: inf and nan, which JSON has not, become strings."""
+    """Print a command's result for programs as strict JSON: inf and nan, which JSON lacks, become strings."""
     print(json.dumps(_json_ready({"schema_version": 1, **data}), indent=2, default=str, allow_nan=False))
 
 

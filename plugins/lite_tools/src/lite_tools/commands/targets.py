@@ -1,4 +1,4 @@
-"""Asking targets about a model, as `lite check --targets` does."""
+"""Check of a model's nodes with targets, for `lite check --targets`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["check_targets", "split_targets"]
 
 
 def split_targets(text: str, option: str = "--targets") -> list[str]:
-    """Names separated by commas or spaces; ``option`` is named in the error where there is none."""
+    """Split names separated by commas or spaces; ``option`` is the option's name in the error for an empty list."""
     names = text.replace(",", " ").split()
     if not names:
         raise click.BadParameter("name at least one target, such as x86", param_hint=option)
@@ -27,13 +27,13 @@ def split_targets(text: str, option: str = "--targets") -> list[str]:
 
 
 def check_targets(model: str, graph: Graph, names: Sequence[str], as_json: bool) -> int:
-    """Ask targets about a model and print what they say; returns the exit code.
+    """Ask targets about the nodes of a model, print the answers, and return the exit code.
 
     Args:
-        model: what the user calls it.
-        graph: as it was read.
-        names: of the targets.
-        as_json: print for programs.
+        model: the model's path as the user wrote it.
+        graph: the graph as it was read.
+        names: the names of the targets.
+        as_json: print JSON.
     """
     ready = make_ready(graph).graph
     targets, missing = find_targets(names, default_plugins())
@@ -56,11 +56,11 @@ def check_targets(model: str, graph: Graph, names: Sequence[str], as_json: bool)
         )
         return code
     if coverages:
-        columns = ("target", "from", "device", "runs", "of the nodes")
+        columns = ("target", "plugin", "device", "supported nodes", "all nodes")
         table(columns, [tuple(_coverage_as_dict(coverage).values()) for coverage in coverages])
     if refusals:
         console.print()
-        table(("operator", "not on", "nodes", "because"), [(o, t, c, r) for (o, t, r), c in refusals.items()])
+        table(("operator", "refused by", "nodes", "reason"), [(o, t, c, r) for (o, t, r), c in refusals.items()])
     for problem in missing:
         console.print(f"\n{problem}", markup=False)
     return code
@@ -72,7 +72,7 @@ def _coverage_as_dict(coverage: Coverage) -> dict[str, Any]:
     return {
         "target": target.name,
         "plugin": target.plugin,
-        "device": f"{device} (not here: {target.absent})" if target.absent else device,
+        "device": f"{device} (not available: {target.absent})" if target.absent else device,
         "supported": "not asked" if coverage.supported is None else coverage.supported,
         "nodes": coverage.nodes,
     }

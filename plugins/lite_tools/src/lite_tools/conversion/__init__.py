@@ -1,4 +1,4 @@
-"""Converting models into .lite files for one or several targets, and asking targets about models.
+"""Conversion of models to .lite files for one or several targets, and checks of models with targets.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Writing a model in a format other than Lite's own, by a plugin."""
+"""Output formats other than Lite's own, which plugins write."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Writer", "writer_for"]
 
 @runtime_checkable
 class Writer(Format, WritesModels, Protocol):
-    """A format that models are read from and written in."""
+    """A format that can be read and written."""
 
 
 def writer_for(path: Path, *, plugins: PluginManager | None = None) -> Writer | None:
-    """The format that a file's name asks for; None for Lite's own, which is that of any name nobody claims.
+    """Return the format for a file's suffix, or None for Lite's own format, which all unknown suffixes stand for.
 
     Args:
         path: the file to be written.
-        plugins: the plugins; the process's own by default.
+        plugins: the plugins; by default those of the process.
 
     Raises:
-        InputError: the name is that of a format which is not installed, or which its plugin only reads.
+        InputError: the suffix is that of a format which is not installed, or which its plugin can only read.
     """
     suffix = path.suffix.lower()
     offered = [
@@ -36,8 +36,10 @@ def writer_for(path: Path, *, plugins: PluginManager | None = None) -> Writer | 
         if isinstance(fmt, Writer):
             return fmt
     if offered:
-        raise InputError(f"{str(path)!r}: the format {offered[0].name!r} is read and not written; name the file *.lite")
-    distribution = format_distribution(f"model{suffix}")  # by the name alone: what is there now is overwritten
+        raise InputError(
+            f"{str(path)!r}: the format {offered[0].name!r} can be read but not written; name the file *.lite"
+        )
+    distribution = format_distribution(f"model{suffix}")  # by suffix alone: an existing file is overwritten
     if distribution is not None:
         raise InputError(f"{str(path)!r}: no installed plugin writes {suffix}; pip install {distribution}")
     return None

@@ -1,4 +1,4 @@
-"""What backends save, on its way into a model file: each content once."""
+"""Pieces of state that backends save for a model file, deduplicated by content."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["Pieces"]
 
 
 class Pieces:
-    """The sections for pieces that backends saved; pieces of one content share a section, whoever saved them."""
+    """The sections for saved pieces; equal pieces share a section, even of different backends."""
 
     def __init__(self) -> None:
         self._names: dict[bytes, str] = {}
         self._sections: dict[str, bytes | memoryview] = {}
 
     def add(self, piece: bytes | memoryview) -> str:
-        """The name of the section for a piece: ``saved/0``, ``saved/1``, ... in the order of first use."""
+        """Add a piece and return the name of its section: ``saved/0``, ``saved/1``, ... in the order of first use."""
         name = self._names.setdefault(sha256(piece).digest(), f"saved/{len(self._names)}")
         self._sections.setdefault(name, piece)
         return name
@@ -28,5 +28,5 @@ class Pieces:
         return MappingProxyType(self._sections)
 
     def size(self, names: Set[str]) -> int:
-        """Bytes of these sections."""
+        """Return the total size of sections in bytes."""
         return sum(memoryview(self._sections[name]).nbytes for name in names)

@@ -1,4 +1,4 @@
-"""Compiling a model for a target, and turning what its backend saves into records of a model file."""
+"""Compilation of a model for a target, with records of the saved state for a model file."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from lite_tools.conversion.targets import Coverage
 
 __all__ = ["PreparedTarget", "Shapes", "prepare_target", "typed_graph"]
 
-_DECIDED = "input shapes decide which branches are taken: a session compiles what is left for them when it meets them"
+_BRANCHES_NOTE = "input shapes decide which branches are taken: sessions compile for them at run time"
 
-#: A shape for each input, by name.
+#: The shape of each input, by name.
 Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedTarget:
-    """What goes into the file for one target, and what to tell about it."""
+    """The record for one target in the file, and its part of the report."""
 
     record: TargetRecord
     report: TargetReport
 
 
 def typed_graph(graph: Graph, shapes: Shapes) -> Graph:
-    """A copy of a graph with the types that follow from the shapes of its inputs.
+    """Copy a graph and infer the types that follow from the shapes of its inputs.
 
     Args:
-        graph: its types are inferred.
-        shapes: complete, and such as the inputs accept.
+        graph: the graph, with inferred types.
+        shapes: the shapes of all inputs, which must fit their types.
 
     Raises:
         InputError: the model does not accept them.
     """
     typed = graph.copy()
     if all(value.type.is_static for value in graph.inputs):
-        return typed  # nothing follows from shapes that were known before
+        return typed  # the types already follow from the static shapes
     try:
         infer_graph(typed, {v.name: v.type.with_shape(shapes[v.name]) for v in graph.inputs})
     except GraphError as error:
@@ -66,27 +66,27 @@ def prepare_target(
     *,
     may_move: bool = False,
 ) -> PreparedTarget:
-    """Compile a model for a target and save what can be saved.
+    """Compile a model for a target and save the state of its backends.
 
     Args:
         graph: the model as it will be in the file.
-        coverage: the target, and what it said about the nodes.
-        others: devices that may run what the target cannot, in order of preference; none where nothing may.
-        signatures: input shapes that plans are made for, and the graph with the types that follow from them.
-        options: what sessions will allow, in ascending order of the number of threads; a plan is saved for each.
-        pieces: gets what the backends save; None where that does not go into the file.
-        may_move: whether what fails to compile may go to ``others``, too.
+        coverage: the target, and its answers about the nodes.
+        others: devices that may run nodes that the target refuses, in order of preference; empty if none may.
+        signatures: the input shapes to prepare plans for, each with the graph whose types follow from them.
+        options: the options of expected sessions, in ascending order of threads; a plan is saved for each.
+        pieces: receives the state that backends save; None if it is not stored in the file.
+        may_move: True if nodes that fail to compile may move to ``others``, too.
 
     Raises:
         CompileError: the backend failed to compile or to save, and no other device may run those nodes.
-        UnsupportedOperatorError: with some of the shapes nodes run nowhere.
+        UnsupportedOperatorError: for some of the shapes, no device supports some nodes.
     """
     target, candidate = coverage.target, coverage.target.candidate
     precision, exact = options[0].precision, options[0].exact
     if candidate is None:
-        # No backend's name: where the nodes run is found out where the model is loaded.
-        nowhere, nothing = ("",) * len(graph.nodes), ((),) * len(graph.nodes)
-        record = TargetRecord(target.name, target.plugin, precision, exact, nowhere, nothing)
+        # Empty names let the session place the nodes, which is not possible here without a device.
+        no_devices, no_refusals = ("",) * len(graph.nodes), ((),) * len(graph.nodes)
+        record = TargetRecord(target.name, target.plugin, precision, exact, no_devices, no_refusals)
         return PreparedTarget(record, _report(coverage, record, 0))
     candidates, failures = (candidate, *others), list[str]()
     selection = Selection(candidates, (), automatic=may_move)
@@ -96,13 +96,13 @@ def prepare_target(
         (shapes, allowed, planner.plan(typed, place(typed, candidates)))
         for shapes, typed in signatures
         for allowed, planner in planners
-        if planner.plan_decided(typed) is None  # a plan of these shapes alone is not one of the graph in the file
+        if planner.plan_decided(typed) is None  # with decided branches, the plan does not match the graph in the file
     ]
     placement = plans[0][2].placement if plans else place(graph, candidates)
     records: list[PlanRecord] = []
     if pieces is not None:
         every = [PlanRecord(shapes, own.threads, _partition_records(plan, own, pieces)) for shapes, own, plan in plans]
-        # Of others there is nothing that the file could spare a session.
+        # Drop prepared plans that would save a session no work.
         records = [record for record in every if any(part.sections for part in record.partitions)]
     names = [c.device.backend for c in placement.candidates]
     record = TargetRecord(
@@ -119,7 +119,7 @@ def prepare_target(
     saves_nothing = pieces is not None and len(plans) > len(records)
     report = _report(coverage, record, saved_bytes, failures, saves_nothing=saves_nothing)
     if len(plans) < len(signatures) * len(planners):
-        report = replace(report, notes=(*report.notes, _DECIDED))
+        report = replace(report, notes=(*report.notes, _BRANCHES_NOTE))
     return PreparedTarget(record, report)
 
 
@@ -144,7 +144,7 @@ def _partition_records(plan: Plan, options: Options, pieces: Pieces) -> tuple[Pa
 
 
 def _save(compiled: CompiledPartition) -> Sequence[bytes | memoryview]:
-    """The pieces that the backend saves of a partition, none where it saves nothing."""
+    """Return the pieces that the backend saves for a partition; empty if it saves nothing."""
     if not isinstance(compiled.executable, SavesState):
         return ()
     placed = PlacedPartition(compiled.part, compiled.candidate)
@@ -152,9 +152,11 @@ def _save(compiled: CompiledPartition) -> Sequence[bytes | memoryview]:
         saved = compiled.executable.save()
     except Exception as error:
         raise CompileError(placed, f"its save() failed with {type(error).__name__}: {error}") from error
-    # One bytes object is a sequence, too, of numbers.
+    # NOTE: a bytes object is a Sequence, too: of integers.
     if not isinstance(saved, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in saved):
-        raise CompileError(placed, f"its save() gave {type(saved).__name__}, not a sequence of bytes and memoryviews")
+        raise CompileError(
+            placed, f"its save() returned {type(saved).__name__}, not a sequence of bytes and memoryviews"
+        )
     return saved
 
 
@@ -169,11 +171,11 @@ def _report(
     notes = [f"{failure}; other devices run those nodes" for failure in dict.fromkeys(failures)]
     if target.candidate is None:
         notes.append(
-            f"{target.name} could not be asked: {target.absent}. The model is in the file; a session on {target.name} "
-            "places and compiles it when it loads"
+            f"{target.name} could not be asked: {target.absent}. The model is in the file; sessions on {target.name} "
+            "place and compile it when they load"
         )
     elif saves_nothing:
-        notes.append(f"{target.name} saves nothing: a session on it compiles the model when it loads")
+        notes.append(f"{target.name} saves no state: sessions on it compile the model when they load")
     return TargetReport(
         name=target.name,
         plugin=target.plugin,

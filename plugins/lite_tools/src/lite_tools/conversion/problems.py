@@ -1,4 +1,4 @@
-"""What stands in the way of a conversion: all of it in one error, before anything is written."""
+"""Errors of a conversion: all problems in one error, before anything is written."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from lite_tools.conversion.targets import Coverage
 
 __all__ = ["coverage_problems", "raise_disagreement", "raise_problems"]
 
-_MOST_SHOWN = 5
+_MAX_NODES_SHOWN = 5
 
 
 def coverage_problems(coverages: Sequence[Coverage]) -> list[str]:
-    """For each target that cannot run some nodes one text: the nodes by operator and reason."""
+    """Return a text for each target that refuses nodes, which lists them by operator and reason."""
     return [_refused(coverage) for coverage in coverages if coverage.refusals]
 
 
@@ -25,24 +25,24 @@ def _refused(coverage: Coverage) -> str:
     target, refused = coverage.target, sum(map(len, groups.values()))
     lines = [
         f"target {target.name!r} ({target.plugin}) cannot run {refused} of {coverage.nodes} nodes; allow_fallback=True "
-        "(--allow-fallback) has the other targets and host run them:"
+        "(--allow-fallback) lets the other targets and host run them:"
     ]
     for (op, reason), nodes in groups.items():
-        shown = ", ".join(nodes[:_MOST_SHOWN]) + (", ..." if len(nodes) > _MOST_SHOWN else "")
+        shown = ", ".join(nodes[:_MAX_NODES_SHOWN]) + (", ..." if len(nodes) > _MAX_NODES_SHOWN else "")
         lines.append(f"    {op} ({len(nodes)} node(s): {shown}): {reason}")
     return "\n".join(lines)
 
 
 def raise_problems(model: str, missing: Sequence[str], others: Sequence[str]) -> None:
-    """Raise where there are problems.
+    """Raise an error if there are problems.
 
     Args:
         model: the model's name.
-        missing: targets that are not installed.
-        others: all else.
+        missing: problems of targets that are not installed.
+        others: all other problems.
 
     Raises:
-        BackendUnavailableError: nothing but plugins is missing.
+        BackendUnavailableError: the only problem is missing plugins.
         ConversionError: there are other problems.
     """
     subject = f"model {model!r} cannot be converted; nothing was written:"
@@ -53,13 +53,13 @@ def raise_problems(model: str, missing: Sequence[str], others: Sequence[str]) ->
 
 
 def raise_disagreement(model: str, checks: Sequence[Check]) -> None:
-    """Refuse to write a file that computes something else than the model it comes from.
+    """Raise an error if the results of a new file differ from those of the model.
 
     Raises:
         ConversionError: a check does not agree.
     """
     wrong = [str(check) for check in checks if not check.agrees]
     if wrong:
-        subject = f"model {model!r}: the converted model is not what it was made from, and was not written"
-        cure = "it is written all the same with force=True (--force); a wider limit is limit= (--limit)"
-        raise ConversionError(f"{subject}; {cure}:", wrong)
+        subject = f"model {model!r}: the results of the converted model differ, and it was not written"
+        remedy = "force=True (--force) writes it anyway; limit= (--limit) sets a wider limit"
+        raise ConversionError(f"{subject}; {remedy}:", wrong)

@@ -1,4 +1,4 @@
-"""What a conversion did: read by people as tables, by programs as plain data."""
+"""The report of a conversion, which is printed as tables or converted to plain data."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Check", "ConversionReport", "GraphSummary", "TargetReport"]
 
 @dataclass(frozen=True, slots=True)
 class GraphSummary:
-    """A graph in numbers; sub-graphs count, too.
+    """Counts of a graph, including its sub-graphs.
 
     Attributes:
-        nodes: how many.
-        operators: how often each occurs, the most frequent first.
-        weight_bytes: of all constants.
+        nodes: the number of nodes.
+        operators: the number of nodes of each operator, most frequent first.
+        weight_bytes: the size of all constants.
     """
 
     nodes: int
@@ -30,7 +30,7 @@ class GraphSummary:
 
     @staticmethod
     def of(graph: Graph) -> GraphSummary:
-        """Count."""
+        """Count the nodes and constants of a graph."""
         counts = graph.op_counts()
         size = sum(array.nbytes for scope in graph.walk() for array in scope.constants.values())
         return GraphSummary(sum(counts.values()), counts, size)
@@ -38,18 +38,18 @@ class GraphSummary:
 
 @dataclass(frozen=True, slots=True)
 class TargetReport:
-    """What the file holds for one target.
+    """The content of the file for one target.
 
     Attributes:
         name: the backend's name.
-        plugin: distribution and version that bring it.
-        absent: why no device of it is on this machine, empty where one is.
-        nodes: how many nodes each backend runs on this target; empty where nobody could be asked.
-        refusals: the nodes that the target itself cannot run.
+        plugin: the distribution of the backend, with its version.
+        absent: the reason why this machine has no device of it; empty if it has one.
+        nodes: the number of nodes that each backend runs for this target; empty if no device could be asked.
+        refusals: the nodes that the target itself refuses.
         plans: the input shapes that plans were prepared for.
-        threads: the numbers of threads that there is a plan for, for each of the shapes.
-        saved_bytes: what its backends saved; what several plans share counts once.
-        notes: sentences about what is not as good as it could be, and what to do.
+        threads: the numbers of threads that plans were prepared for, for each of the shapes.
+        saved_bytes: the size of the state that its backends saved; pieces that several plans share count once.
+        notes: sentences about limitations, and what to do.
     """
 
     name: str
@@ -65,18 +65,18 @@ class TargetReport:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One run of the written file, compared with the references.
+    """One run of the new file, compared with the references.
 
     Attributes:
-        target: where it ran: ``references``, which are the host's, or a target.
-        threads: how many the session was allowed; None for the references.
-        shapes: of the inputs.
-        data: where the inputs come from.
-        differences: for each output the largest difference as a share of its range.
-        limit: the largest difference that is allowed.
-        problem: why it could not run, empty where it ran.
-        prepared: whether it ran with what the file has prepared for these shapes; None where it has nothing for them.
-        unused: why it did not.
+        target: the target that ran it, or ``references`` for the references of host.
+        threads: the number of threads of the session; None for the references.
+        shapes: the shapes of the inputs.
+        data: the source of the inputs.
+        differences: the largest difference of each output, as a share of its range.
+        limit: the largest allowed difference.
+        problem: the reason why it could not run; empty if it ran.
+        prepared: True if it used the plan that is prepared for these shapes, False if not, None if there is no plan.
+        unused: the reason why the plan was not used.
     """
 
     target: str
@@ -91,16 +91,16 @@ class Check:
 
     @property
     def worst(self) -> float:
-        """The largest of the differences; infinite where there are none because it did not run."""
+        """The largest of the differences; infinite if it did not run."""
         return float("inf") if self.problem else max(self.differences.values(), default=0.0)
 
     @property
     def agrees(self) -> bool:
-        """Whether it ran and stayed within the limit."""
+        """True if it ran and the differences are within the limit."""
         return self.worst <= self.limit
 
     def __str__(self) -> str:
-        """One sentence."""
+        """Describe the check in one sentence."""
         shapes = ", ".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items())
         where = self.target if self.threads is None else f"{self.target} (threads={self.threads})"
         if self.problem:
@@ -115,22 +115,22 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class ConversionReport:
-    """What a conversion did.
+    """The report of a conversion.
 
     Attributes:
-        model: what was converted.
+        model: the model that was converted.
         output: the file that was written.
-        size: of the file, in bytes.
+        size: the size of the file in bytes.
         precision: the type that backends may compute in.
-        stored_as: the type that weights are stored as.
+        stored_as: the type that weights are stored in.
         before: the graph as it was read.
-        after: the graph as it is in the file.
-        passes: names of the passes that changed something, in the order in which they first did.
-        targets: in the order in which they were asked for.
-        weights: what became of each weight, where they are stored in fewer bits.
-        accuracy: what storing them in fewer bits costs, for each output.
-        checks: runs of the file; empty where it was not verified.
-        notes: sentences for the reader.
+        after: the graph in the file.
+        passes: the names of the passes that changed the graph, in the order of their first changes.
+        targets: the reports of the targets, in the order of the request.
+        weights: the records of weights that were considered for storage in fewer bits.
+        accuracy: the accuracy of each output with weights in fewer bits.
+        checks: the verification runs; empty if the file was not verified.
+        notes: sentences for the user.
     """
 
     model: str
@@ -149,23 +149,23 @@ class ConversionReport:
 
     @property
     def agrees(self) -> bool:
-        """Whether every check that was made agrees; False only in a file that was forced."""
+        """True if all checks agree; False only for a file that was written with ``force``."""
         return all(check.agrees for check in self.checks)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was prepared in vain: not even this machine, which prepared it, uses it."""
+        """Warnings about prepared plans that sessions do not use even on this machine."""
         return tuple(
             dict.fromkeys(
-                f"what the file has prepared for {check.target} is not used on this very machine, where sessions "
-                f"compile when they load: {check.unused}"
+                f"the plans prepared for {check.target} are not used on this machine, where sessions compile when they "
+                f"load: {check.unused}"
                 for check in self.checks
                 if check.prepared is False
             )
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain data."""
+        """Convert the report to plain data."""
         data = asdict(self)
         for check, entry in zip(self.checks, data["checks"]):
             entry["agrees"] = check.agrees

@@ -1,4 +1,4 @@
-"""The targets that a model is converted for, and asking each whether it can run every node."""
+"""The targets of a conversion, and their answers about the nodes of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lite_core.schedule import Candidate
 from lite_core.schedule.devices import probe
 from lite_core.schedule.placement import ask
 
-__all__ = ["Coverage", "Refusal", "Target", "companions", "coverage_of", "find_targets"]
+__all__ = ["Coverage", "Refusal", "Target", "coverage_of", "fallback_candidates", "find_targets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Target:
 
     Attributes:
         name: the backend's name.
-        plugin: distribution and version that bring it: ``"lite-x86 0.1.0"``.
-        candidate: the device to ask and to compile for; None where there is none and the backend describes none.
-        absent: why no device of it is on this machine, empty where one is.
+        plugin: the distribution of the backend, with its version: ``"lite-x86 0.1.0"``.
+        candidate: the device to ask and to compile for; None if there is none and the backend describes none.
+        absent: the reason why this machine has no device of it; empty if it has one.
     """
 
     name: str
@@ -41,8 +41,8 @@ class Refusal:
     Attributes:
         node: the node's name.
         op: its operator.
-        origin: what it was in the model that was read, empty where nobody knows.
-        reason: the backend's own words.
+        origin: its origin in the model that was read; empty if unknown.
+        reason: the reason that the backend gave.
     """
 
     node: str
@@ -53,41 +53,41 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What a target said about the nodes of a graph.
+    """The answers of a target about the nodes of a graph.
 
     Attributes:
-        target: who was asked.
-        nodes: how many nodes it was asked about.
-        refusals: those that it cannot run; None where there is no device to ask.
-        driven: how many nodes with sub-graphs (If, Loop) it leaves to host, which runs the sub-graphs on the target:
-            it was asked about the nodes in there instead.
+        target: the target.
+        nodes: the number of nodes that it was asked about.
+        refusals: the nodes that it refuses; None if there is no device to ask.
+        driven_by_host: the number of nodes with sub-graphs (If, Loop) that the target refuses and host runs, with the
+            sub-graphs on the target. The target was asked about the nodes in the sub-graphs instead.
     """
 
     target: Target
     nodes: int
     refusals: tuple[Refusal, ...] | None
-    driven: int = 0
+    driven_by_host: int = 0
 
     @property
     def supported(self) -> int | None:
-        """How many nodes the target runs, None where that is not known."""
+        """The number of nodes that the target supports; None if unknown."""
         return None if self.refusals is None else self.nodes - len(self.refusals)
 
 
 def find_targets(requested: str | Sequence[str], plugins: PluginManager) -> tuple[list[Target], list[str]]:
-    """The targets asked for, and a sentence for each that cannot be one.
+    """Return the requested targets, and a message for each name that is not a target.
 
     Args:
-        requested: names of backends, in a list or with commas between them; ``"auto"`` stands for every backend that
-            has a device on this machine, the best first, or ``host`` where there is none.
+        requested: names of backends, in a list or separated by commas; ``"auto"`` stands for every backend that has a
+            device on this machine, best first, or ``host`` if there is none.
         plugins: the plugins.
 
     Raises:
-        InputError: it is not a list of names.
+        InputError: ``requested`` contains no names.
     """
     names = [name.strip() for name in requested.split(",")] if isinstance(requested, str) else list(requested)
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise InputError(f"targets must be 'auto' or names of backends, such as ['x86', 'opencl'], is {requested!r}")
+        raise InputError(f"targets must be 'auto' or names of backends, such as ['x86', 'opencl'], not {requested!r}")
     backends = available_backends(plugins)
     if names == ["auto"]:
         return _present_targets(backends, backend_sources(plugins)), []
@@ -110,12 +110,12 @@ def coverage_of(graph: Graph, target: Target) -> Coverage:
         for node, answer in answers
         if isinstance(answer, No)
     )
-    driven = sum(answer is None for _, answer in answers)
-    return Coverage(target, len(answers) - driven, refusals, driven)
+    driven_by_host = sum(answer is None for _, answer in answers)
+    return Coverage(target, len(answers) - driven_by_host, refusals, driven_by_host)
 
 
 def _answers(graph: Graph, candidate: Candidate) -> Iterator[tuple[Node, Yes | No | None]]:
-    """Each node with the answer; None for one that host drives, which the nodes of its sub-graphs follow."""
+    """Yield each node with the answer; None for a node that host drives, followed by the nodes of its sub-graphs."""
     for node in graph.nodes:
         answer = ask(candidate, node)
         if node.subgraphs and isinstance(answer, No):
@@ -126,20 +126,20 @@ def _answers(graph: Graph, candidate: Candidate) -> Iterator[tuple[Node, Yes | N
             yield node, answer
 
 
-def companions(coverage: Coverage, targets: Sequence[Target], plugins: PluginManager) -> list[Candidate]:
-    """The devices that may run what a target cannot, in order of preference: those of the other targets, and host.
+def fallback_candidates(coverage: Coverage, targets: Sequence[Target], plugins: PluginManager) -> list[Candidate]:
+    """Return the devices that may run nodes that a target refuses, in order of preference: other targets, then host.
 
-    A device of this machine is not paired with one that is elsewhere.
+    Devices of this machine are not combined with devices of other machines.
 
     Args:
-        coverage: the target and what it said.
-        targets: all targets where they may run its nodes, none where only host may drive If and Loop.
+        coverage: the target and its answers.
+        targets: all targets if they may run its nodes; empty if only host may drive If and Loop.
         plugins: the plugins.
     """
     target = coverage.target
-    near = [t.candidate for t in targets if t.candidate and bool(t.absent) is bool(target.absent)]
-    last = _target(available_backends(plugins)["host"], "").candidate if targets or coverage.driven else None
-    found = {c.device.backend: c for c in (*near, last) if c and c.device.backend != target.name}
+    same_machine = [t.candidate for t in targets if t.candidate and bool(t.absent) is bool(target.absent)]
+    last = _target(available_backends(plugins)["host"], "").candidate if targets or coverage.driven_by_host else None
+    found = {c.device.backend: c for c in (*same_machine, last) if c and c.device.backend != target.name}
     return list(found.values())
 
 
@@ -159,30 +159,30 @@ def _target(backend: Backend, plugin: str) -> Target:
         return Target(backend.name, plugin, None, absent)
     try:
         device: object = backend.target()
-    except Exception as error:  # a plugin that cannot say what it is for is one that was not asked
+    except Exception as error:  # a failing plugin is treated like a target that cannot be asked
         return Target(backend.name, plugin, None, f"{absent}; its target() failed with {type(error).__name__}: {error}")
     if not isinstance(device, Device):
-        return Target(backend.name, plugin, None, f"{absent}; its target() gave {device!r}, which is not a Device")
+        return Target(backend.name, plugin, None, f"{absent}; its target() returned {device!r}, which is not a Device")
     return Target(backend.name, plugin, Candidate(backend, device), absent)
 
 
-def _missing(name: str, here: Sequence[str], plugins: PluginManager) -> str:
-    """Why a target that was asked for cannot be one, and what to type."""
+def _missing(name: str, installed: Sequence[str], plugins: PluginManager) -> str:
+    """Return the reason why a requested name is not a target, and a remedy."""
     if name == "auto":
-        return "target 'auto' stands alone: name the targets, or say 'auto' and nothing else"
+        return "target 'auto' cannot be combined with others: name the targets, or only 'auto'"
     if name in left_out_backends(plugins):
-        return f"target {name!r}: {left_out_backends(plugins)[name]}; add it to LITE_BACKENDS, or unset that"
+        return f"target {name!r}: {left_out_backends(plugins)[name]}; add it to LITE_BACKENDS, or unset the variable"
     base, separator, _ = name.partition(":")
     if separator:
-        return f"target {name!r}: a model is converted for a backend, not for one of its devices: say {base!r}"
+        return f"target {name!r}: targets are backends, not single devices: name {base!r}"
     distribution = backend_distribution(name)
     broken = next(
         (r for r in plugins.records() if r.failed and (r.name == name or r.distribution == distribution)), None
     )
     if broken is not None:
         return (
-            f"target {name!r}: its plugin {broken.label} is installed and failed at {broken.stage}: {broken.error}; "
+            f"target {name!r}: its plugin {broken.label} is installed and failed at {broken.phase}: {broken.error}; "
             "`lite doctor` shows the details"
         )
-    cure = f"pip install {distribution}" if distribution else "none of Lite's packages brings it"
-    return f"target {name!r}: no plugin that is installed brings it (here are: {', '.join(here)}): {cure}"
+    remedy = f"pip install {distribution}" if distribution else "none of Lite's packages contains it"
+    return f"target {name!r}: no installed plugin has this backend (installed are: {', '.join(installed)}): {remedy}"

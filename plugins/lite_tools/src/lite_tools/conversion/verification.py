@@ -1,4 +1,4 @@
-"""Running a written model file, and comparing it with the references."""
+"""Verification of a new model file: runs that are compared with the references."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ __all__ = ["Sample", "check_reference", "check_target", "draw_samples"]
 
 Array = np.ndarray[Any, Any]
 
-_MOST_ATTEMPTS = 12
-#: Outputs by name for inputs by name.
+_MAX_ATTEMPTS = 12
+#: A function from inputs by name to outputs by name.
 Run = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Inputs, and what the references make of them.
+    """Inputs, and the outputs of the references.
 
     Attributes:
         inputs: arrays by name, in the model's order.
-        source: where they come from, in words.
-        expected: the outputs of the model as it was before, by name.
+        source: the source of the inputs, in words.
+        expected: the outputs of the model before the conversion, by name.
     """
 
     inputs: Mapping[str, Array]
@@ -53,16 +53,16 @@ class Sample:
 
 
 def draw_samples(graph: Graph, shapes: Sequence[Shapes], data: Mapping[str, Array] | None, seed: int) -> list[Sample]:
-    """Inputs to verify a model with: what the caller gives, and random ones for all other shapes.
+    """Return samples to verify a model with: the caller's data, and random inputs for all other shapes.
 
     Args:
-        graph: what is right.
-        shapes: of the plans that are prepared; where there is none, sizes are chosen that the model takes.
-        data: inputs by name.
-        seed: of random inputs.
+        graph: the graph that is correct.
+        shapes: the shapes of prepared plans; if empty, sizes are chosen that fit the model.
+        data: the caller's inputs by name.
+        seed: the seed of random inputs.
 
     Raises:
-        InputError: the data do not fit the model, or it runs on no random input.
+        InputError: the data do not fit the model, or it runs on none of the random inputs.
     """
     samples = []
     if data is not None:
@@ -75,7 +75,7 @@ def draw_samples(graph: Graph, shapes: Sequence[Shapes], data: Mapping[str, Arra
 
 
 def check_reference(file: ModelFile, samples: Sequence[Sample], limit: float) -> list[Check]:
-    """Compare what the references make of the graph in a file with what they made of the model it comes from."""
+    """Compare the references' outputs of the graph in a file with those of the original model."""
     graph = file.graph()
     return [_check("references", None, sample, limit, lambda inputs: _outputs(graph, inputs)) for sample in samples]
 
@@ -88,15 +88,15 @@ def check_target(
     plugins: PluginManager,
     options: Options,
 ) -> list[Check]:
-    """Run a file on a target and compare, with each number of threads that it has a plan for.
+    """Run a file on a target with each number of threads that it has a plan for, and compare the outputs.
 
     Args:
         file: the model file.
-        backends: the target, and what may run what it cannot.
-        samples: the inputs.
-        limit: the largest difference that is allowed, as a share of an output's range.
-        plugins: those that the session uses.
-        options: what sessions are to allow; the number of threads holds for shapes without a plan.
+        backends: the target, and the backends that may run nodes that it refuses.
+        samples: the samples.
+        limit: the largest allowed difference, as a share of an output's range.
+        plugins: the plugins that the session uses.
+        options: the options of sessions; the number of threads is for shapes without a plan.
     """
     target = backends[0]
     start = partial(
@@ -121,7 +121,7 @@ def check_target(
 def _check_session(
     target: str, threads: int, sample: Sample, limit: float, start: Callable[[], Session], *, has_plan: bool
 ) -> Check:
-    """Check a session of its own, whose notes are about this sample and no other."""
+    """Check a sample with a new session, so that its notes are only about this sample."""
     try:
         session = start()
     except LiteError as error:
@@ -151,14 +151,14 @@ def _outputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _random_sample(graph: Graph, shapes: Shapes, seed: int) -> Sample:
-    """Random inputs that the references run on: inference cannot see every reason why a graph refuses some."""
+    """Return random inputs that the references run on: inference does not detect every reason for a rejection."""
     reason: LiteError | None = None
-    for inputs in islice(candidate_inputs(graph, seed, shapes=shapes), _MOST_ATTEMPTS):
+    for inputs in islice(candidate_inputs(graph, seed, shapes=shapes), _MAX_ATTEMPTS):
         try:
             return Sample(inputs, f"random numbers, seed {seed}", _outputs(graph, inputs))
         except LiteError as error:
             reason = error
     raise InputError(
         f"model {graph.name!r} runs on none of the random inputs that were tried; the last failed with: {reason}. "
-        "Give inputs to verify it with (data=, on the command line --data x.npz), or leave verifying out"
+        "Give inputs for the verification (data=, on the command line --data x.npz), or disable the verification"
     )

@@ -1,4 +1,4 @@
-"""Finding out what is wrong with a model, a backend or a machine."""
+"""Diagnostics of models, backends and machines."""
 
 from lite_tools.diagnostics.consistency import ConsistencyReport, Difference, check_consistency
 from lite_tools.diagnostics.finiteness import FinitenessReport, NotFinite, ValueRange, check_finite

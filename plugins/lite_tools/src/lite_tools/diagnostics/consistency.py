@@ -1,4 +1,4 @@
-"""Does a model give the same answer every time: run after run, session after session, on several threads at once?"""
+"""Check that a model's results are identical in repeated runs, in several sessions, and in concurrent threads."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SESSIONS = 3
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An output that was not what the first run gave.
+    """An output that differs from that of the first run.
 
     Attributes:
         output: its name.
-        where: the run: which one, in which session, on which thread.
-        elements: how many elements differ.
-        largest: the largest difference between numbers; nan where only shapes, nan or infinity differ.
+        where: the run, with its session or thread.
+        elements: the number of elements that differ.
+        largest: the largest difference between numbers; nan if only shapes, nan or infinity differ.
     """
 
     output: str
@@ -46,7 +46,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyReport:
-    """How many runs were compared bit by bit, and what differed."""
+    """The number of runs that were compared bit by bit, and the differences."""
 
     runs: int
     sessions: int
@@ -55,20 +55,20 @@ class ConsistencyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every run gave the same."""
+        """True if all runs had identical results."""
         return not self.differences
 
 
 def check_consistency(make_session: Callable[[], Session], inputs: Mapping[str, Array], runs: int) -> ConsistencyReport:
-    """Run a model again and again on the same inputs, and compare everything with the first run, bit by bit.
+    """Run a model repeatedly on the same inputs, and compare all outputs with those of the first run, bit by bit.
 
-    One session runs ``runs`` times, so do two more, and then four threads at once share one of them. What the first run
-    gave is compared with a copy at the end, when its session is gone: it must not have changed either.
+    Three sessions run ``runs`` times each, then four threads share one of them. At the end, after the sessions are
+    deleted, the arrays of the first run are compared with a copy: they must not have changed.
 
     Args:
-        make_session: makes a new session of the model.
-        inputs: array by name.
-        runs: how often each session and each thread runs; at least 1.
+        make_session: creates a session of the model.
+        inputs: arrays by name.
+        runs: the number of runs of each session and each thread; at least 1.
     """
     session = make_session()
     first = session.run(inputs)
@@ -88,12 +88,12 @@ def check_consistency(make_session: Callable[[], Session], inputs: Mapping[str, 
 
     def repeat(shared: Session, thread: int) -> None:
         for run in range(runs):
-            compare(shared.run(inputs), f"run {run + 1} of thread {thread + 1}, {_THREADS} at once")
+            compare(shared.run(inputs), f"run {run + 1} of thread {thread + 1} of {_THREADS}")
 
     with ThreadPoolExecutor(_THREADS) as threads:
         list(threads.map(partial(repeat, session), range(_THREADS)))
     del session
-    compare(first, "what the first run gave, looked at after all others")
+    compare(first, "the arrays of the first run, after all other runs")
     return ConsistencyReport(runs * (_SESSIONS + _THREADS), _SESSIONS, _THREADS, tuple(differences))
 
 

@@ -1,4 +1,4 @@
-"""Where do NaN and infinity come from: the first node of a run whose results are not finite."""
+"""Search for the source of NaN and infinity: the first node of a run whose results are not finite."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """What a node read: a value's name, and the least and the largest of its finite elements; nan where it has none."""
+    """A value that a node read, with its smallest and largest finite elements; nan if it has none."""
 
     name: str
     least: float
@@ -30,15 +30,15 @@ class NotFinite:
     """A result that is not finite.
 
     Attributes:
-        node: name of the node.
+        node: the node's name.
         op: its operator.
-        origin: what it was in the file it was read from.
-        device: where it ran.
-        output: name of the result.
-        nan: elements that are NaN.
-        infinite: elements that are infinite.
-        elements: elements that it has.
-        inputs: what the node read, constants too, as far as it has floating-point elements.
+        origin: its origin in the file that was read.
+        device: the device that ran it.
+        output: the name of the result.
+        nan: the number of elements that are NaN.
+        infinite: the number of elements that are infinite.
+        elements: the number of all elements.
+        inputs: the floating-point values that the node read, including constants.
     """
 
     node: str
@@ -61,7 +61,7 @@ class NotFinite:
 
 @dataclass(frozen=True, slots=True)
 class FinitenessReport:
-    """How many results of nodes were looked at, how many are not finite, and the first of these in graph order."""
+    """The number of checked results, the number of those that are not finite, and the first of these in graph order."""
 
     values: int
     not_finite: int
@@ -69,23 +69,23 @@ class FinitenessReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every result is finite."""
+        """True if all results are finite."""
         return self.first is None
 
 
 def check_finite(
     graph: Graph, make_session: Callable[[Graph], Session], inputs: Mapping[str, Array]
 ) -> FinitenessReport:
-    """Run a graph with every floating-point result as an output, and look at them in the order of the nodes.
+    """Run a graph with all floating-point results as outputs, and check them in the order of the nodes.
 
-    Backends then fuse less, and results that otherwise stay inside a kernel are rounded to their element type. What
-    happens inside the bodies of If, Loop and Scan is seen by their results only. Infinity that the caller passed in, or
-    that is among the constants, is found where the first node makes something of it.
+    This reduces fusion, and results that otherwise stay inside a kernel are rounded to their element type. For If, Loop
+    and Scan, only the results are checked, not values in their bodies. Infinity in inputs or constants is reported for
+    the first node whose result is not finite.
 
     Args:
-        graph: what a session runs, after the passes; not changed.
-        make_session: makes a session of a graph that needs no more passes.
-        inputs: array by name.
+        graph: the graph of a session, after the passes; it is not changed.
+        make_session: creates a session of a graph without running passes.
+        inputs: arrays by name.
     """
     probe = graph.copy()
     results = [v for node in probe.nodes for v in node.outputs if v is not None and v.dtype.is_floating]

@@ -1,4 +1,4 @@
-"""How long a run takes: several sessions in turns, because only times of one and the same while can be compared."""
+"""Latency of runs. Several sessions are interleaved, so that load on the machine affects all of them alike."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["Latency", "measure_latency"]
 
 Array = np.ndarray[Any, Any]
 
-#: A turn of one session. Its first run is not counted: the others have used the caches meanwhile.
+#: The duration of a turn of one session. Its first run is not counted: other sessions have changed the caches.
 _TURN_SECONDS = 0.1
-_FEWEST_RUNS = 5
+_MIN_RUNS = 5
 
 
 @dataclass
 class Latency:
-    """What runs of one session took, in seconds.
+    """The times of one session, in seconds.
 
     Attributes:
-        name: the session's, for the reader.
-        devices: labels of those that ran nodes of the model.
-        load: reading the model and preparing it for the shapes.
-        first: the first run.
-        runs: each of the others that was counted.
+        name: the session's name for the user.
+        devices: the labels of the devices that ran nodes of the model.
+        load: the time to read the model and prepare it for the shapes.
+        first: the time of the first run.
+        runs: the times of all other runs that count.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Latency:
         return min(self.runs)
 
     @property
-    def slow(self) -> float:
-        """Nine runs of ten took no longer."""
+    def p90(self) -> float:
+        """The 90th percentile."""
         return sorted(self.runs)[int(0.9 * (len(self.runs) - 1))]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; the runs as their number."""
+        """Convert the times to plain data, with the number of runs instead of single times."""
         return {
             "name": self.name,
             "devices": list(self.devices),
@@ -63,7 +63,7 @@ class Latency:
             "runs": len(self.runs),
             "median_seconds": self.median,
             "fastest_seconds": self.fastest,
-            "p90_seconds": self.slow,
+            "p90_seconds": self.p90,
         }
 
 
@@ -75,15 +75,15 @@ def measure_latency(
     """Load a session for each name, and run them in turns.
 
     Args:
-        makers: what loads each session.
-        make_inputs: given the first session, makes inputs for the model.
-        seconds: how long each session runs, all its turns together; it runs five times at least.
+        makers: a function for each name that loads the session.
+        make_inputs: creates inputs for the model from the first session.
+        seconds: the total run time of each session; each runs at least five times.
 
     Raises:
-        InputError: there is nothing to measure, or the inputs do not fit the model.
+        InputError: there are no sessions or no time, or the inputs do not fit the model.
     """
     if not makers or seconds <= 0:
-        raise InputError(f"there must be a session and a time to measure: {len(makers)} session(s), {seconds} s")
+        raise InputError(f"nothing to measure: {len(makers)} session(s), {seconds} s")
     sessions: dict[str, Session] = {}
     found: dict[str, Latency] = {}
     inputs: Mapping[str, Array] = {}
@@ -100,16 +100,16 @@ def measure_latency(
         devices = dict.fromkeys(node.device for node in session.assignment())
         found[name] = Latency(name, tuple(devices), loading + planned - start, first)
     spent = dict.fromkeys(sessions, 0.0)
-    waiting = list(sessions)
-    while waiting:
-        for name in waiting:
+    pending = list(sessions)
+    while pending:
+        for name in pending:
             spent[name] += _turn(sessions[name], inputs, found[name].runs)
-        waiting = [n for n in waiting if spent[n] < seconds or len(found[n].runs) < _FEWEST_RUNS]
+        pending = [n for n in pending if spent[n] < seconds or len(found[n].runs) < _MIN_RUNS]
     return list(found.values())
 
 
 def _turn(session: Session, inputs: Mapping[str, Array], runs: list[float]) -> float:
-    """Run for a while, and note each run but the first; the seconds that all of it took."""
+    """Run for the duration of a turn, record each run but the first, and return the total seconds."""
     begin = time.perf_counter()
     session.run(inputs)
     end = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Trained weights stored in fewer bits, and what that costs in accuracy.
+"""Storage of trained weights in fewer bits, and measurement of the accuracy.
 
-Quantize what :func:`lite_core.passes.optimize` returns: the passes fold what they can into the weights while these are
-plain constants, and leave the nodes that widen stored weights alone.
+Quantize the result of :func:`lite_core.passes.optimize`: the passes can fold constants into weights only while these
+are plain constants. They do not change the nodes that widen stored weights.
 """
 
 from __future__ import annotations

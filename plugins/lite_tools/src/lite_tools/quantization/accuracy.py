@@ -1,4 +1,4 @@
-"""How far the outputs of one graph are from those of another: what a change of weights costs."""
+"""Accuracy of a graph's outputs relative to those of another graph, for example after a change of weights."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from lite_tools.checking.random_inputs import random_inputs
 __all__ = ["OutputAccuracy", "Run", "compare_outputs"]
 
 Array = np.ndarray[Any, Any]
-#: Outputs by name for inputs by name, as :meth:`lite_core.Session.run`.
+#: A function from inputs by name to outputs by name, such as :meth:`lite_core.Session.run`.
 Run = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 
 
 @dataclass(frozen=True, slots=True)
 class OutputAccuracy:
-    """How far one output is from what it should be, over all samples.
+    """The accuracy of one output over all samples.
 
     Attributes:
-        name: of the output.
-        max_difference: the largest difference of an element as a share of the output's range in its sample; infinite
-            where shapes differ or only one of two elements is finite.
-        snr_db: ``10 log10(sum a^2 / sum (a - b)^2)``, in decibels: infinite for equal outputs, minus infinity where
+        name: the output's name.
+        max_difference: the largest difference of an element, as a share of the output's range in its sample; infinite
+            if shapes differ or only one of two elements is finite.
+        snr_db: ``10 log10(sum a^2 / sum (a - b)^2)``, in decibels: infinite for equal outputs, minus infinity if
             ``max_difference`` is infinite.
-        top1_agreement: the share of rows whose largest element is at the same place, 0 to 1; None for outputs
-            that are not scores of classes, see :func:`compare_outputs`.
+        top1_agreement: the share of rows, 0 to 1, whose largest elements have the same index; None for outputs that
+            are not scores of classes, see :func:`compare_outputs`.
     """
 
     name: str
@@ -54,20 +54,21 @@ def compare_outputs(
     """Run two graphs on the same inputs and compare their outputs.
 
     Args:
-        before: what is right.
-        after: with the same inputs and outputs.
-        data: inputs by name, one mapping for each sample; random ones when there are none.
-        make_run: how to run a graph, such as ``lambda graph: lite.load(graph).run``; by the references otherwise.
-        shapes: with random inputs, shapes by input name, see :func:`lite_tools.checking.random_inputs.random_inputs`.
-        samples: how many random inputs.
-        seed: of the first random input.
+        before: the graph that is correct.
+        after: the graph to compare with it, with the same inputs and outputs.
+        data: inputs by name, one mapping for each sample; random inputs if empty.
+        make_run: returns a function that runs a graph, such as ``lambda graph: lite.load(graph).run``; by default the
+            references run it.
+        shapes: shapes of random inputs, see :func:`lite_tools.checking.random_inputs.random_inputs`.
+        samples: the number of random inputs.
+        seed: the seed of the first random input.
 
     Returns:
-        One entry for each output. Floating outputs [rows, classes] and [batch, rows, classes] with at least two
-        classes count as scores.
+        One entry for each output. Floating-point outputs [rows, classes] and [batch, rows, classes] with at least two
+        classes are treated as scores.
 
     Raises:
-        InputError: the graphs have other outputs, or no random inputs fit.
+        InputError: the graphs have different outputs, or no random inputs fit.
     """
     names = [v.name for v in before.outputs]
     if names != [v.name for v in after.outputs]:
@@ -92,7 +93,7 @@ def _accuracy(name: str, pairs: Sequence[tuple[Array, Array]]) -> OutputAccuracy
     if any(a.shape != b.shape for a, b in pairs):
         return OutputAccuracy(name, infinite, -infinite, None)
     largest = max((largest_difference(a, b) for a, b in pairs if a.size), default=0.0)
-    agreements = [_same_places(a, b) for a, b in pairs if _is_scores(a)]
+    agreements = [_same_top1(a, b) for a, b in pairs if _is_scores(a)]
     agreement = float(np.concatenate(agreements).mean()) if agreements else None
     return OutputAccuracy(name, largest, -infinite if largest == infinite else _snr_db(pairs), agreement)
 
@@ -101,7 +102,7 @@ def _is_scores(output: Array) -> bool:
     return output.dtype.kind in "fV" and output.ndim in (2, 3) and output.shape[-1] > 1 and output.size > 0
 
 
-def _same_places(a: Array, b: Array) -> Array:
+def _same_top1(a: Array, b: Array) -> Array:
     same: Array = a.astype(np.float64).argmax(-1) == b.astype(np.float64).argmax(-1)
     return same.reshape(-1)
 

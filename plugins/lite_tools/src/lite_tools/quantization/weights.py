@@ -1,15 +1,15 @@
-"""Finding the weights of a graph and storing them in fewer bits.
+"""Quantization of the weights of a graph.
 
 Rules:
-    1. ``int8``: a constant that is nothing but a weight (see :data:`_WEIGHTS`) becomes int8 with a scale for each
-       output channel, and a DequantizeLinear in front of what uses it.
-    2. ``float16``: any constant of float32 or float64 becomes float16, and a Cast in front of what uses it. Scales
-       of quantized tensors are left alone.
-    3. The table of a Gather along axis 0 that nothing else uses: the rows are gathered first and widened then, so that
-       the table is small in memory too.
-    4. A constant of fewer than 1,024 elements, or one that is an output of a graph, is left alone: so are biases.
+    1. ``int8``: a constant that is only used as a weight (see :data:`_WEIGHTS`) becomes int8 with a scale for each
+       output channel, followed by a DequantizeLinear.
+    2. ``float16``: any constant of float32 or float64 becomes float16, followed by a Cast, except scales of quantized
+       tensors.
+    3. For a table that is only used by one Gather along axis 0, the rows are gathered first and widened afterwards, so
+       that the table is small in memory, too.
+    4. Constants of fewer than 1,024 elements, such as biases, and constants that are outputs of a graph do not change.
 
-A constant has one stored form, however many nodes use it, in the graph that holds it.
+A constant is stored once in its graph, even if several nodes use it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ __all__ = ["QuantizationResult", "WeightRecord", "quantize_weights"]
 
 Array = np.ndarray[Any, Any]
 
-#: Below, a scale for each channel and one more node outweigh what is saved.
-_FEWEST_ELEMENTS = 1024
+#: The scales and the additional node of smaller constants outweigh the savings.
+_MIN_ELEMENTS = 1024
 
 _Axis = Callable[[Mapping[str, Any], int], int]
 
-#: For each operator, which inputs are weights, and the axis of their output channels, given attributes and rank.
+#: The inputs of each operator that are weights, with a function from attributes and rank to the output channels' axis.
 _WEIGHTS: dict[str, dict[int, _Axis]] = {
     "Conv": {1: lambda attributes, rank: 0},
-    # [inputs, outputs / groups, ...]: with several groups the inputs tell apart more of what belongs together.
+    # [inputs, outputs / groups, ...]: with several groups, axis 0 has a finer granularity than axis 1.
     "ConvTranspose": {1: lambda attributes, rank: 1 if attributes["group"] == 1 else 0},
     "DeformConv": {1: lambda attributes, rank: 0},
     "Gather": {0: lambda attributes, rank: rank - 1},
@@ -49,24 +49,24 @@ _WEIGHTS: dict[str, dict[int, _Axis]] = {
     "MatMul": {0: lambda attributes, rank: rank - 2, 1: lambda attributes, rank: rank - 1},
     **{op: {1: lambda attributes, rank: 1, 2: lambda attributes, rank: 1} for op in ("GRU", "LSTM", "RNN")},
 }
-# A backend that computes with the integers themselves must find the scales among the constants.
+# The scales of these operators stay constants: backends that compute with integers need them at compile time.
 _TAKE_SCALES = ("DequantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul")
 
 
 @dataclass(frozen=True, slots=True)
 class WeightRecord:
-    """What became of one constant.
+    """The record of one constant that was considered.
 
     Attributes:
-        name: of the value, which keeps it.
+        name: the name of its value, which is kept.
         op: the operators that use it, separated by commas.
-        shape: of the weight.
-        dtype: element type before.
-        bytes_before: of its elements.
-        bytes_after: of what is stored for it now, scales included.
+        shape: its shape.
+        dtype: its element type before.
+        bytes_before: its size before.
+        bytes_after: its stored size, including scales.
         max_error: the largest difference of an element.
-        relative_rms_error: root mean square of the differences over that of the elements.
-        kept: why it stays as it was; empty when it does not.
+        relative_rms_error: the root mean square of the differences, divided by that of the elements.
+        kept: the reason why it was not changed; empty if it was.
     """
 
     name: str
@@ -82,14 +82,14 @@ class WeightRecord:
 
 @dataclass(frozen=True, slots=True)
 class QuantizationResult:
-    """A graph with its weights in fewer bits.
+    """A graph with weights in fewer bits.
 
     Attributes:
-        graph: with the inputs, outputs and value names of the graph it was made from.
+        graph: the new graph, with the inputs, outputs and value names of the original.
         scheme: one of :data:`SCHEMES`.
         weights: a record for each constant that was considered, in the order of the graph.
-        bytes_before: of all constants.
-        bytes_after: of all constants.
+        bytes_before: the size of all constants before.
+        bytes_after: the size of all constants after.
     """
 
     graph: Graph
@@ -101,24 +101,25 @@ class QuantizationResult:
 
 class _Use(NamedTuple):
     node: Node
-    place: int
+    input_index: int
 
 
 def quantize_weights(graph: Graph, scheme: str) -> QuantizationResult:
-    """Store trained weights in fewer bits; all arithmetic stays as it is.
+    """Store trained weights in fewer bits without changing arithmetic.
 
     Args:
-        graph: not changed. Run the passes first: they fold constants into weights only while these are constants.
+        graph: the graph, which is not changed. Run the passes first: they fold constants into weights only while these
+            are constants.
         scheme: ``int8`` or ``float16``, see the rules above.
 
     Returns:
-        A new graph and what became of each weight. Weights that are in as few bits already stay.
+        A new graph and a record of each weight. Weights that already have as few bits do not change.
 
     Raises:
-        InputError: there is no such scheme.
+        InputError: the scheme is unknown.
     """
     if scheme not in SCHEMES:
-        raise InputError(f"there is no quantization scheme {scheme!r}; there are: {', '.join(SCHEMES)}")
+        raise InputError(f"unknown quantization scheme {scheme!r}; the schemes are: {', '.join(SCHEMES)}")
     result = graph.copy()
     names = {value.name for scope in result.walk() for value in scope.defined()}
     uses = _uses(result)
@@ -127,16 +128,16 @@ def quantize_weights(graph: Graph, scheme: str) -> QuantizationResult:
     for scope in list(result.walk()):
         for value, array in list(scope.constants.items()):
             users = uses.get(value, [])
-            if value in outputs or array.size < _FEWEST_ELEMENTS or not _is_candidate(scheme, value, users):
+            if value in outputs or array.size < _MIN_ELEMENTS or not _is_candidate(scheme, value, users):
                 continue
             stored = _store(scheme, array, users)
             if isinstance(stored, Stored):
-                _Editor(scope, names).put(value, stored, users)
+                _Editor(scope, names).replace(value, stored, users)
             records.append(_record(value, array, users, stored))
     return QuantizationResult(result, scheme, tuple(records), _constant_bytes(graph), _constant_bytes(result))
 
 
-# **** finding ****
+# **** finding weights ****
 
 
 def _uses(graph: Graph) -> dict[Value, list[_Use]]:
@@ -159,18 +160,18 @@ def _is_candidate(scheme: str, value: Value, users: list[_Use]) -> bool:
 
 
 def _channel_axis(use: _Use, rank: int) -> int | None:
-    """The axis of the output channels; None where the use is not as a weight, -1 where it has no channels."""
-    axis_of = _WEIGHTS.get(use.node.qualified_op, {}).get(use.place)
+    """Return the axis of the output channels; None if the use is not as a weight, -1 if there are no channels."""
+    axis_of = _WEIGHTS.get(use.node.qualified_op, {}).get(use.input_index)
     if axis_of is None:
         return None
-    # The right operand of a product that is a vector belongs to one output, and so does a table of single elements.
+    # A vector has no channels: as the right operand of a product it belongs to one output.
     return -1 if rank < 2 else axis_of(ops.get(use.node).attributes_of(use.node), rank)
 
 
 def _store(scheme: str, array: Array, users: list[_Use]) -> Stored | Unsuitable:
     axes = [_channel_axis(use, array.ndim) for use in users]
     if scheme == "int8" and None in axes:
-        return Unsuitable(f"{users[axes.index(None)].node.op} uses it too, and not as a weight")
+        return Unsuitable(f"{users[axes.index(None)].node.op} uses it, too, but not as a weight")
     axis = axes[0]
     return SCHEMES[scheme](array, None if axis == -1 else axis)
 
@@ -180,13 +181,13 @@ def _store(scheme: str, array: Array, users: list[_Use]) -> Stored | Unsuitable:
 
 @dataclass(slots=True)
 class _Editor:
-    """Edits one graph; ``names`` are those of every value in it and around it."""
+    """Edits one graph; ``names`` are the names of all values in it and in enclosing graphs."""
 
     graph: Graph
     names: set[str]
 
-    def put(self, value: Value, stored: Stored, users: list[_Use]) -> None:
-        """Have ``value`` computed from ``stored``, so that those who use it need no change."""
+    def replace(self, value: Value, stored: Stored, users: list[_Use]) -> None:
+        """Compute ``value`` from ``stored``; its users do not change."""
         del self.graph.constants[value]
         source = self._constant(f"{value.name}.{stored.array.dtype.name}", stored.array)
         scales = None if stored.scales is None else self._constant(f"{value.name}.scale", stored.scales)
@@ -204,14 +205,14 @@ class _Editor:
             self._widen(gathered, scales, rows, -1, self.graph.nodes.index(gather) + 1, gather)
 
     def _only_gather(self, value: Value, users: list[_Use]) -> Node | None:
-        """The Gather of this graph along axis 0 that alone uses a table."""
-        (node, place), *others = users
-        if others or place or node.qualified_op != "Gather" or node not in self.graph.nodes or len(value.shape) < 2:
+        """Return the Gather along axis 0 in this graph if it is the only user of a table, else None."""
+        (node, index), *others = users
+        if others or index or node.qualified_op != "Gather" or node not in self.graph.nodes or len(value.shape) < 2:
             return None
         return None if ops.get(node).attributes_of(node)["axis"] % len(value.shape) else node
 
     def _widen(
-        self, source: Value, scales: Value | None, result: Value, axis: int | None, place: int, user: Node
+        self, source: Value, scales: Value | None, result: Value, axis: int | None, position: int, user: Node
     ) -> None:
         name, origin = f"{result.name}.stored", first_origin([user])
         if scales is None:
@@ -219,7 +220,7 @@ class _Editor:
         else:
             attributes: dict[str, Attribute] = {} if axis is None or not scales.shape else {"axis": axis}
             node = Node("DequantizeLinear", [source, scales], [result], attributes, name=name, origin=origin)
-        self.graph.nodes.insert(place, node)
+        self.graph.nodes.insert(position, node)
 
     def _constant(self, name: str, array: Array) -> Value:
         array.flags.writeable = False
@@ -233,7 +234,7 @@ class _Editor:
         return name
 
 
-# **** telling ****
+# **** records ****
 
 
 def _record(value: Value, array: Array, users: list[_Use], stored: Stored | Unsuitable) -> WeightRecord:

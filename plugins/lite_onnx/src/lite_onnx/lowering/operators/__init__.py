@@ -1,7 +1,7 @@
-"""Adapters and lowerings of operators: a folder for each domain, called as the domain is, ``ai_onnx_ml``.
+"""Adapters and lowerings of operators, in a subpackage for each domain: ``ai_onnx_ml`` for ``ai.onnx.ml``.
 
-The modules of a folder are imported when a node of its domain is met. A new operator is one decorated function in one
-of them (see :mod:`lite_onnx.lowering.registry`), a new domain is one more folder: no list is kept.
+The modules of a subpackage are imported when a model has a node of its domain. A new operator is one decorated function
+in one of them (see :mod:`lite_onnx.lowering.registry`), a new domain is a new subpackage: there is no list to extend.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ __all__ = ["adapters", "every_adapter", "find_lowering", "lowered_operators"]
 
 
 def adapters(op: str, domain: str = "") -> list[Adapter]:
-    """The adapters of an operator, the oldest version first."""
+    """Return the adapters of an operator, oldest version first."""
     _import_domain(domain)
     return registered_adapters.get((domain, op), [])
 
 
 def every_adapter() -> list[Adapter]:
-    """The adapters of all operators."""
+    """Return the adapters of all operators."""
     _import_every_domain()
     return [adapter for known in registered_adapters.values() for adapter in known]
 
 
 def find_lowering(op: str, domain: str) -> Lower | None:
-    """The lowering of an operator, if it has one."""
+    """Return the lowering of an operator, or None."""
     _import_domain(domain)
     return registered_lowerings.get((domain, op))
 
 
 def lowered_operators() -> list[tuple[str, str]]:
-    """Domain and name of every operator that is lowered, sorted."""
+    """Return domain and name of every operator that has a lowering, sorted."""
     _import_every_domain()
     return sorted(registered_lowerings)
 
 
 @cache
 def _folders() -> dict[str, str]:
-    """The package of each domain; ONNX's own is the empty text."""
+    """Return the subpackage of each domain; ONNX's own domain is the empty string."""
     names = [found.name for found in pkgutil.iter_modules(__path__) if found.ispkg]
     domains = {name.replace("_", "."): f"{__name__}.{name}" for name in names}
     return {"" if domain == "ai.onnx" else domain: package for domain, package in domains.items()}

@@ -1,4 +1,4 @@
-"""Operators of Lite's own, said with ONNX's."""
+"""Expansions: Lite's own operators expressed by ONNX's operators."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["expand"]
 
 
 def expand(node: Node) -> Graph:
-    """The graph of ONNX's operators for a node of the domain ``lite``.
+    """Return the graph of ONNX's operators for a node of the domain ``lite``.
 
-    Its inputs are those that the node has; sizes that the node's values have are not part of what it computes.
+    Its inputs are the node's present inputs. It does not depend on the sizes of the node's values.
 
     Raises:
-        Unwritable: nobody has said yet how, or ONNX cannot say what the node asks for.
+        Unwritable: the operator has no expansion, or ONNX cannot express the node's attributes or inputs.
     """
     expansion = _every_expansion().get(node.op)
     if expansion is None:
         raise Unwritable(
-            "it is an operator of Lite's own that cannot be made of ONNX's",
-            "write the part of the model before it, with the node's inputs as outputs, and compute the rest by Lite",
+            "it is an operator of Lite's own that cannot be expressed by ONNX's",
+            "write the part of the model before it, with the node's inputs as outputs, and compute the rest with Lite",
         )
     definition = ops.get(node)
     builder = GraphBuilder(node.op)

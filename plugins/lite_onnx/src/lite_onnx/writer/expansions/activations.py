@@ -1,4 +1,4 @@
-"""Activations."""
+"""Expansions of activations."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from lite_onnx.writer.expansions.formula import Formula, expands
 
 @expands("Swish")
 def swish(f: Formula, x: Value, *, beta: float) -> list[Value]:
-    """``x * sigmoid(beta * x)``."""
+    """Expand to ``x * sigmoid(beta * x)``."""
     return [f("Mul", x, f("Sigmoid", x if beta == 1 else f("Mul", x, float(beta))))]

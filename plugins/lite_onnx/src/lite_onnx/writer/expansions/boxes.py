@@ -1,4 +1,4 @@
-"""Boxes encoded, decoded, cut off and compared; what is computed is in :mod:`lite_core.ops.lite_boxes`."""
+"""Expansions of operators that encode, decode, clip and compare boxes, see :mod:`lite_core.ops.lite_boxes`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lite_onnx.writer.problems import Unwritable
 
 
 def _sizes(f: Formula, boxes: Value, offset: float) -> Value:
-    """[..., 4] -> [..., 2]: widths and heights."""
+    """Return widths and heights [..., 2] of boxes [..., 4]."""
     size = f("Sub", f.part(boxes, 2, 4), f.part(boxes, 0, 2))
     return f("Add", size, offset) if offset else size
 
@@ -27,7 +27,7 @@ def box_coder(
     axis: int,
     variance: tuple[float, ...],
 ) -> list[Value]:
-    """Offsets from prior boxes, divided by variances, or the way back."""
+    """Encode boxes as offsets from prior boxes, divided by variances, or decode such offsets."""
     offset = 0.0 if box_normalized else 1.0
     size = _sizes(f, priors, offset)
     center = f("Add", f.part(priors, 0, 2), f("Div", size, 2.0))
@@ -37,21 +37,21 @@ def box_coder(
     if code_type == "encode_center_size":
         target_center = f("Div", f("Add", f.part(target, 0, 2), f.part(target, 2, 4)), 2.0)
         target_size = f("Unsqueeze", _sizes(f, target, offset), [1])
-        moved = f("Div", f("Sub", f("Unsqueeze", target_center, [1]), center), size)
-        grown = f("Log", f("Abs", f("Div", target_size, size)))
-        return [f("Div", f("Concat", moved, grown, axis=-1), scale)]
+        center_offset = f("Div", f("Sub", f("Unsqueeze", target_center, [1]), center), size)
+        log_size = f("Log", f("Abs", f("Div", target_size, size)))
+        return [f("Div", f("Concat", center_offset, log_size, axis=-1), scale)]
     size, center, scale = (f("Unsqueeze", x, [axis]) for x in (size, center, scale))
-    moves = f("Mul", f("Mul", f.part(scale, 0, 2), f.part(target, 0, 2)), size)
-    decoded_center = f("Add", moves, center)
-    grown = f("Mul", f("Exp", f("Mul", f.part(scale, 2, 4), f.part(target, 2, 4))), size)
-    half = f("Div", grown, 2.0)
+    center_offset = f("Mul", f("Mul", f.part(scale, 0, 2), f.part(target, 0, 2)), size)
+    decoded_center = f("Add", center_offset, center)
+    decoded_size = f("Mul", f("Exp", f("Mul", f.part(scale, 2, 4), f.part(target, 2, 4))), size)
+    half = f("Div", decoded_size, 2.0)
     last = f("Add", decoded_center, half)
     return [f("Concat", f("Sub", decoded_center, half), f("Sub", last, offset) if offset else last, axis=-1)]
 
 
 @expands("BoxClip")
 def box_clip(f: Formula, boxes: Value, im_info: Value) -> list[Value]:
-    """Boxes moved into their images."""
+    """Clip boxes to their images."""
     if boxes.type.rank is None:
         raise Unwritable("the rank of its boxes is not known", "fix the shapes of the model's inputs")
     size = f("Div", f.part(im_info, 0, 2), f.part(im_info, 2, 3))
@@ -62,7 +62,7 @@ def box_clip(f: Formula, boxes: Value, im_info: Value) -> list[Value]:
 
 @expands("IouSimilarity")
 def iou_similarity(f: Formula, x: Value, y: Value, *, box_normalized: int) -> list[Value]:
-    """Intersection over union of every pair."""
+    """Compute the intersection over union of every pair."""
     offset = 0.0 if box_normalized else 1.0
     rows = f("Unsqueeze", x, [1])
     low = f("Max", f.part(rows, 0, 2), f.part(y, 0, 2))

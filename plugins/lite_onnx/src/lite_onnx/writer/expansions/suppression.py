@@ -1,4 +1,4 @@
-"""Non-maximum suppression over classes, by ONNX's operator of that name."""
+"""Expansion of multi-class non-maximum suppression, by ONNX's NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lite_core.ir import DType, Value
 from lite_onnx.writer.expansions.formula import Formula, expands
 from lite_onnx.writer.problems import Unwritable
 
-_BY_LITE = "write the model up to its boxes and scores, and compute the rest by Lite"
+_REMEDY = "write the model up to its boxes and scores, and compute the rest with Lite"
 
 
 @expands("MulticlassNms")
@@ -26,23 +26,23 @@ def multiclass_nms(
     nms_threshold: float,
     nms_eta: float,
 ) -> list[Value]:
-    """Rows [K, 6], index [K, 1] and how many rows each image has [N], for boxes [N, M, 4] and scores [N, C, M].
+    """Compute rows [K, 6], indices [K, 1] and numbers of rows per image [N] of boxes [N, M, 4] and scores [N, C, M].
 
-    ONNX's operator lists what it keeps as Lite's does, by image, class and score. What comes before and after it, the
-    best candidates of each class and the best of each image, is said with TopK, whose first of equals is the same.
+    ONNX's operator sorts its result like Lite's, by image, class and score. TopK, which orders equal scores in the same
+    way, selects the best candidates of each class before it, and the best rows of each image after it.
     """
     if rois_num is not None:
-        raise Unwritable("ONNX's NonMaxSuppression has no boxes of each class (rois_num)", _BY_LITE)
+        raise Unwritable("ONNX's NonMaxSuppression does not support boxes per class (rois_num)", _REMEDY)
     if not normalized:
-        raise Unwritable("ONNX's NonMaxSuppression has no boxes of whole pixels (normalized=0)", _BY_LITE)
+        raise Unwritable("ONNX's NonMaxSuppression does not support boxes in integer pixels (normalized=0)", _REMEDY)
     if nms_eta < 1:
-        raise Unwritable("ONNX's NonMaxSuppression has no threshold that falls (nms_eta)", _BY_LITE)
-    wanted = _candidates(f, scores, nms_top_k, background_label)
+        raise Unwritable("ONNX's NonMaxSuppression does not support a decreasing threshold (nms_eta)", _REMEDY)
+    candidates = _candidates(f, scores, nms_top_k, background_label)
     limits = [np.float32(nms_threshold), np.float32(score_threshold)]
     chosen = f(
         "NonMaxSuppression",
         f.cast(bboxes, DType.FLOAT32),
-        f.cast(wanted, DType.FLOAT32),
+        f.cast(candidates, DType.FLOAT32),
         f.size(bboxes, 1),
         *(f.builder.constant(np.array([limit])) for limit in limits),
     )  # [K, 3]: image, class, box
@@ -58,27 +58,26 @@ def multiclass_nms(
 
 
 def _candidates(f: Formula, scores: Value, nms_top_k: int, background_label: int) -> Value:
-    """Scores [N, C, M], minus infinity for what is not to be looked at."""
-    never = f("Expand", f.builder.constant(np.array(-np.inf, scores.dtype.numpy)), f("Shape", scores))
+    """Return scores [N, C, M] with minus infinity for boxes that are not candidates."""
+    excluded = f("Expand", f.builder.constant(np.array(-np.inf, scores.dtype.numpy)), f("Shape", scores))
     if nms_top_k >= 0:
-        most = f("Min", f.size(scores, 2), f.builder.ints(nms_top_k))
-        best, places = f.several("TopK", 2, scores, most, axis=2)
-        scores = f("ScatterElements", never, places, best, axis=2)
+        count = f("Min", f.size(scores, 2), f.builder.ints(nms_top_k))
+        best, indices = f.several("TopK", 2, scores, count, axis=2)
+        scores = f("ScatterElements", excluded, indices, best, axis=2)
     if background_label >= 0:
         labels = f("Unsqueeze", f.count_up(f.size(scores, 1), DType.INT64), [0, 2])
-        scores = f("Where", f("Equal", labels, f.scalar(background_label)), never, scores)
+        scores = f("Where", f("Equal", labels, f.scalar(background_label)), excluded, scores)
     return scores
 
 
 def _of_each_image(f: Formula, image: Value, bboxes: Value) -> Value:
-    """[K, 1] -> [K, N]: 1 where a row belongs to an image."""
+    """Convert image indices [K, 1] to one-hot rows [K, N]."""
     return f.cast(f("Equal", image, f.count_up(f.size(bboxes, 0), DType.INT64)), DType.INT64)
 
 
 def _best_of_each_image(f: Formula, scores: Value, chosen: Value, keep_top_k: int) -> Value:
-    """Those of the rows [K, 3] that are among the best of their image, in their order."""
-    everything = f.size(chosen, 0)
-    _, order = f.several("TopK", 2, f("GatherND", scores, chosen), everything, axis=0)
+    """Select the rows [K, 3] that are among the best of their image, in unchanged order."""
+    _, order = f.several("TopK", 2, f("GatherND", scores, chosen), f.size(chosen, 0), axis=0)
     image = f.part(f("Gather", chosen, order, axis=0), 0, 1)
     is_of = _of_each_image(f, image, scores)
     rank = f("GatherElements", f("CumSum", is_of, f.scalar(0)), image, axis=1)

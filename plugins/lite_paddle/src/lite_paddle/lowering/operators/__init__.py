@@ -1,7 +1,7 @@
-"""Lowerings of Paddle's operators, a module for each family.
+"""Lowerings of Paddle's operators, one module for each operator family.
 
-A new operator is one decorated function in one of them, see :mod:`lite_paddle.lowering.registry`; a new module is found
-without being listed.
+A new operator is one decorated function in one of them, see :mod:`lite_paddle.lowering.registry`; new modules are
+found without being listed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lite_paddle.lowering.registry import LoweringFunction, registered_lowerings
 
 __all__ = ["lowering_of", "supported_ops"]
 
-#: The modules that most models need, tried in this order and before the others.
+#: The modules that most models need; they are imported in this order, before the others.
 _FIRST = (
     "convolution",
     "normalization",
@@ -34,9 +34,9 @@ _FIRST = (
 
 
 def lowering_of(type_: str) -> LoweringFunction | None:
-    """The function that lowers operators of this type, None where there is none.
+    """Return the function that lowers operators of this type, or None.
 
-    Modules are imported until one has it, so that a model waits only for what it uses and what is more common.
+    Modules are imported until one has it, so that a model imports only the modules it uses and the more common ones.
     """
     for module in _modules():
         if type_ in registered_lowerings:
@@ -46,7 +46,7 @@ def lowering_of(type_: str) -> LoweringFunction | None:
 
 
 def supported_ops() -> list[str]:
-    """Every operator type that can be lowered, sorted."""
+    """Return every operator type that can be lowered, sorted."""
     for module in _modules():
         import_module(module)
     return sorted(registered_lowerings)

@@ -24,7 +24,7 @@ _FIXED_PARAMETERS_SINCE = 2_005_000
 
 
 def _onnx(type_: str, **attributes: str) -> Function:
-    """An ONNX operator whose attributes are the Paddle attributes named here."""
+    """Map to an ONNX operator; ``attributes`` gives the Paddle attribute for each attribute of ONNX."""
 
     def function(context: Context, x: Value, attrs: Attributes) -> Value:
         return context.node(type_, [x], {name: float(attrs[source]) for name, source in attributes.items()})
@@ -58,7 +58,7 @@ def _softplus(context: Context, x: Value, attrs: Attributes) -> Value:
     result = context.node("Softplus", [scaled])
     if beta != 1:
         result = context.node("Div", [result, context.scalar(beta, x)])
-    # Above 18 the two forms are the same float32 number; float64 sees the difference up to 37.
+    # Above 18 both forms round to the same float32 number; in float64 they differ up to 37.
     if threshold >= (37 if x.dtype is DType.FLOAT64 else 18):
         return result
     above = context.node("Greater", [scaled, context.scalar(threshold, x)])
@@ -114,7 +114,7 @@ def _gelu(context: Context, x: Value, attrs: Attributes) -> Value:
 
 
 def _celu(context: Context, x: Value, attrs: Attributes) -> Value:
-    """ONNX has Celu for float32 only; with ``alpha`` it is ``alpha * elu(x / alpha)`` for all."""
+    """Use ONNX's Celu, which is float32 only; other types compute ``alpha * elu(x / alpha)``."""
     alpha = float(attrs.get("alpha", 1.0))
     if x.dtype is DType.FLOAT32:
         return context.node("Celu", [x], {"alpha": alpha})
@@ -123,7 +123,7 @@ def _celu(context: Context, x: Value, attrs: Attributes) -> Value:
 
 
 def _rrelu(context: Context, x: Value, attrs: Attributes) -> Value:
-    """In inference the slope is the mean of its bounds."""
+    """Use the mean of both bounds as the slope, as inference does."""
     slope = (float(attrs.get("lower", 1 / 8)) + float(attrs.get("upper", 1 / 3))) / 2
     return context.node("LeakyRelu", [x], {"alpha": slope})
 
@@ -165,10 +165,10 @@ def activation(op: SourceOp, context: Context) -> None:
 
 
 def activate(context: Context, x: Value, name: str, attributes: Attributes | None = None) -> Value:
-    """Apply the activation that another operator names in an attribute; none for ``""`` and ``"identity"``.
+    """Apply the activation that another operator names in an attribute; ``""`` and ``"identity"`` name none.
 
     Raises:
-        Unlowerable: nobody knows that name.
+        Unlowerable: the name is unknown.
     """
     if name in ("", "identity", "linear"):
         return x
@@ -178,7 +178,7 @@ def activate(context: Context, x: Value, name: str, attributes: Attributes | Non
     return function(context, x, complete_attributes(name, dict(attributes or {})))
 
 
-# **** with more than one tensor, or an axis ****
+# **** activations with more than one tensor, or an axis ****
 
 
 @lowers("prelu")
@@ -199,7 +199,7 @@ def prelu(op: SourceOp, context: Context) -> None:
 @lowers("softmax", "log_softmax")
 def softmax(op: SourceOp, context: Context) -> None:
     x, axis = context.input(op, "X"), int(op.attrs["axis"])
-    if x.type.rank == 0:  # one element: its own whole axis
+    if x.type.rank == 0:  # one element, which softmax treats as an axis of length 1
         row = context.reshape(x, [1])
         result = context.node("Softmax" if op.type == "softmax" else "LogSoftmax", [row])
         context.bind(op, "Out", context.reshape(result, []))
@@ -209,7 +209,7 @@ def softmax(op: SourceOp, context: Context) -> None:
 
 @lowers("maxout")
 def maxout(op: SourceOp, context: Context) -> None:
-    """Output channel c is the maximum of the input channels from ``c * groups`` up to ``(c + 1) * groups``."""
+    """Output the maximum of the input channels from ``c * groups`` up to ``(c + 1) * groups`` as channel c."""
     x, groups = context.input(op, "X"), int(context.attribute(op, "groups"))
     rank = context.rank(x, "maxout splits one of its axes")
     axis = int(op.attrs["axis"]) % rank
@@ -224,7 +224,7 @@ def maxout(op: SourceOp, context: Context) -> None:
 
 @lowers("swiglu")
 def swiglu(op: SourceOp, context: Context) -> None:
-    """``silu(x) * y``; without ``y`` the two are the halves of ``x`` along the last axis."""
+    """Compute ``silu(x) * y``; without ``y`` the two are the halves of ``x`` along the last axis."""
     x, y = context.any_input(op, "x", "X", "0"), context.any_optional(op, "y", "Y", "1")
     if y is None:
         x, y = context.nodes("Split", [x], {"axis": -1, "num_outputs": 2}, outputs=2)
@@ -235,7 +235,7 @@ def swiglu(op: SourceOp, context: Context) -> None:
 
 @lowers("dropout")
 def dropout(op: SourceOp, context: Context) -> None:
-    """Inference keeps everything; the mode ``downgrade_in_infer`` (the default) then scales by ``1 - p``."""
+    """Keep all elements; the mode ``downgrade_in_infer`` (the default) then scales them by ``1 - p``."""
     x = context.input(op, "X")
     if op.attrs["dropout_implementation"] == "upscale_in_train":
         context.bind(op, "Out", x)

@@ -1,4 +1,4 @@
-"""set_value: a slice of a tensor replaced by other elements."""
+"""set_value, which replaces a slice of a tensor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST_WITH_PYTHON_SLICES = 3_000_000
 
 @lowers("set_value")
 def set_value(op: SourceOp, context: Context) -> None:
-    """Numbers the elements, slices the numbers as the target is sliced, and scatters the new ones there."""
+    """Number the elements, slice the numbers like the target, and scatter the new elements to those indices."""
     x = context.input(op, "Input")
     value = _new_elements(op, context, x.dtype)
     rank = context.rank(x, "a slice of it is replaced")
@@ -33,18 +33,18 @@ def set_value(op: SourceOp, context: Context) -> None:
             ends[i] = backward_end(x, axis, end, step)
     dropped = normalized([int(a) for a in op.attrs.get("decrease_axes") or ()], rank)
     for i, axis in enumerate(axes):
-        if axis in dropped:  # one element, whatever the end says
+        if axis in dropped:  # one element, regardless of the attribute ``ends``
             ends[i] = _after(context, starts[i])
             steps[i] = 1
     numbers = _numbers(context, x)
-    places = take(context, numbers, axes, starts, ends, steps)
-    broadcast = _broadcast_shape(context, places, dropped, [int(a) for a in op.attrs.get("none_axes") or ()])
+    positions = take(context, numbers, axes, starts, ends, steps)
+    broadcast = _broadcast_shape(context, positions, dropped, [int(a) for a in op.attrs.get("none_axes") or ()])
     value = _without_leading_ones(context, value, len(broadcast))
     if value.shape != tuple(broadcast):
         value = context.node("Expand", [value, shape_vector(context, broadcast)])
     flat = context.node(
         "ScatterElements",
-        [context.reshape(x, [-1]), context.reshape(places, [-1]), context.reshape(value, [-1])],
+        [context.reshape(x, [-1]), context.reshape(positions, [-1]), context.reshape(value, [-1])],
     )
     context.bind(op, "Out", context.node("Reshape", [flat, _shape_of(context, x)]))
 
@@ -61,7 +61,7 @@ def _new_elements(op: SourceOp, context: Context, dtype: DType) -> Value:
 
 
 def _after(context: Context, start: Element) -> Element:
-    """The end of a slice of one element."""
+    """Return the end of a slice of one element."""
     if isinstance(start, int):
         return 2**31 - 1 if start == -1 else start + 1
     following = context.node("Add", [start, context.builder.ints(1)])
@@ -76,7 +76,7 @@ def _shape_of(context: Context, x: Value) -> Value:
 
 
 def _numbers(context: Context, x: Value) -> Value:
-    """A tensor of the shape of ``x`` that holds, for each element, its place in memory order."""
+    """Return a tensor of the shape of ``x`` that holds the index of each element in memory order."""
     if all(isinstance(d, int) for d in x.shape):
         size: Value = context.scalar(int(np.prod(x.shape)), DType.INT64)
     else:
@@ -86,17 +86,17 @@ def _numbers(context: Context, x: Value) -> Value:
 
 
 def _broadcast_shape(
-    context: Context, places: Value, dropped: Sequence[int], none_axes: Sequence[int]
+    context: Context, positions: Value, dropped: Sequence[int], none_axes: Sequence[int]
 ) -> list[Element]:
-    """The shape to which the new elements are broadcast: that of the slice as Python would show it."""
+    """Return the shape to which the new elements are broadcast: the shape of the slice in Python."""
     result: list[Element] = []
     waiting = sorted(none_axes)
-    for axis in range(context.rank(places, "new elements are broadcast to it")):
+    for axis in range(context.rank(positions, "new elements are broadcast to it")):
         while waiting and waiting[0] <= axis:
             result.append(1)
             waiting.pop(0)
         if axis not in dropped:
-            result.append(dimension(context, places, axis))
+            result.append(dimension(context, positions, axis))
     return [*result, *(1 for _ in waiting)]
 
 

@@ -16,7 +16,7 @@ def _layout(op: SourceOp) -> str:
 
 
 def _divided(context: Context, x: Value, axis: int, divisor: int) -> int | Value:
-    """The size of an axis divided by a number."""
+    """Return the size of an axis divided by a number."""
     size = dimension(context, x, axis)
     if isinstance(size, Value):
         return context.node("Div", [size, context.builder.ints(divisor)])
@@ -38,7 +38,7 @@ def pixel_shuffle(op: SourceOp, context: Context) -> None:
 
 @lowers("pixel_unshuffle")
 def pixel_unshuffle(op: SourceOp, context: Context) -> None:
-    """The inverse of pixel_shuffle. NOTE: ONNX's SpaceToDepth orders the channels differently."""
+    """Invert pixel_shuffle. NOTE: ONNX's SpaceToDepth orders the channels differently."""
     r = int(op.attrs["downscale_factor"])
 
     def compute(x: Value) -> Value:
@@ -55,7 +55,7 @@ def pixel_unshuffle(op: SourceOp, context: Context) -> None:
 
 @lowers("shuffle_channel", "channel_shuffle")
 def channel_shuffle(op: SourceOp, context: Context) -> None:
-    """The channels as a matrix [groups, channels / groups], transposed."""
+    """Transpose the channels as a matrix [groups, channels / groups]."""
     groups = int(context.attribute(op, "groups", "group"))
 
     def compute(x: Value) -> Value:
@@ -69,9 +69,9 @@ def channel_shuffle(op: SourceOp, context: Context) -> None:
 
 @lowers("space_to_depth")
 def space_to_depth(op: SourceOp, context: Context) -> None:
-    """Darknet's "reorg" of Paddle 1.x.
+    """Lower Darknet's "reorg" of Paddle 1.x.
 
-    NOTE: despite the name it first spreads channels over space, [N, C / b^2, H * b, W * b], and then reads
+    NOTE: despite the name it first moves channels into space, [N, C / b^2, H * b, W * b], and then reads
     those elements in memory order as [N, C * b^2, H / b, W / b]. Models are trained with that order.
     """
     x, block = context.input(op, "X"), int(op.attrs["blocksize"])
@@ -89,7 +89,7 @@ def space_to_depth(op: SourceOp, context: Context) -> None:
 
 @lowers("temporal_shift")
 def temporal_shift(op: SourceOp, context: Context) -> None:
-    """The first channels come from the step before, the next ones from the step after, the others stay."""
+    """Take the first channels from the step before and the next ones from the step after; keep the others."""
     steps, ratio = int(context.attribute(op, "seg_num")), float(op.attrs["shift_ratio"])
     ints = context.builder.ints
 
@@ -101,7 +101,7 @@ def temporal_shift(op: SourceOp, context: Context) -> None:
         split = reshape_to(context, x, [_divided(context, x, 0, steps), steps, channels, height, width])
 
         def part(begin: int, end: int, move: int) -> Value:
-            """Channels from ``begin`` to ``end``, moved by so many steps; zeros come in."""
+            """Return the channels from ``begin`` to ``end``, shifted by ``move`` steps and padded with zeros."""
             found = context.node("Slice", [split, ints(begin), ints(end), ints(2)])
             if not move:
                 return found

@@ -1,4 +1,4 @@
-"""Constants, tensors filled with one number, ranges, casts, and operators that hand their input on."""
+"""Constants, tensors of one repeated number, ranges, casts, and operators that pass their input through."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
 
-# Beyond this a filled tensor is made when the model runs instead of being stored in it.
+# Larger tensors of one number are computed when the model runs instead of being stored in it.
 _LARGEST_STORED = 1024
 
 
 def _number(number: Any, dtype: DType) -> np.ndarray[Any, Any]:
-    """One number as an array of one element; NaN and infinities become what C makes of them as integers."""
+    """Return one number as an array of one element; integer types get NaN and infinities converted as in C."""
     if isinstance(number, (list, tuple)):
         raise Unlowerable(f"its value {number!r} is not one number")
     with np.errstate(invalid="ignore"):
@@ -29,7 +29,7 @@ def _number(number: Any, dtype: DType) -> np.ndarray[Any, Any]:
 
 
 def filled(context: Context, shape: Value, number: np.ndarray[Any, Any]) -> Value:
-    """A tensor of a shape (int64 vector) full of one number."""
+    """Return a tensor of a shape (int64 vector) whose elements are all one number."""
     sizes = context.known_ints(shape)
     if sizes is not None and any(size < 0 for size in sizes):
         raise Unlowerable(f"the shape {sizes} has a negative size")
@@ -38,7 +38,7 @@ def filled(context: Context, shape: Value, number: np.ndarray[Any, Any]) -> Valu
     return context.node("ConstantOfShape", [shape], {"value": number})
 
 
-# **** filled tensors ****
+# **** tensors of one repeated number ****
 
 
 @lowers("fill_constant")
@@ -113,23 +113,23 @@ def range_(op: SourceOp, context: Context) -> None:
 
 @lowers("linspace")
 def linspace(op: SourceOp, context: Context) -> None:
-    """From both ends towards the middle, as Paddle does, so that the last element is exact."""
+    """Compute from both ends towards the middle, as Paddle does, so that the last element is exact."""
     start, stop, number = (context.input(op, slot) for slot in ("Start", "Stop", "Num"))
     dtype = element_type(op.attrs.get("dtype"), start.dtype)
     working = dtype if dtype in (DType.FLOAT32, DType.FLOAT64) else DType.FLOAT64
     start, stop = (context.reshape(context.cast(v, working), []) for v in (start, stop))
     count = context.reshape(context.cast(number, DType.INT64), [])
     zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))
-    places = context.node("Range", [zero, count, one])
+    positions = context.node("Range", [zero, count, one])
     last = context.node("Max", [context.node("Sub", [count, one]), one])
     step = context.node("Div", [context.node("Sub", [stop, start]), context.cast(last, working)])
 
-    def steps(of: Value) -> Value:
-        return context.node("Mul", [context.cast(of, working), step])
+    def steps(count: Value) -> Value:
+        return context.node("Mul", [context.cast(count, working), step])
 
-    rising = context.node("Add", [start, steps(places)])
-    falling = context.node("Sub", [stop, steps(context.node("Sub", [last, places]))])
-    first_half = context.node("Less", [context.node("Mul", [places, context.scalar(2, DType.INT64)]), count])
+    rising = context.node("Add", [start, steps(positions)])
+    falling = context.node("Sub", [stop, steps(context.node("Sub", [last, positions]))])
+    first_half = context.node("Less", [context.node("Mul", [positions, context.scalar(2, DType.INT64)]), count])
     context.bind(op, "Out", context.cast(context.node("Where", [first_half, rising, falling]), dtype))
 
 
@@ -140,7 +140,7 @@ def increment(op: SourceOp, context: Context) -> None:
     context.emit(op, "Add", [x, context.scalar(int(step) if x.dtype.is_integer else step, x)])
 
 
-# **** cast, and what hands its input on ****
+# **** cast, and operators that pass their input through ****
 
 
 @lowers("cast")
@@ -153,7 +153,7 @@ _INPUT_SLOTS = ("X", "In", "0")
 
 
 @lowers("assign", "share_data", "memcpy", "memcpy_h2d", "memcpy_d2h", "depend", "print")
-def hand_on(op: SourceOp, context: Context) -> None:
+def pass_through(op: SourceOp, context: Context) -> None:
     if alias_array(op, context):
         return
     x = context.any_input(op, *_INPUT_SLOTS)
@@ -167,5 +167,5 @@ def share_buffer(op: SourceOp, context: Context) -> None:
 
 
 @lowers("nop", "assert")
-def nothing(op: SourceOp, context: Context) -> None:
-    """Nothing is computed, and nobody reads what it gives."""
+def no_operation(op: SourceOp, context: Context) -> None:
+    """Compute nothing: the outputs of these operators are never read."""

@@ -17,7 +17,7 @@ _ARRAY_REMEDY = "collect the results in one tensor (paddle.concat or paddle.stac
 
 
 def _yield(inner: Context, value: Value) -> None:
-    """Make a value an output of a sub-graph; one from outside, or given twice, through an Identity."""
+    """Make a value an output of a sub-graph; an outer value, or one output twice, goes through an Identity."""
     graph = inner.builder.graph
     own = any(value in node.outputs for node in graph.nodes)
     inner.builder.output(value if own and value not in graph.outputs else inner.node("Identity", [value]))
@@ -70,7 +70,7 @@ def if_(op: SourceOp, context: Context) -> None:
 
 
 def _take_branch(context: Context, block: SourceBlock, outs: list[SourceValue]) -> None:
-    """Lower the branch that is always taken where the conditional stands."""
+    """Lower the branch that is always taken into the block of the conditional."""
     context.lower_block(block)
     for out, result in zip(outs, block.results):
         array = context.array(result)
@@ -98,11 +98,11 @@ def select_input(op: SourceOp, context: Context) -> None:
 
 @dataclass
 class _Loop:
-    """What of a loop is carried from one iteration to the next."""
+    """The values that a loop carries from one iteration to the next."""
 
     body: SourceBlock
     fixed: list[tuple[SourceValue, SourceValue]] = field(default_factory=list)  # argument, initial value
-    tensors: list[int] = field(default_factory=list)  # numbers of the arguments
+    tensors: list[int] = field(default_factory=list)  # indices of the arguments
     arrays: list[tuple[int, TensorArray]] = field(default_factory=list)
 
 
@@ -164,7 +164,7 @@ def _positions(context: Context, loop: _Loop, initial: list[Value]) -> dict[Sour
 
 
 def _reads(loop: _Loop, number: int) -> bool:
-    """Whether the body reads from an array that it is given."""
+    """Return True if the body reads from an array argument."""
     argument = loop.body.arguments[number]
     return any(op.type == "read_from_array" and argument in op.inputs.get("X", ()) for op in loop.body.walk())
 
@@ -172,22 +172,23 @@ def _reads(loop: _Loop, number: int) -> bool:
 def _fitting_body(
     context: Context, loop: _Loop, positions: dict[SourceValue, int], initial: list[Value], lasts: list[int]
 ) -> Context:
-    """Lower the body for types that every iteration's values have.
+    """Lower the body for types that fit the values of every iteration.
 
     NOTE: lowering looks at shapes and writes them into the graph, so a size that changes from one iteration to
-    the next must be unknown while the body is lowered. Which ones do shows only afterwards: then again.
+    the next must be unknown while the body is lowered. Only lowering shows which sizes change: the body is then
+    lowered again.
     """
     types = [value.type for value in initial]
     widened: set[SymbolicDim] = set()
     used = used_values(loop.body)
-    unread = {place for place, n in enumerate(loop.tensors) if loop.body.arguments[n] not in used}
+    unread = {index for index, n in enumerate(loop.tensors) if loop.body.arguments[n] not in used}
     while True:
         body, results = _lower_body(context, loop, positions, types, lasts)
-        for place in unread:
-            if types[place].dtype != results[place].dtype:
+        for index in unread:
+            if types[index].dtype != results[index].dtype:
                 # NOTE: Paddle carries a float placeholder for a variable that only the body defines.
-                initial[place] = _zeros_like(context, initial[place], results[place].dtype)
-                types[place] = initial[place].type
+                initial[index] = _zeros_like(context, initial[index], results[index].dtype)
+                types[index] = initial[index].type
         merged = [_merge(old, new.type, widened) for old, new in zip(types, results)]
         if merged == types:
             return body
@@ -215,7 +216,7 @@ def _merge(old: TensorType, new: TensorType, widened: set[SymbolicDim]) -> Tenso
 def _lower_body(
     context: Context, loop: _Loop, positions: dict[SourceValue, int], types: list[TensorType], lasts: list[int]
 ) -> tuple[Context, list[Value]]:
-    """The body, and what it gives for the carried values."""
+    """Lower the body; return its context and its results for the carried values."""
     body = context.inner("loop")
     iteration = body.block_input("iteration", DType.INT64, ())
     body.block_input("condition", DType.BOOL, ())
@@ -242,7 +243,7 @@ def _lower_body(
 
 
 def _written(body: Context, argument: SourceValue, result: SourceValue) -> Value:
-    """What an iteration appends to an array."""
+    """Return the element that an iteration appends to an array."""
     array = body.array(result)
     if not isinstance(array, LoopArray) or array.argument is not argument or array.written is None:
         raise Unlowerable("a loop exchanges lists of tensors instead of appending to them", _ARRAY_REMEDY)

@@ -1,4 +1,4 @@
-"""Convolutions, plain and deformable. The transposed ones have their own module."""
+"""Convolutions, plain and deformable. The transposed ones are in a separate module."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["fused_activation"]
 
 
 def _attributes(op: SourceOp, filter_: Value, axes: int) -> dict[str, Any]:
-    """Attributes of Conv.
+    """Return the attributes of Conv.
 
-    NOTE: SAME ignores ``paddings`` and also resets the dilation to 1, whatever the attribute says.
+    NOTE: SAME ignores ``paddings`` and also resets the dilation to 1, regardless of the attribute.
     """
     attributes: dict[str, Any] = {
         "strides": tuple(per_axis(op.attrs.get("strides", 1), axes, "strides")),
@@ -43,7 +43,7 @@ def _attributes(op: SourceOp, filter_: Value, axes: int) -> dict[str, Any]:
 
 
 def fused_activation(op: SourceOp, context: Context, x: Value) -> Value:
-    """The activation that Paddle's optimiser put into another operator, where it did."""
+    """Apply the activation that Paddle's optimiser fused into another operator, if any."""
     attrs = op.attrs
     name = str(attrs.get("fuse_activation") or attrs.get("activation") or "")
     if not name and attrs.get("fuse_relu"):
@@ -83,7 +83,7 @@ def convolution(op: SourceOp, context: Context) -> None:
 
 @lowers("deformable_conv", "deformable_conv_v1")
 def deformable_convolution(op: SourceOp, context: Context) -> None:
-    """Offsets lie (y, x) per tap within each deformable group, in Paddle as in ONNX."""
+    """Lower with the offsets unchanged: (y, x) per tap within each deformable group, in Paddle as in ONNX."""
     filter_ = context.input(op, "Filter")
     attributes = _attributes(op, filter_, 2)
     attributes["offset_group"] = int(op.attrs.get("deformable_groups", 1))

@@ -1,4 +1,4 @@
-"""Detection: Paddle's operators are in Lite's own domain, so most is a matter of names."""
+"""Detection operators. Paddle's are in Lite's own domain, so lowering mostly translates names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Attributes = dict[str, Any]
 
 
 def _attributes(op: SourceOp, **kinds: str) -> _Attributes:
-    """Attributes that are there, as their kinds: ``int`` (also for flags), ``float``, ``ints``, ``floats``."""
+    """Return the present attributes, converted: ``int`` (also for flags), ``float``, ``ints``, ``floats``."""
     convert: dict[str, Callable[[Any], Any]] = {
         "int": int,
         "float": float,
@@ -166,7 +166,7 @@ def multiclass_nms(op: SourceOp, context: Context) -> None:
 
 
 def _minus_one_when_empty(context: Context, rows: Value) -> Value:
-    """The rows, or [[-1]] when there are none, which is how Paddle 1 says so."""
+    """Return the rows, or [[-1]] when there are none, as Paddle 1 does."""
     none = context.node("Equal", [context.node("Size", [rows]), context.scalar(0, DType.INT64)])
     branches = {}
     for name in ("then_branch", "else_branch"):
@@ -196,7 +196,7 @@ def matrix_nms(op: SourceOp, context: Context) -> None:
 
 @lowers("nms")
 def nms(op: SourceOp, context: Context) -> None:
-    """Boxes stand best first; the scores that ONNX wants only say so."""
+    """Lower to NonMaxSuppression with made-up falling scores: the boxes are sorted already, best first."""
     boxes = context.input(op, "Boxes")
     count = context.node("Shape", [boxes], {"start": 0, "end": 1})
     falling = [context.reshape(count, []), context.scalar(0, DType.INT64), context.scalar(-1, DType.INT64)]
@@ -216,9 +216,9 @@ def nms(op: SourceOp, context: Context) -> None:
 
 
 def _images(op: SourceOp, context: Context) -> Value:
-    """The input X. Refuses regions of several images that only sequence offsets tell apart: Lite has none of them.
+    """Return the input X. Raises Unlowerable for regions of several images that only LoD offsets assign to images.
 
-    NOTE: a batch of unknown size is reshaped to one image, which fails at run time where there are more; without
+    NOTE: a batch of unknown size is reshaped to one image, which fails at run time if there are more; without
     that, the regions of every image would silently be taken from the first.
     """
     x = context.input(op, "X")
@@ -229,7 +229,7 @@ def _images(op: SourceOp, context: Context) -> Value:
         return x
     if isinstance(batch, int):
         raise Unlowerable(
-            f"regions for a batch of {batch} images are told apart by sequence offsets (LoD), which Lite has not",
+            f"regions for a batch of {batch} images are assigned by sequence offsets (LoD), which Lite does not have",
             "export the model for one image, or with the input RoisNum",
         )
     rest = context.node("Shape", [x], {"start": 1})
@@ -251,15 +251,15 @@ def roi_align(op: SourceOp, context: Context) -> None:
 
 
 def _image_indices(op: SourceOp, context: Context, regions: Value) -> Value:
-    """The image of each region: how many images end at or before its place."""
+    """Return the index of each region's image: how many images end at or before the index of the region."""
     count = context.node("Shape", [regions], {"start": 0, "end": 1})
     numbers = context.optional(op, "RoisNum")
     if numbers is None:
         return context.node("ConstantOfShape", [count], {"value": np.zeros(1, np.int64)})
     zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))
-    places = context.node("Range", [zero, context.reshape(count, []), one])
+    positions = context.node("Range", [zero, context.reshape(count, []), one])
     ends = context.node("CumSum", [context.cast(numbers, DType.INT64), zero])
-    column = context.node("Unsqueeze", [places, context.builder.ints(1)])
+    column = context.node("Unsqueeze", [positions, context.builder.ints(1)])
     behind = context.cast(context.node("GreaterOrEqual", [column, ends]), DType.INT64)
     return context.node("ReduceSum", [behind, context.builder.ints(1)], {"keepdims": 0})
 
@@ -286,7 +286,7 @@ def generate_proposals(op: SourceOp, context: Context) -> None:
     else:
         if attributes["min_size"] > 1:
             raise Unlowerable(
-                f"min_size {attributes['min_size']} is measured in the original image, which Lite's operator "
+                f"min_size {attributes['min_size']} is measured in the original image, whose size Lite's operator "
                 "does not know",
                 "export the model with generate_proposals_v2",
             )
@@ -315,7 +315,7 @@ def collect_fpn_proposals(op: SourceOp, context: Context) -> None:
     pir = "0" in op.inputs
     slots = ("0", "1", "2") if pir else ("MultiLevelRois", "MultiLevelScores", "MultiLevelRoIsNum")
     regions, scores, counts = (context.inputs(op, slot) for slot in slots)
-    if not counts:  # one image: all regions are its own
+    if not counts:  # one image, to which all regions belong
         counts = [context.node("Shape", [level], {"start": 0, "end": 1}) for level in regions]
     inputs: list[Value | None] = [*regions, *scores, *(context.cast(c, DType.INT32) for c in counts)]
     attributes = {"post_nms_top_n": int(context.attribute(op, "post_nms_topN", "post_nms_topn"))}

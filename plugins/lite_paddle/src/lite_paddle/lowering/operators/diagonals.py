@@ -1,4 +1,4 @@
-"""Diagonals of matrices, taken out or put in: diagonal, trace, diag, diag_v2, diag_embed."""
+"""Diagonals of matrices, extracted or inserted: diagonal, trace, diag, diag_v2, diag_embed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
 
 
-def _places(context: Context, length: Element, offset: int) -> Value:
-    """Row and column of each element of a diagonal, int64 [length, 2]. Positive offsets lie to the right."""
+def _coordinates(context: Context, length: Element, offset: int) -> Value:
+    """Return row and column of each element of a diagonal, int64 [length, 2]. Positive offsets lie to the right."""
     corner = np.array([max(-offset, 0), max(offset, 0)], np.int64)
     if isinstance(length, int):
         return context.builder.constant(np.arange(max(length, 0))[:, None] + corner)
@@ -27,7 +27,7 @@ def _places(context: Context, length: Element, offset: int) -> Value:
 
 
 def _diagonal(context: Context, x: Value, offset: int, axis1: int, axis2: int) -> Value:
-    """The diagonal over two axes, as the new last axis."""
+    """Extract the diagonal over two axes, as the new last axis."""
     rank = context.rank(x, "a diagonal over two of its axes is taken")
     axis1, axis2 = normalized([axis1, axis2], rank)
     if axis1 == axis2:
@@ -41,56 +41,56 @@ def _diagonal(context: Context, x: Value, offset: int, axis1: int, axis2: int) -
         vectors = [size_vector(context, e) for e in (rows, columns)]
         length = context.node("Max", [context.node("Min", vectors), context.builder.ints(0)])
     matrices = context.transpose(x, [axis1, axis2, *(a for a in range(rank) if a not in (axis1, axis2))])
-    found = context.node("GatherND", [matrices, _places(context, length, offset)])
+    found = context.node("GatherND", [matrices, _coordinates(context, length, offset)])
     return context.transpose(found, [*range(1, rank - 1), 0])
 
 
-def _of_attributes(op: SourceOp, context: Context) -> Value:
+def _diagonal_of_input(op: SourceOp, context: Context) -> Value:
     offset, axis1, axis2 = (int(op.attrs[name]) for name in ("offset", "axis1", "axis2"))
     return _diagonal(context, context.input(op, "Input"), offset, axis1, axis2)
 
 
 @lowers("diagonal")
 def diagonal(op: SourceOp, context: Context) -> None:
-    context.bind(op, "Out", _of_attributes(op, context))
+    context.bind(op, "Out", _diagonal_of_input(op, context))
 
 
 @lowers("trace")
 def trace(op: SourceOp, context: Context) -> None:
-    context.bind(op, "Out", reduced(context, "ReduceSum", _of_attributes(op, context), [-1], False))
+    context.bind(op, "Out", reduced(context, "ReduceSum", _diagonal_of_input(op, context), [-1], False))
 
 
-def _embedded(context: Context, x: Value, offset: int, padding: float) -> Value:
-    """The first axis of x as the diagonal of two new first axes, the rest of which is filled."""
+def _embed_diagonal(context: Context, x: Value, offset: int, padding: float) -> Value:
+    """Make the first axis of x the diagonal of two new first axes, with ``padding`` in all other elements."""
     length = dimension(context, x, 0)
     size = add_elements(context, length, abs(offset))
     shape = shape_vector(context, [size, size, *dimensions(context, x, 1, len(x.shape))])
     empty = filled(context, shape, np.full(1, padding).astype(x.dtype.numpy))
-    return context.node("ScatterND", [empty, _places(context, length, offset), x])
+    return context.node("ScatterND", [empty, _coordinates(context, length, offset), x])
 
 
 @lowers("diag", "diag_v2")
 def diag(op: SourceOp, context: Context) -> None:
-    """A vector as a diagonal, or the diagonal of a matrix."""
+    """Make a diagonal matrix from a vector, or extract the diagonal of a matrix."""
     x, offset = context.any_input(op, "X", "Diagonal"), int(op.attrs.get("offset", 0))
-    rank = context.rank(x, "a vector becomes a diagonal, a matrix gives one")
+    rank = context.rank(x, "diag does different things to vectors and matrices")
     if rank not in (1, 2):
         raise Unlowerable(f"its input has rank {rank}, expected 1 or 2")
     if rank == 2:
         context.bind(op, "Out", _diagonal(context, x, offset, 0, 1))
     else:
-        context.bind(op, "Out", _embedded(context, x, offset, float(op.attrs.get("padding_value", 0))))
+        context.bind(op, "Out", _embed_diagonal(context, x, offset, float(op.attrs.get("padding_value", 0))))
 
 
 @lowers("diag_embed")
 def diag_embed(op: SourceOp, context: Context) -> None:
-    """The last axis as a diagonal over the axes ``dim1`` and ``dim2`` of the result, with zeros beside it."""
+    """Make the last axis a diagonal over the axes ``dim1`` and ``dim2`` of the result, with zeros elsewhere."""
     x, attrs = context.input(op, "Input"), op.attrs
     rank = context.rank(x, "its last axis becomes a diagonal")
     dim1, dim2 = normalized([int(attrs["dim1"]), int(attrs["dim2"])], rank + 1)
     if dim1 == dim2:
         raise Unlowerable(f"its two dimensions are both {dim1}")
-    matrices = _embedded(context, context.transpose(x, [rank - 1, *range(rank - 1)]), int(attrs["offset"]), 0)
+    matrices = _embed_diagonal(context, context.transpose(x, [rank - 1, *range(rank - 1)]), int(attrs["offset"]), 0)
     others = iter(range(2, rank + 1))
     order = [0 if axis == dim1 else 1 if axis == dim2 else next(others) for axis in range(rank + 1)]
     context.bind(op, "Out", context.transpose(matrices, order))

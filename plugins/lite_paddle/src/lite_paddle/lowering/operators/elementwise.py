@@ -28,10 +28,10 @@ _BINARY = {
 
 
 def aligned(op: SourceOp, context: Context) -> tuple[Value, Value]:
-    """X and Y so that they broadcast like NumPy's arrays, in one element type.
+    """Return X and Y in one element type, reshaped to broadcast by NumPy's rules.
 
-    ``axis`` says at which axis of the tensor of higher rank the other one's first axis lies; -1 means that
-    the last axes lie on each other.
+    ``axis`` is the axis of the tensor of higher rank that corresponds to the first axis of the other; -1 aligns the
+    last axes.
     """
     x, y = _one_type(context, context.any_input(op, "X", "0", "x"), context.any_input(op, "Y", "1", "y"))
     axis = int(op.attrs.get("axis", -1))
@@ -41,12 +41,12 @@ def aligned(op: SourceOp, context: Context) -> tuple[Value, Value]:
     if (axis == 0 and x_rank == y_rank) or x.shape == y.shape:
         return x, y
     if x_rank >= y_rank:
-        return x, _placed(context, y, axis, x_rank)
-    return _placed(context, x, axis, y_rank), y
+        return x, _unsqueeze_to_axis(context, y, axis, x_rank)
+    return _unsqueeze_to_axis(context, x, axis, y_rank), y
 
 
-def _placed(context: Context, value: Value, axis: int, rank: int) -> Value:
-    """The smaller tensor with size-1 axes behind it, so that its first axis lies at ``axis`` of ``rank``."""
+def _unsqueeze_to_axis(context: Context, value: Value, axis: int, rank: int) -> Value:
+    """Append axes of size 1 to the tensor of lower rank, so that its first axis becomes ``axis`` of ``rank``."""
     own = list(value.shape)
     axis = axis % rank if axis < 0 else axis
     while axis + len(own) > rank and own and own[-1] == 1:
@@ -65,7 +65,7 @@ def _placed(context: Context, value: Value, axis: int, rank: int) -> Value:
 
 
 def _one_type(context: Context, x: Value, y: Value) -> tuple[Value, Value]:
-    """Both in the element type that Paddle computes in where they differ."""
+    """Cast both to the element type that Paddle computes in when their types differ."""
     if x.dtype is y.dtype:
         return x, y
     if x.dtype.is_floating != y.dtype.is_floating:
@@ -88,7 +88,7 @@ def binary(op: SourceOp, context: Context) -> None:
 
 
 def floor_modulo(context: Context, x: Value, y: Value) -> Value:
-    """The remainder with the sign of the divisor, as Python's ``%``; ONNX has it for integers only."""
+    """Return the remainder with the sign of the divisor, as Python's ``%``; ONNX has it for integers only."""
     if not x.dtype.is_floating:
         return context.node("Mod", [x, y])
     remainder = context.node("Mod", [x, y], {"fmod": 1})
@@ -111,7 +111,7 @@ def floor_divide(op: SourceOp, context: Context) -> None:
     if x.dtype.is_floating:
         context.emit(op, "Floor", [context.node("Div", [x, y])])
         return
-    # NOTE: ONNX divides integers towards zero; without the remainder the division is exact.
+    # NOTE: ONNX truncates integer quotients towards zero; without the remainder the division is exact.
     exact = x if not x.dtype.is_signed else context.node("Sub", [x, context.node("Mod", [x, y])])
     context.emit(op, "Div", [exact, y])
 
@@ -130,8 +130,8 @@ def _bind_result(op: SourceOp, context: Context, result: Value) -> None:
 
 
 @lowers("elementwise_fmax", "elementwise_fmin", "fmax", "fmin")
-def ignoring_nan(op: SourceOp, context: Context) -> None:
-    """Maximum or minimum where a NaN loses against a number."""
+def extreme_ignoring_nan(op: SourceOp, context: Context) -> None:
+    """Take the maximum or minimum, preferring a number to a NaN."""
     x, y = aligned(op, context)
     result = context.node("Max" if op.type.endswith("fmax") else "Min", [x, y])
     if x.dtype.is_floating:
@@ -142,7 +142,7 @@ def ignoring_nan(op: SourceOp, context: Context) -> None:
 
 @lowers("elementwise_heaviside", "heaviside")
 def heaviside(op: SourceOp, context: Context) -> None:
-    """0 where x < 0, y where x = 0, 1 where x > 0."""
+    """Compute 0 for x < 0, y for x = 0, 1 for x > 0."""
     x, y = aligned(op, context)
     zero = context.scalar(0, x)
     step = context.cast(context.node("Greater", [x, zero]), x.dtype)
@@ -151,7 +151,7 @@ def heaviside(op: SourceOp, context: Context) -> None:
 
 @lowers("lerp")
 def interpolate_linearly(op: SourceOp, context: Context) -> None:
-    """``x + weight * (y - x)``."""
+    """Compute ``x + weight * (y - x)``."""
     x, y, weight = (context.any_input(op, *slots) for slots in (("X", "0"), ("Y", "1"), ("Weight", "2")))
     step = context.node("Mul", [weight, context.node("Sub", [y, x])])
     _bind_result(op, context, context.node("Add", [x, step]))
@@ -159,16 +159,16 @@ def interpolate_linearly(op: SourceOp, context: Context) -> None:
 
 @lowers("atan2")
 def arc_tangent_of_quotient(op: SourceOp, context: Context) -> None:
-    """The angle of the point (X2, X1) in (-pi, pi]. ONNX has only the arc tangent of one number."""
+    """Compute the angle of the point (X2, X1) in (-pi, pi]. ONNX has only the arc tangent of one number."""
     y, x = context.input(op, "X1"), context.input(op, "X2")
     zero, pi = context.scalar(0, x), context.scalar(np.pi, x)
     below = context.node("Less", [y, zero])
     half_turn = context.node("Where", [below, context.node("Neg", [pi]), pi])
-    # A negative zero would turn the quotient's infinity round.
+    # A negative zero would flip the sign of the infinite quotient.
     divisor = context.node("Where", [context.node("Equal", [x, zero]), zero, x])
     angle = context.node("Atan", [context.node("Div", [y, divisor])])
     angle = context.node("Where", [context.node("Less", [x, zero]), context.node("Add", [angle, half_turn]), angle])
-    # Where x is 0 the quotient is infinite, which Atan maps to a quarter turn, except for 0 / 0.
+    # For x = 0 the quotient is infinite and Atan gives a quarter turn, except for 0 / 0.
     origin = context.node("And", [context.node("Equal", [v, zero]) for v in (x, y)])
     context.emit(op, "Where", [origin, zero, angle])
 
@@ -204,14 +204,14 @@ def comparison(op: SourceOp, context: Context) -> None:
 
 
 def _all_true(context: Context, value: Value, rank: int) -> Value:
-    """Whether every element is true: of shape [1] for rank 1, a scalar for rank 0."""
+    """Reduce to True if every element is true: of shape [1] for rank 1, a scalar for rank 0."""
     smallest = context.node("ReduceMin", [context.cast(value, DType.INT32)], {"keepdims": 0})
     found = context.cast(smallest, DType.BOOL)
     return found if rank == 0 else context.reshape(found, [1])
 
 
 def _result_rank(context: Context) -> int:
-    """Full reductions gave shape [1] before Paddle 2.5, and give a scalar since."""
+    """Return the rank of a full reduction's result: shape [1] before Paddle 2.5, a scalar since."""
     return 1 if context.version < 2_005_000 else 0
 
 
@@ -225,8 +225,8 @@ def all_equal(op: SourceOp, context: Context) -> None:
 
 
 @lowers("isclose", "allclose")
-def close(op: SourceOp, context: Context) -> None:
-    """``|x - y| <= atol + rtol * |y|``; equal infinities are close, NaNs where ``equal_nan``."""
+def is_close(op: SourceOp, context: Context) -> None:
+    """Compute ``|x - y| <= atol + rtol * |y|``; equal infinities are close, NaNs only with ``equal_nan``."""
     x, y = context.any_input(op, "Input", "0"), context.any_input(op, "Other", "1")
     rtol = _tolerance(op, context, ("Rtol", "2"), "rtol", 1e-5, x)
     atol = _tolerance(op, context, ("Atol", "3"), "atol", 1e-8, x)
@@ -276,15 +276,15 @@ def bitwise(op: SourceOp, context: Context) -> None:
 
 @lowers("copysign")
 def copysign(op: SourceOp, context: Context) -> None:
-    """The magnitude of x with the sign of y, also that of a negative zero."""
+    """Compute the magnitude of x with the sign of y, including that of a negative zero."""
     x, y = context.any_input(op, "x", "X"), context.any_input(op, "y", "Y")
     if not x.dtype.is_floating:
         x, y = context.cast(x, DType.FLOAT32), context.cast(y, DType.FLOAT32)
     zero, magnitude = context.scalar(0, y), context.node("Abs", [x])
-    # 1 / -0 is negative; comparing -0 with 0 would not tell.
+    # 1 / -0 is negative; -0 itself compares equal to 0.
     inverse = context.node("Div", [context.scalar(1, y), y])
-    told = context.node("Where", [context.node("Equal", [y, zero]), inverse, y])
-    negative = context.node("Less", [told, zero])
+    signed = context.node("Where", [context.node("Equal", [y, zero]), inverse, y])
+    negative = context.node("Less", [signed, zero])
     result = context.node("Where", [negative, context.node("Neg", [magnitude]), magnitude])
     for slot in ("out", "Out"):
         context.bind(op, slot, result)

@@ -1,4 +1,4 @@
-"""The operators that simulate quantisation in models of quantisation-aware training."""
+"""Operators that simulate quantization in models of quantization-aware training."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
 
-# Files that do not say how halves are rounded are of a version that rounded them away from zero.
+# Files without the attribute come from versions that rounded halves away from zero.
 _HALF_AWAY = 1
 
 
 def _quantized(op: SourceOp, context: Context, x: Value, scale: Value) -> Value:
-    """``round(clip(x, -scale, scale) * n / scale)``, as floats."""
+    """Compute ``round(clip(x, -scale, scale) * n / scale)``, as floats."""
     n = context.scalar(levels(int(op.attrs.get("bit_length", 8))), x)
     clipped = context.node("Max", [context.node("Min", [x, scale]), context.node("Neg", [scale])])
     scaled = context.node("Div", [context.node("Mul", [clipped, n]), scale])
@@ -40,23 +40,23 @@ def _finish(op: SourceOp, context: Context, x: Value, scale: Value, factor: Valu
     "fake_quantize_dequantize_moving_average_abs_max",
     "fake_quantize_range_abs_max",
 )
-def by_stored_scale(op: SourceOp, context: Context) -> None:
-    """With the scale that training found."""
+def quantize_by_stored_scale(op: SourceOp, context: Context) -> None:
+    """Quantize with the scale found in training."""
     x, scale = context.any_input(op, "X", "0"), context.any_input(op, "InScale", "1")
     factor = context.reshape(context.cast(scale, x.dtype), [])
     _finish(op, context, x, scale, factor, both="dequantize" in op.type)
 
 
 @lowers("fake_quantize_abs_max", "fake_quantize_dequantize_abs_max")
-def by_largest(op: SourceOp, context: Context) -> None:
-    """With the largest absolute element as the scale."""
+def quantize_by_maximum(op: SourceOp, context: Context) -> None:
+    """Quantize with the largest absolute element as the scale."""
     x = context.any_input(op, "X", "0")
     scale = context.node("ReduceMax", [context.node("Abs", [x])], {"keepdims": 0})
     _finish(op, context, x, context.reshape(scale, [1]), scale, both="dequantize" in op.type)
 
 
 @lowers("fake_channel_wise_quantize_abs_max", "fake_channel_wise_quantize_dequantize_abs_max")
-def by_largest_of_channel(op: SourceOp, context: Context) -> None:
+def quantize_by_channel_maximum(op: SourceOp, context: Context) -> None:
     x = context.any_input(op, "X", "0")
     rank, axis = context.rank(x, "it has one scale for each channel"), int(op.attrs.get("quant_axis", 0))
     others = context.builder.ints(*(a for a in range(rank) if a != axis % rank))
@@ -66,14 +66,14 @@ def by_largest_of_channel(op: SourceOp, context: Context) -> None:
 
 @lowers("moving_average_abs_max_scale")
 def observer(op: SourceOp, context: Context) -> None:
-    """Only watches what passes."""
+    """Pass the input through: the operator only records statistics in training."""
     context.bind(op, "Out", context.any_input(op, "X", "0"))
     context.bind(op, "0", context.any_input(op, "X", "0"))
 
 
 @lowers("fake_dequantize_max_abs", "dequantize_abs_max")
-def dequantize_by_largest(op: SourceOp, context: Context) -> None:
-    """``x * Scale / max_range``."""
+def dequantize_by_maximum(op: SourceOp, context: Context) -> None:
+    """Compute ``x * Scale / max_range``."""
     scale = context.any_input(op, "Scale", "1")
     x = context.cast(context.any_input(op, "X", "0"), scale.dtype)
     product = context.node("Mul", [x, context.reshape(scale, [])])
@@ -84,14 +84,14 @@ def dequantize_by_largest(op: SourceOp, context: Context) -> None:
 
 @lowers("fake_channel_wise_dequantize_max_abs")
 def dequantize_channels(op: SourceOp, context: Context) -> None:
-    """One tensor of scales: ``x * S0[channel] / n0``; with a second one of the activations, ``* S1 / n1``."""
+    """Compute ``x * S0[channel] / n0``; a second tensor of scales, for the activations, adds ``* S1 / n1``."""
     scales, bits = context.inputs(op, "Scales") or context.inputs(op, "1"), list(op.attrs["quant_bits"])
     if not 1 <= len(scales) <= 2 or len(bits) < len(scales):
         raise Unlowerable(f"it has {len(scales)} tensors of scales and quant_bits {bits}, expected one or two")
     x = context.cast(context.any_input(op, "X", "0"), scales[0].dtype)
     if len(scales) == 1:
         axis = int(op.attrs["quant_axis"])
-    else:  # of a product: the channels are the columns after x_num_col_dims axes, of a convolution axis 1
+    else:  # the channels are axis 1 of a convolution, or the columns after x_num_col_dims axes of a product
         axis = int(op.attrs["x_num_col_dims"])
     product = context.node("Mul", [x, along_axis(context, scales[0], x, axis)])
     if len(scales) == 2:

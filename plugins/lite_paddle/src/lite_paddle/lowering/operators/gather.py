@@ -1,4 +1,4 @@
-"""Elements read and written at indices: gather, scatter, embeddings, one-hot vectors, masks."""
+"""Reading and writing elements at indices: gather, scatter, embeddings, one-hot vectors, masks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
 
-#: Longer rows of numbers are made when the model runs.
+#: Longer vectors of indices are computed when the model runs.
 _LARGEST_STORED = 65536
 
 # **** reading ****
@@ -28,7 +28,7 @@ def _indices(context: Context, value: Value) -> Value:
 def gather(op: SourceOp, context: Context) -> None:
     x, index = context.input(op, "X"), _indices(context, context.input(op, "Index"))
     axis = known_int(op, context, "axis", "Axis")
-    if context.rank(index, "a column of indices is a vector to gather") > 1:
+    if context.rank(index, "Gather needs its indices as a vector") > 1:
         index = context.reshape(index, [-1])
     context.emit(op, "Gather", [x, index], {"axis": axis})
 
@@ -59,7 +59,7 @@ def take_along_axis(op: SourceOp, context: Context) -> None:
 
 @lowers("lookup_table", "lookup_table_v2")
 def lookup_table(op: SourceOp, context: Context) -> None:
-    """Rows of a table; the row ``padding_idx`` reads as zeros, whatever it holds."""
+    """Gather rows of a table; the row ``padding_idx`` reads as zeros, regardless of its contents."""
     ids, table = _indices(context, context.input(op, "Ids")), context.input(op, "W")
     if op.type == "lookup_table":
         ids = context.node("Squeeze", [ids, context.builder.ints(-1)])
@@ -74,20 +74,20 @@ def lookup_table(op: SourceOp, context: Context) -> None:
 
 @lowers("one_hot", "one_hot_v2")
 def one_hot(op: SourceOp, context: Context) -> None:
-    """Compared with 0, 1, 2 ...: unlike in ONNX's OneHot a negative index selects nothing."""
+    """Compare with 0, 1, 2 ...: unlike in ONNX's OneHot, a negative index selects nothing."""
     ids, depth = context.input(op, "X"), context.optional(op, "depth_tensor")
     known = context.known_ints(depth) if depth is not None else [int(op.attrs["depth"])]
     if known and known[0] < 0:
         raise Unlowerable(f"its depth is {known[0]}, expected 0 or more")
     if known and known[0] <= _LARGEST_STORED:
-        places = context.builder.constant(np.arange(known[0]).astype(ids.dtype.numpy))
+        positions = context.builder.constant(np.arange(known[0]).astype(ids.dtype.numpy))
     else:
         end = context.scalar(known[0], DType.INT64) if known else context.input(op, "depth_tensor")
         end = context.reshape(context.cast(end, ids.dtype), [])
-        places = context.node("Range", [context.scalar(0, ids), end, context.scalar(1, ids)])
+        positions = context.node("Range", [context.scalar(0, ids), end, context.scalar(1, ids)])
     if op.type == "one_hot_v2":
         ids = context.node("Unsqueeze", [ids, context.builder.ints(-1)])
-    hot = context.node("Equal", [ids, places])
+    hot = context.node("Equal", [ids, positions])
     context.bind(op, "Out", context.cast(hot, element_type(op.attrs.get("dtype"), DType.FLOAT32)))
 
 
@@ -125,23 +125,23 @@ def put_along_axis(op: SourceOp, context: Context) -> None:
     axis = {"axis": int(context.attribute(op, "Axis"))}
     if values.type.rank is None or values.shape != index.shape:
         values = context.node("Expand", [values, context.node("Shape", [index])])
-    how = str(op.attrs["Reduce"])
-    if how == "assign":
+    mode = str(op.attrs["Reduce"])
+    if mode == "assign":
         result = context.node("ScatterElements", [x, index, values], axis)
-    elif how == "mean":
+    elif mode == "mean":
         result = _put_mean(op, context, x, index, values, axis)
-    elif how in _REDUCTIONS:
-        reduction = _REDUCTIONS[how]
+    elif mode in _REDUCTIONS:
+        reduction = _REDUCTIONS[mode]
         if not op.attrs["Include_self"]:
-            x = _put_constant(context, x, index, _neutral(reduction, x.dtype), axis)
+            x = _put_constant(context, x, index, _neutral_element(reduction, x.dtype), axis)
         result = context.node("ScatterElements", [x, index, values], {**axis, "reduction": reduction})
     else:
-        raise Unlowerable(f"Reduce is {how!r}, expected assign, mean or one of {', '.join(_REDUCTIONS)}")
+        raise Unlowerable(f"Reduce is {mode!r}, expected assign, mean or one of {', '.join(_REDUCTIONS)}")
     context.bind(op, "Result", result)
 
 
-def _neutral(reduction: str, dtype: DType) -> float | int:
-    """The element that a reduction leaves as the other one is."""
+def _neutral_element(reduction: str, dtype: DType) -> float | int:
+    """Return the neutral element of a reduction."""
     if reduction in ("add", "mul"):
         return 0 if reduction == "add" else 1
     if dtype.is_floating:
@@ -172,7 +172,7 @@ def _put_mean(op: SourceOp, context: Context, x: Value, index: Value, values: Va
 
 @lowers("scatter")
 def scatter(op: SourceOp, context: Context) -> None:
-    """Rows replaced, or (``overwrite`` false) cleared once and then added up."""
+    """Replace rows, or (``overwrite`` false) clear them once and then add the updates."""
     x, updates = context.input(op, "X"), context.input(op, "Updates")
     ids = context.cast(context.input(op, "Ids"), DType.INT64)
     if ids.type.rank == 0 and updates.type.rank is not None and updates.type.rank < (x.type.rank or 0):
@@ -195,32 +195,32 @@ def scatter_nd_add(op: SourceOp, context: Context) -> None:
 
 @lowers("index_put")
 def index_put(op: SourceOp, context: Context) -> None:
-    """``x[indices] = value`` or, with ``accumulate``, ``+=``, along the first axes of ``x``."""
+    """Assign ``x[indices] = value`` along the first axes of ``x``; with ``accumulate``, add."""
     x, value = context.any_input(op, "x", "0"), context.any_input(op, "value", "2")
     indices = context.inputs(op, "indices" if "indices" in op.inputs else "1")
     if not indices:
         raise Unlowerable("it has no indices")
     if any(index.dtype is DType.BOOL for index in indices):
         if len(indices) > 1:
-            raise Unlowerable("masks beside other indices are not supported")
-        places = context.node("Transpose", [context.node("NonZero", indices)], {"perm": [1, 0]})
+            raise Unlowerable("masks together with other indices are not supported")
+        positions = context.node("Transpose", [context.node("NonZero", indices)], {"perm": [1, 0]})
         depth = context.rank(indices[0], "it is a mask over the first axes")
     else:
-        places, depth = _index_tuples(context, indices), len(indices)
+        positions, depth = _index_tuples(context, indices), len(indices)
     wanted = [
-        context.node("Shape", [places], {"end": -1}),
+        context.node("Shape", [positions], {"end": -1}),
         context.node("Shape", [x], {"start": depth}),
     ]
     shape = context.node("Concat", wanted, {"axis": 0})
     updates = context.node("Expand", [context.cast(value, x.dtype), shape])
     reduction = {"reduction": "add"} if op.attrs.get("accumulate") else {}
-    result = context.node("ScatterND", [x, places, updates], reduction)
+    result = context.node("ScatterND", [x, positions, updates], reduction)
     for slot in ("out", "0"):
         context.bind(op, slot, result)
 
 
 def _index_tuples(context: Context, indices: list[Value]) -> Value:
-    """Indices broadcast against each other, side by side along a new last axis."""
+    """Broadcast indices against each other and stack them along a new last axis."""
     indices = [context.cast(index, DType.INT64) for index in indices]
     if any(index.shape != indices[0].shape for index in indices) or indices[0].type.rank is None:
         total = indices[0]
@@ -233,7 +233,7 @@ def _index_tuples(context: Context, indices: list[Value]) -> Value:
 
 @lowers("index_add")
 def index_add(op: SourceOp, context: Context) -> None:
-    """Slices added at indices along an axis."""
+    """Add slices at indices along an axis."""
     x, added = context.input(op, "X"), context.input(op, "AddValue")
     rank = context.rank(x, "slices along an axis of it are added to")
     (axis,) = normalized([int(op.attrs.get("axis", 0))], rank)

@@ -1,4 +1,4 @@
-"""Maximum pools that also say where the maximum was, and the unpooling that puts it back."""
+"""Maximum pools that also return the index of the maximum, and unpooling, their inverse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lite_paddle.source import SourceOp
 
 @lowers("max_pool2d_with_index", "max_pool3d_with_index")
 def pool_with_index(op: SourceOp, context: Context) -> None:
-    """``Mask`` counts the elements of one channel's plane; ONNX's indices count those of the whole tensor."""
+    """Pool, and convert indices: ``Mask`` counts elements of one channel's plane, ONNX those of the whole tensor."""
     axes = 3 if op.type.startswith("max_pool3d") else 2
     x = context.input(op, "X")
     context.rank(x, "its pool depends on the size")
@@ -28,7 +28,7 @@ def pool_with_index(op: SourceOp, context: Context) -> None:
         return
     sizes = [dimension(context, x, a) for a in range(2, 2 + axes)]
     if op.attrs.get("global_pooling"):
-        out, index = _over_bins(context, x, [1] * axes)
+        out, index = _pool_bins(context, x, [1] * axes)
     elif op.attrs.get("adaptive"):
         known = [s for s in sizes if isinstance(s, int)]
         if len(known) == axes and all(s % k == 0 for s, k in zip(known, kernel)):
@@ -36,11 +36,11 @@ def pool_with_index(op: SourceOp, context: Context) -> None:
             geometry = PoolGeometry(step, step, [(0, 0)] * axes)
             out, index = _pool(context, x, geometry, sizes)
         else:
-            out, index = _over_bins(context, x, kernel)
+            out, index = _pool_bins(context, x, kernel)
     else:
         geometry = read_geometry(op, kernel, x.shape[2:])
         if geometry.window_may_lie_in_padding:
-            raise Unlowerable("it has windows wholly in the padding, whose maximum has no place")
+            raise Unlowerable("it has windows wholly in the padding, whose maximum has no index")
         out, index = _pool(context, x, geometry, sizes)
     mask = op.outputs.get("Mask")
     declared = mask[0].type.dtype if mask and mask[0].type else "int32"
@@ -57,15 +57,15 @@ def _pool(context: Context, x: Value, geometry: PoolGeometry, sizes: list[int | 
     return out, context.node("Mod", [index, plane])
 
 
-def _over_bins(context: Context, x: Value, counts: list[int]) -> tuple[Value, Value]:
-    """Maximum and position for each bin on its own, for bins of different sizes."""
-    why = "its pool also gives positions, over bins that depend on the size"
+def _pool_bins(context: Context, x: Value, counts: list[int]) -> tuple[Value, Value]:
+    """Return maximum and index for each bin separately, for bins of different sizes."""
+    why = "its pool also returns indices, over bins that depend on the size"
     sizes = [static_dimension(x, a, why) for a in range(2, 2 + len(counts))]
     parts: list[tuple[Value, Value]] = []
     boxes: list[list[tuple[int, int]]] = [[]]
     for size, count in zip(sizes, counts):
         boxes = [[*box, edges] for box in boxes for edges in bins(size, count)]
-    places = context.builder.constant(np.arange(int(np.prod(sizes)), dtype=np.int64).reshape(sizes))
+    positions = context.builder.constant(np.arange(int(np.prod(sizes)), dtype=np.int64).reshape(sizes))
     axes = context.builder.ints(*range(2, 2 + len(counts)))
     batch = [dimension(context, x, a) for a in (0, 1)]
     for box in boxes:
@@ -74,9 +74,9 @@ def _over_bins(context: Context, x: Value, counts: list[int]) -> tuple[Value, Va
         part = context.node("Slice", [x, begins, ends, axes])
         flat = reshape_to(context, part, [*batch, elements])
         first = context.node("ArgMax", [flat], {"axis": 2, "keepdims": 0})
-        inside = context.node("Slice", [places, begins, ends, context.builder.ints(*range(len(counts)))])
-        place = context.node("Gather", [context.reshape(inside, [-1]), first])
-        parts.append((context.node("ReduceMax", [flat, context.builder.ints(2)]), _column(context, place)))
+        inside = context.node("Slice", [positions, begins, ends, context.builder.ints(*range(len(counts)))])
+        position = context.node("Gather", [context.reshape(inside, [-1]), first])
+        parts.append((context.node("ReduceMax", [flat, context.builder.ints(2)]), _column(context, position)))
     results = []
     for values in zip(*parts):
         joined = values[0] if len(values) == 1 else context.node("Concat", values, {"axis": 2})
@@ -90,7 +90,7 @@ def _column(context: Context, value: Value) -> Value:
 
 @lowers("unpool")
 def unpool(op: SourceOp, context: Context) -> None:
-    """Put every element at its index in its channel's plane; all others are 0."""
+    """Write every element to its index in its channel's plane; all others are 0."""
     indices = context.any_input(op, "Indices", "1")
 
     def compute(x: Value) -> Value:
@@ -100,9 +100,9 @@ def unpool(op: SourceOp, context: Context) -> None:
         plane = context.node("ReduceProd", [size], {"keepdims": 1})
         shape = shape_vector(context, [*batch, plane])
         empty = context.node("ConstantOfShape", [shape], {"value": np.zeros(1, x.dtype.numpy)})
-        places = context.cast(reshape_to(context, indices, [*batch, -1]), DType.INT64)
+        positions = context.cast(reshape_to(context, indices, [*batch, -1]), DType.INT64)
         flat = reshape_to(context, x, [*batch, -1])
-        filled = context.node("ScatterElements", [empty, places, flat], {"axis": 2})
+        filled = context.node("ScatterElements", [empty, positions, flat], {"axis": 2})
         return context.node("Reshape", [filled, shape_vector(context, [*batch, size])])
 
     layout = str(op.attrs.get("data_format", "NCHW"))
@@ -112,7 +112,7 @@ def unpool(op: SourceOp, context: Context) -> None:
 
 
 def _unpooled_size(op: SourceOp, context: Context, x: Value) -> Value:
-    """Height and width of the result, int64 [2]: ``output_size``, or what a pool would have made x from."""
+    """Return height and width of the result, int64 [2]: ``output_size``, or the size a pool would reduce to x."""
     tensor = context.any_optional(op, "OutputSizeTensor", "2")
     if tensor is not None:
         vector = integer_vector(context, tensor)

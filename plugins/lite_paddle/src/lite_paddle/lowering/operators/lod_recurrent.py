@@ -1,7 +1,7 @@
-"""The LSTM and GRU of Paddle 1.x, whose batch is rows of sequences behind each other.
+"""The LSTM and GRU of Paddle 1.x, whose batch is the concatenated rows of several sequences.
 
-Lite's tensors have no table of where sequences begin, so the rows are one sequence: a model is run on one
-at a time, as line recognition and tagging models are. Sizes in this file: T rows, H hidden units.
+Lite's tensors have no table of sequence offsets (LoD), so all rows are one sequence: a model runs on one
+sequence at a time, as line recognition and tagging models do. Sizes in this file: T rows, H hidden units.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _known(context: Context, value: Value, what: str) -> Array:
 
 
 def _initial(context: Context, op: SourceOp, slot: str, hidden: int) -> Value | None:
-    """An initial state [1, H] as ONNX's [1, 1, H]."""
+    """Reshape an initial state [1, H] to ONNX's [1, 1, H]."""
     state = context.optional(op, slot)
     if state is None:
         return None
@@ -46,7 +46,7 @@ def _initial(context: Context, op: SourceOp, slot: str, hidden: int) -> Value | 
 
 
 def _as_sequence(context: Context, rows: Value, width: int) -> Value:
-    """Rows [T, W] as a batch of one sequence [T, 1, W]."""
+    """Reshape rows [T, W] to a batch of one sequence [T, 1, W]."""
     return context.reshape(rows, [-1, 1, width])
 
 
@@ -56,14 +56,14 @@ def _direction(op: SourceOp) -> str:
 
 @lowers("lstm")
 def lstm(op: SourceOp, context: Context) -> None:
-    """Input [T, 4H] is projected already, Weight [H, 4H]; gates in the order candidate, input, forget, output."""
+    """Lower with the input [T, 4H] projected already, Weight [H, 4H]; gate order: candidate, input, forget, output."""
     weight = _known(context, context.input(op, "Weight"), "weight")
     hidden = weight.shape[0]
     dtype = weight.dtype
     candidate, input_, forget, output = range(4)
-    order = (input_, output, forget, candidate)  # ONNX's
+    order = (input_, output, forget, candidate)  # the order of ONNX
     rows = np.concatenate([np.arange(hidden) + g * hidden for g in order])
-    # NOTE: ONNX projects the input itself; a permutation brings the gates into its order.
+    # NOTE: ONNX projects the input itself; the projection is a permutation that reorders the gates.
     projection = np.eye(4 * hidden, dtype=dtype)[rows]
     builder = context.builder
     bias = np.zeros((1, 8 * hidden), dtype)
@@ -96,14 +96,14 @@ def lstm(op: SourceOp, context: Context) -> None:
     whole = context.node("LSTM", inputs, attributes)
     context.bind(op, "Hidden", context.reshape(whole, [-1, hidden]))
     if context.is_used(op, "Cell"):
-        raise Unlowerable("the model uses its cell states, which no operator of Lite gives for every step")
+        raise Unlowerable("the model uses its cell states, which no operator of Lite returns for every step")
 
 
 @lowers("gru")
 def gru(op: SourceOp, context: Context) -> None:
-    """Input [T, 3H] is projected already; gates in the order update, reset, candidate.
+    """Lower with the input [T, 3H] projected already; gate order: update, reset, candidate.
 
-    NOTE: unless ``origin_mode``, the update gate weighs the new state, in ONNX always the old one.
+    NOTE: unless ``origin_mode``, the update gate weighs the new state; in ONNX it always weighs the old one.
     ``1 - sigmoid(a) = sigmoid(-a)``: the gate's weights change sign.
     """
     gates, candidate = (np.asarray(context.known(v)) for v in gru_weights(context, context.input(op, "Weight")))

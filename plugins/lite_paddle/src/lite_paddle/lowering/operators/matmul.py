@@ -1,4 +1,4 @@
-"""Matrix products, in all the shapes that Paddle's ages gave them."""
+"""Matrix products, in the forms of all versions of Paddle."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
 
-# Results without a dimension had shape [1] before this version.
+# Results of rank 0 had shape [1] before this version.
 _SCALARS_SINCE = 2_005_000
 
-# How cross says that it names no axis.
+# Value of cross's attribute ``dim`` that names no axis.
 _NO_AXIS = 9
 
 
 def _swapped(context: Context, value: Value) -> Value:
-    """The last two axes exchanged; a vector stays what it is."""
+    """Transpose the last two axes; a vector is returned unchanged."""
     rank = context.rank(value, "its last axes must be exchanged")
     return value if rank < 2 else context.transpose(value, [*range(rank - 2), rank - 1, rank - 2])
 
 
 @lowers("matmul_v2")
 def matmul_v2(op: SourceOp, context: Context) -> None:
-    """NumPy's ``matmul``."""
+    """Compute NumPy's ``matmul``."""
     x, y = context.input(op, "X"), context.input(op, "Y")
     if op.attrs["trans_x"]:
         x = _swapped(context, x)
@@ -41,7 +41,7 @@ def matmul_v2(op: SourceOp, context: Context) -> None:
 
 @lowers("matmul")
 def matmul_v1(op: SourceOp, context: Context) -> None:
-    """``alpha * X @ Y``; a vector X is a row, a vector Y a column, and transposed the other way round."""
+    """Compute ``alpha * X @ Y``. A vector X is a row and a vector Y a column; transposed, they swap roles."""
     x, y = context.input(op, "X"), context.input(op, "Y")
     if int(op.attrs["head_number"]) > 1:
         raise Unlowerable("its head_number is above 1", "export the model without Paddle's CPU fusions")
@@ -66,7 +66,7 @@ def matmul_v1(op: SourceOp, context: Context) -> None:
 
 
 def _matrix_product(context: Context, x: Value, y: Value, x_rows: int, y_rows: int) -> Value:
-    """X flattened to a matrix at axis ``x_rows``, times Y at ``y_rows``; the outer axes of both are kept."""
+    """Multiply X, flattened to a matrix at axis ``x_rows``, by Y at ``y_rows``; the outer axes of both are kept."""
     x_rank = context.rank(x, "it is flattened to a matrix")
     y_rank = context.rank(y, "it is flattened to a matrix")
     if y_rank == 2 and y_rows == 1 and x_rows == x_rank - 1:
@@ -87,10 +87,10 @@ def mul(op: SourceOp, context: Context) -> None:
 
 @lowers("fc")
 def fully_connected(op: SourceOp, context: Context) -> None:
-    """``activation(flat(Input) @ W + Bias)``."""
+    """Compute ``activation(flat(Input) @ W + Bias)``."""
     weight, bias = context.input(op, "W"), context.optional(op, "Bias")
     if op.attrs["padding_weights"]:
-        # NOTE: such weights carry 4 rows and columns more than they mean, for the cache's sake.
+        # NOTE: such weights are padded with 4 rows and columns, against cache conflicts.
         ends = [static_dimension(weight, a, "its weights carry padding") - 4 for a in (0, 1)]
         ints = context.builder.ints
         weight = context.node("Slice", [weight, ints(0, 0), ints(*ends), ints(0, 1)])
@@ -116,7 +116,7 @@ def matrix_vector_product(op: SourceOp, context: Context) -> None:
 
 @lowers("dot")
 def dot(op: SourceOp, context: Context) -> None:
-    """Products of the rows; the summed axis stayed, with size 1, before Paddle 2.5."""
+    """Compute the dot products of rows; before Paddle 2.5 the summed axis was kept, with size 1."""
     product = context.node("Mul", [context.input(op, "X"), context.input(op, "Y")])
     keep = int(context.version < _SCALARS_SINCE)
     context.emit(op, "ReduceSum", [product, context.builder.ints(-1)], {"keepdims": keep})
@@ -124,7 +124,7 @@ def dot(op: SourceOp, context: Context) -> None:
 
 @lowers("addmm")
 def addmm(op: SourceOp, context: Context) -> None:
-    """``Beta * Input + Alpha * X @ Y``."""
+    """Compute ``Beta * Input + Alpha * X @ Y``."""
     inputs = [context.input(op, slot) for slot in ("X", "Y", "Input")]
     context.emit(op, "Gemm", inputs, {"alpha": float(op.attrs["Alpha"]), "beta": float(op.attrs["Beta"])})
 
@@ -155,7 +155,7 @@ def linear_v2(op: SourceOp, context: Context) -> None:
 
 @lowers("fused_gemm_epilogue")
 def fused_gemm_epilogue(op: SourceOp, context: Context) -> None:
-    """``activation(X @ Y + Bias)``."""
+    """Compute ``activation(X @ Y + Bias)``."""
     x, y, bias = (context.any_input(op, *slots) for slots in (("X", "0"), ("Y", "1"), ("Bias", "2")))
     if op.attrs.get("trans_x"):
         x = _swapped(context, x)
@@ -171,7 +171,7 @@ def fused_gemm_epilogue(op: SourceOp, context: Context) -> None:
 
 @lowers("baddbmm")
 def baddbmm(op: SourceOp, context: Context) -> None:
-    """``beta * input + alpha * x @ y`` for a batch of matrices."""
+    """Compute ``beta * input + alpha * x @ y`` for a batch of matrices."""
     added, x, y = (context.any_input(op, slot, slot.lower()) for slot in ("Input", "X", "Y"))
     alpha, beta = (float(op.attrs.get(name, op.attrs.get(name.lower(), 1))) for name in ("Alpha", "Beta"))
     product = context.node("Mul", [context.node("MatMul", [x, y]), context.scalar(alpha, x)])
@@ -182,7 +182,7 @@ def baddbmm(op: SourceOp, context: Context) -> None:
 
 @lowers("kron")
 def kron(op: SourceOp, context: Context) -> None:
-    """Every element of X times Y, as blocks; missing first axes are of size 1."""
+    """Compute the blocks of every element of X times Y; missing leading axes have size 1."""
     values, ints = [context.input(op, "X"), context.input(op, "Y")], context.builder.ints
     ranks = [context.rank(v, "it is multiplied axis by axis") for v in values]
     rank = max(ranks)
@@ -191,15 +191,15 @@ def kron(op: SourceOp, context: Context) -> None:
         return
     values = [context.node("Unsqueeze", [v, ints(*range(rank - r))]) if r < rank else v for v, r in zip(values, ranks)]
     # x of shape [a, 1, b, 1], y of shape [1, c, 1, d] give [a, c, b, d], which is [a * c, b * d].
-    apart = [context.node("Unsqueeze", [v, ints(*range(1 - i, 2 * rank, 2))]) for i, v in enumerate(values)]
+    spread = [context.node("Unsqueeze", [v, ints(*range(1 - i, 2 * rank, 2))]) for i, v in enumerate(values)]
     shape = context.node("Mul", [context.node("Shape", [v]) for v in values])
     known = context.known_ints(shape)
-    context.emit(op, "Reshape", [context.node("Mul", apart), shape if known is None else ints(*known)])
+    context.emit(op, "Reshape", [context.node("Mul", spread), shape if known is None else ints(*known)])
 
 
 @lowers("cross")
 def cross(op: SourceOp, context: Context) -> None:
-    """The product of vectors along an axis of size 3; without one, the first of that size."""
+    """Compute cross products along an axis of size 3; without ``dim``, the first axis of that size."""
     x, y = context.input(op, "X"), context.input(op, "Y")
     rank = context.rank(x, "vectors along an axis of it are multiplied")
     axis = int(op.attrs.get("dim", _NO_AXIS))

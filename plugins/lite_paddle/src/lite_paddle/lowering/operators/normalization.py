@@ -1,4 +1,4 @@
-"""Normalisations by running statistics, or by those of the input."""
+"""Normalization by running statistics, or by statistics of the input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _layout(op: SourceOp) -> str:
 
 
 def _vector(context: Context, given: Value | None, default: float, like: Value, size: int) -> Value:
-    """A parameter, or a vector of one number where the model has none."""
+    """Return a parameter, or a vector of one repeated number if the model has none."""
     return given if given is not None else context.builder.constant(np.full(size, default, like.dtype.numpy))
 
 
@@ -28,11 +28,11 @@ def _vector(context: Context, given: Value | None, default: float, like: Value, 
 
 @lowers("batch_norm", "sync_batch_norm", "fused_batch_norm_act", "inplace_abn")
 def batch_norm(op: SourceOp, context: Context) -> None:
-    """NOTE: always by the running statistics; files say ``is_test`` false for inference as well."""
+    """Normalize by the running statistics. NOTE: files say ``is_test`` false for inference as well."""
     mean, variance = context.input(op, "Mean"), context.input(op, "Variance")
     scale, bias = context.optional(op, "Scale"), context.optional(op, "Bias")
     if scale is None or bias is None:
-        size = static_dimension(mean, 0, "its scale or bias must be made up")
+        size = static_dimension(mean, 0, "its missing scale or bias is created")
         scale, bias = _vector(context, scale, 1, mean, size), _vector(context, bias, 0, mean, size)
     name = str(op.attrs.get("act_type") or op.attrs.get("activation") or "")
     parameters = [scale, bias, mean, variance]
@@ -49,9 +49,9 @@ def batch_norm(op: SourceOp, context: Context) -> None:
 
 @lowers("data_norm")
 def data_norm(op: SourceOp, context: Context) -> None:
-    """``(x - BatchSum / BatchSize) * sqrt(BatchSize / BatchSquareSum)``, per feature."""
+    """Compute ``(x - BatchSum / BatchSize) * sqrt(BatchSize / BatchSquareSum)``, per feature."""
     if int(op.attrs.get("slot_dim", -1)) > 0:
-        raise Unlowerable("its slot_dim treats empty slots of click models on their own")
+        raise Unlowerable("its slot_dim treats empty slots of click models separately")
     x, size = context.input(op, "X"), context.input(op, "BatchSize")
     means = context.node("Div", [context.input(op, "BatchSum"), size])
     scales = context.node("Sqrt", [context.node("Div", [size, context.input(op, "BatchSquareSum")])])
@@ -87,7 +87,7 @@ def affine_channel(op: SourceOp, context: Context) -> None:
 
 @lowers("layer_norm")
 def layer_norm(op: SourceOp, context: Context) -> None:
-    """Scale and Bias are flat in Paddle, and have the shape of the normalised axes in ONNX."""
+    """Reshape Scale and Bias, which are flat in Paddle, to the normalized axes, as in ONNX."""
     x = context.input(op, "X")
     rank = context.rank(x, "its layer norm covers a part of the axes")
     axis = int(op.attrs["begin_norm_axis"]) % rank
@@ -116,7 +116,7 @@ def instance_norm(op: SourceOp, context: Context) -> None:
     x = context.input(op, "X")
     scale, bias = context.optional(op, "Scale"), context.optional(op, "Bias")
     if scale is None or bias is None:
-        size = static_dimension(x, 1, "its scale or bias must be made up")
+        size = static_dimension(x, 1, "its missing scale or bias is created")
         scale, bias = _vector(context, scale, 1, x, size), _vector(context, bias, 0, x, size)
     parameters = [context.cast(v, x.dtype) for v in (scale, bias)]
     context.emit(op, "InstanceNormalization", [x, *parameters], {"epsilon": float(op.attrs["epsilon"])}, slot="Y")
@@ -131,7 +131,7 @@ def group_norm(op: SourceOp, context: Context) -> None:
     def compute(x: Value) -> Value:
         scale, bias = context.optional(op, "Scale"), context.optional(op, "Bias")
         if scale is None or bias is None:
-            size = static_dimension(x, 1, "its scale or bias must be made up")
+            size = static_dimension(x, 1, "its missing scale or bias is created")
             scale, bias = _vector(context, scale, 1, x, size), _vector(context, bias, 0, x, size)
         attributes = {"epsilon": float(op.attrs["epsilon"]), "num_groups": groups}
         parameters = [context.cast(v, x.dtype) for v in (scale, bias)]
@@ -142,7 +142,7 @@ def group_norm(op: SourceOp, context: Context) -> None:
 
 @lowers("norm")
 def l2_normalize(op: SourceOp, context: Context) -> None:
-    """``x / sqrt(sum(x ** 2) + epsilon)`` along one axis."""
+    """Compute ``x / sqrt(sum(x ** 2) + epsilon)`` along one axis."""
     x = context.input(op, "X")
     axis = context.builder.ints(int(context.attribute(op, "axis")))
     total = context.node("ReduceSum", [context.node("Mul", [x, x]), axis])
@@ -153,7 +153,7 @@ def l2_normalize(op: SourceOp, context: Context) -> None:
 
 @lowers("lrn")
 def local_response_norm(op: SourceOp, context: Context) -> None:
-    """NOTE: Paddle does not divide alpha by the window's size, ONNX does."""
+    """Lower to LRN. NOTE: Paddle does not divide alpha by the size of the window, ONNX does."""
     size = int(op.attrs["n"])
     attributes = {
         "size": size,
@@ -170,7 +170,7 @@ def local_response_norm(op: SourceOp, context: Context) -> None:
 
 @lowers("rms_norm")
 def rms_norm(op: SourceOp, context: Context) -> None:
-    """``x / sqrt(mean(x ** 2) + epsilon) * scale`` over the last axes.
+    """Compute ``x / sqrt(mean(x ** 2) + epsilon) * scale`` over the last axes.
 
     Paddle 2.6 adds ``bias`` and ``residual`` to x first and has ``begin_norm_axis``; 3.x has the shape of the axes.
     """
@@ -187,7 +187,7 @@ def rms_norm(op: SourceOp, context: Context) -> None:
         axis = int(op.attrs["begin_norm_axis"]) % rank
     else:
         axis = rank - max(len(op.attrs.get("normalized_shape") or []), 1)
-    # Half precision is normalised in float32, as in Paddle.
+    # Half precision is normalized in float32, as in Paddle.
     wide = context.cast(x, DType.FLOAT32) if x.dtype.is_half else x
     axes = context.builder.ints(*range(axis, rank))
     square = context.node("ReduceMean", [context.node("Mul", [wide, wide]), axes])
@@ -220,7 +220,7 @@ def squared_l2_norm(op: SourceOp, context: Context) -> None:
 
 @lowers("label_smooth")
 def label_smooth(op: SourceOp, context: Context) -> None:
-    """``(1 - epsilon) * x + epsilon / classes``, or with the prior instead of ``1 / classes``."""
+    """Compute ``(1 - epsilon) * x + epsilon / classes``, or with the prior instead of ``1 / classes``."""
     x, epsilon = context.any_input(op, "X", "0"), float(op.attrs["epsilon"])
     prior = context.any_optional(op, "PriorDist", "1")
     kept = context.node("Mul", [x, context.scalar(1 - epsilon, x)])

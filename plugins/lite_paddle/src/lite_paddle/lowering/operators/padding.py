@@ -1,4 +1,4 @@
-"""Elements put around a tensor: pad, pad2d, pad3d, pad_constant_like."""
+"""Padding around a tensor: pad, pad2d, pad3d, pad_constant_like."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def pad(op: SourceOp, context: Context) -> None:
     pairs = [int(p) for p in context.attribute(op, "paddings")]
     pads = context.builder.ints(*pairs[::2], *pairs[1::2])
     x = context.input(op, "X")
-    context.emit(op, "Pad", [x, pads, _fill(op, context, x, "pad_value")])
+    context.emit(op, "Pad", [x, pads, _pad_value(op, context, x, "pad_value")])
 
 
 @lowers("pad2d")
 def pad2d(op: SourceOp, context: Context) -> None:
-    """Paddings are (top, bottom, left, right)."""
+    """Pad by (top, bottom, left, right)."""
     _pad_spatial(op, context, (0, 2, 1, 3), "pad_value")
 
 
 @lowers("pad3d")
 def pad3d(op: SourceOp, context: Context) -> None:
-    """Paddings are (left, right, top, bottom, front, back)."""
+    """Pad by (left, right, top, bottom, front, back)."""
     _pad_spatial(op, context, (4, 2, 0, 5, 3, 1), "value")
 
 
-def _pad_spatial(op: SourceOp, context: Context, order: tuple[int, ...], fill_name: str) -> None:
-    """Pad the spatial axes; ``order`` says where ONNX's begins and then its ends stand in Paddle's list."""
+def _pad_spatial(op: SourceOp, context: Context, order: tuple[int, ...], value_name: str) -> None:
+    """Pad the spatial axes; ``order`` has the indices in Paddle's list of ONNX's begins, then its ends."""
     x, mode = context.input(op, "X"), op.attrs["mode"]
     if mode not in _MODES:
         raise Unlowerable(f"padding mode {mode!r} is not one of {', '.join(_MODES)}")
@@ -54,11 +54,11 @@ def _pad_spatial(op: SourceOp, context: Context, order: tuple[int, ...], fill_na
         pads = context.builder.ints(*(known[i] for i in order))
     first = 1 if str(op.attrs["data_format"]).endswith("C") else 2
     axes = context.builder.ints(*range(first, first + len(order) // 2))
-    fill = _fill(op, context, x, fill_name) if mode == "constant" else None
-    context.emit(op, "Pad", [x, pads, fill, axes], {"mode": _MODES[mode]})
+    pad_value = _pad_value(op, context, x, value_name) if mode == "constant" else None
+    context.emit(op, "Pad", [x, pads, pad_value, axes], {"mode": _MODES[mode]})
 
 
-def _fill(op: SourceOp, context: Context, x: Value, attribute: str) -> Value:
+def _pad_value(op: SourceOp, context: Context, x: Value, attribute: str) -> Value:
     tensor = context.optional(op, "PadValueTensor")
     if tensor is not None:
         return context.reshape(context.cast(tensor, x.dtype), [])
@@ -67,7 +67,7 @@ def _fill(op: SourceOp, context: Context, x: Value, attribute: str) -> Value:
 
 @lowers("pad_constant_like")
 def pad_constant_like(op: SourceOp, context: Context) -> None:
-    """Y padded at the ends to the shape of X."""
+    """Pad Y at the ends to the shape of X."""
     x, y = context.input(op, "X"), context.input(op, "Y")
     rank = context.rank(x, "another tensor is padded to its shape")
     ends: list[Element] = []

@@ -1,4 +1,4 @@
-"""Average, maximum and power pools. Those that also give indices are in ``indexed_pooling``."""
+"""Average, maximum and power pools. The pools that also return indices are in ``indexed_pooling``."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ __all__ = ["PoolGeometry", "maximum_pool", "pool_maximum", "read_geometry"]
 
 @dataclass(frozen=True, slots=True)
 class PoolGeometry:
-    """Windows of a pool, for each spatial axis."""
+    """The windows of a pool, for each spatial axis."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     pads: Pads
     ceil_mode: bool = False
-    #: ONNX finds the pads itself, because they depend on a size that is not known.
+    #: ONNX computes the pads itself, because they depend on an unknown size.
     automatic: bool = False
 
     @property
     def window_may_lie_in_padding(self) -> bool:
-        """Whether rounding up can give a last window that begins behind the input."""
+        """Return True if rounding up can produce a last window that begins behind the input."""
         return self.ceil_mode and any(e + s > k for k, s, (_, e) in zip(self.kernel, self.strides, self.pads))
 
     def with_floor(self) -> PoolGeometry:
-        """The same windows without ``ceil_mode``: one stride less one more padding at the end.
+        """Return the same windows without ``ceil_mode``: the end padding grows by one stride less one.
 
-        NOTE: ONNX drops a last window that begins in the padding, Paddle keeps it, so ONNX's ``ceil_mode`` does
-        only where there cannot be such a window.
+        NOTE: ONNX drops a last window that begins in the padding, Paddle keeps it, so ONNX's ``ceil_mode`` is usable
+        only where no such window can occur.
         """
         if not self.ceil_mode:
             return self
@@ -60,7 +60,7 @@ class PoolGeometry:
 
 
 def read_geometry(op: SourceOp, kernel: list[int], sizes: tuple[Dim, ...]) -> PoolGeometry:
-    """The windows of a pool that is neither global nor adaptive."""
+    """Return the windows of a pool that is neither global nor adaptive."""
     axes = len(kernel)
     strides = per_axis(op.attrs.get("strides", 1), axes, "strides")
     ceil_mode = bool(op.attrs.get("ceil_mode", False))
@@ -70,7 +70,7 @@ def read_geometry(op: SourceOp, kernel: list[int], sizes: tuple[Dim, ...]) -> Po
         found = same_pads(sizes, kernel, strides)
         automatic = found is None
         pads = found or [(0, 0)] * axes
-        # The size rule of SAME has already rounded up, unless the kernel is smaller than the stride.
+        # SAME has already rounded the output size up, unless the kernel is smaller than the stride.
         if automatic and ceil_mode and any(k < s for k, s in zip(kernel, strides)):
             raise Unlowerable("it has SAME padding, ceil_mode and an input of unknown size")
         ceil_mode = ceil_mode and not automatic
@@ -84,7 +84,7 @@ def read_geometry(op: SourceOp, kernel: list[int], sizes: tuple[Dim, ...]) -> Po
 
 
 def maximum_pool(context: Context, x: Value, geometry: PoolGeometry) -> Value:
-    """The maximum of every window, also of those that lie wholly in the padding."""
+    """Return the maximum of every window, including windows wholly in the padding."""
     if not geometry.window_may_lie_in_padding:
         return context.node("MaxPool", [x], geometry.attributes())
     result = context.node("MaxPool", [x], geometry.with_floor().attributes())
@@ -95,7 +95,7 @@ def maximum_pool(context: Context, x: Value, geometry: PoolGeometry) -> Value:
 
 
 def pool_maximum(op: SourceOp, context: Context, x: Value, kernel: list[int]) -> Value:
-    """The maxima of any pool, channels first: global, adaptive (the kernel is then the result's size) or plain."""
+    """Lower any maximum pool, channels first: global, adaptive (``kernel`` is then the output size) or ordinary."""
     if op.attrs.get("global_pooling"):
         return context.node("GlobalMaxPool", [x])
     if op.attrs.get("adaptive"):
@@ -104,13 +104,13 @@ def pool_maximum(op: SourceOp, context: Context, x: Value, kernel: list[int]) ->
 
 
 def _average_pool(context: Context, x: Value, geometry: PoolGeometry, exclusive: bool) -> Value:
-    """Means over the elements of each window that lie in the input, or, not exclusive, in input or padding."""
+    """Average the elements of each window that lie in the input and, unless ``exclusive``, in the padding."""
     if exclusive or not any(b or e for b, e in geometry.pads):
         counted = geometry.with_floor() if geometry.window_may_lie_in_padding else geometry
         return context.node("AveragePool", [x], counted.attributes())
     if geometry.automatic or not geometry.ceil_mode:
         return context.node("AveragePool", [x], {**geometry.attributes(), "count_include_pad": 1})
-    # With ceil_mode the last window may reach beyond the padding, and what is beyond does not count.
+    # With ceil_mode the last window may reach beyond the padding; elements beyond it do not count.
     padded = _padded(context, x, geometry.pads)
     inside = replace(geometry, pads=[(0, 0)] * len(geometry.pads)).with_floor()
     return context.node("AveragePool", [padded], inside.attributes())
@@ -162,16 +162,16 @@ def pool(op: SourceOp, context: Context) -> None:
 
 @lowers("lp_pool2d")
 def power_pool(op: SourceOp, context: Context) -> None:
-    """``sum(x ** p) ** (1 / p)`` over each window, without absolute values; the maximum for infinite p."""
+    """Compute ``sum(x ** p) ** (1 / p)`` over each window, without absolute values; the maximum for infinite p."""
     attrs = op.attrs
     if attrs.get("adaptive"):
-        raise Unlowerable("an adaptive lp_pool2d has no counterpart")
+        raise Unlowerable("an adaptive lp_pool2d has no counterpart in Lite")
     power = float(context.attribute(op, "norm_type"))
 
     def compute(x: Value) -> Value:
         context.rank(x, "its pool depends on the size")
         if attrs.get("global_pooling"):
-            raise Unlowerable("a global lp_pool2d has no counterpart")
+            raise Unlowerable("a global lp_pool2d has no counterpart in Lite")
         geometry = read_geometry(op, _kernel(op, context, 2), x.shape[2:])
         if np.isinf(power):
             return maximum_pool(context, x, geometry)

@@ -1,7 +1,7 @@
-"""Quantisation of models in Paddle's "ONNX format": quantize_linear and dequantize_linear.
+"""Quantization of models in Paddle's "ONNX format": quantize_linear and dequantize_linear.
 
-Paddle keeps quantised numbers in float32 and scales by ``n = 2 ** (bit_length - 1) - 1``; 8-bit ones become
-ONNX's pair of operators with a real int8 tensor between, which backends can compute with.
+Paddle keeps quantized numbers in float32 and scales by ``n = 2 ** (bit_length - 1) - 1``; 8-bit ones become
+ONNX's pair of operators with an actual int8 tensor between them, which backends can compute with.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from lite_paddle.source import SourceOp
 
 __all__ = ["along_axis", "levels", "rounded"]
 
-# Scales below are not divided by.
+# Smaller scales are replaced by this one, to avoid dividing by them.
 _TINY = 1e-6
 
 
 def levels(bits: int) -> int:
-    """The largest quantised number: 127 for 8 bits."""
+    """Return the largest quantized number: 127 for 8 bits."""
     return (1 << (bits - 1)) - 1
 
 
 def rounded(context: Context, x: Value, round_type: int) -> Value:
-    """The nearest integer; halves go to the even one for 0, away from zero for 1."""
+    """Round to the nearest integer; ``round_type`` 0 rounds halves to even, 1 away from zero."""
     return context.node("Round", [x]) if round_type == 0 else round_half_away(context, x)
 
 
 def along_axis(context: Context, scale: Value, x: Value, axis: int) -> Value:
-    """One scale as a scalar, or one for each channel in a shape that broadcasts along ``axis``."""
+    """Reshape a single scale to a scalar, or one per channel to a shape that broadcasts along ``axis``."""
     if scale.type.rank == 0:
         return scale
     if scale.shape == (1,) or axis < 0:
@@ -56,8 +56,8 @@ def _check_zero_point(op: SourceOp, context: Context) -> None:
         raise Unlowerable("its zero point is not 0", "quantize the model symmetrically")
 
 
-def _onnx_quantisation(context: Context, op: SourceOp) -> tuple[Value, Value, dict[str, int]] | None:
-    """Step size, zero point and attributes of ONNX's operators; None where they do not express it."""
+def _onnx_quantization(context: Context, op: SourceOp) -> tuple[Value, Value, dict[str, int]] | None:
+    """Return step size, zero point and attributes for ONNX's operators; None if they cannot express it."""
     scale = _known_scale(context, op)
     if scale is None or int(op.attrs["bit_length"]) != 8 or scale.dtype != np.float32:
         return None
@@ -73,14 +73,14 @@ def _onnx_quantisation(context: Context, op: SourceOp) -> tuple[Value, Value, di
 
 @lowers("quantize_linear")
 def quantize_linear(op: SourceOp, context: Context) -> None:
-    """``clip(round(x * n / scale), -n - 1, n)``, still as floats."""
+    """Compute ``clip(round(x * n / scale), -n - 1, n)``, still as floats."""
     _check_zero_point(op, context)
     x = context.input(op, "X")
     if op.attrs["only_observer"]:
         context.bind(op, "Y", x)
         return
     round_type = int(op.attrs["round_type"])
-    found = _onnx_quantisation(context, op) if round_type == 0 else None
+    found = _onnx_quantization(context, op) if round_type == 0 else None
     if found is not None:
         step, zero, attributes = found
         small = context.node("QuantizeLinear", [x, step, zero], attributes)
@@ -97,13 +97,13 @@ def quantize_linear(op: SourceOp, context: Context) -> None:
 
 @lowers("dequantize_linear")
 def dequantize_linear(op: SourceOp, context: Context) -> None:
-    """``x * scale / n``, of integers or of floats that hold integers."""
+    """Compute ``x * scale / n``, of integers or of floats that hold integers."""
     _check_zero_point(op, context)
     x = context.input(op, "X")
     if op.attrs["only_observer"]:
         context.bind(op, "Y", x)
         return
-    found = _onnx_quantisation(context, op)
+    found = _onnx_quantization(context, op)
     small = _as_int8(context, x) if found is not None else None
     if found is not None and small is not None:
         step, zero, attributes = found
@@ -117,7 +117,7 @@ def dequantize_linear(op: SourceOp, context: Context) -> None:
 
 
 def _as_int8(context: Context, x: Value) -> Value | None:
-    """The tensor of bytes that a value stands for, where there is one."""
+    """Return the int8 tensor that holds the same numbers as a value, or None."""
     if x.dtype is DType.INT8:
         return x
     if x in context.quantized:

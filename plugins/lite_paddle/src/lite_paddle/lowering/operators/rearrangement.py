@@ -1,4 +1,4 @@
-"""Elements put elsewhere: flip, roll, tril_triu, and patches of images (unfold, fold, im2sequence)."""
+"""Rearranging elements: flip, roll, tril_triu, and patches of images (unfold, fold, im2sequence)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def flip(op: SourceOp, context: Context) -> None:
 
 
 def flipped(context: Context, x: Value, axes: list[int]) -> Value:
-    """The value backwards along axes."""
+    """Reverse a value along axes."""
     if not axes:
         return x
     ints, count = context.builder.ints, len(axes)
@@ -46,7 +46,7 @@ def roll(op: SourceOp, context: Context) -> None:
 
 
 def _rolled(context: Context, x: Value, shift: Element, axis: int) -> Value:
-    """The last ``shift`` elements of an axis moved to its front."""
+    """Move the last ``shift`` elements of an axis to its front."""
     size, ints = dimension(context, x, axis), context.builder.ints
     if isinstance(size, int) and isinstance(shift, int):
         if size == 0 or shift % size == 0:
@@ -68,7 +68,7 @@ def tril_triu(op: SourceOp, context: Context) -> None:
 
 # **** patches ****
 
-#: A window takes one node for each row and each column.
+#: Limit of a window's height and width: each row and each column takes one node.
 _LARGEST_KERNEL = 1024
 
 
@@ -80,7 +80,7 @@ def _pair(op: SourceOp, context: Context, name: str) -> tuple[int, int]:
 
 
 def _sides(op: SourceOp, context: Context) -> list[int]:
-    """Paddings as (top, left, bottom, right)."""
+    """Return the paddings as (top, left, bottom, right)."""
     found = [int(i) for i in context.attribute(op, "paddings")]
     sides = {1: found * 4, 2: found * 2, 4: found}.get(len(found))
     if sides is None:
@@ -96,9 +96,9 @@ def _patches(
     sides: list[int],
     dilations: tuple[int, int],
 ) -> Value:
-    """What a window sees at each place: [N, C, kernel height, kernel width, rows, columns].
+    """Return the window at each output position: [N, C, kernel height, kernel width, rows, columns].
 
-    Slices with steps instead of indices, because the image's size need not be known.
+    Uses strided slices instead of indices, because the size of the image may be unknown.
     """
     if not all(1 <= k <= _LARGEST_KERNEL for k in kernel):
         raise Unlowerable(f"its windows are {list(kernel)}, expected sizes from 1 to {_LARGEST_KERNEL}")
@@ -115,8 +115,8 @@ def _windows(context: Context, x: Value, axis: int, new_axis: int, kernel: int, 
     ints = context.builder.ints
     parts = []
     for tap in range(kernel):
-        behind = (kernel - 1 - tap) * dilation
-        ends = [ints(tap * dilation), ints(-behind if behind else FAR), ints(axis), ints(stride)]
+        remaining = (kernel - 1 - tap) * dilation
+        ends = [ints(tap * dilation), ints(-remaining if remaining else FAR), ints(axis), ints(stride)]
         parts.append(context.node("Unsqueeze", [context.node("Slice", [x, *ends]), ints(new_axis)]))
     return parts[0] if kernel == 1 else context.node("Concat", parts, {"axis": new_axis})
 
@@ -152,7 +152,7 @@ def fold(op: SourceOp, context: Context) -> None:
 
 @lowers("im2sequence")
 def im2sequence(op: SourceOp, context: Context) -> None:
-    """Each place's window as a row: [N * rows * columns, C * kernel]; paddings (up, left, down, right)."""
+    """Return the windows as rows: [N * rows * columns, C * kernel]; paddings are (up, left, down, right)."""
     if op.inputs.get("Y"):
         raise Unlowerable("images of different sizes in one batch (input Y) need sequence information")
     x, kernel = context.input(op, "X"), _pair(op, context, "kernels")

@@ -19,10 +19,10 @@ __all__ = ["ENUM_ACTIVATIONS", "gru_weights", "reordered"]
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """How a mode of Paddle's rnn is called in ONNX."""
+    """The ONNX counterpart of a mode of Paddle's rnn."""
 
     type: str
-    #: For each of ONNX's gates, in its order, the gate of Paddle's that it is.
+    #: Index of Paddle's gate for each gate of ONNX, in ONNX's order.
     gates: tuple[int, ...]
     states: int
     activation: str = ""
@@ -38,7 +38,7 @@ _CELLS = {
 
 
 def reordered(context: Context, weight: Value, gates: Sequence[int]) -> Value:
-    """The blocks of rows of a weight, one for each gate, in another order."""
+    """Reorder the blocks of rows of a weight, one block for each gate."""
     if list(gates) == list(range(len(gates))):
         return weight
     known = context.known(weight)
@@ -51,7 +51,7 @@ def reordered(context: Context, weight: Value, gates: Sequence[int]) -> Value:
 
 
 def _stacked(context: Context, values: Sequence[Value]) -> Value:
-    """Tensors of one shape as one, with a new first axis (ONNX's axis of directions)."""
+    """Stack tensors of one shape along a new first axis (ONNX's axis of directions)."""
     known = [context.known(v) for v in values]
     arrays = [np.asarray(k) for k in known if k is not None and k.dtype != object]
     if len(arrays) == len(values):
@@ -61,7 +61,7 @@ def _stacked(context: Context, values: Sequence[Value]) -> Value:
     return parts[0] if len(parts) == 1 else context.node("Concat", parts, {"axis": 0})
 
 
-def _joined(context: Context, values: Sequence[Value]) -> Value:
+def _concatenated(context: Context, values: Sequence[Value]) -> Value:
     known = [context.known(v) for v in values]
     arrays = [np.asarray(k) for k in known if k is not None and k.dtype != object]
     if len(arrays) == len(values):
@@ -78,20 +78,20 @@ def _rows(context: Context, value: Value, begin: int, end: int, total: int) -> V
 
 @dataclass(frozen=True, slots=True)
 class _Network:
-    """Layers and directions of a network, with the weights of each."""
+    """The layers and directions of a network, with the weights of each."""
 
     cell: _Cell
     layers: int
     directions: int
     hidden: int
-    #: For each layer and direction w_ih and w_hh; after all of them, for each layer and direction b_ih and b_hh.
+    #: w_ih and w_hh of each layer and direction, followed by b_ih and b_hh of each layer and direction.
     weights: list[Value]
 
 
-def _run(
+def _run_network(
     context: Context, network: _Network, x: Value, states: list[Value], lengths: Value | None
 ) -> tuple[Value, list[Value]]:
-    """Output [T, B, D * H] and the final states, each [layers * D, B, H]."""
+    """Return the output [T, B, D * H] and the final states, each [layers * D, B, H]."""
     cell, d, layers = network.cell, network.directions, network.layers
     count = layers * d
     if len(network.weights) != 4 * count:
@@ -106,14 +106,14 @@ def _run(
         attributes["activations"] = (cell.activation,) * d
     finals: list[list[Value]] = [[] for _ in range(cell.states)]
     for layer in range(layers):
-        places = [layer * d + k for k in range(d)]
+        indices = [layer * d + k for k in range(d)]
         w, r, b = ([], [], [])  # type: tuple[list[Value], list[Value], list[Value]]
-        for place in places:
-            w_input, w_hidden = network.weights[2 * place : 2 * place + 2]
-            biases = network.weights[2 * count + 2 * place : 2 * count + 2 * place + 2]
+        for index in indices:
+            w_input, w_hidden = network.weights[2 * index : 2 * index + 2]
+            biases = network.weights[2 * count + 2 * index : 2 * count + 2 * index + 2]
             w.append(reordered(context, w_input, cell.gates))
             r.append(reordered(context, w_hidden, cell.gates))
-            b.append(_joined(context, [reordered(context, v, cell.gates) for v in biases]))
+            b.append(_concatenated(context, [reordered(context, v, cell.gates) for v in biases]))
         initial = [_rows(context, s, layer * d, layer * d + d, count) for s in states]
         stacks = [_stacked(context, group) for group in (w, r, b)]
         whole, *last = context.nodes(
@@ -138,7 +138,7 @@ def _lengths(context: Context, op: SourceOp) -> Value | None:
 
 @lowers("rnn")
 def rnn(op: SourceOp, context: Context) -> None:
-    """Input [T, B, I]; initial states [layers * directions, B, H]."""
+    """Lower with the input [T, B, I] and initial states [layers * directions, B, H]."""
     mode = op.attrs["mode"]
     cell = _CELLS.get(mode)
     if cell is None:
@@ -153,14 +153,14 @@ def rnn(op: SourceOp, context: Context) -> None:
     states = context.inputs(op, "PreState")
     if len(states) != cell.states:
         raise Unlowerable(f"it has {len(states)} initial states, expected {cell.states} for {mode}")
-    out, finals = _run(context, network, context.input(op, "Input"), states, _lengths(context, op))
+    out, finals = _run_network(context, network, context.input(op, "Input"), states, _lengths(context, op))
     context.bind(op, "Out", out)
     context.bind(op, "State", *finals)
 
 
 @lowers("cudnn_lstm")
 def cudnn_lstm(op: SourceOp, context: Context) -> None:
-    """The LSTM of Paddle 1.x for GPUs: weights in a list, or all in one vector in the same order."""
+    """Lower the LSTM of Paddle 1.x for GPUs: weights in a list, or all in one vector in the same order."""
     layers, directions = int(op.attrs["num_layers"]), 2 if op.attrs["is_bidirec"] else 1
     hidden = int(op.attrs["hidden_size"])
     x = context.input(op, "Input")
@@ -169,7 +169,7 @@ def cudnn_lstm(op: SourceOp, context: Context) -> None:
         weights = _unpacked(context, op, x, layers, directions, hidden)
     network = _Network(_CELLS["LSTM"], layers, directions, hidden, weights)
     states = [context.input(op, slot) for slot in ("InitH", "InitC")]
-    out, (last_h, last_c) = _run(context, network, x, states, _lengths(context, op))
+    out, (last_h, last_c) = _run_network(context, network, x, states, _lengths(context, op))
     context.bind(op, "Out", out)
     context.bind(op, "LastH", last_h)
     context.bind(op, "LastC", last_c)
@@ -180,7 +180,7 @@ def _unpacked(context: Context, op: SourceOp, x: Value, layers: int, directions:
     size = x.shape[-1] if x.type.rank else None
     if packed is None or packed.dtype == object or not isinstance(size, int):
         raise Unlowerable("its packed weights, or the size of its input, are not known before the model runs")
-    flat, at = np.asarray(packed).reshape(-1), 0
+    flat, offset = np.asarray(packed).reshape(-1), 0
     arrays: list[Array] = []
     shapes: list[tuple[int, ...]] = []
     for layer in range(layers):
@@ -191,21 +191,21 @@ def _unpacked(context: Context, op: SourceOp, x: Value, layers: int, directions:
         raise Unlowerable(f"its packed weights have {flat.size} elements, which does not fit its sizes")
     for shape in shapes:
         count = int(np.prod(shape))
-        arrays.append(flat[at : at + count].reshape(shape))
-        at += count
+        arrays.append(flat[offset : offset + count].reshape(shape))
+        offset += count
     return [context.builder.constant(a) for a in arrays]
 
 
 # **** one step of a GRU ****
 
-#: The activations of gru_unit, by number.
+#: Names of the activations that gru_unit gives as numbers.
 ENUM_ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu")
 
 
 def gru_weights(context: Context, weight: Value) -> tuple[Value, Value]:
-    """Weights of update and reset gate [H, 2H], and of the candidate [H, H].
+    """Return the weights of update and reset gate [H, 2H], and of the candidate [H, H].
 
-    NOTE: a weight of shape [H, 3H] really is one block [H, 2H] followed in memory by a block [H, H].
+    NOTE: in memory, a weight of shape [H, 3H] is a block [H, 2H] followed by a block [H, H].
     """
     known = context.known(weight)
     if known is None or known.dtype == object or known.ndim != 2:
@@ -219,7 +219,7 @@ def gru_weights(context: Context, weight: Value) -> tuple[Value, Value]:
 
 @lowers("gru_unit")
 def gru_unit(op: SourceOp, context: Context) -> None:
-    """One step: Input [B, 3H] is projected already, in the order update, reset, candidate."""
+    """Lower one step, with the input [B, 3H] projected already, in the order update, reset, candidate."""
     x, h = context.any_input(op, "Input", "0"), context.any_input(op, "HiddenPrev", "1")
     gates, candidate = gru_weights(context, context.any_input(op, "Weight", "2"))
     bias = context.any_optional(op, "Bias", "3")

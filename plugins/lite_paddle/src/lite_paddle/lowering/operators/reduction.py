@@ -1,4 +1,4 @@
-"""Reductions: reduce_*, mean, logsumexp and the norms; running sums."""
+"""Reductions: reduce_*, mean, logsumexp, norms and cumulative sums."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REDUCTIONS = {
 
 
 def reduced(context: Context, type_: str, x: Value, axes: list[int], keep: bool) -> Value:
-    """A reduction over axes, over all of them when there are none."""
+    """Reduce over axes; over all of them if ``axes`` is empty."""
     if x.type.rank == 0:
         axes = []
     chosen = context.builder.ints(*axes) if axes else None
@@ -40,7 +40,7 @@ def reduced(context: Context, type_: str, x: Value, axes: list[int], keep: bool)
 
 
 def _axes(op: SourceOp, context: Context) -> list[int]:
-    """The axes to reduce; empty for all of them."""
+    """Return the axes to reduce; an empty list means all of them."""
     if op.inputs.get("AxisTensor") or op.inputs.get("AxisTensorList"):
         return known_ints(op, context, "dim", "AxisTensor", "AxisTensorList")
     if op.attrs.get("reduce_all"):
@@ -64,7 +64,7 @@ def reduce(op: SourceOp, context: Context) -> None:
 
 @lowers("amax", "amin")
 def extreme(op: SourceOp, context: Context) -> None:
-    """As reduce_max and reduce_min; what sets them apart is how gradients are shared out."""
+    """Lower like reduce_max and reduce_min, from which these operators differ only in their gradients."""
     axes = [int(a) for a in op.attrs.get("axis") or ()]
     type_ = "ReduceMax" if op.type == "amax" else "ReduceMin"
     found = reduced(context, type_, context.any_input(op, "0", "X"), axes, bool(op.attrs.get("keepdim", False)))
@@ -95,7 +95,7 @@ def logsumexp(op: SourceOp, context: Context) -> None:
 
 @lowers("p_norm")
 def p_norm(op: SourceOp, context: Context) -> None:
-    """``(sum |x|^p)^(1/p)``; the greatest or smallest magnitude for +-inf, the count of non-zeros for 0."""
+    """Compute ``(sum |x|^p)^(1/p)``; for +-inf the greatest or smallest magnitude, for 0 the count of non-zeros."""
     x, order = context.input(op, "X"), float(op.attrs["porder"])
     axes = [] if op.attrs["asvector"] else [int(op.attrs["axis"])]
     keep = bool(op.attrs["keepdim"])
@@ -114,7 +114,7 @@ def p_norm(op: SourceOp, context: Context) -> None:
     context.bind(op, "Out", found)
 
 
-# **** running sums ****
+# **** cumulative sums ****
 
 
 @lowers("cumsum")

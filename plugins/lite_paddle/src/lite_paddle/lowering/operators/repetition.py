@@ -1,4 +1,4 @@
-"""Tensors repeated or broadcast to a shape: expand, expand_v2, expand_as, tile, meshgrid."""
+"""Repeating and broadcasting tensors: expand, expand_v2, expand_as, tile, meshgrid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lite_paddle.source import SourceOp
 
 @lowers("expand")
 def expand(op: SourceOp, context: Context) -> None:
-    """Paddle 1: how often each axis is repeated."""
+    """Repeat each axis ``expand_times`` times (Paddle 1)."""
     times = int_elements(op, context, "expand_times", "ExpandTimes", "expand_times_tensor")
     context.bind(op, "Out", _repeated(context, context.input(op, "X"), times))
 
@@ -26,7 +26,7 @@ def tile(op: SourceOp, context: Context) -> None:
 
 @lowers("expand_as")
 def expand_as(op: SourceOp, context: Context) -> None:
-    """Paddle 1: repeated to the shape of another tensor, of whose sizes its own are factors."""
+    """Repeat to the shape of another tensor, whose sizes are multiples of this one's (Paddle 1)."""
     x, target = context.input(op, "X"), context.any_input(op, "target_tensor", "Y")
     rank = context.rank(x, "it is repeated axis by axis")
     times = [_quotient(context, dimension(context, target, a), dimension(context, x, a)) for a in range(rank)]
@@ -63,19 +63,19 @@ def expand_as_v2(op: SourceOp, context: Context) -> None:
 
 
 def _expanded(context: Context, x: Value, shape: Value) -> Value:
-    """Broadcast to a shape in which -1 keeps the size; 1 does so in ONNX."""
+    """Broadcast to a shape in which -1 keeps the size, as 1 does in ONNX."""
     known = context.known(shape)
     if known is None:
         shape = context.node("Abs", [shape])
     elif context.known_ints(shape) is not None:
         shape = context.builder.ints(*(1 if d < 0 else d for d in known.reshape(-1).tolist()))
     elif any(isinstance(d, int) and d < 0 for d in known.tolist()):
-        places = [context.builder.ints(i) for i in range(len(known))]
+        indices = [context.builder.ints(i) for i in range(len(known))]
         shape = shape_vector(
             context,
             [
                 (1 if d < 0 else d) if isinstance(d, int) else context.node("Gather", [shape, i])
-                for i, d in zip(places, known.tolist())
+                for i, d in zip(indices, known.tolist())
             ],
         )
     if context.known_ints(shape) == list(x.shape or ()):
@@ -90,39 +90,39 @@ def meshgrid(op: SourceOp, context: Context) -> None:
         raise Unlowerable("its input X is missing")
     shape = shape_vector(context, [dimension(context, v, 0) for v in vectors])
     grids = []
-    for place, vector in enumerate(vectors):
+    for index, vector in enumerate(vectors):
         ones = [1] * len(vectors)
-        ones[place] = -1
+        ones[index] = -1
         grids.append(context.node("Expand", [context.reshape(vector, ones), shape]))
     context.bind(op, "Out", *grids)
 
 
 @lowers("repeat_interleave", "repeat_interleave_with_tensor_index")
 def repeat_interleave(op: SourceOp, context: Context) -> None:
-    """Each slice along an axis several times in a row: as often as the attribute says, or its own number."""
+    """Repeat each slice along an axis consecutively: ``Repeats`` times, or by the counts in a tensor."""
     x, counts = context.input(op, "X"), context.optional(op, "RepeatsTensor")
     rank = context.rank(x, "slices along an axis of it are repeated")
     (axis,) = normalized([int(context.attribute(op, "dim"))], rank)
     size = dimension(context, x, axis)
     if counts is None:
-        places = _divided_places(context, size, int(context.attribute(op, "Repeats")))
+        indices = _indices_repeated(context, size, int(context.attribute(op, "Repeats")))
     else:
-        places = _counted_places(context, size, context.cast(counts, DType.INT64))
-    context.emit(op, "Gather", [x, places], {"axis": axis})
+        indices = _indices_by_count(context, size, context.cast(counts, DType.INT64))
+    context.emit(op, "Gather", [x, indices], {"axis": axis})
 
 
-def _divided_places(context: Context, size: Element, times: int) -> Value:
-    """0 ... size - 1, each ``times`` times in a row."""
+def _indices_repeated(context: Context, size: Element, times: int) -> Value:
+    """Return 0 ... size - 1, each ``times`` times in a row."""
     if times < 1:
         raise Unlowerable(f"it repeats {times} times, expected 1 or more")
     factor, zero, one = (context.scalar(n, DType.INT64) for n in (times, 0, 1))
     length = context.scalar(size, DType.INT64) if isinstance(size, int) else context.reshape(size, [])
-    places = context.node("Range", [zero, context.node("Mul", [length, factor]), one])
-    return context.node("Div", [places, factor])
+    indices = context.node("Range", [zero, context.node("Mul", [length, factor]), one])
+    return context.node("Div", [indices, factor])
 
 
-def _counted_places(context: Context, size: Element, counts: Value) -> Value:
-    """0 ... size - 1, each as often in a row as its count says: how many runs end at or before each place."""
+def _indices_by_count(context: Context, size: Element, counts: Value) -> Value:
+    """Return 0 ... size - 1, each repeated by its count: how many runs end at or before each index."""
     length = size_vector(context, size)
     counts = context.node("Expand", [counts, length])
     zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))

@@ -1,4 +1,4 @@
-"""Interpolation: all of Paddle's ``*_interp`` operators, of the first and the second generation."""
+"""Interpolation: all ``*_interp`` operators of Paddle, of the first and the second generation."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from lite_paddle.source import SourceOp
 
 _METHODS = ("linear", "bilinear", "trilinear", "nearest", "bicubic")
 
-# The sizes that attributes give, outermost first.
+# The attributes with output sizes, outermost axis first.
 _SIZE_ATTRIBUTES = ("out_d", "out_h", "out_w")
 
 
 def _mode(op: SourceOp, may_be_one: bool) -> dict[str, str | float]:
-    """Attributes of Resize for the way in which Paddle places and mixes elements.
+    """Return the attributes of Resize for the coordinates and weights that Paddle uses.
 
     Args:
         op: the operator.
-        may_be_one: whether the result may have a single element along an axis.
+        may_be_one: True if the result may have a single element along an axis.
 
-    NOTE: where it has, Paddle takes the first element of the input, not the one in the middle.
+    NOTE: for a single element, Paddle takes the first element of the input, not the middle one.
     """
     method = op.type.split("_interp")[0]
     corners = bool(op.attrs["align_corners"])
-    place = "align_corners" if corners else "half_pixel"
+    transformation = "align_corners" if corners else "half_pixel"
     if method == "nearest":
         # NOTE: without align_corners the index is int(ratio * i), with it int(ratio * i + 0.5).
         return {
             "mode": "nearest",
-            "coordinate_transformation_mode": place if corners else "asymmetric",
+            "coordinate_transformation_mode": transformation if corners else "asymmetric",
             "nearest_mode": "round_prefer_ceil" if corners else "floor",
         }
     if method == "bicubic":
-        return {"mode": "cubic", "coordinate_transformation_mode": place, "cubic_coeff_a": -0.75}
+        return {"mode": "cubic", "coordinate_transformation_mode": transformation, "cubic_coeff_a": -0.75}
     if not corners and int(op.attrs["align_mode"]) == 1:
-        place = "asymmetric"
+        transformation = "asymmetric"
     elif not corners and may_be_one:
-        place = "pytorch_half_pixel"
-    return {"mode": "linear", "coordinate_transformation_mode": place}
+        transformation = "pytorch_half_pixel"
+    return {"mode": "linear", "coordinate_transformation_mode": transformation}
 
 
 @lowers(*(f"{method}_interp{generation}" for method in _METHODS for generation in ("", "_v2")))
@@ -54,7 +54,7 @@ def interpolate(op: SourceOp, context: Context) -> None:
         axes = context.rank(x, "it is resized along its spatial axes") - 2
         if axes < 1:
             raise Unlowerable(f"its input has rank {axes + 2}, expected 3 or more")
-        sizes = _wanted_sizes(op, context, axes)
+        sizes = _tensor_sizes(op, context, axes)
         scales = _scales(op, context, axes)
         if sizes is None and scales is None:
             sizes = _attribute_sizes(op, axes)
@@ -67,11 +67,11 @@ def interpolate(op: SourceOp, context: Context) -> None:
             elif sizes is None:
                 return context.node("Resize", [x, None, _full_scales(context, scales)], attributes)
         if sizes is None and scales is not None:
-            # NOTE: the first generation takes in/out as the ratio, which is not 1/scale where the size was rounded.
+            # NOTE: the first generation uses in/out as the ratio, which differs from 1/scale if the size was rounded.
             if isinstance(scales, list) and all(s == int(s) for s in scales):
                 return context.node("Resize", [x, None, _full_scales(context, scales)], attributes)
             sizes = _scaled_sizes(context, x, scales)
-        assert sizes is not None, "without a size tensor and a scale the attributes give the sizes"
+        assert sizes is not None, "without a size tensor and a scale, the attributes have the sizes"
         return _resize_to(context, x, sizes, attributes)
 
     layout = str(op.attrs["data_layout"])
@@ -87,11 +87,11 @@ def _may_be_one(sizes: list[int] | Value | None, scales: list[float] | Value | N
 def _single_cubic_elements(
     context: Context, x: Value, sizes: list[int] | Value | None, scales: list[float] | Value | None
 ) -> tuple[Value, list[float] | Value | None]:
-    """Reduce axes that bicubic interpolation brings to one element, so that the rest need not care.
+    """Reduce axes that bicubic interpolation shrinks to one element, so that Resize need not handle them.
 
-    Paddle takes that element at the place -0.5, half way between the first element and its repetition before
+    Paddle computes that element at the coordinate -0.5, half way between the first element and its repetition before
     the edge: with the kernel's weights for 0.5, (a / 8, 1/2 - a / 8, 1/2 - a / 8, a / 8), a = -0.75, and
-    the edge repeated that is ``(1 - a / 8) * x[0] + a / 8 * x[1]``.
+    the edge repeated, the element is ``(1 - a / 8) * x[0] + a / 8 * x[1]``.
     """
     old = x.shape[2:]
     if isinstance(sizes, list):
@@ -119,11 +119,11 @@ def _single_cubic_elements(
     return x, scales
 
 
-def _wanted_sizes(op: SourceOp, context: Context, axes: int) -> list[int] | Value | None:
-    """Sizes that a tensor gives; None where there is none."""
+def _tensor_sizes(op: SourceOp, context: Context, axes: int) -> list[int] | Value | None:
+    """Return the sizes that a tensor specifies, or None."""
     listed = context.inputs(op, "SizeTensor")
     if listed:
-        # A PIR model may have one vector where a legacy one has a list of scalars.
+        # A PIR model may have one vector instead of a legacy model's list of scalars.
         vector = shape_vector(context, [integer_vector(context, v) for v in listed])
     else:
         tensor = context.optional(op, "OutSize")
@@ -146,7 +146,7 @@ def _attribute_sizes(op: SourceOp, axes: int) -> list[int]:
 
 
 def _scales(op: SourceOp, context: Context, axes: int) -> list[float] | Value | None:
-    """A factor for each spatial axis, outermost first; None where the model gives none."""
+    """Return a factor for each spatial axis, outermost first; None if the model has no scale."""
     tensor = context.optional(op, "Scale")
     known = context.known(tensor)
     if tensor is not None and (known is None or known.dtype == object):
@@ -165,7 +165,7 @@ def _scales(op: SourceOp, context: Context, axes: int) -> list[float] | Value | 
 
 
 def _full_scales(context: Context, scales: list[float] | Value) -> Value:
-    """Factors for all axes: batch and channels stay."""
+    """Return factors for all axes, with 1 for batch and channels."""
     if isinstance(scales, list):
         return context.builder.constant(np.array([1.0, 1.0, *scales], dtype=np.float32))
     ones = context.builder.constant(np.ones(2, np.float32))
@@ -173,7 +173,7 @@ def _full_scales(context: Context, scales: list[float] | Value) -> Value:
 
 
 def _refuse_contradiction(context: Context, x: Value, sizes: list[int] | Value, scales: list[float] | Value) -> None:
-    """The second generation keeps the ratio of a scale even where a tensor gives other sizes.
+    """Raise Unlowerable for a scale and a size tensor that differ: the second generation keeps the scale as the ratio.
 
     Raises:
         Unlowerable: the two differ, or cannot be compared before the model runs.
@@ -183,13 +183,13 @@ def _refuse_contradiction(context: Context, x: Value, sizes: list[int] | Value, 
         if all(isinstance(d, int) and math.isclose(n / d, s, rel_tol=1e-6) for d, n, s in zip(old, sizes, scales)):
             return
     raise Unlowerable(
-        "it has both a scale and a size that the scale does not follow from",
+        "it has both a scale and a size that does not follow from the scale",
         "give paddle.nn.functional.interpolate only one of size and scale_factor",
     )
 
 
 def _scaled_sizes(context: Context, x: Value, scales: list[float] | Value) -> list[int] | Value:
-    """``floor(size * scale)`` for each spatial axis, in float32 as Paddle computes it."""
+    """Return ``floor(size * scale)`` for each spatial axis, in float32 as Paddle computes it."""
     axes = context.rank(x, "it is resized along its spatial axes") - 2
     old = x.shape[2:]
     if isinstance(scales, list) and all(isinstance(d, int) for d in old):
@@ -205,7 +205,7 @@ def _resize_to(context: Context, x: Value, sizes: list[int] | Value, attributes:
     if isinstance(sizes, list) and all(isinstance(d, int) for d in outer):
         full = shape_vector(context, [*outer, *sizes])
         return context.node("Resize", [x, None, None, full], attributes)
-    # Only the spatial axes are named, so that nothing has to compute batch and channels.
+    # Only the spatial axes are named, so that no node has to compute batch and channels.
     spatial = sizes if isinstance(sizes, Value) else context.builder.ints(*sizes)
     axes = tuple(range(2, context.rank(x, "it is resized along its spatial axes")))
     return context.node("Resize", [x, None, None, spatial], {**attributes, "axes": axes})

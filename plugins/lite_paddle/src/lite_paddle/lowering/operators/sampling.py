@@ -1,4 +1,4 @@
-"""Sampling at given places: grid_sampler and the affine grids that feed it."""
+"""Sampling at given coordinates: grid_sampler, and affine_grid, which computes such coordinates."""
 
 from __future__ import annotations
 

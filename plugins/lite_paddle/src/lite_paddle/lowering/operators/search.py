@@ -25,13 +25,13 @@ def arg_extreme(op: SourceOp, context: Context) -> None:
 
 
 def _sorted_part(context: Context, x: Value, count: Value, axis: int, **flags: bool) -> list[Value]:
-    """The first elements in order, and their places."""
+    """Return the first elements in sorted order, and their indices."""
     attributes = {"axis": axis, **{k: int(v) for k, v in flags.items()}}
     return context.nodes("TopK", [x, count], attributes, outputs=2)
 
 
-def _scalar_with_place(op: SourceOp, context: Context, x: Value) -> bool:
-    """A scalar is its own order; says whether this was one."""
+def _bind_sorted_scalar(op: SourceOp, context: Context, x: Value) -> bool:
+    """Bind the outputs of sorting a scalar: itself and the index 0; return False if x is not a scalar."""
     if x.type.rank != 0:
         return False
     context.bind(op, "Out", x)
@@ -42,21 +42,21 @@ def _scalar_with_place(op: SourceOp, context: Context, x: Value) -> bool:
 @lowers("argsort")
 def argsort(op: SourceOp, context: Context) -> None:
     x, axis = context.input(op, "X"), int(op.attrs["axis"])
-    if _scalar_with_place(op, context, x):
+    if _bind_sorted_scalar(op, context, x):
         return
     count = size_vector(context, dimension(context, x, axis))
-    values, places = _sorted_part(context, x, count, axis, largest=bool(op.attrs["descending"]))
+    values, indices = _sorted_part(context, x, count, axis, largest=bool(op.attrs["descending"]))
     context.bind(op, "Out", values)
-    context.bind(op, "Indices", places)
+    context.bind(op, "Indices", indices)
 
 
 @lowers("top_k", "top_k_v2")
 def top_k(op: SourceOp, context: Context) -> None:
     x, given = context.input(op, "X"), context.optional(op, "K")
-    if _scalar_with_place(op, context, x):
+    if _bind_sorted_scalar(op, context, x):
         return
     count = context.builder.ints(int(op.attrs["k"])) if given is None else integer_vector(context, given)
-    values, places = _sorted_part(
+    values, indices = _sorted_part(
         context,
         x,
         count,
@@ -65,13 +65,13 @@ def top_k(op: SourceOp, context: Context) -> None:
         sorted=bool(op.attrs.get("sorted", True)),
     )
     context.bind(op, "Out", values)
-    context.bind(op, "Indices", places)
+    context.bind(op, "Indices", indices)
 
 
 @lowers("kthvalue")
 def kthvalue(op: SourceOp, context: Context) -> None:
     x, k, axis = context.input(op, "X"), int(op.attrs["k"]), int(op.attrs["axis"])
-    if _scalar_with_place(op, context, x):
+    if _bind_sorted_scalar(op, context, x):
         return
     parts = _sorted_part(context, x, context.builder.ints(k), axis, largest=False)
     last = context.builder.ints(-1) if op.attrs["keepdim"] else context.scalar(-1, DType.INT64)
@@ -95,15 +95,15 @@ def unique(op: SourceOp, context: Context) -> None:
 
 @lowers("where_index")
 def where_index(op: SourceOp, context: Context) -> None:
-    places = context.node("NonZero", [context.input(op, "Condition")])
-    context.emit(op, "Transpose", [places], {"perm": [1, 0]})
+    indices = context.node("NonZero", [context.input(op, "Condition")])
+    context.emit(op, "Transpose", [indices], {"perm": [1, 0]})
 
 
 @lowers("searchsorted")
 def searchsorted(op: SourceOp, context: Context) -> None:
-    """How many elements of the sorted last axis are less than each value (``right``: or equal to it)."""
+    """Count the elements of the sorted last axis that are less than each value (``right``: or equal to it)."""
     ordered, values = context.input(op, "SortedSequence"), context.input(op, "Values")
-    if context.rank(ordered, "one of rank 1 is searched for every value") > 1:
+    if context.rank(ordered, "a sequence of rank 1 is shared by all values") > 1:
         ordered = context.node("Unsqueeze", [ordered, context.builder.ints(-2)])
     values = context.node("Unsqueeze", [values, context.builder.ints(-1)])
     before = context.node("LessOrEqual" if op.attrs["right"] else "Less", [ordered, values])

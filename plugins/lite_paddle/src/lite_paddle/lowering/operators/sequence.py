@@ -1,7 +1,7 @@
-"""Operators on sequences of Paddle 1, for one sequence, and what works on plain tensors beside them.
+"""Paddle 1's operators on sequences, for one sequence, and related operators on ordinary tensors.
 
-NOTE: Paddle 1 carries the offsets of the sequences of a batch beside a tensor (LoD). Lite does not, so a
-tensor is one sequence here: axis 0 is time. Operators that mean nothing for one sequence have no lowering.
+NOTE: Paddle 1 stores the offsets of a batch's sequences beside the tensor (LoD). Lite does not, so each tensor
+is one sequence here: axis 0 is time. Operators without a meaning for one sequence have no lowering.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from lite_paddle.source import SourceOp
 
 @lowers("sequence_pool")
 def sequence_pool(op: SourceOp, context: Context) -> None:
-    x, how, first = context.input(op, "X"), str(op.attrs["pooltype"]).upper(), context.builder.ints(0)
-    if how in ("FIRST", "LAST"):
-        result = context.node("Gather", [x, context.builder.ints(0 if how == "FIRST" else -1)], {"axis": 0})
-    elif how in ("AVERAGE", "SUM", "MAX", "SQRT"):
-        type_ = {"AVERAGE": "ReduceMean", "MAX": "ReduceMax"}.get(how, "ReduceSum")
+    x, pooling, first = context.input(op, "X"), str(op.attrs["pooltype"]).upper(), context.builder.ints(0)
+    if pooling in ("FIRST", "LAST"):
+        result = context.node("Gather", [x, context.builder.ints(0 if pooling == "FIRST" else -1)], {"axis": 0})
+    elif pooling in ("AVERAGE", "SUM", "MAX", "SQRT"):
+        type_ = {"AVERAGE": "ReduceMean", "MAX": "ReduceMax"}.get(pooling, "ReduceSum")
         result = context.node(type_, [x, first])
-        if how == "SQRT":
+        if pooling == "SQRT":
             length = context.node("Shape", [x], {"start": 0, "end": 1})
             result = context.node("Div", [result, context.node("Sqrt", [context.cast(length, x.dtype)])])
     else:
-        raise Unlowerable(f"pooltype is {how!r}, expected AVERAGE, SUM, SQRT, MAX, FIRST or LAST")
+        raise Unlowerable(f"pooltype is {pooling!r}, expected AVERAGE, SUM, SQRT, MAX, FIRST or LAST")
     context.bind(op, "Out", result)
 
 
@@ -61,7 +61,7 @@ def sequence_reshape(op: SourceOp, context: Context) -> None:
 
 @lowers("sequence_expand_as")
 def sequence_expand_as(op: SourceOp, context: Context) -> None:
-    """The only row of X, once for each row of Y."""
+    """Repeat the only row of X for each row of Y."""
     x, y = context.input(op, "X"), context.input(op, "Y")
     if x.type.rank is not None and isinstance(x.shape[0], int) and x.shape[0] != 1:
         raise Unlowerable(f"X has {x.shape[0]} rows for {x.shape[0]} sequences; Lite has only one sequence")
@@ -72,7 +72,7 @@ def sequence_expand_as(op: SourceOp, context: Context) -> None:
 
 @lowers("sequence_conv")
 def sequence_conv(op: SourceOp, context: Context) -> None:
-    """Each step beside its neighbours (zeros outside the sequence), times the filter."""
+    """Multiply each step, joined with its neighbours (zeros outside the sequence), by the filter."""
     x, filter_ = context.input(op, "X"), context.input(op, "Filter")
     length, start = int(context.attribute(op, "contextLength")), int(op.attrs["contextStart"])
     if op.attrs["paddingTrainable"] or int(op.attrs["contextStride"]) != 1:
@@ -103,7 +103,7 @@ def lod_reset(op: SourceOp, context: Context) -> None:
 
 @lowers("crf_decoding")
 def crf_decoding(op: SourceOp, context: Context) -> None:
-    """The best path through a linear-chain CRF (Viterbi): tags [T, 1] for emissions [T, C].
+    """Find the best path through a linear-chain CRF (Viterbi): tags [T, 1] for emissions [T, C].
 
     Transition [C + 2, C] holds the weights of the first tag, of the last one, and from tag to tag.
     """
@@ -152,7 +152,7 @@ def crf_decoding(op: SourceOp, context: Context) -> None:
 
 @lowers("sequence_mask")
 def sequence_mask(op: SourceOp, context: Context) -> None:
-    """For each length, as many ones, then zeros up to ``maxlen`` or the greatest length."""
+    """Return ones up to each length, then zeros up to ``maxlen`` or the greatest length."""
     lengths = context.cast(context.any_input(op, "X", "0"), DType.INT64)
     given = context.any_optional(op, "MaxLenTensor", "1")
     limit = int(op.attrs.get("maxlen", op.attrs.get("max_len", -1)))
@@ -166,8 +166,8 @@ def sequence_mask(op: SourceOp, context: Context) -> None:
     else:
         most = context.node("ReduceMax", [lengths], {"keepdims": 0})
     zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))
-    places = context.node("Range", [zero, most, one])
-    mask = context.node("Less", [places, context.node("Unsqueeze", [lengths, context.builder.ints(-1)])])
+    indices = context.node("Range", [zero, most, one])
+    mask = context.node("Less", [indices, context.node("Unsqueeze", [lengths, context.builder.ints(-1)])])
     result = context.cast(mask, op.attrs.get("out_dtype") or DType.INT64)
     for slot in ("Y", "0"):
         context.bind(op, slot, result)
@@ -175,10 +175,10 @@ def sequence_mask(op: SourceOp, context: Context) -> None:
 
 @lowers("ctc_align")
 def ctc_align(op: SourceOp, context: Context) -> None:
-    """Rows of labels without blanks and (``merge_repeated``) without repetitions, moved to the front."""
+    """Drop blanks and (``merge_repeated``) repetitions from rows of labels, and move the rest to the front."""
     if not op.inputs.get("InputLength"):
         raise Unlowerable(
-            "its sequences are told apart by offsets (LoD), which Lite has not",
+            "its sequences are separated by offsets (LoD), which Lite does not have",
             "export the model with padded rows and their lengths (InputLength)",
         )
     x, attrs, ints = context.input(op, "Input"), op.attrs, context.builder.ints
@@ -191,18 +191,18 @@ def ctc_align(op: SourceOp, context: Context) -> None:
     inside = context.node("Less", [context.node("Range", [zero, end, one]), lengths])
     dropped = context.node("Equal", [x, context.scalar(int(attrs["blank"]), x)])
     if attrs["merge_repeated"]:
-        # Before the first step stands -1, which is no label.
+        # The label before the first step is -1, which no label equals.
         shifted = context.node("Pad", [x, ints(0, 1, 0, 0), context.scalar(-1, x)])
         before = context.node("Slice", [shifted, ints(0), ints(-1), ints(1)])
         dropped = context.node("Or", [dropped, context.node("Equal", [x, before])])
     keep = context.node("And", [inside, context.node("Not", [dropped])])
     kept = context.cast(keep, DType.INT64)
-    places = context.node("Sub", [context.node("CumSum", [kept, one]), one])
-    # What is dropped goes to one more column, which is cut off.
-    places = context.node("Where", [keep, places, end])
+    indices = context.node("Sub", [context.node("CumSum", [kept, one]), one])
+    # Dropped labels are written to an extra column, which is cut off.
+    indices = context.node("Where", [keep, indices, end])
     number = np.full(1, int(attrs["padding_value"])).astype(x.dtype.numpy)
     empty = filled(context, shape_vector(context, [batch, add_elements(context, steps, 1)]), number)
-    moved = context.node("ScatterElements", [empty, places, x], {"axis": 1})
+    moved = context.node("ScatterElements", [empty, indices, x], {"axis": 1})
     context.bind(op, "Output", context.node("Slice", [moved, ints(0), ints(-1), ints(1)]))
     count = context.node("ReduceSum", [kept, ints(1)], {"keepdims": 1})
     context.bind(op, "OutputLength", context.cast(count, x.dtype))

@@ -1,4 +1,4 @@
-"""Operators that change the shape, join or split: reshape, transpose, flatten, squeeze, concat, split, stack."""
+"""Changing shapes, joining and splitting: reshape, transpose, flatten, squeeze, concat, split, stack."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def flatten_contiguous_range(op: SourceOp, context: Context) -> None:
         return
     start, stop = normalized([op.attrs["start_axis"], op.attrs["stop_axis"]], rank)
     if start > stop:
-        raise Unlowerable(f"start_axis {start} lies behind stop_axis {stop}")
+        raise Unlowerable(f"start_axis {start} is behind stop_axis {stop}")
     if start == stop:
         context.bind(op, "Out", x)
         return
     merged = x.shape[start : stop + 1]
-    # NOTE: -1 cannot be inferred beside a size of 0, so it is only used where it has to be.
+    # NOTE: -1 cannot be inferred beside a size of 0, so it is only used where necessary.
     middle = math.prod(merged) if all(isinstance(d, int) for d in merged) else -1
     before: list[Element] = [d if isinstance(d, int) and d > 0 else 0 for d in x.shape[:start]]
     after = dimensions(context, x, stop + 1, rank)
@@ -69,12 +69,12 @@ def flatten_contiguous_range(op: SourceOp, context: Context) -> None:
 def squeeze(op: SourceOp, context: Context) -> None:
     x = context.input(op, "X")
     axes = known_ints(op, context, "axes", "AxesTensor", "AxesTensorList")
-    rank = context.rank(x, "squeeze keeps what is not of size 1")
+    rank = context.rank(x, "squeeze keeps the axes whose size is not 1")
     if rank == 0:
         context.bind(op, "Out", x)
         return
     if axes:
-        # A listed axis that is not of size 1 is kept; one of unknown size is taken to be 1.
+        # A listed axis that is not of size 1 is kept; an axis of unknown size is assumed to have size 1.
         chosen = [a for a in sorted(set(normalized(axes, rank))) if not _certainly_not_one(x, a)]
     elif all(isinstance(d, int) for d in x.shape):
         chosen = [axis for axis, d in enumerate(x.shape) if d == 1]
@@ -95,13 +95,13 @@ def _certainly_not_one(x: Value, axis: int) -> bool:
 def unsqueeze(op: SourceOp, context: Context) -> None:
     x = context.input(op, "X")
     axes = known_ints(op, context, "axes", "AxesTensor", "AxesTensorList")
-    rank = context.rank(x, "unsqueeze puts its axes in one after another")
-    places: list[int | None] = list(range(rank))
+    rank = context.rank(x, "unsqueeze inserts its axes one after another")
+    axis_sources: list[int | None] = list(range(rank))
     for axis in axes:
-        size = len(places) + 1
+        size = len(axis_sources) + 1
         (axis,) = normalized([axis], size)
-        places.insert(axis, None)
-    added = [i for i, place in enumerate(places) if place is None]
+        axis_sources.insert(axis, None)
+    added = [i for i, source in enumerate(axis_sources) if source is None]
     context.bind(op, "Out", context.node("Unsqueeze", [x, context.builder.ints(*added)]) if added else x)
 
 
@@ -133,12 +133,12 @@ def split(op: SourceOp, context: Context) -> None:
     if len(sections) != count:
         raise Unlowerable(f"sections has {len(sections)} entries, but it has {count} outputs")
     if -1 in [s for s in sections if isinstance(s, int)]:
-        vector = _fill_rest(context, sections, dimension(context, x, axis))
+        vector = _complete_sections(context, sections, dimension(context, x, axis))
     context.bind(op, "Out", *context.nodes("Split", [x, vector], {"axis": axis}, outputs=count))
 
 
-def _fill_rest(context: Context, sections: list[Element], size: Element) -> Value:
-    """The sections as a vector, -1 replaced by what the others leave of the axis."""
+def _complete_sections(context: Context, sections: list[Element], size: Element) -> Value:
+    """Return the sections as a vector, with -1 replaced by the rest of the axis."""
     others = [s for s in sections if s != -1]
     rest: Element = size
     for part in others:
@@ -156,9 +156,9 @@ def stack(op: SourceOp, context: Context) -> None:
 
 
 def stacked(context: Context, values: list[Value], axis: int) -> Value:
-    """Tensors of one shape along a new axis, which may be negative (of the result)."""
+    """Stack tensors of one shape along a new axis, which may be negative (counted in the result)."""
     if not values:
-        raise Unlowerable("there is nothing to stack")
+        raise Unlowerable("it has no tensors to stack")
     lifted = [context.node("Unsqueeze", [v, context.builder.ints(axis)]) for v in values]
     return lifted[0] if len(lifted) == 1 else context.node("Concat", lifted, {"axis": axis})
 
@@ -178,7 +178,7 @@ def unstack(op: SourceOp, context: Context) -> None:
     context.bind(op, slot, *(context.node("Squeeze", [part, axes]) for part in parts))
 
 
-# **** what is only looked at ****
+# **** properties of shapes ****
 
 
 @lowers("shape")

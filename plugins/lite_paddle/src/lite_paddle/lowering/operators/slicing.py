@@ -1,4 +1,4 @@
-"""Parts of a tensor by their places: slice, strided_slice, crop."""
+"""Slicing: slice, strided_slice, crop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lite_paddle.source import SourceOp
 __all__ = ["backward_end", "take"]
 
 _FIRST_WITH_PYTHON_SLICES = 3_000_000
-# Before, a backward slice with steps of more than one started at another element.
+# Earlier versions started a backward slice with steps of more than one at another element.
 _FIRST_WITH_ALIGNED_STEPS = 2_002_000
 
 
@@ -46,28 +46,28 @@ def strided_slice(op: SourceOp, context: Context) -> None:
     starts = int_elements(op, context, "starts", "StartsTensor", "StartsTensorList")
     ends = int_elements(op, context, "ends", "EndsTensor", "EndsTensorList")
     steps = int_elements(op, context, "strides", "StridesTensor", "StridesTensorList")
-    for place, (axis, end, step) in enumerate(zip(axes, ends, steps)):
+    for index, (axis, end, step) in enumerate(zip(axes, ends, steps)):
         if context.version >= _FIRST_WITH_PYTHON_SLICES or (isinstance(step, int) and step > 0):
             continue
         if isinstance(step, int) and step < -1 and context.version < _FIRST_WITH_ALIGNED_STEPS:
             raise Unlowerable(
-                f"stride {step}: before Paddle 2.2 backward slices with steps started elsewhere",
+                f"stride {step}: before Paddle 2.2 backward slices with steps started at another element",
                 "export the model again with Paddle 2.2 or newer",
             )
-        ends[place] = backward_end(x, axis, end, step)
+        ends[index] = backward_end(x, axis, end, step)
     _emit(op, context, x, axes, starts, ends, steps)
 
 
 def backward_end(x: Value, axis: int, end: Element, step: Element) -> Element:
-    """The end of a backward slice of Paddle 2 in Python's meaning.
+    """Convert the end of a backward slice from the meaning of Paddle 2 to that of Python.
 
-    NOTE: -1 is not the last element there but the place before the first one; other negative ends count
-    from the back and stop at 0.
+    NOTE: in Paddle 2, -1 is not the last element but the position before the first one; other negative ends
+    count from the back and stop at 0.
     """
     if not isinstance(step, int) or not isinstance(end, int):
         raise Unlowerable(
-            "a backward slice whose end or stride is computed when the model runs has another meaning in "
-            "Paddle before 3.0",
+            "before Paddle 3.0, a backward slice had another meaning, and its end or stride is computed when the model "
+            "runs",
             "export the model again with Paddle 3",
         )
     if end == -1:
@@ -105,7 +105,7 @@ def take(
     steps: Sequence[Element],
     dropped: Sequence[int] = (),
 ) -> Value:
-    """A slice; of an axis in ``dropped`` the one element at its start, without the axis."""
+    """Slice axes; axes in ``dropped`` are removed, keeping the one element at their start."""
     if dropped:
         rank = context.rank(x, "an axis of it is dropped")
         axes, dropped = normalized(axes, rank), normalized(dropped, rank)
@@ -153,7 +153,7 @@ def crop(op: SourceOp, context: Context) -> None:
 def _crop(op: SourceOp, context: Context, shape: list[Element], offsets: list[Element]) -> None:
     x = context.input(op, "X")
     if not shape:
-        raise Unlowerable("it does not say to which shape it crops")
+        raise Unlowerable("it does not specify the shape to crop to")
     offsets = offsets or [0] * len(shape)
     ends = [_crop_end(context, offset, size) for offset, size in zip(offsets, shape)]
     axes = list(range(len(shape)))
@@ -161,7 +161,7 @@ def _crop(op: SourceOp, context: Context, shape: list[Element], offsets: list[El
 
 
 def _crop_end(context: Context, offset: Element, size: Element) -> Element:
-    """Where the part ends; a size of -1 goes to the end of the axis."""
+    """Return the end of a cropped axis; a size of -1 goes to the end of the axis."""
     if isinstance(size, int):
         return FAR if size < 0 else add_elements(context, offset, size)
     known = context.known(size)

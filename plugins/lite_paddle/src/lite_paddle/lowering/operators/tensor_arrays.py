@@ -31,7 +31,7 @@ def _array(op: SourceOp, context: Context, slot: str) -> AnyArray:
 
 
 def alias_array(op: SourceOp, context: Context) -> bool:
-    """Whether the operator hands an array on; then its output is bound."""
+    """Bind the output to the array that the operator passes through; return False if its input is no array."""
     source = next((op.inputs[s][0] for s in ("X", "0") if op.inputs.get(s)), None)
     found = None if source is None else context.array(source)
     if found is None:
@@ -56,16 +56,16 @@ def write_to_array(op: SourceOp, context: Context) -> None:
     (out,) = op.outputs["Out"]
     if isinstance(array, LoopArray):
         if array.written is not None or array.positions.get(index) != len(array.before):
-            raise Unlowerable("a loop writes to a list otherwise than by appending one element per iteration", _REMEDY)
+            raise Unlowerable("a loop writes to a list other than by appending one element per iteration", _REMEDY)
         context.bind_array(out, replace(array, written=value))
         return
-    place = context.known_ints(context.value(index))
-    if place is None or array.appended is not None:
-        raise Unlowerable("it writes to a list at a place that is known only when the model runs", _REMEDY)
+    known = context.known_ints(context.value(index))
+    if known is None or array.appended is not None:
+        raise Unlowerable("it writes to a list at an index that is known only when the model runs", _REMEDY)
     elements = list(array.elements)
-    if place[0] > len(elements):
-        raise Unlowerable(f"it writes to place {place[0]} of a list of {len(elements)}")
-    elements[place[0] : place[0] + 1] = [value]
+    if known[0] > len(elements):
+        raise Unlowerable(f"it writes to index {known[0]} of a list of {len(elements)}")
+    elements[known[0] : known[0] + 1] = [value]
     context.bind_array(out, TensorArray(tuple(elements)))
 
 
@@ -75,25 +75,25 @@ def read_from_array(op: SourceOp, context: Context) -> None:
     if isinstance(array, LoopArray):
         context.bind(op, "Out", _read_in_loop(context, array, index))
         return
-    place = context.known_ints(context.value(index))
-    if place is not None and 0 <= place[0] < len(array.elements):
-        context.bind(op, "Out", array.elements[place[0]])
+    known = context.known_ints(context.value(index))
+    if known is not None and 0 <= known[0] < len(array.elements):
+        context.bind(op, "Out", array.elements[known[0]])
         return
     position = context.reshape(context.cast(context.value(index), DType.INT64), [])
     context.emit(op, "Gather", [_stack_all(context, array), position], {"axis": 0})
 
 
 def _read_in_loop(context: Context, array: LoopArray, index: SourceValue) -> Value:
-    place = array.positions.get(index)
-    if place is None:
+    known = array.positions.get(index)
+    if known is None:
         fixed = context.known_ints(context.value(index))
         if fixed is not None and 0 <= fixed[0] < len(array.before):
             return array.before[fixed[0]]
-    elif place == len(array.before) and array.written is not None:
+    elif known == len(array.before) and array.written is not None:
         return array.written
-    elif place == len(array.before) - 1 and array.last is not None:
+    elif known == len(array.before) - 1 and array.last is not None:
         return array.last
-    raise Unlowerable("a loop reads another element than the last one of a list that it appends to", _REMEDY)
+    raise Unlowerable("a loop reads an element other than the last one of a list that it appends to", _REMEDY)
 
 
 @lowers("lod_array_length")
@@ -112,7 +112,7 @@ def array_length(op: SourceOp, context: Context) -> None:
 
 @lowers("tensor_array_to_tensor")
 def tensor_array_to_tensor(op: SourceOp, context: Context) -> None:
-    """All elements along a new axis (``use_stack``), or one after another along an axis they have."""
+    """Join the elements along a new axis (``use_stack``), or concatenate them along an existing axis."""
     array, axis, stack = _array(op, context, "X"), int(op.attrs["axis"]), bool(op.attrs["use_stack"])
     if isinstance(array, LoopArray):
         raise Unlowerable("a loop joins the list that it appends to", _REMEDY)
@@ -141,7 +141,7 @@ def tensor_array_to_tensor(op: SourceOp, context: Context) -> None:
 
 
 def _stack_all(context: Context, array: TensorArray) -> Value:
-    """All elements along a new first axis."""
+    """Stack all elements along a new first axis."""
     shapes = {e.shape for e in array.elements if e.type.rank is not None and all(isinstance(d, int) for d in e.shape)}
     if len(shapes) > 1:
         raise Unlowerable(
@@ -156,12 +156,12 @@ def _stack_all(context: Context, array: TensorArray) -> Value:
 
 
 def slice_of_array(op: SourceOp, context: Context) -> bool:
-    """Whether a slice operator's input is an array; then its output is bound: one element, or a shorter array."""
+    """Bind the output of a slice of an array: an element, or a shorter array; return False if the input is no array."""
     array = context.array(op.inputs["Input"][0]) if op.inputs.get("Input") else None
     if array is None:
         return False
     if isinstance(array, LoopArray) or array.appended is not None:
-        raise Unlowerable("it takes a part of a list that a loop fills", _REMEDY)
+        raise Unlowerable("it takes a part of a list that a loop appends to", _REMEDY)
     (start,) = known_ints(op, context, "starts", "StartsTensor", "StartsTensorList")
     (end,) = known_ints(op, context, "ends", "EndsTensor", "EndsTensorList")
     _bind_part(context, op.outputs["Out"][0], array, start, end, bool(op.attrs.get("decrease_axis")))
@@ -179,7 +179,7 @@ def _bind_part(context: Context, out: SourceValue, array: TensorArray, start: in
 
 @lowers("slice_array", "slice_array_dense")
 def slice_array(op: SourceOp, context: Context) -> None:
-    """PIR: operands are the array, starts and (for slice_array) ends."""
+    """Lower PIR's slice of an array; the operands are the array, starts and (for slice_array) ends."""
     array, one = _array(op, context, "0"), op.type == "slice_array_dense"
     ends = [context.known_ints(context.any_input(op, slot)) for slot in (("1",) if one else ("1", "2"))]
     if isinstance(array, LoopArray) or array.appended is not None or not all(ends):
@@ -194,12 +194,12 @@ def slice_array(op: SourceOp, context: Context) -> None:
 def loop_positions(
     body: SourceBlock, starts: Mapping[SourceValue, int], constant: Callable[[SourceValue], int | None]
 ) -> dict[SourceValue, int]:
-    """Integers of a loop's body that grow by one in each iteration, and what they are in the first one.
+    """Find the integers in a loop's body that grow by one in each iteration; return their values in the first one.
 
     Args:
         body: the loop's body; its results are the new condition, then the new arguments.
         starts: known initial values of arguments; for an array, its length.
-        constant: the value of an integer from outside the loop where it is known.
+        constant: returns an integer from outside the loop, or None if it is not known.
     """
     offsets: dict[SourceValue, tuple[SourceValue, int]] = {arg: (arg, 0) for arg in starts}
     fixed: dict[SourceValue, int] = {}

@@ -1,4 +1,4 @@
-"""Transposed convolutions, with the sizes that Paddle gives their results."""
+"""Transposed convolutions, with the output sizes of Paddle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lite_paddle.source import SourceOp
 
 
 class _Geometry:
-    """What the attributes say, for each spatial axis."""
+    """The attributes of a transposed convolution, for each spatial axis."""
 
     def __init__(self, op: SourceOp, filter_: Value, axes: int) -> None:
         if filter_.type.rank != axes + 2 or not all(isinstance(d, int) for d in filter_.shape[2:]):
@@ -27,12 +27,12 @@ class _Geometry:
         self.paddings = op.attrs.get("paddings", [0])
         self.output_padding = per_axis(op.attrs.get("output_padding") or 0, axes, "output_padding")
         if self.padding_algorithm == "SAME":
-            self.dilations = [1] * axes  # as in the convolution: SAME ignores the attribute
+            self.dilations = [1] * axes  # as in the convolution, SAME ignores the attribute
 
     def pads(self, sizes: tuple[Dim, ...]) -> Pads | None:
-        """Pads to cut off the full result; None where SAME asks for a size that is not known.
+        """Return the pads to cut off the full result; None if SAME depends on an unknown size.
 
-        NOTE: SAME takes the formula of the convolution, with the size of this operator's *input*.
+        NOTE: SAME uses the formula of the convolution, with the size of this operator's *input*.
         """
         if self.padding_algorithm == "SAME":
             return same_pads(sizes, self.kernel, self.strides)
@@ -41,7 +41,7 @@ class _Geometry:
         return explicit_pads(self.paddings, self.axes)
 
     def natural_size(self, axis: int, size: Dim, pads: Pads) -> Dim:
-        """The result's size without ``output_padding``."""
+        """Return the size of the result without ``output_padding``."""
         extent = self.dilations[axis] * (self.kernel[axis] - 1) + 1
         return (size - 1) * self.strides[axis] - sum(pads[axis]) + extent
 
@@ -54,8 +54,8 @@ def transposed_convolution(op: SourceOp, context: Context) -> None:
 
     def compute(x: Value) -> Value:
         context.rank(x, "its transposed convolution depends on the size")
-        wanted = _wanted_size(op, context, axes)
-        result = _transposed(op, context, geometry, x, filter_, bias, wanted)
+        requested = _requested_size(op, context, axes)
+        result = _emit_transposed(op, context, geometry, x, filter_, bias, requested)
         if bias is not None and op.attrs.get("fuse_relu"):
             result = context.node("Relu", [result])
         return result
@@ -64,8 +64,8 @@ def transposed_convolution(op: SourceOp, context: Context) -> None:
     context.bind(op, "Output", in_channels_first(context, context.input(op, "Input"), layout, compute))
 
 
-def _wanted_size(op: SourceOp, context: Context, axes: int) -> list[int] | Value | None:
-    """``output_size``, from a tensor or the attribute; None when the result has its natural size."""
+def _requested_size(op: SourceOp, context: Context, axes: int) -> list[int] | Value | None:
+    """Return ``output_size`` from a tensor or the attribute; None if the result has its natural size."""
     if op.inputs.get("OutputSizeTensor") or op.inputs.get("OutputSizeTensorList"):
         vector = int_vector(op, context, "output_size", "OutputSizeTensor", "OutputSizeTensorList")
         known = context.known_ints(vector)
@@ -74,28 +74,28 @@ def _wanted_size(op: SourceOp, context: Context, axes: int) -> list[int] | Value
     return per_axis(sizes, axes, "output_size") if sizes else None
 
 
-def _transposed(
+def _emit_transposed(
     op: SourceOp,
     context: Context,
     geometry: _Geometry,
     x: Value,
     filter_: Value,
     bias: Value | None,
-    wanted: list[int] | Value | None,
+    requested: list[int] | Value | None,
 ) -> Value:
     sizes = x.shape[2:]
     pads = geometry.pads(sizes)
     extra = list(geometry.output_padding)
     cut = False
-    if wanted is not None and pads is not None:
+    if requested is not None and pads is not None:
         natural = [geometry.natural_size(a, s, pads) for a, s in enumerate(sizes)]
-        if isinstance(wanted, list) and all(isinstance(n, int) for n in natural):
-            extra = [w - int(n) for w, n in zip(wanted, natural)]  # type: ignore[arg-type]
-            for w, n, e, s in zip(wanted, natural, extra, geometry.strides):
+        if isinstance(requested, list) and all(isinstance(n, int) for n in natural):
+            extra = [w - int(n) for w, n in zip(requested, natural)]  # type: ignore[arg-type]
+            for w, n, e, s in zip(requested, natural, extra, geometry.strides):
                 if not 0 <= e < s:
                     raise Unlowerable(f"its output_size {w} must be at least {n} and less than {n} + stride {s}")
         else:
-            # Paddle allows up to stride - 1 elements more than the natural size.
+            # Paddle allows up to stride - 1 more elements than the natural size.
             extra, cut = [s - 1 for s in geometry.strides], True
     attributes: dict[str, int | tuple[int, ...]] = {
         "strides": tuple(geometry.strides),
@@ -109,17 +109,17 @@ def _transposed(
     axes = context.builder.ints(*range(2, 2 + geometry.axes))
     starts = context.builder.ints(*[0] * geometry.axes)
     if pads is None:
-        if wanted is not None:
+        if requested is not None:
             raise Unlowerable("it has output_size, SAME padding and an input of unknown size")
         return _cut_same(context, geometry, x, result)
     if cut:
-        ends = wanted if isinstance(wanted, Value) else context.builder.ints(*(wanted or []))
+        ends = requested if isinstance(requested, Value) else context.builder.ints(*(requested or []))
         return context.node("Slice", [result, starts, ends, axes])
     return result
 
 
 def _cut_same(context: Context, geometry: _Geometry, x: Value, full: Value) -> Value:
-    """Cut the pads of SAME off a full result, computing them when the model runs."""
+    """Cut the pads of SAME off a full result; they are computed when the model runs."""
 
     def ints(numbers: list[int]) -> Value:
         return context.builder.ints(*numbers)

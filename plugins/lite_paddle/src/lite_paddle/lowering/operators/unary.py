@@ -31,7 +31,7 @@ _FLOATING = {
     "atanh": "Atanh",
 }
 _ANY_NUMBER = {"abs": "Abs", "sign": "Sign"}
-# Integers are whole already.
+# Not applied to integers, which are whole already.
 _WHOLE = {"floor": "Floor", "ceil": "Ceil"}
 
 
@@ -40,17 +40,17 @@ def _floating(context: Context, x: Value) -> Value:
 
 
 @lowers(*_FLOATING)
-def floating(op: SourceOp, context: Context) -> None:
+def floating_function(op: SourceOp, context: Context) -> None:
     context.emit(op, _FLOATING[op.type], [_floating(context, context.input(op, "X"))])
 
 
 @lowers(*_ANY_NUMBER)
-def number(op: SourceOp, context: Context) -> None:
+def any_number_function(op: SourceOp, context: Context) -> None:
     context.emit(op, _ANY_NUMBER[op.type], [context.input(op, "X")])
 
 
 @lowers(*_WHOLE)
-def whole(op: SourceOp, context: Context) -> None:
+def rounding_function(op: SourceOp, context: Context) -> None:
     x = context.input(op, "X")
     context.bind(op, "Out", context.node(_WHOLE[op.type], [x]) if x.dtype.is_floating else x)
 
@@ -75,8 +75,8 @@ def logarithm(op: SourceOp, context: Context) -> None:
 
 
 @lowers("log1p")
-def log_of_one_more(op: SourceOp, context: Context) -> None:
-    """``log(u) * x / (u - 1)`` with ``u = 1 + x``: exact also where ``x`` is lost in the sum.
+def log1p(op: SourceOp, context: Context) -> None:
+    """Compute ``log(u) * x / (u - 1)`` with ``u = 1 + x``: exact even where the sum loses ``x``.
 
     Source: D. Goldberg, "What Every Computer Scientist Should Know About Floating-Point Arithmetic", theorem 4.
     """
@@ -86,15 +86,15 @@ def log_of_one_more(op: SourceOp, context: Context) -> None:
     rounded = context.node("Sub", [u, one])
     log = context.node("Log", [u])
     precise = context.node("Mul", [log, context.node("Div", [x, rounded])])
-    # Where nothing is left of x it is its own logarithm; infinities have no quotient.
+    # Where the sum loses x, log1p(x) is x; infinities have no quotient.
     small = context.node("Equal", [rounded, context.scalar(0, x)])
     ordinary = context.node("Where", [small, x, precise])
     context.emit(op, "Where", [context.node("IsInf", [x]), log, ordinary])
 
 
 @lowers("expm1")
-def exponential_less_one(op: SourceOp, context: Context) -> None:
-    """``exp(x) - 1`` as ``2 sinh(x / 2) exp(x / 2)``, which keeps the digits of a small ``x``."""
+def expm1(op: SourceOp, context: Context) -> None:
+    """Compute ``exp(x) - 1`` as ``2 sinh(x / 2) exp(x / 2)``, which keeps the digits of a small ``x``."""
     x = _floating(context, context.input(op, "X"))
     half = context.node("Mul", [x, context.scalar(0.5, x)])
     precise = context.node("Mul", [context.node("Sinh", [half]), context.node("Exp", [half])])
@@ -114,14 +114,14 @@ def truncate(op: SourceOp, context: Context) -> None:
 
 
 def round_half_away(context: Context, x: Value) -> Value:
-    """The nearest integer, of two equally near the one further from zero."""
+    """Round to the nearest integer, and halves away from zero."""
     up = context.node("Floor", [context.node("Add", [context.node("Abs", [x]), context.scalar(0.5, x)])])
     return context.node("Mul", [context.node("Sign", [x]), up])
 
 
 @lowers("round")
 def round_(op: SourceOp, context: Context) -> None:
-    """NOTE: halves go away from zero up to Paddle 2.6, to the even neighbour from 3.0 on."""
+    """Round to the nearest integer. NOTE: up to Paddle 2.6, halves go away from zero; from 3.0 on, to even."""
     x = context.input(op, "X")
     if not x.dtype.is_floating:
         context.bind(op, "Out", x)
@@ -135,7 +135,7 @@ def round_(op: SourceOp, context: Context) -> None:
 
 @lowers("logit")
 def logit(op: SourceOp, context: Context) -> None:
-    """``log(p / (1 - p))`` with ``p`` clipped to [eps, 1 - eps]; without ``eps`` outside [0, 1] is NaN."""
+    """Compute ``log(p / (1 - p))``, ``p`` clipped to [eps, 1 - eps]; with ``eps`` 0, NaN outside [0, 1]."""
     x, eps = context.any_input(op, "X", "0"), float(op.attrs.get("eps", 1e-6))
     if eps > 0:
         x = context.node("Clip", [x, context.scalar(eps, x), context.scalar(1 - eps, x)])
@@ -150,7 +150,7 @@ def logit(op: SourceOp, context: Context) -> None:
 
 @lowers("scale")
 def scale(op: SourceOp, context: Context) -> None:
-    """``scale * x + bias``, or ``scale * (x + bias)``; integers stay integers."""
+    """Compute ``scale * x + bias``, or ``scale * (x + bias)``; integers stay integers."""
     x = context.input(op, "X")
     tensor = context.optional(op, "ScaleTensor")
     known = context.known(tensor)
@@ -193,7 +193,7 @@ def clip(op: SourceOp, context: Context) -> None:
 
 
 def _bound(op: SourceOp, context: Context, x: Value, slot: str) -> Value | None:
-    """A bound as a scalar; None where it is beyond what the element type can hold."""
+    """Return a bound as a scalar; None if it is outside the range of the element type."""
     tensor = context.optional(op, slot)
     if tensor is not None:
         return context.reshape(context.cast(tensor, x.dtype), [])
@@ -212,7 +212,7 @@ def _bound(op: SourceOp, context: Context, x: Value, slot: str) -> Value | None:
 
 @lowers("clip_by_norm")
 def clip_by_norm(op: SourceOp, context: Context) -> None:
-    """``x * max_norm / |x|`` where the Euclidean norm of the whole tensor is above ``max_norm``."""
+    """Compute ``x * max_norm / |x|`` if the Euclidean norm of the whole tensor is above ``max_norm``."""
     x, limit = context.any_input(op, "X", "0"), float(context.attribute(op, "max_norm"))
     norm = context.node("ReduceL2", [x], {"keepdims": 0})
     result = context.node("Mul", [x, context.node("Div", [context.scalar(limit, x), _at_least(context, norm, limit)])])
@@ -256,7 +256,7 @@ def test_elements(op: SourceOp, context: Context) -> None:
 
 @lowers("isnan", "isinf", "isfinite")
 def test_tensor(op: SourceOp, context: Context) -> None:
-    """The operators of Paddle 1.x: whether any element is NaN, any is infinite, all are finite; shape [1]."""
+    """Test a whole tensor (Paddle 1.x): any element is NaN, any is infinite, or all are finite; shape [1]."""
     tested = context.cast(_tested(op, context, op.type), DType.INT32)
     found = context.node("ReduceMin" if op.type == "isfinite" else "ReduceMax", [tested], {"keepdims": 0})
     context.bind(op, "Out", context.reshape(context.cast(found, DType.BOOL), [1]))

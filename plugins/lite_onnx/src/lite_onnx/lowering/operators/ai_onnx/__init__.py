@@ -1,1 +1,1 @@
-"""The domain ``ai.onnx``: operators and versions of them that Lite, whose opset is 22, has not."""
+"""The domain ``ai.onnx``: operators, and versions of operators, that are not in Lite's opset 22."""

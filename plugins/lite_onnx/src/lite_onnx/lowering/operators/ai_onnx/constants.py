@@ -1,4 +1,4 @@
-"""Constant."""
+"""The operator Constant."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _KINDS = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float
 
 @lowers("Constant")
 def constant(node: SourceNode, context: Context) -> list[Item]:
-    """A tensor, dense or sparse, or numbers."""
+    """Lower a constant tensor, dense or sparse, or constant numbers."""
     ((name, content),) = node.attributes.items()
     if name in ("value", "sparse_value"):
         return [context.constant(content)]
     if name not in _KINDS:
-        raise Unlowerable(f"its attribute {name!r} is no tensor of numbers")
+        raise Unlowerable(f"its attribute {name!r} is not a tensor of numbers")
     return [context.constant(np.array(content, _KINDS[name]))]

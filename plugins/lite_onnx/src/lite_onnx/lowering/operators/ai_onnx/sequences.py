@@ -1,7 +1,7 @@
-"""Sequences and optionals of known length: lists of values while the model is lowered, nothing in the graph.
+"""Sequences and optionals of known length: lists of values during lowering, which leave no nodes in the graph.
 
-Inference models build short lists (the pieces of a split, what a few layers return) and take them apart again, so that
-their lengths are known when the model is read. Those that grow with the data are not lowered.
+Inference models build short lists (the pieces of a split, the outputs of a few layers) and take them apart again:
+their lengths are known when the model is read. Lists that grow with the data are not lowered.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lite_onnx.lowering.unlowerable import Unlowerable
 
 Array = np.ndarray[Any, Any]
 
-#: Longer lists are a sign of a damaged model, and every element is a node or more.
-_MOST_ELEMENTS = 4096
+#: Longer lists are a sign of a damaged model; every element becomes at least one node.
+_MAX_ELEMENTS = 4096
 
 
 # **** building lists ****
@@ -29,50 +29,50 @@ _MOST_ELEMENTS = 4096
 
 @lowers("SequenceConstruct")
 def sequence_construct(node: SourceNode, context: Context) -> list[Item]:
-    """A list of the inputs."""
+    """Return a list of the inputs."""
     return [TensorList(context.value(node, i) for i in range(len(node.inputs)))]
 
 
 @lowers("SequenceEmpty")
 def sequence_empty(node: SourceNode, context: Context) -> list[Item]:
-    """A list of nothing."""
+    """Return an empty list."""
     return [TensorList()]
 
 
 @lowers("SequenceInsert")
 def sequence_insert(node: SourceNode, context: Context) -> list[Item]:
-    """The list with a tensor before a position; at the end when none is given."""
+    """Insert a tensor before a position; at the end if no position is given."""
     elements = list(_sequence(node, 0))
     count = len(elements)
     position = context.must_know(node, 2, "position").item() if node.has(2) else count
     if not -count <= position <= count:
-        raise Unlowerable(f"the position {position} is not in a sequence of {count} tensors, or at its end")
+        raise Unlowerable(f"the position {position} is not in or at the end of a sequence of {count} tensors")
     elements.insert(position, context.value(node, 1))
     return [TensorList(elements)]
 
 
 @lowers("SequenceErase")
 def sequence_erase(node: SourceNode, context: Context) -> list[Item]:
-    """The list without the tensor at a position; the last when none is given."""
+    """Remove the tensor at a position; the last one if no position is given."""
     elements = list(_sequence(node, 0))
     if not elements:
-        raise Unlowerable("it takes a tensor out of an empty sequence")
+        raise Unlowerable("it removes a tensor from an empty sequence")
     del elements[_position(node, 1, len(elements), context) if node.has(1) else len(elements) - 1]
     return [TensorList(elements)]
 
 
 @lowers("SplitToSequence")
 def split_to_sequence(node: SourceNode, context: Context) -> list[Item]:
-    """Pieces along an axis: of given lengths, of one length (the last may be shorter), or of length 1."""
+    """Split along an axis into pieces of given lengths, of one length (the last may be shorter), or of length 1."""
     x, axis = context.value(node, 0), int(_number(node, "axis", 0))
     size = context.size(x, axis)
     split = context.must_know(node, 1, "split") if node.has(1) else np.array(1)
     if split.ndim == 0 and split < 1:
         raise Unlowerable(f"its pieces have the length {split}")
     count = split.size if split.ndim else -(-size // int(split))
-    if count > _MOST_ELEMENTS:
-        raise Unlowerable(f"it makes a sequence of {count} tensors; Lite takes {_MOST_ELEMENTS} at most")
-    lengths = split.tolist() if split.ndim else [min(int(split), size - at) for at in range(0, size, int(split))]
+    if count > _MAX_ELEMENTS:
+        raise Unlowerable(f"it returns a sequence of {count} tensors; Lite supports at most {_MAX_ELEMENTS}")
+    lengths = split.tolist() if split.ndim else [min(int(split), size - start) for start in range(0, size, int(split))]
     if not lengths:
         return [TensorList()]
     pieces = context.add_node("Split", [x, context.ints(*lengths)], {"axis": axis}, outputs=len(lengths))
@@ -86,7 +86,7 @@ def split_to_sequence(node: SourceNode, context: Context) -> list[Item]:
 
 @lowers("SequenceAt")
 def sequence_at(node: SourceNode, context: Context) -> list[Item]:
-    """The tensor at a position. A position that depends on data takes tensors that are all of one shape."""
+    """Return the tensor at a position. A position that depends on data needs tensors that have one shape."""
     elements = _sequence(node, 0)
     if context.known(context.value(node, 1)) is not None:
         return [elements[_position(node, 1, len(elements), context)]]
@@ -97,16 +97,16 @@ def sequence_at(node: SourceNode, context: Context) -> list[Item]:
 
 @lowers("SequenceLength")
 def sequence_length(node: SourceNode, context: Context) -> list[Item]:
-    """How many tensors there are."""
+    """Return the number of tensors."""
     return [context.constant(np.array(len(_sequence(node, 0)), np.int64))]
 
 
 @lowers("ConcatFromSequence")
 def concat_from_sequence(node: SourceNode, context: Context) -> list[Item]:
-    """The tensors side by side along an axis, or along a new one."""
+    """Concatenate the tensors along an axis, or stack them along a new one."""
     elements, axis = _sequence(node, 0), int(_number(node, "axis", 0))
     if not elements:
-        raise Unlowerable("it joins the tensors of an empty sequence")
+        raise Unlowerable("it concatenates the tensors of an empty sequence")
     if _number(node, "new_axis", 0):
         return [_stacked(elements, axis, context)]
     return [context.add("Concat", elements, {"axis": axis})]
@@ -114,18 +114,18 @@ def concat_from_sequence(node: SourceNode, context: Context) -> list[Item]:
 
 @lowers("SequenceMap")
 def sequence_map(node: SourceNode, context: Context) -> list[Item]:
-    """A graph applied to each element of a list, and to the elements of further lists beside it."""
+    """Inline a graph for each element of a list, with the elements of further lists at the same position."""
     body = node.attributes["body"]
     assert isinstance(body, GraphProto)
     count = len(_sequence(node, 0))
     rows: list[list[Item]] = []
     for index in range(count):
-        given = []
+        arguments = []
         for position, item in enumerate(node.inputs):
             if isinstance(item, TensorList) and len(item) != count:
                 raise Unlowerable(f"its input {position} has {len(item)} tensors, the first one {count}")
-            given.append(item[index] if isinstance(item, TensorList) else context.value(node, position))
-        rows.append(context.inline(body, given))
+            arguments.append(item[index] if isinstance(item, TensorList) else context.value(node, position))
+        rows.append(context.inline(body, arguments))
     results = [[_tensor(row[i]) for row in rows] for i in range(len(body.output))]
     return [TensorList(column) for column in results]
 
@@ -135,23 +135,23 @@ def sequence_map(node: SourceNode, context: Context) -> list[Item]:
 
 @lowers("Optional")
 def optional(node: SourceNode, context: Context) -> list[Item]:
-    """The input, or an empty optional."""
+    """Return the input, or an empty optional."""
     return [node.inputs[0] if node.has(0) else Absent()]  # type: ignore[list-item]
 
 
 @lowers("OptionalHasElement")
 def optional_has_element(node: SourceNode, context: Context) -> list[Item]:
-    """Whether there is something in an optional."""
-    there = node.has(0) and not isinstance(node.inputs[0], Absent)
-    return [context.constant(np.array(there))]
+    """Return a constant: True if the optional is not empty."""
+    has_element = node.has(0) and not isinstance(node.inputs[0], Absent)
+    return [context.constant(np.array(has_element))]
 
 
 @lowers("OptionalGetElement")
 def optional_get_element(node: SourceNode, context: Context) -> list[Item]:
-    """What is in an optional."""
+    """Return the element of an optional."""
     item = node.inputs[0] if node.has(0) else None
     if item is None or isinstance(item, Absent):
-        raise Unlowerable("it takes the element of an empty optional")
+        raise Unlowerable("it reads the element of an empty optional")
     return [item]
 
 
@@ -166,10 +166,10 @@ def _sequence(node: SourceNode, position: int) -> TensorList:
 
 
 def _position(node: SourceNode, position: int, count: int, context: Context) -> int:
-    given = int(context.must_know(node, position, "position").item())
-    if not -count <= given < count:
-        raise Unlowerable(f"the position {given} is not in a sequence of {count} tensors")
-    return given % count
+    index = int(context.must_know(node, position, "position").item())
+    if not -count <= index < count:
+        raise Unlowerable(f"the position {index} is not in a sequence of {count} tensors")
+    return index % count
 
 
 def _number(node: SourceNode, name: str, default: int) -> int:
@@ -184,5 +184,5 @@ def _stacked(elements: Sequence[Value], axis: int, context: Context) -> Value:
 
 def _tensor(item: Item) -> Value:
     if not isinstance(item, Value):
-        raise Unlowerable("its graph gives sequences of sequences")
+        raise Unlowerable("its graph returns sequences of sequences")
     return item

@@ -1,5 +1,5 @@
-"""The domain ``ai.onnx.ml``: what scikit-learn, LightGBM and XGBoost are exported to.
+"""The domain ``ai.onnx.ml``, to which models of scikit-learn, LightGBM and XGBoost are exported.
 
-Lite has no texts. Where classes are named by texts, an output of labels holds their positions among the names, which
-are in the graph's metadata as JSON under ``labels.<output>``.
+Lite has no strings. If the labels of classes are strings, an output of labels contains their indices in the list of
+names, which is stored as JSON in the graph's metadata under ``labels.<output>``.
 """

@@ -1,4 +1,4 @@
-"""The domain's name, and its attributes as NumPy's arrays."""
+"""The domain's name, and access to attributes as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import SourceNode
 from lite_onnx.lowering.unlowerable import Unlowerable
 
-__all__ = ["MACHINE_LEARNING", "Array", "array", "as_real", "rows", "shaped", "text"]
+__all__ = ["MACHINE_LEARNING", "Array", "array", "as_float32", "as_rows", "shaped_array", "string"]
 
 MACHINE_LEARNING = "ai.onnx.ml"
 
@@ -19,15 +19,15 @@ Array = np.ndarray[Any, Any]
 
 
 def array(node: SourceNode, name: str, dtype: Any) -> Array:
-    """A list, or a tensor, of numbers; empty when it is left out."""
+    """Return a list or tensor of numbers as a vector; empty if the node does not have the attribute."""
     return np.asarray(node.attributes.get(name, []), dtype).reshape(-1)
 
 
-def shaped(node: SourceNode, name: str, dtype: Any, *shape: int) -> Array:
-    """As :func:`array`, of a shape that its other attributes ask for.
+def shaped_array(node: SourceNode, name: str, dtype: Any, *shape: int) -> Array:
+    """Return a list or tensor of numbers in the shape that other attributes require.
 
     Raises:
-        Unlowerable: it has another number of elements.
+        Unlowerable: the number of elements does not fit the shape.
     """
     found = array(node, name, dtype)
     if found.size != np.prod(shape):
@@ -35,11 +35,11 @@ def shaped(node: SourceNode, name: str, dtype: Any, *shape: int) -> Array:
     return found.reshape(shape)
 
 
-def text(node: SourceNode, name: str, default: str, *choices: str) -> str:
-    """One of some words.
+def string(node: SourceNode, name: str, default: str, *choices: str) -> str:
+    """Return a string attribute that must be its default or one of some choices.
 
     Raises:
-        Unlowerable: it is another.
+        Unlowerable: it is another string.
     """
     found = str(node.attributes.get(name, default))
     if found not in (default, *choices):
@@ -47,13 +47,13 @@ def text(node: SourceNode, name: str, default: str, *choices: str) -> str:
     return found
 
 
-def as_real(x: Value, context: Context) -> Value:
-    """Numbers of any type as float32, which the domain's results are; float64 stays for trees alone."""
+def as_float32(x: Value, context: Context) -> Value:
+    """Cast to float32, the type of the domain's results; only trees compute in float64, too."""
     return x if x.dtype is DType.FLOAT32 else context.add("Cast", [x], {"to": DType.FLOAT32})
 
 
-def rows(x: Value, context: Context) -> Value:
-    """[N, features]; a vector is one row."""
+def as_rows(x: Value, context: Context) -> Value:
+    """Return [N, features]; a vector becomes one row."""
     rank = context.rank(x)
     if rank not in (1, 2):
         raise Unlowerable(f"its input has {rank} dimensions, not 2")

@@ -1,4 +1,4 @@
-"""LabelEncoder and ZipMap; and what the labels of classes become."""
+"""LabelEncoder, ZipMap, and the labels of classes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.node_attributes import number
 from lite_onnx.lowering.operators.ai_onnx_ml.attributes import MACHINE_LEARNING, Array, array
-from lite_onnx.lowering.reading import number
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
-__all__ = ["class_labels", "labelled"]
+__all__ = ["class_labels", "labels_at"]
 
 _TYPES: dict[str, Any] = {"int64s": np.int64, "floats": np.float32}
 _DEFAULTS = {"int64s": ("default_int64", -1), "floats": ("default_float", -0.0)}
 
 
 def class_labels(node: SourceNode, context: Context) -> Array:
-    """The labels of classes; for those that are texts their positions."""
+    """Return the labels of classes; the indices of labels that are strings."""
     names = node.attributes.get("classlabels_strings")
     if not names:
         return array(
@@ -35,24 +35,24 @@ def class_labels(node: SourceNode, context: Context) -> Array:
 
 
 def remember_names(node: SourceNode, names: list[Any], context: Context) -> None:
-    """Keep the texts that the numbers of a node's first output stand for."""
+    """Store the strings that the indices in a node's first output stand for in the graph's metadata."""
     context.builder.graph.metadata[f"labels.{node.outputs[0]}"] = json.dumps(names)
 
 
-def labelled(places: Value, labels: Array, context: Context) -> Value:
-    """The labels at some positions."""
+def labels_at(indices: Value, labels: Array, context: Context) -> Value:
+    """Return the labels at indices."""
     if np.array_equal(labels, np.arange(len(labels))):
-        return places
-    return context.add("Gather", [context.constant(labels), places])
+        return indices
+    return context.add("Gather", [context.constant(labels), indices])
 
 
 @lowers("LabelEncoder", domain=MACHINE_LEARNING)
 def label_encoder(node: SourceNode, context: Context) -> Sequence[Item]:
-    """A number for each of some numbers, and one for all others."""
+    """Map numbers to numbers by a table of keys and values, with a default for all others."""
     x = context.value(node, 0)
     keys, values = _listed(node, "keys"), _listed(node, "values")
     if keys is None:
-        raise Unlowerable("it looks up texts", "encode texts before the model, and export it without them")
+        raise Unlowerable("it looks up strings", "encode strings before the model, and export it without them")
     if values is None:
         names = node.attributes["values_strings"]
         assert isinstance(names, list)
@@ -69,16 +69,16 @@ def label_encoder(node: SourceNode, context: Context) -> Sequence[Item]:
         both = context.add("And", [context.add("IsNaN", [column]), context.constant(np.isnan(keys))])
         same = context.add("Or", [same, both])
     hits = context.add("Cast", [same], {"to": DType.INT32})
-    place = context.add("ArgMax", [hits], {"axis": -1, "keepdims": 0})
+    index = context.add("ArgMax", [hits], {"axis": -1, "keepdims": 0})
     is_known = context.add(
         "Cast", [context.add("ReduceMax", [hits, context.ints(-1)], {"keepdims": 0})], {"to": DType.BOOL}
     )
-    found = context.add("Gather", [context.constant(values), place])
+    found = context.add("Gather", [context.constant(values), index])
     return [context.add("Where", [is_known, found, context.constant(default.astype(values.dtype))])]
 
 
 def _listed(node: SourceNode, kind: str) -> Array | None:
-    """Keys or values; None for texts."""
+    """Return the keys or the values; None if they are strings."""
     tensor = node.attributes.get(f"{kind}_tensor")
     if isinstance(tensor, np.ndarray):
         return tensor.reshape(-1)
@@ -100,7 +100,7 @@ def _default(node: SourceNode, values: Array) -> Array:
 
 @lowers("ZipMap", domain=MACHINE_LEARNING)
 def zip_map(node: SourceNode, context: Context) -> Sequence[Item]:
-    """The tensor of probabilities, whose columns are the classes in their order, in the place of a list of maps."""
+    """Return the tensor of probabilities, with a column for each class in order, instead of a list of maps."""
     x = context.value(node, 0)
     class_labels(node, context)
     return [context.add("Identity", [x])]

@@ -1,4 +1,4 @@
-"""What is done to features before a model sees them."""
+"""Preprocessing of features."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.operators.ai_onnx_ml.attributes import MACHINE_LEARNING, array, as_real, rows, text
-from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.node_attributes import number
+from lite_onnx.lowering.operators.ai_onnx_ml.attributes import MACHINE_LEARNING, array, as_float32, as_rows, string
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
 
 @lowers("ArrayFeatureExtractor", domain=MACHINE_LEARNING)
 def array_feature_extractor(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Some elements along the last axis; a vector is one row."""
+    """Select elements along the last axis; a vector is one row."""
     x = context.value(node, 0)
-    places = context.add("Reshape", [context.value(node, 1), context.ints(-1)])
+    indices = context.add("Reshape", [context.value(node, 1), context.ints(-1)])
     if context.rank(x) == 1:
         x = context.add("Unsqueeze", [x, context.ints(0)])
-    return [context.add("Gather", [x, places], {"axis": context.rank(x) - 1})]
+    return [context.add("Gather", [x, indices], {"axis": context.rank(x) - 1})]
 
 
 @lowers("Binarizer", domain=MACHINE_LEARNING)
 def binarizer(node: SourceNode, context: Context) -> Sequence[Item]:
-    """1 where an element is above the threshold, 0 elsewhere."""
+    """Return 1 where an element is above the threshold, 0 elsewhere."""
     x = context.value(node, 0)
     is_above = context.add("Greater", [x, context.scalar_like(number(node, "threshold", 0.0), x)])
     return [context.add("Cast", [is_above], {"to": x.dtype})]
@@ -35,16 +35,16 @@ def binarizer(node: SourceNode, context: Context) -> Sequence[Item]:
 
 @lowers("Scaler", domain=MACHINE_LEARNING)
 def scaler(node: SourceNode, context: Context) -> Sequence[Item]:
-    """``(x - offset) * scale``."""
-    x = as_real(context.value(node, 0), context)
+    """Compute ``(x - offset) * scale``."""
+    x = as_float32(context.value(node, 0), context)
     offset, scale = (_row(node, name, x, context) for name in ("offset", "scale"))
     return [context.add("Mul", [context.add("Sub", [x, offset]), scale])]
 
 
 @lowers("Normalizer", domain=MACHINE_LEARNING)
 def normalizer(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Rows divided by their largest element, the sum of absolute values, or the root of the sum of squares."""
-    x, kind = as_real(context.value(node, 0), context), text(node, "norm", "MAX", "L1", "L2")
+    """Divide rows by their largest element, the sum of absolute values, or the root of the sum of squares."""
+    x, kind = as_float32(context.value(node, 0), context), string(node, "norm", "MAX", "L1", "L2")
     op = {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}[kind]
     norm = context.add(op, [x, context.ints(-1)], {"keepdims": 1})
     zero, one = context.scalar_like(0, norm), context.scalar_like(1, norm)
@@ -53,7 +53,7 @@ def normalizer(node: SourceNode, context: Context) -> Sequence[Item]:
 
 @lowers("Imputer", domain=MACHINE_LEARNING)
 def imputer(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Something else in the place of one number, often NaN; for each column, or the same for all."""
+    """Replace one number, often NaN, by a number for each column or one for all."""
     x = context.value(node, 0)
     is_real = x.dtype in (DType.FLOAT32, DType.FLOAT64)
     names = (
@@ -62,22 +62,22 @@ def imputer(node: SourceNode, context: Context) -> Sequence[Item]:
         else ("imputed_value_int64s", "replaced_value_int64")
     )
     old = number(node, names[1], 0)
-    there = context.add("IsNaN", [x]) if old != old else context.add("Equal", [x, context.scalar_like(old, x)])
-    return [context.add("Where", [there, _row(node, names[0], x, context), x])]
+    is_old = context.add("IsNaN", [x]) if old != old else context.add("Equal", [x, context.scalar_like(old, x)])
+    return [context.add("Where", [is_old, _row(node, names[0], x, context), x])]
 
 
 @lowers("FeatureVectorizer", domain=MACHINE_LEARNING)
 def feature_vectorizer(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Tensors side by side, each cut or filled with zeros to the width that it is said to have."""
+    """Concatenate tensors, each truncated or zero-padded to its stated width."""
     widths = array(node, "inputdimensions", np.int64)
     parts = []
     for position in range(len(node.inputs)):
-        x = rows(as_real(context.value(node, position), context), context)
-        parts.append(_as_wide(x, int(widths[position]), context) if position < len(widths) else x)
+        x = as_rows(as_float32(context.value(node, position), context), context)
+        parts.append(_with_width(x, int(widths[position]), context) if position < len(widths) else x)
     return [context.add("Concat", parts, {"axis": 1})]
 
 
-def _as_wide(x: Value, width: int, context: Context) -> Value:
+def _with_width(x: Value, width: int, context: Context) -> Value:
     size = context.size(x, 1)
     if size > width:
         return context.add("Slice", [x, context.ints(0), context.ints(width), context.ints(1)])
@@ -86,12 +86,12 @@ def _as_wide(x: Value, width: int, context: Context) -> Value:
 
 @lowers("OneHotEncoder", domain=MACHINE_LEARNING)
 def one_hot_encoder(node: SourceNode, context: Context) -> Sequence[Item]:
-    """1 at the place of an element among the categories.
+    """Return 1 at the index of an element among the categories, 0 elsewhere.
 
-    NOTE: an element that is no category has zeros only, also where ``zeros`` says that this is an error.
+    NOTE: an element that is not a category results in zeros, even if ``zeros`` declares this an error.
     """
     if "cats_strings" in node.attributes:
-        raise Unlowerable("its categories are texts", "encode texts before the model, and export it without them")
+        raise Unlowerable("its categories are strings", "encode strings before the model, and export it without them")
     categories = array(node, "cats_int64s", np.int64)
     x = context.add("Cast", [context.value(node, 0)], {"to": DType.INT64})
     same = context.add("Equal", [context.add("Unsqueeze", [x, context.ints(-1)]), context.constant(categories)])
@@ -99,7 +99,7 @@ def one_hot_encoder(node: SourceNode, context: Context) -> Sequence[Item]:
 
 
 def _row(node: SourceNode, name: str, x: Value, context: Context) -> Value:
-    """An attribute with a number for each column, or one for all, of the type of x."""
+    """Return an attribute with a number for each column, or one for all, as a constant of the type of x."""
     found = array(node, name, x.dtype.numpy)
     if found.size != 1 and found.size != context.size(x, -1):
         raise Unlowerable(f"its attribute {name!r} has {found.size} elements for {context.size(x, -1)} columns")

@@ -1,4 +1,4 @@
-"""What scores of classes or targets become at the end."""
+"""Final transforms of the scores of classes or targets."""
 
 from __future__ import annotations
 
@@ -7,24 +7,32 @@ import numpy as np
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import SourceNode
-from lite_onnx.lowering.operators.ai_onnx_ml.attributes import text
+from lite_onnx.lowering.operators.ai_onnx_ml.attributes import string
 from lite_onnx.lowering.unlowerable import Unlowerable
 
-__all__ = ["TRANSFORMS", "above", "best", "second_class", "transform_of", "transformed", "transformed_targets"]
+__all__ = [
+    "TRANSFORMS",
+    "above_threshold",
+    "apply_target_transform",
+    "apply_transform",
+    "best_class",
+    "post_transform",
+    "second_class",
+]
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
-#: Scores no further from zero are zeros to SOFTMAX_ZERO.
+#: SOFTMAX_ZERO treats scores with absolute values up to this limit as zeros.
 _NEAR = 1e-7
 
 
-def transform_of(node: SourceNode) -> str:
-    """The attribute ``post_transform``, by its name."""
-    return text(node, "post_transform", *TRANSFORMS)
+def post_transform(node: SourceNode) -> str:
+    """Return the name in the attribute ``post_transform``."""
+    return string(node, "post_transform", *TRANSFORMS)
 
 
-def transformed(scores: Value, kind: str, context: Context) -> Value:
-    """[N, scores] after a transform along the last axis."""
+def apply_transform(scores: Value, kind: str, context: Context) -> Value:
+    """Apply a transform to scores [N, scores] along the last axis."""
     if kind == "NONE":
         return scores
     if kind == "SOFTMAX":
@@ -38,13 +46,13 @@ def transformed(scores: Value, kind: str, context: Context) -> Value:
     raise Unlowerable(f"its post_transform is {kind!r}, not one of {', '.join(TRANSFORMS)}")
 
 
-def transformed_targets(scores: Value, targets: int, kind: str, context: Context) -> Value:
-    """As :func:`transformed`, of a regression; a single target stays what it is but for a probit."""
-    return scores if targets == 1 and kind != "PROBIT" else transformed(scores, kind, context)
+def apply_target_transform(scores: Value, targets: int, kind: str, context: Context) -> Value:
+    """Apply a transform to the targets of a regression. A single target is only changed by PROBIT."""
+    return scores if targets == 1 and kind != "PROBIT" else apply_transform(scores, kind, context)
 
 
 def _softmax_zero(scores: Value, context: Context) -> Value:
-    """Softmax of the elements that are not zero; zeros count for nothing and stay what they are."""
+    """Apply softmax to the nonzero elements; zeros stay zeros and do not count in the sum."""
     highest = context.add("ReduceMax", [scores, context.ints(-1)], {"keepdims": 1})
     absolute = context.add("Abs", [scores])
     is_zero = context.add("LessOrEqual", [absolute, context.scalar_like(_NEAR, scores)])
@@ -56,7 +64,7 @@ def _softmax_zero(scores: Value, context: Context) -> Value:
 
 
 def _probit(scores: Value, context: Context) -> Value:
-    """``sqrt(2) * erfinv(2 x - 1)``, with the inverse error function by S. Winitzki's approximation of 2008."""
+    """Compute ``sqrt(2) * erfinv(2 x - 1)``, with S. Winitzki's approximation (2008) of the inverse error function."""
 
     def scalar(number: float) -> Value:
         return context.scalar_like(number, scores)
@@ -71,16 +79,16 @@ def _probit(scores: Value, context: Context) -> Value:
 
 
 def second_class(scores: Value, kind: str, is_signed: bool, context: Context) -> Value:
-    """[N, 2] from the scores [N, 1] of the second of two classes.
+    """Return the scores [N, 2] of two classes from those [N, 1] of the second class.
 
     Args:
-        scores: of the class.
-        kind: the transform; softmax leaves both as they are.
-        is_signed: whether scores have both signs; else they are probabilities.
-        context: to add nodes to.
+        scores: the scores of the second class.
+        kind: the transform; softmax does not change the scores.
+        is_signed: True if scores may be negative; False if they are probabilities.
+        context: the context to add nodes to.
     """
-    if kind == "PROBIT":  # that of 1 - x is the negative of that of x
-        scores, is_signed = transformed(scores, kind, context), True
+    if kind == "PROBIT":  # probit(1 - x) = -probit(x)
+        scores, is_signed = apply_transform(scores, kind, context), True
     negative = context.add("Neg", [scores])
     if kind == "LOGISTIC":
         first, scores = context.add("Sigmoid", [negative]), context.add("Sigmoid", [scores])
@@ -89,12 +97,12 @@ def second_class(scores: Value, kind: str, is_signed: bool, context: Context) ->
     return context.add("Concat", [first, scores], {"axis": 1})
 
 
-def best(scores: Value, context: Context) -> Value:
-    """[N]: where the largest of each row of scores is, the first one of equals."""
+def best_class(scores: Value, context: Context) -> Value:
+    """Return the index [N] of the largest score of each row, the first one of equal scores."""
     return context.add("ArgMax", [scores], {"axis": 1, "keepdims": 0})
 
 
-def above(scores: Value, limit: float, context: Context) -> Value:
-    """[N]: 1 where the score [N, 1] is above a limit, 0 elsewhere."""
+def above_threshold(scores: Value, limit: float, context: Context) -> Value:
+    """Return [N]: 1 where the score [N, 1] is above a limit, 0 elsewhere."""
     is_above = context.add("Greater", [scores, context.scalar_like(limit, scores)])
     return context.add("Cast", [context.add("Squeeze", [is_above, context.ints(1)])], {"to": DType.INT64})

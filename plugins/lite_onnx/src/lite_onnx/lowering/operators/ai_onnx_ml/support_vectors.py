@@ -10,31 +10,37 @@ import numpy as np
 from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.node_attributes import number
 from lite_onnx.lowering.operators.ai_onnx_ml.attributes import (
     MACHINE_LEARNING,
     Array,
     array,
-    as_real,
-    rows,
-    shaped,
-    text,
+    as_float32,
+    as_rows,
+    shaped_array,
+    string,
 )
-from lite_onnx.lowering.operators.ai_onnx_ml.labels import class_labels, labelled
-from lite_onnx.lowering.operators.ai_onnx_ml.pairwise import coupled
-from lite_onnx.lowering.operators.ai_onnx_ml.scores import above, best, second_class, transform_of, transformed
-from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.operators.ai_onnx_ml.labels import class_labels, labels_at
+from lite_onnx.lowering.operators.ai_onnx_ml.pairwise import pairwise_probabilities
+from lite_onnx.lowering.operators.ai_onnx_ml.scores import (
+    above_threshold,
+    apply_transform,
+    best_class,
+    post_transform,
+    second_class,
+)
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
 
 @lowers("SVMRegressor", domain=MACHINE_LEARNING)
 def svm_regressor(node: SourceNode, context: Context) -> Sequence[Item]:
-    """The products with support vectors, weighted; their sign where there is one class only."""
-    x, count = rows(as_real(context.value(node, 0), context), context), int(number(node, "n_supports", 0))
+    """Lower the weighted sum of kernel products with support vectors; for a one-class model, its sign."""
+    x, count = as_rows(as_float32(context.value(node, 0), context), context), int(number(node, "n_supports", 0))
     width = context.size(x, 1)
     if count:
-        x = _kernel(node, x, shaped(node, "support_vectors", np.float32, count, width), context)
-    weights = shaped(node, "coefficients", np.float32, 1, count or width)
+        x = _kernel(node, x, shaped_array(node, "support_vectors", np.float32, count, width), context)
+    weights = shaped_array(node, "coefficients", np.float32, 1, count or width)
     scores = context.add("Gemm", [x, context.constant(weights), context.constant(_rho(node)[:1])], {"transB": 1})
     if number(node, "one_class", 0):
         is_inside = context.add("Greater", [scores, context.scalar_like(0, scores)])
@@ -44,40 +50,43 @@ def svm_regressor(node: SourceNode, context: Context) -> Sequence[Item]:
 
 @lowers("SVMClassifier", domain=MACHINE_LEARNING)
 def svm_classifier(node: SourceNode, context: Context) -> Sequence[Item]:
-    """One machine for each pair of classes, which then vote; or a linear one for each class."""
-    labels, kind = class_labels(node, context), transform_of(node)
-    x = rows(as_real(context.value(node, 0), context), context)
+    """Lower a machine for each pair of classes, which then vote, or a linear one for each class."""
+    labels, kind = class_labels(node, context), post_transform(node)
+    x = as_rows(as_float32(context.value(node, 0), context), context)
     sizes = array(node, "vectors_per_class", np.int64)
     if not sizes.size:
         return _linear(node, x, labels, kind, context)
     pairs = list(combinations(range(len(sizes)), 2))
     total = int(sizes.sum())
-    support = shaped(node, "support_vectors", np.float32, total, context.size(x, 1))
-    weights = _pair_weights(shaped(node, "coefficients", np.float32, len(sizes) - 1, total), sizes, pairs)
+    support = shaped_array(node, "support_vectors", np.float32, total, context.size(x, 1))
+    weights = _pair_weights(shaped_array(node, "coefficients", np.float32, len(sizes) - 1, total), sizes, pairs)
     rho = _rho(node)
     if len(rho) != len(pairs):
         raise Unlowerable(f"its attribute 'rho' has {len(rho)} elements for {len(pairs)} pairs of classes")
     products = _kernel(node, x, support, context)
     scores = context.add("Gemm", [products, context.constant(weights), context.constant(rho)])
-    # NOTE: the label is by votes also where there are probabilities, as scikit-learn and ONNX Runtime have it.
-    chosen = labelled(best(_votes(scores, len(sizes), pairs, context), context), labels, context)
+    # NOTE: votes decide the label even if there are probabilities, as in scikit-learn and ONNX Runtime.
+    chosen = labels_at(best_class(_votes(scores, len(sizes), pairs, context), context), labels, context)
     if "prob_a" in node.attributes:
-        slopes, shifts = (shaped(node, name, np.float32, len(pairs)) for name in ("prob_a", "prob_b"))
-        return [chosen, transformed(coupled(scores, slopes, shifts, len(sizes), context), kind, context)]
+        slopes, shifts = (shaped_array(node, name, np.float32, len(pairs)) for name in ("prob_a", "prob_b"))
+        return [
+            chosen,
+            apply_transform(pairwise_probabilities(scores, slopes, shifts, len(sizes), context), kind, context),
+        ]
     if len(pairs) > 1:
-        return [chosen, transformed(scores, kind, context)]
+        return [chosen, apply_transform(scores, kind, context)]
     return [chosen, second_class(scores, kind, kind == "NONE", context)]
 
 
 def _linear(node: SourceNode, x: Value, labels: Array, kind: str, context: Context) -> list[Item]:
-    weights = shaped(node, "coefficients", np.float32, len(labels), context.size(x, 1))
+    weights = shaped_array(node, "coefficients", np.float32, len(labels), context.size(x, 1))
     scores = context.add("Gemm", [x, context.constant(weights), context.constant(_rho(node)[:1])], {"transB": 1})
-    chosen = best(scores, context)
+    chosen = best_class(scores, context)
     if len(labels) == 2:
-        # NOTE: the second class also where it is the lower one, if any score is positive: so ONNX Runtime has it.
+        # NOTE: if any score is positive, the second class wins even if its score is lower, as in ONNX Runtime.
         highest = context.add("ReduceMax", [scores, context.ints(1)], {"keepdims": 1})
-        chosen = context.add("Max", [chosen, above(highest, 0.0, context)])
-    return [labelled(chosen, labels, context), transformed(scores, kind, context)]
+        chosen = context.add("Max", [chosen, above_threshold(highest, 0.0, context)])
+    return [labels_at(chosen, labels, context), apply_transform(scores, kind, context)]
 
 
 def _rho(node: SourceNode) -> Array:
@@ -88,12 +97,12 @@ def _rho(node: SourceNode) -> Array:
 
 
 def _kernel(node: SourceNode, x: Value, support: Array, context: Context) -> Value:
-    """[N, vectors]: how alike each row and each support vector are."""
-    kind = text(node, "kernel_type", "LINEAR", "POLY", "RBF", "SIGMOID")
+    """Return the kernel products [N, vectors] of rows and support vectors."""
+    kind = string(node, "kernel_type", "LINEAR", "POLY", "RBF", "SIGMOID")
     products = context.add("MatMul", [x, context.constant(np.ascontiguousarray(support.T))])
     if kind == "LINEAR":
         return products
-    gamma, offset, degree = (float(p) for p in shaped(node, "kernel_params", np.float32, 3))
+    gamma, offset, degree = (float(p) for p in shaped_array(node, "kernel_params", np.float32, 3))
 
     def scalar(number_: float) -> Value:
         return context.scalar_like(number_, products)
@@ -109,7 +118,7 @@ def _kernel(node: SourceNode, x: Value, support: Array, context: Context) -> Val
 
 
 def _pair_weights(coefficients: Array, sizes: Array, pairs: list[tuple[int, int]]) -> Array:
-    """[vectors, pairs] from the coefficients [classes - 1, vectors] of each vector against each other class."""
+    """Return weights [vectors, pairs] from the coefficients [classes - 1, vectors] against each other class."""
     starts = np.concatenate([[0], np.cumsum(sizes)])
     weights = np.zeros((coefficients.shape[1], len(pairs)), np.float32)
     for column, (first, second) in enumerate(pairs):
@@ -120,7 +129,7 @@ def _pair_weights(coefficients: Array, sizes: Array, pairs: list[tuple[int, int]
 
 
 def _votes(scores: Value, classes: int, pairs: list[tuple[int, int]], context: Context) -> Value:
-    """[N, classes]: how many pairs each class wins."""
+    """Return the number [N, classes] of pairs that each class wins."""
     wins, losses = np.zeros((2, len(pairs), classes), np.float32)
     for row, (first, second) in enumerate(pairs):
         wins[row, first] = losses[row, second] = 1

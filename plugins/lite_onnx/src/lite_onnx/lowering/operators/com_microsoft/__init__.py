@@ -1,4 +1,4 @@
-"""The domain ``com.microsoft``: operators that ONNX Runtime's optimiser and exporters write into models.
+"""The domain ``com.microsoft``: operators that ONNX Runtime's optimizer and exporters write into models.
 
-Their meaning is in ONNX Runtime's ContribOperators.md.
+They are specified in ONNX Runtime's ContribOperators.md.
 """

@@ -1,4 +1,4 @@
-"""Attention and MultiHeadAttention."""
+"""Attention, QAttention and MultiHeadAttention."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.operators.ai_onnx.heads import Heads, as_heads, as_rows, attend, joined, split_axis
-from lite_onnx.lowering.operators.com_microsoft.masks import mask_of
-from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT
-from lite_onnx.lowering.reading import number, numbers
+from lite_onnx.lowering.node_attributes import number, numbers
+from lite_onnx.lowering.operators.ai_onnx.heads import Heads, append_positions, as_heads, as_rows, attend, split_axis
+from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT
+from lite_onnx.lowering.operators.com_microsoft.masks import mask_bias
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
@@ -19,9 +19,9 @@ _MASKED = -10000.0
 
 @lowers("Attention", domain=MICROSOFT)
 def attention(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Self attention from one product with the weights of queries, keys and values side by side."""
+    """Lower self-attention. One product has the concatenated weights of queries, keys and values."""
     if number(node, "do_rotary", 0) or number(node, "past_present_share_buffer", 0) or node.has(6):
-        raise Unlowerable("it rotates positions, or keeps past and present in one buffer")
+        raise Unlowerable("it applies rotary embeddings, or keeps past and present in one buffer")
     x, weights = context.value(node, 0), context.value(node, 1)
     product = _plus(context.add("MatMul", [x, weights]), context.optional(node, 2), context)
     sizes = [int(size) for size in numbers(node, "qkv_hidden_sizes")] or [context.size(weights, 1) // 3] * 3
@@ -30,9 +30,9 @@ def attention(node: SourceNode, context: Context) -> Sequence[Item]:
 
 @lowers("QAttention", domain=MICROSOFT)
 def quantized_attention(node: SourceNode, context: Context) -> Sequence[Item]:
-    """As Attention, of 8-bit integers; the product is of real numbers again."""
+    """Lower self-attention with a product of 8-bit integers, which is then dequantized."""
     if number(node, "do_rotary", 0) or number(node, "past_present_share_buffer", 0):
-        raise Unlowerable("it rotates positions, or keeps past and present in one buffer")
+        raise Unlowerable("it applies rotary embeddings, or keeps past and present in one buffer")
     x, weights, bias, x_scale, scale = (context.value(node, i) for i in range(5))
     product = context.add("MatMulInteger", [x, weights, context.optional(node, 6), context.optional(node, 7)])
     unit = context.add("Mul", [x_scale, scale])
@@ -42,18 +42,29 @@ def quantized_attention(node: SourceNode, context: Context) -> Sequence[Item]:
 
 
 def _self_attention(
-    node: SourceNode, product: Value, sizes: list[int], places: tuple[int, int, int], context: Context
+    node: SourceNode, product: Value, sizes: list[int], input_indices: tuple[int, int, int], context: Context
 ) -> list[Item]:
-    """The outputs from queries, keys and values side by side; ``places``: of mask, past and bias among the inputs."""
+    """Return the outputs of self-attention.
+
+    Args:
+        node: the node.
+        product: the concatenated queries, keys and values.
+        sizes: their sizes.
+        input_indices: the indices of mask, past and bias among the node's inputs.
+        context: the context to add nodes to.
+    """
     count = int(number(node, "num_heads", 0))
     parts = context.add_node("Split", [product, context.ints(*sizes)], {"axis": -1}, outputs=3)
     heads = Heads(*(as_heads(part, count, context) for part in parts))
-    mask, past, bias = (context.optional(node, place) for place in places)
-    before = None
+    mask, past, bias = (context.optional(node, index) for index in input_indices)
+    past_keys = None
     if past is not None:  # [2, B, N, P, h]
-        before, values = split_axis(past, 0, 2, context)
-        heads = heads._replace(key=joined(before, heads.key, context), value=joined(values, heads.value, context))
-    result = _attended(heads, mask, bias, before, node, context)[0]
+        past_keys, past_values = split_axis(past, 0, 2, context)
+        heads = heads._replace(
+            key=append_positions(past_keys, heads.key, context),
+            value=append_positions(past_values, heads.value, context),
+        )
+    result = _attention(heads, mask, bias, past_keys, node, context)[0]
     if len(node.outputs) == 1:
         return [result]
     spread = [context.add("Unsqueeze", [v, context.ints(0)]) for v in (heads.key, heads.value)]
@@ -62,19 +73,19 @@ def _self_attention(
 
 @lowers("MultiHeadAttention", domain=MICROSOFT)
 def multi_head_attention(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Attention of queries, keys and values that are given, with past ones before them."""
+    """Lower attention of separate queries, keys and values, with optional past keys and values."""
     if node.has(8) or node.has(9):
         raise Unlowerable("it keeps past and present in one buffer")
-    heads, past = _given_heads(node, int(number(node, "num_heads", 0)), context), context.optional(node, 6)
+    heads, past = _input_heads(node, int(number(node, "num_heads", 0)), context), context.optional(node, 6)
     if past is not None:
-        values = joined(context.value(node, 7), heads.value, context)
-        heads = heads._replace(key=joined(past, heads.key, context), value=values)
-    result, scores = _attended(heads, context.optional(node, 4), context.optional(node, 5), past, node, context)
+        values = append_positions(context.value(node, 7), heads.value, context)
+        heads = heads._replace(key=append_positions(past, heads.key, context), value=values)
+    result, scores = _attention(heads, context.optional(node, 4), context.optional(node, 5), past, node, context)
     return [result, heads.key, heads.value, scores][: len(node.outputs)]
 
 
-def _given_heads(node: SourceNode, count: int, context: Context) -> Heads:
-    """The heads of MultiHeadAttention: separate, or packed in the query or the key."""
+def _input_heads(node: SourceNode, count: int, context: Context) -> Heads:
+    """Return the heads of MultiHeadAttention, which are separate inputs, or packed in the query or the key."""
     query, key, value = context.value(node, 0), context.optional(node, 1), context.optional(node, 2)
     bias = context.optional(node, 3)
     if context.rank(query) == 5:  # [B, S, N, 3, h]
@@ -99,19 +110,19 @@ def _given_heads(node: SourceNode, count: int, context: Context) -> Heads:
     return Heads(first, *others)
 
 
-def _attended(
+def _attention(
     heads: Heads, mask: Value | None, bias: Value | None, past: Value | None, node: SourceNode, context: Context
 ) -> tuple[Value, Value]:
-    """The result as rows [B, S, N * h], and the products after mask and bias."""
-    filler, is_causal = number(node, "mask_filter_value", _MASKED), bool(number(node, "unidirectional", 0))
-    added = [mask_of(mask, heads, past, filler, is_causal, context), bias]
+    """Return the result as rows [B, S, N * h], and the products with mask and bias added."""
+    masked, is_causal = number(node, "mask_filter_value", _MASKED), bool(number(node, "unidirectional", 0))
+    added = [mask_bias(mask, heads, past, masked, is_causal, context), bias]
     biases = [value for value in added if value is not None]
-    attended = attend(heads, number(node, "scale", 0.0), biases, context)
-    return as_rows(attended.result, context), attended.biased
+    steps = attend(heads, number(node, "scale", 0.0), biases, context)
+    return as_rows(steps.result, context), steps.biased
 
 
 def _unpacked(x: Value, count: int, context: Context) -> list[Value]:
-    """[B, S, N, count, h] as so many [B, N, S, h]."""
+    """Split [B, S, N, count, h] into ``count`` heads [B, N, S, h]."""
     planes = split_axis(x, 3, count, context)
     return [context.add("Transpose", [plane], {"perm": (0, 2, 1, 3)}) for plane in planes]
 

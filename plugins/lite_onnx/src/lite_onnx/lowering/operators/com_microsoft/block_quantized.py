@@ -1,4 +1,4 @@
-"""MatMulNBits and GatherBlockQuantized: weights of 2 to 8 bits with a scale for each block of them."""
+"""MatMulNBits and GatherBlockQuantized: weights of 2 to 8 bits with a scale for each block."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT
-from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.node_attributes import number
+from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
@@ -19,9 +19,10 @@ Array = np.ndarray[Any, Any]
 
 @lowers("MatMulNBits", domain=MICROSOFT)
 def matmul_n_bits(node: SourceNode, context: Context) -> Sequence[Item]:
-    """``A @ W^T + bias`` with W, [N, K], from integers in blocks along K.
+    """Lower ``A @ W^T + bias`` with W [N, K], which is quantized in blocks along K.
 
-    NOTE: the weights become numbers of A's type: the model needs their memory, and is as fast as any product.
+    NOTE: the weights are dequantized to A's type when the model is read: they need more memory, and the product is an
+    ordinary MatMul.
     """
     a = context.value(node, 0)
     rows, depth = int(number(node, "N", 0)), int(number(node, "K", 0))
@@ -32,7 +33,7 @@ def matmul_n_bits(node: SourceNode, context: Context) -> Sequence[Item]:
     if node.has(4):
         order = context.must_know(node, 4, "g_idx")
         if order.shape != (depth,) or not ((order >= 0) & (order < blocks)).all():
-            raise Unlowerable(f"its g_idx {list(order.shape)} does not say a block for each of {depth} columns")
+            raise Unlowerable(f"its g_idx {list(order.shape)} does not name a block for each of {depth} columns")
     else:
         order = np.arange(depth) // block
     numbers = _unpacked(context.must_know(node, 1, "B").reshape(rows, -1), bits)[:, :depth]
@@ -47,9 +48,9 @@ def matmul_n_bits(node: SourceNode, context: Context) -> Sequence[Item]:
 
 @lowers("GatherBlockQuantized", domain=MICROSOFT)
 def gather_block_quantized(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Rows of a table of embeddings.
+    """Lower a Gather of rows of a quantized table of embeddings.
 
-    NOTE: as the weights of MatMulNBits, the table becomes one of real numbers.
+    NOTE: the table is dequantized when the model is read, like the weights of MatMulNBits.
     """
     data, scales = context.must_know(node, 0, "data"), context.must_know(node, 2, "scales")
     zeros = context.must_know(node, 3, "zero_points") if node.has(3) else None
@@ -74,17 +75,17 @@ def gather_block_quantized(node: SourceNode, context: Context) -> Sequence[Item]
 
 
 def _unpacked(content: Array, bits: int) -> Array:
-    """Rows of unsigned numbers from rows of bytes, the lowest bits first."""
+    """Unpack rows of bytes to rows of unsigned numbers, lowest bits first."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     numbers = (content.view(np.uint8)[:, :, None] >> shifts) & ((1 << bits) - 1)
     return numbers.reshape(len(content), -1).astype(np.float32)
 
 
 def _zero_points(node: SourceNode, rows: int, blocks: int, bits: int, context: Context) -> Array:
-    """For each row and block what stands for zero: the middle of the range when nothing is given."""
+    """Return the zero point of each row and block; by default the middle of the range."""
     if not node.has(3):
         return np.full((rows, blocks), 1 << (bits - 1), np.float32)
-    given = context.must_know(node, 3, "zero_points")
-    if given.dtype != np.uint8:
-        return given.reshape(rows, blocks).astype(np.float32)
-    return _unpacked(given.reshape(rows, -1), bits)[:, :blocks]
+    zeros = context.must_know(node, 3, "zero_points")
+    if zeros.dtype != np.uint8:
+        return zeros.reshape(rows, blocks).astype(np.float32)
+    return _unpacked(zeros.reshape(rows, -1), bits)[:, :blocks]

@@ -1,7 +1,7 @@
-"""GroupQueryAttention: what Llama and its like are exported with.
+"""GroupQueryAttention, which exported Llama-style models use.
 
-Every row of a batch has a length of its own: its past positions are the first ones of the cache, and its new
-positions follow them. The cache may be longer than what is in it.
+Each row of a batch has its own length: its past positions are at the beginning of the cache, and its new positions
+follow them. The cache may be longer than its content.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import NamedTuple
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.node_attributes import number
 from lite_onnx.lowering.operators.ai_onnx.heads import (
     Heads,
+    append_positions,
     as_heads,
     as_rows,
     attend,
     int_scalar,
-    joined,
     length,
     lowest_like,
-    places,
-    repeated,
+    position_range,
+    repeat_heads,
 )
-from lite_onnx.lowering.operators.ai_onnx.root_mean_square import root_mean_square
-from lite_onnx.lowering.operators.ai_onnx.rotary import rotated
-from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT
-from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.operators.ai_onnx.rms_normalization import rms_normalize
+from lite_onnx.lowering.operators.ai_onnx.rotary import apply_rotary
+from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
 
 class _Cache(NamedTuple):
-    """Keys and values [B, kv heads, M, h] and where the new positions are in them: [B, S]."""
+    """Keys and values [B, kv heads, M, h], and the indices [B, S] of the new positions in them."""
 
     key: Value
     value: Value
@@ -42,43 +42,41 @@ class _Cache(NamedTuple):
 
 @lowers("GroupQueryAttention", domain=MICROSOFT)
 def group_query_attention(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Attention in which groups of queries share a key and a value."""
+    """Lower attention in which groups of query heads share a key and a value head."""
     _check(node)
     heads, shared = int(number(node, "num_heads", 0)), int(number(node, "kv_num_heads", 0))
     if heads < 1 or shared < 1 or heads % shared:
-        raise Unlowerable(f"it has {heads} heads of queries for {shared} of keys")
+        raise Unlowerable(f"it has {heads} query heads for {shared} key heads")
     new = _new_heads(node, heads, shared, context)
     firsts = _first_positions(node, new, context)
-    offsets = context.add("Unsqueeze", [places(length(new.query, context), context), context.ints(0)])
+    offsets = context.add("Unsqueeze", [position_range(length(new.query, context), context), context.ints(0)])
     positions = context.add("Add", [firsts, offsets])
     if number(node, "do_rotary", 0):
-        new = _turned(node, new, positions, context)
-    cache = _cached(node, new, positions, context)
-    everything = Heads(new.query, *(repeated(x, heads // shared, context) for x in (cache.key, cache.value)))
-    biases = [_mask(node, cache, context)] if number(node, "causal", 1) else [_lengths_mask(node, cache, context)]
+        new = _apply_rotary(node, new, positions, context)
+    cache = _update_cache(node, new, positions, context)
+    all_heads = Heads(new.query, *(repeat_heads(x, heads // shared, context) for x in (cache.key, cache.value)))
+    biases = [_causal_mask(node, cache, context) if number(node, "causal", 1) else _length_mask(node, cache, context)]
     if node.has(10):
-        biases.append(_as_long(context.value(node, 10), cache, context))
+        biases.append(_pad_to_cache(context.value(node, 10), cache, context))
     sink = context.optional(node, 11)
     if sink is None and number(node, "smooth_softmax", 0):
         sink = context.scalar_like(0.0, new.query)
-    attended = attend(
-        everything, number(node, "scale", 0.0), biases, context, cap=number(node, "softcap", 0.0), sink=sink
-    )
-    return [as_rows(attended.result, context), cache.key, cache.value][: len(node.outputs)]
+    steps = attend(all_heads, number(node, "scale", 0.0), biases, context, cap=number(node, "softcap", 0.0), sink=sink)
+    return [as_rows(steps.result, context), cache.key, cache.value][: len(node.outputs)]
 
 
 def _check(node: SourceNode) -> None:
     quantized = [number(node, f"{name}_quant_type", "NONE") for name in ("k", "v")]
     if quantized != ["NONE", "NONE"] or node.has(12) or node.has(13):
-        raise Unlowerable("its cache is of integers", "export the model with a cache of floating-point numbers")
+        raise Unlowerable("its cache is quantized", "export the model with a cache of floating-point numbers")
     if number(node, "sliding_window_cache", 0):
         raise Unlowerable("its cache drops old positions", "export the model with a cache of all positions")
     if len(node.outputs) > 3:
-        raise Unlowerable("it gives the products of queries and keys")
+        raise Unlowerable("it returns the products of queries and keys")
 
 
 def _new_heads(node: SourceNode, heads: int, shared: int, context: Context) -> Heads:
-    """Queries, keys and values of the new positions: separate, or side by side in the query."""
+    """Return queries, keys and values of the new positions, which are separate inputs or packed in the query."""
     query, key, value = context.value(node, 0), context.optional(node, 1), context.optional(node, 2)
     if key is None or value is None:
         size = context.size(query, 2) // (heads + 2 * shared)
@@ -88,13 +86,13 @@ def _new_heads(node: SourceNode, heads: int, shared: int, context: Context) -> H
     if not node.has(14):
         return found
     epsilon = number(node, "qk_norm_epsilon", 1e-6)
-    first = root_mean_square(found.query, context.value(node, 14), -1, epsilon, context)[0]
-    second = root_mean_square(found.key, context.value(node, 15), -1, epsilon, context)[0]
+    first = rms_normalize(found.query, context.value(node, 14), -1, epsilon, context)[0]
+    second = rms_normalize(found.key, context.value(node, 15), -1, epsilon, context)[0]
     return found._replace(query=first, key=second)
 
 
 def _first_positions(node: SourceNode, new: Heads, context: Context) -> Value:
-    """[B, 1]: where the new positions of each row begin; 0 in a prompt, whose rows may end in padding."""
+    """Return the first new position [B, 1] of each row; 0 in a prompt, whose rows may end in padding."""
     lengths = context.add("Cast", [context.value(node, 5)], {"to": DType.INT64})
     lengths = context.add("Reshape", [lengths, context.ints(-1, 1)])
     total = context.add("Cast", [context.value(node, 6)], {"to": DType.INT64})
@@ -104,17 +102,17 @@ def _first_positions(node: SourceNode, new: Heads, context: Context) -> Value:
     return context.add("Where", [is_prompt, context.ints(0), past])
 
 
-def _turned(node: SourceNode, new: Heads, positions: Value, context: Context) -> Heads:
-    given = context.optional(node, 9)
-    angles = [context.add("Gather", [context.value(node, i), given or positions]) for i in (7, 8)]
+def _apply_rotary(node: SourceNode, new: Heads, positions: Value, context: Context) -> Heads:
+    position_ids = context.optional(node, 9)
+    angles = [context.add("Gather", [context.value(node, i), position_ids or positions]) for i in (7, 8)]
     size = 2 * context.size(context.value(node, 7), 1)
     interleaved = bool(number(node, "rotary_interleaved", 0))
-    query, key = (rotated(x, angles, interleaved, size, context) for x in (new.query, new.key))
+    query, key = (apply_rotary(x, angles, interleaved, size, context) for x in (new.query, new.key))
     return new._replace(query=query, key=key)
 
 
-def _cached(node: SourceNode, new: Heads, positions: Value, context: Context) -> _Cache:
-    """The cache with the new positions in it: as long as the past's buffer, or as all positions if these are more."""
+def _update_cache(node: SourceNode, new: Heads, positions: Value, context: Context) -> _Cache:
+    """Write the new positions to the cache, which grows if the past's buffer is too short for all positions."""
     if not node.has(3):
         return _Cache(new.key, new.value, positions)
     past = context.value(node, 3)
@@ -125,9 +123,9 @@ def _cached(node: SourceNode, new: Heads, positions: Value, context: Context) ->
     more = context.add("Max", [missing, context.ints(0)])
     batch = context.add("Shape", [new.key], {"start": 0, "end": 1})
     sizes = [batch, context.ints(context.size(new.key, 1)), more, context.ints(context.size(new.key, 3))]
-    room = context.add("Expand", [context.scalar_like(0.0, past), context.add("Concat", sizes, {"axis": 0})])
+    padding = context.add("Expand", [context.scalar_like(0.0, past), context.add("Concat", sizes, {"axis": 0})])
     rows, heads = (
-        context.add("Reshape", [places(length(new.key, context, axis), context), context.ints(*shape)])
+        context.add("Reshape", [position_range(length(new.key, context, axis), context), context.ints(*shape)])
         for axis, shape in ((0, (-1, 1, 1, 1)), (1, (1, -1, 1, 1)))
     )
     columns = context.add("Unsqueeze", [positions, context.ints(1, 3)])
@@ -136,40 +134,40 @@ def _cached(node: SourceNode, new: Heads, positions: Value, context: Context) ->
     )
     spread = [context.add("Expand", [index, shape]) for index in (rows, heads, columns)]
     indices = context.add("Concat", spread, {"axis": -1})
-    # NOTE: a scatter, and no Concat: rows of different lengths have their new positions at different places.
+    # NOTE: this needs a scatter instead of Concat, because new positions have different indices in each row.
     key, value = (
-        context.add("ScatterND", [joined(before, room, context), indices, after])
-        for before, after in ((past, new.key), (context.value(node, 4), new.value))
+        context.add("ScatterND", [append_positions(old, padding, context), indices, updates])
+        for old, updates in ((past, new.key), (context.value(node, 4), new.value))
     )
     return _Cache(key, value, positions)
 
 
-def _mask(node: SourceNode, cache: _Cache, context: Context) -> Value:
-    """[B, 1, S, M]: 0 for keys up to a query's position, and no further back than the window."""
-    keys = places(length(cache.key, context), context)
+def _causal_mask(node: SourceNode, cache: _Cache, context: Context) -> Value:
+    """Return a bias [B, 1, S, M]: 0 for keys up to a query's position and inside the window, else very negative."""
+    keys = position_range(length(cache.key, context), context)
     queries = context.add("Unsqueeze", [cache.positions, context.ints(1, 3)])
-    seen = context.add("LessOrEqual", [keys, queries])
+    visible = context.add("LessOrEqual", [keys, queries])
     window = int(number(node, "local_window_size", -1))
     if window > 0:
         oldest = context.add("Sub", [queries, int_scalar(window, context)])
-        seen = context.add("And", [seen, context.add("Greater", [keys, oldest])])
-    return _added(seen, cache, context)
+        visible = context.add("And", [visible, context.add("Greater", [keys, oldest])])
+    return _as_bias(visible, cache, context)
 
 
-def _lengths_mask(node: SourceNode, cache: _Cache, context: Context) -> Value:
-    """[B, 1, 1, M]: 0 for the keys that a row has."""
-    keys = places(length(cache.key, context), context)
+def _length_mask(node: SourceNode, cache: _Cache, context: Context) -> Value:
+    """Return a bias [B, 1, 1, M]: 0 for keys inside a row's length, else very negative."""
+    keys = position_range(length(cache.key, context), context)
     lasts = context.add("Cast", [context.value(node, 5)], {"to": DType.INT64})
-    seen = context.add("LessOrEqual", [keys, context.add("Reshape", [lasts, context.ints(-1, 1, 1, 1)])])
-    return _added(seen, cache, context)
+    visible = context.add("LessOrEqual", [keys, context.add("Reshape", [lasts, context.ints(-1, 1, 1, 1)])])
+    return _as_bias(visible, cache, context)
 
 
-def _added(seen: Value, cache: _Cache, context: Context) -> Value:
-    return context.add("Where", [seen, context.scalar_like(0.0, cache.key), lowest_like(cache.key, context)])
+def _as_bias(visible: Value, cache: _Cache, context: Context) -> Value:
+    return context.add("Where", [visible, context.scalar_like(0.0, cache.key), lowest_like(cache.key, context)])
 
 
-def _as_long(bias: Value, cache: _Cache, context: Context) -> Value:
-    """[.., total] with zeros for what the cache is longer."""
+def _pad_to_cache(bias: Value, cache: _Cache, context: Context) -> Value:
+    """Pad a bias [.., total] with zeros to the cache's length."""
     missing = context.add(
         "Sub", [context.add("Shape", [x], {"start": a, "end": a + 1}) for x, a in ((cache.key, 2), (bias, 3))]
     )

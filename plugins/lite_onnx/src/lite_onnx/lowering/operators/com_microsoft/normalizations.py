@@ -1,4 +1,4 @@
-"""Layer normalisation: simplified, after a sum, and of embeddings."""
+"""Layer normalization: simplified, of a sum, and of embeddings; and group normalization."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Absent, Item, SourceNode
-from lite_onnx.lowering.operators.ai_onnx.heads import length, places
-from lite_onnx.lowering.operators.ai_onnx.root_mean_square import root_mean_square, simplified_layer_normalization
-from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT
-from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.node_attributes import number
+from lite_onnx.lowering.operators.ai_onnx.heads import length, position_range
+from lite_onnx.lowering.operators.ai_onnx.rms_normalization import rms_normalize, simplified_layer_normalization
+from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
@@ -23,7 +23,7 @@ lowers("SimplifiedLayerNormalization", domain=MICROSOFT)(simplified_layer_normal
 
 @lowers("SkipLayerNormalization", domain=MICROSOFT)
 def skip_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Layer normalisation of the sum of an input, what skips the layer, and a bias; the sum is the fourth output."""
+    """Lower layer normalization of the sum of an input, a skip connection and a bias; output 3 is the sum."""
     gamma, beta = context.value(node, 2), context.optional(node, 3)
     total = _sum([context.value(node, 0), context.value(node, 1), context.optional(node, 4)], context)
     attributes = {"axis": -1, "epsilon": number(node, "epsilon", _EPSILON)}
@@ -33,17 +33,17 @@ def skip_layer_normalization(node: SourceNode, context: Context) -> Sequence[Ite
 
 @lowers("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_simplified_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
-    """As SkipLayerNormalization, by the root of the mean square alone."""
+    """Lower RMS normalization of the sum of an input, a skip connection and a bias; output 3 is the sum."""
     gamma = context.value(node, 2)
     total = _sum([context.value(node, 0), context.value(node, 1), context.optional(node, 3)], context)
-    result, scale = root_mean_square(total, gamma, -1, number(node, "epsilon", _EPSILON), context)
-    results: list[Item] = [result, Absent(), scale, total]  # there is no mean, and nothing reads it
+    result, scale = rms_normalize(total, gamma, -1, number(node, "epsilon", _EPSILON), context)
+    results: list[Item] = [result, Absent(), scale, total]  # RMS normalization computes no mean
     return results[: len(node.outputs)]
 
 
 @lowers("EmbedLayerNormalization", domain=MICROSOFT)
 def embed_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Layer normalisation of the sum of word, position and segment embeddings; and how long each row is."""
+    """Lower layer normalization of the sum of word, position and segment embeddings, and the length of each row."""
     positions, gamma, beta = context.optional(node, 8), context.value(node, 5), context.value(node, 6)
     tables = [context.value(node, 2), context.value(node, 3), context.optional(node, 4)]
     return _embedded(node, tables, [gamma, beta], positions, context)
@@ -51,7 +51,7 @@ def embed_layer_normalization(node: SourceNode, context: Context) -> Sequence[It
 
 @lowers("QEmbedLayerNormalization", domain=MICROSOFT)
 def quantized_embed_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
-    """As EmbedLayerNormalization, with tables of 8-bit integers."""
+    """Lower EmbedLayerNormalization with tables of 8-bit integers."""
     real = [
         None
         if context.optional(node, i) is None
@@ -66,15 +66,15 @@ def quantized_embed_layer_normalization(node: SourceNode, context: Context) -> S
 def _embedded(
     node: SourceNode, tables: list[Value | None], weights: list[Value | None], positions: Value | None, context: Context
 ) -> Sequence[Item]:
-    """The outputs from tables of words, positions and segments, and what the normalisation multiplies by and adds."""
+    """Return the outputs, from the tables of words, positions and segments, and the scale and bias (``weights``)."""
     ids, segments = context.value(node, 0), context.optional(node, 1)
-    words, places_, kinds = tables
-    parts: list[Value | None] = [context.add("Gather", [words, ids])]
+    word_table, position_table, segment_table = tables
+    parts: list[Value | None] = [context.add("Gather", [word_table, ids])]
     if positions is None:
-        positions = places(length(ids, context, 1), context)
-    parts.append(context.add("Gather", [places_, positions]))
-    if segments is not None and kinds is not None:
-        parts.append(context.add("Gather", [kinds, segments]))
+        positions = position_range(length(ids, context, 1), context)
+    parts.append(context.add("Gather", [position_table, positions]))
+    if segments is not None and segment_table is not None:
+        parts.append(context.add("Gather", [segment_table, segments]))
     total = _sum(parts, context)
     attributes = {"axis": -1, "epsilon": number(node, "epsilon", _EPSILON)}
     result = context.add("LayerNormalization", [total, *weights], attributes)
@@ -82,7 +82,7 @@ def _embedded(
 
 
 def _mask_index(node: SourceNode, ids: Value, context: Context) -> Value:
-    """How many elements of each row of the mask are set; zeros without a mask."""
+    """Return the number of set elements of each row of the mask; zeros without a mask."""
     mask = context.optional(node, 7)
     if mask is None:
         batch = context.add("Shape", [ids], {"start": 0, "end": 1})
@@ -92,7 +92,7 @@ def _mask_index(node: SourceNode, ids: Value, context: Context) -> Value:
 
 @lowers("GroupNorm", domain=MICROSOFT)
 def group_norm(node: SourceNode, context: Context) -> Sequence[Item]:
-    """GroupNormalization of [N, H, W, C] or [N, C, H, W], then x * sigmoid(x) if ``activation`` is 1."""
+    """Lower group normalization of [N, H, W, C] or [N, C, H, W], followed by SiLU if ``activation`` is 1."""
     x, gamma, beta = (context.value(node, i) for i in range(3))
     is_last = bool(number(node, "channels_last", 1))
     if is_last:
@@ -105,10 +105,10 @@ def group_norm(node: SourceNode, context: Context) -> Sequence[Item]:
 
 
 def _sum(values: list[Value | None], context: Context) -> Value:
-    there = [v for v in values if v is not None]
-    if not there:
-        raise Unlowerable("it has nothing to add up")
-    total = there[0]
-    for value in there[1:]:
+    present = [v for v in values if v is not None]
+    if not present:
+        raise Unlowerable("it has no inputs to add")
+    total = present[0]
+    for value in present[1:]:
         total = context.add("Add", [total, value])
     return total

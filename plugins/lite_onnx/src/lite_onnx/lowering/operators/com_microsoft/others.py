@@ -1,4 +1,4 @@
-"""Operators that ONNX has, too, or had not when they were made."""
+"""Variants of ONNX's operators, and RelativePositionBias."""
 
 from __future__ import annotations
 
@@ -9,35 +9,37 @@ import numpy as np
 from lite_core.ir import DType
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.operators.ai_onnx.heads import int_scalar, places
-from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT
-from lite_onnx.lowering.reading import given, number
+from lite_onnx.lowering.node_attributes import number, present_attributes
+from lite_onnx.lowering.operators.ai_onnx.heads import int_scalar, position_range
+from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT
 from lite_onnx.lowering.registry import lowers
 
 
 @lowers("Trilu", "GatherND", domain=MICROSOFT)
 def same_as_onnx(node: SourceNode, context: Context) -> Sequence[Item]:
-    """What ONNX took over as it was."""
-    return context.add_node(node.op, context.values(node), given(node, node.attributes), outputs=len(node.outputs))
+    """Lower to the operator of the same name, which ONNX adopted unchanged."""
+    return context.add_node(
+        node.op, context.values(node), present_attributes(node, node.attributes), outputs=len(node.outputs)
+    )
 
 
 @lowers("Range", domain=MICROSOFT)
 def range_(node: SourceNode, context: Context) -> Sequence[Item]:
-    """ONNX's, whose step may be left out."""
+    """Lower to Range; here the step is optional."""
     start, limit, step = context.value(node, 0), context.value(node, 1), context.optional(node, 2)
     return [context.add("Range", [start, limit, step or context.scalar_like(1, start)])]
 
 
 @lowers("Unique", domain=MICROSOFT)
 def unique(node: SourceNode, context: Context) -> Sequence[Item]:
-    """The elements of a vector, each where it first appears; which of them each was; how often each was there."""
+    """Lower to Unique, unsorted, with the outputs elements, inverse indices and counts."""
     found = context.add_node("Unique", [context.value(node, 0)], {"sorted": 0}, outputs=4)
     return [found[0], found[2], found[3]][: len(node.outputs)]
 
 
 @lowers("Pad", domain=MICROSOFT)
 def pad(node: SourceNode, context: Context) -> Sequence[Item]:
-    """ONNX's, whose pads may be a row [1, n]."""
+    """Lower to Pad; here the pads may be a row [1, n]."""
     pads = context.add("Reshape", [context.value(node, 1), context.ints(-1)])
     inputs = [context.value(node, 0), pads, context.optional(node, 2)]
     return [context.add("Pad", inputs, {"mode": number(node, "mode", "constant")})]
@@ -45,14 +47,14 @@ def pad(node: SourceNode, context: Context) -> Sequence[Item]:
 
 @lowers("ExpandDims", domain=MICROSOFT)
 def expand_dims(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Unsqueeze."""
+    """Lower to Unsqueeze."""
     axis = context.add("Cast", [context.add("Reshape", [context.value(node, 1), context.ints(1)])], {"to": DType.INT64})
     return [context.add("Unsqueeze", [context.value(node, 0), axis])]
 
 
 @lowers("GridSample", domain=MICROSOFT)
 def grid_sample(node: SourceNode, context: Context) -> Sequence[Item]:
-    """ONNX's; modes have other names since opset 20."""
+    """Lower to GridSample, whose modes were renamed in opset 20."""
     names = {"bilinear": "linear", "bicubic": "cubic"}
     mode = number(node, "mode", "bilinear")
     attributes = {
@@ -64,28 +66,28 @@ def grid_sample(node: SourceNode, context: Context) -> Sequence[Item]:
 
 @lowers("RelativePositionBias", domain=MICROSOFT)
 def relative_position_bias(node: SourceNode, context: Context) -> Sequence[Item]:
-    """What T5 adds to products [1, heads, queries, keys]: from a table [buckets, heads] by how far apart they are."""
+    """Lower T5's bias [1, heads, queries, keys], looked up by distance in a table [buckets, heads]."""
     table, queries, keys = (context.value(node, i) for i in range(3))
-    both, most = bool(number(node, "is_bidirectional", 0)), int(number(node, "max_distance", 0))
-    buckets = context.size(table, 0) // (2 if both else 1)
+    is_bidirectional, limit = bool(number(node, "is_bidirectional", 0)), int(number(node, "max_distance", 0))
+    buckets = context.size(table, 0) // (2 if is_bidirectional else 1)
     sizes = [
         context.add("Cast", [context.add("Reshape", [x, context.ints()])], {"to": DType.INT64}) for x in (queries, keys)
     ]
-    rows, columns = (places(size, context) for size in sizes)
+    rows, columns = (position_range(size, context) for size in sizes)
     ahead = context.add("Sub", [columns, context.add("Unsqueeze", [rows, context.ints(1)])])
     zero, exact = int_scalar(0, context), buckets // 2
     behind = context.add("Neg", [ahead])
-    distance = context.add("Abs", [ahead]) if both else context.add("Max", [behind, zero])
-    # NOTE: logarithmic buckets for far positions, by a logarithm in float32, where rounding decides at the edges.
+    distance = context.add("Abs", [ahead]) if is_bidirectional else context.add("Max", [behind, zero])
+    # NOTE: far positions have logarithmic buckets. The logarithm is in float32: rounding decides at bucket edges.
     real = context.add("Cast", [context.add("Max", [distance, int_scalar(1, context)])], {"to": DType.FLOAT32})
     log = context.add("Log", [context.add("Div", [real, context.scalar_like(exact, real)])])
-    steps = context.add("Div", [log, context.scalar_like(float(np.log(np.float32(most / exact))), log)])
+    steps = context.add("Div", [log, context.scalar_like(float(np.log(np.float32(limit / exact))), log)])
     far = context.add(
         "Cast", [context.add("Mul", [steps, context.scalar_like(buckets - exact, steps)])], {"to": DType.INT64}
     )
     far = context.add("Min", [context.add("Add", [far, int_scalar(exact, context)]), int_scalar(buckets - 1, context)])
     found = context.add("Where", [context.add("Less", [distance, int_scalar(exact, context)]), distance, far])
-    if both:
+    if is_bidirectional:
         side = context.add("Where", [context.add("Greater", [ahead, zero]), int_scalar(buckets, context), zero])
         found = context.add("Add", [found, side])
     spread = context.add("Transpose", [context.add("Gather", [table, found])], {"perm": (2, 0, 1)})

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions that were fused with what is around them."""
+"""Matrix products and convolutions fused with neighboring operators."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT, activated
-from lite_onnx.lowering.reading import given, number, numbers
+from lite_onnx.lowering.node_attributes import number, numbers, present_attributes
+from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT, apply_activation
 from lite_onnx.lowering.registry import lowers
 
 _CONVOLUTION = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
@@ -16,7 +16,7 @@ _CONVOLUTION = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strid
 
 @lowers("FusedMatMul", "TransposeMatMul", "FusedMatMulActivation", domain=MICROSOFT)
 def fused_matmul(node: SourceNode, context: Context) -> Sequence[Item]:
-    """``alpha * op(A) @ op(B)``, where op may swap the last two axes, and move the first batch axis before them."""
+    """Lower ``alpha * op(A) @ op(B)``; op may move the first axis behind the other batch axes and swap the last two."""
     a = _transposed(context.value(node, 0), "A", node, context)
     b = _transposed(context.value(node, 1), "B", node, context)
     product = context.add("MatMul", [a, b])
@@ -24,13 +24,15 @@ def fused_matmul(node: SourceNode, context: Context) -> Sequence[Item]:
     if alpha != 1:
         product = context.add("Mul", [product, context.scalar_like(alpha, product)])
     parameters = [number(node, f"activation_{name}", None) for name in ("alpha", "beta", "gamma")]
-    return [activated(product, number(node, "activation", ""), [p for p in parameters if p is not None], context)]
+    return [
+        apply_activation(product, number(node, "activation", ""), [p for p in parameters if p is not None], context)
+    ]
 
 
 def _transposed(x: Value, letter: str, node: SourceNode, context: Context) -> Value:
     swaps, moves = (number(node, f"{kind}{letter}", 0) for kind in ("trans", "transBatch"))
     rank = context.rank(x) if swaps or moves else 0
-    if rank < 2:  # a vector has nothing to swap
+    if rank < 2:  # a vector cannot be transposed
         return x
     order = list(range(rank))
     if moves:  # [first, ..., rows, columns] as [..., rows, first, columns]
@@ -42,15 +44,15 @@ def _transposed(x: Value, letter: str, node: SourceNode, context: Context) -> Va
 
 @lowers("FusedGemm", domain=MICROSOFT)
 def fused_gemm(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Gemm and an activation."""
-    result = context.add("Gemm", context.values(node), given(node, ("alpha", "beta", "transA", "transB")))
+    """Lower Gemm followed by an activation."""
+    result = context.add("Gemm", context.values(node), present_attributes(node, ("alpha", "beta", "transA", "transB")))
     parameters = [number(node, f"activation_{name}", None) for name in ("alpha", "beta", "gamma")]
-    return [activated(result, number(node, "activation", ""), [p for p in parameters if p is not None], context)]
+    return [apply_activation(result, number(node, "activation", ""), [p for p in parameters if p is not None], context)]
 
 
 @lowers("GemmFastGelu", domain=MICROSOFT)
 def gemm_fast_gelu(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Gelu, by its approximation with tanh, of a product and a bias."""
+    """Lower the tanh approximation of Gelu of a product plus a bias."""
     total = context.add("MatMul", [context.value(node, 0), context.value(node, 1)])
     if node.has(2):
         total = context.add("Add", [total, context.value(node, 2)])
@@ -59,9 +61,9 @@ def gemm_fast_gelu(node: SourceNode, context: Context) -> Sequence[Item]:
 
 @lowers("FusedConv", domain=MICROSOFT)
 def fused_conv(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Conv, then a sum with a fourth input if it is there, then an activation."""
-    result = context.add("Conv", context.values(node)[:3], given(node, _CONVOLUTION))
+    """Lower Conv, followed by a sum with the fourth input, if present, and an activation."""
+    result = context.add("Conv", context.values(node)[:3], present_attributes(node, _CONVOLUTION))
     addend = context.optional(node, 3)
     if addend is not None:
         result = context.add("Add", [result, addend])
-    return [activated(result, number(node, "activation", ""), numbers(node, "activation_params"), context)]
+    return [apply_activation(result, number(node, "activation", ""), numbers(node, "activation_params"), context)]

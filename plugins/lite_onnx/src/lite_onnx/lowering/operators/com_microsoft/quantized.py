@@ -1,4 +1,4 @@
-"""Operators on 8-bit integers: real numbers are computed with, then rounded to the result's scale again."""
+"""Operators on 8-bit integers: inputs are dequantized, results are quantized again."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT
-from lite_onnx.lowering.reading import given, number
+from lite_onnx.lowering.node_attributes import number, present_attributes
+from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
@@ -20,12 +20,12 @@ _LSTM = ("activation_alpha", "activation_beta", "activations", "clip", "directio
 
 @lowers("QuantizeLinear", "DequantizeLinear", domain=MICROSOFT)
 def quantize(node: SourceNode, context: Context) -> Sequence[Item]:
-    """As ONNX's operators of these names."""
+    """Lower to ONNX's operators of the same names."""
     return [context.add(node.op, context.values(node), {"axis": node.attributes.get("axis")})]
 
 
-def _real(node: SourceNode, position: int, context: Context) -> Value:
-    """The input at a position as real numbers; its scale and zero point follow it."""
+def _dequantized(node: SourceNode, position: int, context: Context) -> Value:
+    """Dequantize the input at a position; its scale and zero point are the next inputs."""
     x, scale, zero = (
         context.value(node, position),
         context.value(node, position + 1),
@@ -34,8 +34,8 @@ def _real(node: SourceNode, position: int, context: Context) -> Value:
     return context.add("DequantizeLinear", [x, scale, zero])
 
 
-def _rounded(result: Value, node: SourceNode, position: int, like: Value, context: Context) -> Sequence[Item]:
-    """A result by the scale and zero point at a position; without a zero point, of the type of an input."""
+def _quantized(result: Value, node: SourceNode, position: int, like: Value, context: Context) -> Sequence[Item]:
+    """Quantize a result by the scale and zero point at a position; without a zero point, to the type of ``like``."""
     scale, zero = context.value(node, position), context.optional(node, position + 1)
     if zero is None:
         zero = context.constant(np.zeros((), like.dtype.numpy))
@@ -44,18 +44,20 @@ def _rounded(result: Value, node: SourceNode, position: int, like: Value, contex
 
 @lowers("QLinearAdd", "QLinearMul", domain=MICROSOFT)
 def qlinear_binary(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Sum and product."""
-    result = context.add(node.op.removeprefix("QLinear"), [_real(node, 0, context), _real(node, 3, context)])
-    return _rounded(result, node, 6, context.value(node, 0), context)
+    """Lower a quantized sum or product."""
+    result = context.add(
+        node.op.removeprefix("QLinear"), [_dequantized(node, 0, context), _dequantized(node, 3, context)]
+    )
+    return _quantized(result, node, 6, context.value(node, 0), context)
 
 
 @lowers("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "QLinearAveragePool", "QLinearGlobalAveragePool",
         "QLinearReduceMean", domain=MICROSOFT)  # fmt: skip
 def qlinear_unary(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Operators of one tensor."""
-    x = _real(node, 0, context)
+    """Lower quantized operators of one tensor."""
+    x = _dequantized(node, 0, context)
     result = _UNARY[node.op](x, node, context)
-    return _rounded(result, node, 3, context.value(node, 0), context)
+    return _quantized(result, node, 3, context.value(node, 0), context)
 
 
 def _softmax(x: Value, node: SourceNode, context: Context) -> Value:
@@ -68,10 +70,7 @@ def _softmax(x: Value, node: SourceNode, context: Context) -> Value:
 
 def _average_pool(x: Value, node: SourceNode, context: Context) -> Value:
     def pool(planes: Value) -> Value:
-        found = {name: node.attributes.get(name) for name in _POOL}
-        return context.add(
-            "AveragePool", [planes], {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
-        )
+        return context.add("AveragePool", [planes], present_attributes(node, _POOL))
 
     return _channels_first(x, node, context, pool)
 
@@ -84,8 +83,8 @@ def _channels_first(x: Value, node: SourceNode, context: Context, pool: Callable
     if not number(node, "channels_last", 0):
         return pool(x)
     last = context.rank(x) - 1
-    there, back = (0, last, *range(1, last)), (0, *range(2, last + 1), 1)
-    return context.add("Transpose", [pool(context.add("Transpose", [x], {"perm": there}))], {"perm": back})
+    forth, back = (0, last, *range(1, last)), (0, *range(2, last + 1), 1)
+    return context.add("Transpose", [pool(context.add("Transpose", [x], {"perm": forth}))], {"perm": back})
 
 
 def _reduce_mean(x: Value, node: SourceNode, context: Context) -> Value:
@@ -106,23 +105,28 @@ _UNARY: dict[str, Callable[[Value, SourceNode, Context], Value]] = {
 
 @lowers("QLinearConcat", domain=MICROSOFT)
 def qlinear_concat(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Tensors of different scales side by side."""
-    parts = [_real(node, position, context) for position in range(2, len(node.inputs), 3)]
+    """Lower concatenation of tensors with different scales."""
+    parts = [_dequantized(node, position, context) for position in range(2, len(node.inputs), 3)]
     result = context.add("Concat", parts, {"axis": number(node, "axis", 0)})
-    return _rounded(result, node, 0, context.value(node, 2), context)
+    return _quantized(result, node, 0, context.value(node, 2), context)
 
 
 @lowers("QLinearWhere", domain=MICROSOFT)
 def qlinear_where(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Elements of one tensor or another."""
-    result = context.add("Where", [context.value(node, 0), _real(node, 1, context), _real(node, 4, context)])
-    return _rounded(result, node, 7, context.value(node, 1), context)
+    """Lower selection between elements of two quantized tensors."""
+    result = context.add(
+        "Where", [context.value(node, 0), _dequantized(node, 1, context), _dequantized(node, 4, context)]
+    )
+    return _quantized(result, node, 7, context.value(node, 1), context)
 
 
 @lowers("QGemm", domain=MICROSOFT)
 def qgemm(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Gemm whose addend is in units of both scales; real numbers where no scale of the result is given."""
-    a, b = _real(node, 0, context), _columns(node, 3, -1 if not number(node, "transB", 0) else 0, context)
+    """Lower Gemm with an addend in units of the product of both scales; without an output scale the result is float."""
+    a, b = (
+        _dequantized(node, 0, context),
+        _dequantized_columns(node, 3, -1 if not number(node, "transB", 0) else 0, context),
+    )
     attributes = {name: node.attributes.get(name) for name in ("transA", "transB")}
     result = context.add("Gemm", [a, b], attributes)
     alpha, addend = number(node, "alpha", 1.0), context.optional(node, 6)
@@ -133,11 +137,11 @@ def qgemm(node: SourceNode, context: Context) -> Sequence[Item]:
         unit = unit if alpha == 1 else context.add("Mul", [unit, context.scalar_like(alpha, unit)])
         real = context.add("Cast", [addend], {"to": result.dtype})
         result = context.add("Add", [result, context.add("Mul", [real, unit])])
-    return _rounded(result, node, 7, context.value(node, 0), context) if node.has(7) else [result]
+    return _quantized(result, node, 7, context.value(node, 0), context) if node.has(7) else [result]
 
 
-def _columns(node: SourceNode, position: int, axis: int, context: Context) -> Value:
-    """As :func:`_real`, of a matrix that may have a scale for each of its columns."""
+def _dequantized_columns(node: SourceNode, position: int, axis: int, context: Context) -> Value:
+    """Dequantize the matrix at a position, which may have a scale for each column."""
     x, scale, zero = (
         context.value(node, position),
         context.value(node, position + 1),
@@ -148,7 +152,7 @@ def _columns(node: SourceNode, position: int, axis: int, context: Context) -> Va
 
 @lowers("MatMulIntegerToFloat", domain=MICROSOFT)
 def matmul_integer_to_float(node: SourceNode, context: Context) -> Sequence[Item]:
-    """A product of integers times both scales, and a bias."""
+    """Lower a product of integers times both scales, plus a bias."""
     a, b, a_scale, b_scale = (context.value(node, i) for i in range(4))
     product = context.add("MatMulInteger", [a, b, context.optional(node, 4), context.optional(node, 5)])
     return [_scaled(product, a_scale, b_scale, context.optional(node, 6), context)]
@@ -156,7 +160,7 @@ def matmul_integer_to_float(node: SourceNode, context: Context) -> Sequence[Item
 
 @lowers("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_quantize_matmul(node: SourceNode, context: Context) -> Sequence[Item]:
-    """As MatMulIntegerToFloat; the left operand is rounded to 8 bits first, by its own range."""
+    """Lower MatMulIntegerToFloat with a left operand that is quantized to 8 bits at run time, by its range."""
     a, a_scale, a_zero = context.add_node("DynamicQuantizeLinear", [context.value(node, 0)], outputs=3)
     b, b_scale = context.value(node, 1), context.value(node, 2)
     product = context.add("MatMulInteger", [a, b, a_zero, context.optional(node, 3)])
@@ -171,24 +175,25 @@ def _scaled(product: Value, a_scale: Value, b_scale: Value, bias: Value | None, 
 
 @lowers("DynamicQuantizeLSTM", domain=MICROSOFT)
 def dynamic_quantize_lstm(node: SourceNode, context: Context) -> Sequence[Item]:
-    """LSTM with weights of 8 bits, [directions, inputs, 4 * hidden]. What goes in stays as it is, which is more exact.
+    """Lower LSTM with 8-bit weights, [directions, inputs, 4 * hidden], which are dequantized.
 
-    ONNX Runtime rounds inputs and states to 8 bits in every step; results differ by that rounding.
+    ONNX Runtime quantizes inputs and states to 8 bits in every step. Here they are not quantized, which is more exact;
+    results differ by that rounding.
     """
     weights = []
     for weight, scale in ((1, 8), (2, 10)):
         x, scales, zeros = (context.must_know(node, i, "weights") for i in (weight, scale, scale + 1))
-        spread = [a.reshape(len(x), 1, -1) for a in (scales, zeros)]  # one for each direction, or each column
+        spread = [a.reshape(len(x), 1, -1) for a in (scales, zeros)]  # one per direction, or one per column
         real = (x.astype(np.float32) - spread[1].astype(np.float32)) * spread[0]
         weights.append(context.constant(np.ascontiguousarray(real.transpose(0, 2, 1).astype(np.float32))))
     rest = [context.optional(node, i) for i in range(3, 8)]
     inputs = [context.value(node, 0), *weights, *rest]
-    return context.add_node("LSTM", inputs, given(node, _LSTM), outputs=len(node.outputs))
+    return context.add_node("LSTM", inputs, present_attributes(node, _LSTM), outputs=len(node.outputs))
 
 
 @lowers("QLinearConv", domain=MICROSOFT)
 def qlinear_conv(node: SourceNode, context: Context) -> Sequence[Item]:
-    """ONNX's, of [N, H, W, C] where ``channels_last`` is set; filters are [M, C, kernel] in any case."""
+    """Lower to QLinearConv. With ``channels_last`` the input is [N, H, W, C]; filters always are [M, C, kernel]."""
     names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
     others = context.values(node)[1:]
     return [
@@ -196,18 +201,18 @@ def qlinear_conv(node: SourceNode, context: Context) -> Sequence[Item]:
             context.value(node, 0),
             node,
             context,
-            lambda planes: context.add("QLinearConv", [planes, *others], given(node, names)),
+            lambda planes: context.add("QLinearConv", [planes, *others], present_attributes(node, names)),
         )
     ]
 
 
 @lowers("NhwcMaxPool", domain=MICROSOFT)
 def nhwc_max_pool(node: SourceNode, context: Context) -> Sequence[Item]:
-    """MaxPool of [N, H, W, C]."""
+    """Lower MaxPool of [N, H, W, C]."""
     x = context.value(node, 0)
     if x.dtype not in (DType.INT8, DType.UINT8):
         raise Unlowerable(f"it takes 8-bit integers, not {x.dtype}")
     names = ("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides")
     planes = context.add("Transpose", [x], {"perm": (0, 3, 1, 2)})
-    pooled = context.add("MaxPool", [planes], given(node, names))
+    pooled = context.add("MaxPool", [planes], present_attributes(node, names))
     return [context.add("Transpose", [pooled], {"perm": (0, 2, 3, 1)})]

@@ -1,4 +1,4 @@
-"""RotaryEmbedding as ONNX Runtime has it: of positions, with the order of its inputs its own."""
+"""RotaryEmbedding of ONNX Runtime, whose inputs are in a different order from ONNX's."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from lite_core.ir import DType
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.operators.ai_onnx.heads import as_heads, as_rows, length, places
-from lite_onnx.lowering.operators.ai_onnx.rotary import rotated
-from lite_onnx.lowering.operators.com_microsoft.naming import MICROSOFT
-from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.node_attributes import number
+from lite_onnx.lowering.operators.ai_onnx.heads import as_heads, as_rows, length, position_range
+from lite_onnx.lowering.operators.ai_onnx.rotary import apply_rotary
+from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT
 from lite_onnx.lowering.registry import lowers
 
 
 @lowers("RotaryEmbedding", domain=MICROSOFT)
 def rotary_embedding(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Of [B, S, N * h] or [B, N, S, h], for positions [B, S] or the first one of all rows."""
+    """Lower the rotation of [B, S, N * h] or [B, N, S, h], for positions [B, S] or one first position for all rows."""
     x, positions = context.value(node, 0), context.value(node, 1)
     tables = [context.value(node, 2), context.value(node, 3)]
     heads, size = int(number(node, "num_heads", 0)), int(number(node, "rotary_embedding_dim", 0))
@@ -26,8 +26,8 @@ def rotary_embedding(node: SourceNode, context: Context) -> Sequence[Item]:
     planes = as_heads(x, heads, context) if is_flat else x
     if context.rank(positions) == 1:
         first = context.add("Cast", [context.add("Squeeze", [positions, context.ints(0)])], {"to": DType.INT64})
-        row = places(length(planes, context), context, first)
+        row = position_range(length(planes, context), context, first)
         positions = context.add("Unsqueeze", [row, context.ints(0)])
     angles = [context.add("Gather", [table, positions]) for table in tables]
-    result = rotated(planes, angles, bool(number(node, "interleaved", 0)), size, context)
+    result = apply_rotary(planes, angles, bool(number(node, "interleaved", 0)), size, context)
     return [as_rows(result, context) if is_flat else result]

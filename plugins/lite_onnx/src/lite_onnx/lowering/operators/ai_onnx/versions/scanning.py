@@ -1,4 +1,4 @@
-"""Scan as it was at opset 8: over a batch of sequences, which might differ in length."""
+"""Adapter for Scan of opset 8, over a batch of sequences of different lengths."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.operators.ai_onnx.versions.taking import take_int, take_ints
+from lite_onnx.lowering.operators.ai_onnx.versions.checked_attributes import take_int, take_ints
 from lite_onnx.lowering.registry import adapts
 from lite_onnx.lowering.unlowerable import Unlowerable
 
 
 @adapts("Scan", until=8)
-def for_each_sample(node: SourceNode, context: Context) -> list[Item]:
-    """A Scan over the batch, the first axis of all inputs and outputs, around that over a sample's sequence.
+def scan_over_batch(node: SourceNode, context: Context) -> list[Item]:
+    """Wrap the Scan over a sequence in a Scan over the batch, the first axis of all inputs and outputs.
 
-    Outputs of a sequence that is shorter than the longest are zero from its end on; what they are is undefined.
+    Outputs of sequences that are shorter than the longest are padded with zeros; ONNX leaves them undefined.
     """
     lengths = context.optional(node, 0)
     batches = [context.value(node, position) for position in range(1, len(node.inputs))]
@@ -25,7 +25,7 @@ def for_each_sample(node: SourceNode, context: Context) -> list[Item]:
     directions = take_ints(node, "directions")
     states = len(batches) - count
     if not 0 <= states < len(batches):
-        raise Unlowerable(f"its num_scan_inputs must be 1 to {len(batches)}, is {count}")
+        raise Unlowerable(f"its num_scan_inputs must be 1 to {len(batches)}, but is {count}")
     inner = context.inner("sample")
     builder = inner.builder
     samples = [_of_one_sample(batch, builder) for batch in batches]
@@ -47,7 +47,7 @@ def for_each_sample(node: SourceNode, context: Context) -> list[Item]:
     if length is not None:
         longest = inner.add("Shape", [samples[states]], {"start": 0, "end": 1})
         missing = inner.add("Sub", [longest, length])
-        results[states:] = [_lengthened(value, missing, inner) for value in results[states:]]
+        results[states:] = [_padded(value, missing, inner) for value in results[states:]]
     for result in results:
         builder.output(result)
     inputs = batches if lengths is None else [*batches, lengths]
@@ -56,15 +56,15 @@ def for_each_sample(node: SourceNode, context: Context) -> list[Item]:
 
 
 def _of_one_sample(batch: Value, builder: GraphBuilder) -> Value:
-    """An input of the body that has one sample of a batch."""
+    """Add an input of the body for one sample of a batch."""
     shape = batch.type.shape
     return builder.input(builder.unique_name("sample"), batch.dtype, None if shape is None else shape[1:])
 
 
-def _lengthened(value: Value, missing: Value, context: Context) -> Value:
-    """A value with ``missing`` zeros more at the end of its first axis."""
-    none, others = context.ints(*[0] * context.rank(value)), context.ints(*[0] * (context.rank(value) - 1))
-    return context.add("Pad", [value, context.add("Concat", [none, missing, others], {"axis": 0})])
+def _padded(value: Value, missing: Value, context: Context) -> Value:
+    """Append ``missing`` zeros to the first axis of a value."""
+    begins, others = context.ints(*[0] * context.rank(value)), context.ints(*[0] * (context.rank(value) - 1))
+    return context.add("Pad", [value, context.add("Concat", [begins, missing, others], {"axis": 0})])
 
 
 def _body(node: SourceNode) -> GraphProto:

@@ -1,4 +1,4 @@
-"""Attributes that became inputs."""
+"""Adapters for attributes that became inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import SourceNode
-from lite_onnx.lowering.operators.ai_onnx.versions.taking import take_float, take_int, take_ints
+from lite_onnx.lowering.operators.ai_onnx.versions.checked_attributes import take_float, take_int, take_ints
 from lite_onnx.lowering.registry import adapts
 from lite_onnx.lowering.unlowerable import Unlowerable
 
@@ -20,7 +20,7 @@ _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "Reduc
 @adapts("Squeeze", "Unsqueeze", "ReduceSum", until=12)
 @adapts(*_REDUCTIONS, until=17)
 def axes_as_input(node: SourceNode, context: Context) -> None:
-    """``axes``."""
+    """Convert ``axes``."""
     axes = take_ints(node, "axes")
     if axes is not None:
         node.inputs = [context.value(node, 0), context.ints(*axes)]
@@ -28,19 +28,19 @@ def axes_as_input(node: SourceNode, context: Context) -> None:
 
 @adapts("Clip", until=10)
 def limits_as_inputs(node: SourceNode, context: Context) -> None:
-    """``min`` and ``max``. The largest finite numbers were their defaults, and what exporters wrote for no limit."""
+    """Convert ``min`` and ``max``. Their defaults, the largest finite numbers, mean no limit."""
     data = context.value(node, 0)
     largest = float(np.finfo(data.dtype.numpy).max) if data.dtype.is_floating else math.inf
     limits: list[Value | None] = []
-    for name, none in (("min", -math.inf), ("max", math.inf)):
-        limit = take_float(node, name, none)
+    for name, default in (("min", -math.inf), ("max", math.inf)):
+        limit = take_float(node, name, default)
         limits.append(context.scalar_like(limit, data) if abs(limit) < largest else None)
     node.inputs = [data, *limits]
 
 
 @adapts("Pad", until=1)
-def pads_renamed(node: SourceNode, context: Context) -> None:
-    """The pads were called ``paddings``."""
+def rename_paddings(node: SourceNode, context: Context) -> None:
+    """Rename ``paddings`` to ``pads``."""
     pads = take_ints(node, "paddings")
     if pads is not None:
         node.attributes["pads"] = pads
@@ -48,20 +48,20 @@ def pads_renamed(node: SourceNode, context: Context) -> None:
 
 @adapts("Pad", until=10)
 def pads_as_inputs(node: SourceNode, context: Context) -> None:
-    """``pads`` and ``value``."""
-    data, fill = context.value(node, 0), take_float(node, "value", 0.0)
-    node.inputs = [data, _vector(node, "pads", context), context.scalar_like(fill, data) if fill else None]
+    """Convert ``pads`` and ``value``."""
+    data, pad_value = context.value(node, 0), take_float(node, "value", 0.0)
+    node.inputs = [data, _vector(node, "pads", context), context.scalar_like(pad_value, data) if pad_value else None]
 
 
 @adapts("Reshape", until=4)
 def shape_as_input(node: SourceNode, context: Context) -> None:
-    """``shape``."""
+    """Convert ``shape``."""
     node.inputs = [context.value(node, 0), context.ints(*(take_ints(node, "shape") or []))]
 
 
 @adapts("Slice", until=9)
 def ranges_as_inputs(node: SourceNode, context: Context) -> None:
-    """``starts``, ``ends`` and ``axes``."""
+    """Convert ``starts``, ``ends`` and ``axes``."""
     starts, ends = _vector(node, "starts", context), _vector(node, "ends", context)
     axes = take_ints(node, "axes")
     node.inputs = [context.value(node, 0), starts, ends, None if axes is None else context.ints(*axes)]
@@ -69,7 +69,7 @@ def ranges_as_inputs(node: SourceNode, context: Context) -> None:
 
 @adapts("Split", until=1)
 def sizes_as_integers(node: SourceNode, context: Context) -> None:
-    """The first version had an input for the sizes, too, of the data's element type."""
+    """Cast the sizes to int64: the first version had an input for sizes, too, but of the data's element type."""
     sizes = context.optional(node, 1)
     if sizes is not None:
         node.inputs[1] = context.add("Cast", [sizes], {"to": DType.INT64})
@@ -77,20 +77,20 @@ def sizes_as_integers(node: SourceNode, context: Context) -> None:
 
 @adapts("Split", until=12)
 def sizes_as_input(node: SourceNode, context: Context) -> None:
-    """``split``."""
+    """Convert ``split``."""
     sizes = take_ints(node, "split")
     if sizes is not None:
         node.inputs = [context.value(node, 0), context.ints(*sizes)]
 
 
 @adapts("Tile", until=5)
-def repeats_of_all_axes(node: SourceNode, context: Context) -> None:
-    """One axis was repeated: a number of ``tiles`` along an ``axis``, two inputs of the data's element type."""
+def repeats_for_all_axes(node: SourceNode, context: Context) -> None:
+    """Convert ``tiles`` and ``axis``, two inputs of the data's element type, to repeats of all axes."""
     data, tiles = context.value(node, 0), context.value(node, 1)
     axis = int(context.must_know(node, 2, "axis").reshape(()))
     rank = context.rank(data)
     if not -rank <= axis < rank:
-        raise Unlowerable(f"its axis {axis} is none of an input of {rank} dimensions")
+        raise Unlowerable(f"its axis {axis} does not exist in an input with {rank} dimensions")
     along = context.add("Reshape", [context.add("Cast", [tiles], {"to": DType.INT64}), context.ints(1)])
     before, after = context.ints(*[1] * (axis % rank)), context.ints(*[1] * (rank - 1 - axis % rank))
     node.inputs = [data, context.add("Concat", [before, along, after], {"axis": 0})]
@@ -98,26 +98,26 @@ def repeats_of_all_axes(node: SourceNode, context: Context) -> None:
 
 @adapts("TopK", until=9)
 def count_as_input(node: SourceNode, context: Context) -> None:
-    """``k``."""
+    """Convert ``k``."""
     node.inputs = [context.value(node, 0), context.ints(take_int(node, "k"))]
 
 
 @adapts("DFT", until=19)
 def dft_axis_as_input(node: SourceNode, context: Context) -> None:
-    """``axis``, whose default was the first one after the batch; now it is the last one of the signal."""
+    """Convert ``axis``. Its default was the first axis after the batch; now it is the last axis of the signal."""
     axis = context.constant(np.array(take_int(node, "axis", 1), np.int64))
     node.inputs = [context.value(node, 0), context.optional(node, 1), axis]
 
 
 @adapts("Upsample", until=6)
-def scales_of_all_axes(node: SourceNode, context: Context) -> None:
-    """Images alone were enlarged, by ``height_scale`` and ``width_scale``."""
+def scales_for_all_axes(node: SourceNode, context: Context) -> None:
+    """Convert ``height_scale`` and ``width_scale``: only images could be resized."""
     node.attributes["scales"] = [1.0, 1.0, take_float(node, "height_scale"), take_float(node, "width_scale")]
 
 
 @adapts("Upsample", until=8)
 def scales_as_input(node: SourceNode, context: Context) -> None:
-    """``scales``."""
+    """Convert ``scales``."""
     scales = node.attributes.pop("scales", None)
     if not isinstance(scales, list):
         raise Unlowerable("its attribute 'scales' is missing")
@@ -125,7 +125,7 @@ def scales_as_input(node: SourceNode, context: Context) -> None:
 
 
 def _vector(node: SourceNode, name: str, context: Context) -> Value:
-    """An attribute, which must be there, as an input."""
+    """Convert a required attribute to an input."""
     numbers = take_ints(node, name)
     if numbers is None:
         raise Unlowerable(f"its attribute {name!r} is missing")

@@ -1,4 +1,4 @@
-"""What lowering keeps for other sizes: the programs are those that a graph gets by itself."""
+"""The analysis shared by the shape variants of a partition does not change their programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from levels import LevelBackend, runnable_machines
+from levels import LevelBackend, machine_params, runnable_machines
 
 from lite_core import load
 from lite_core.backend import Device, Options, Partition, PartitionIdentity
@@ -17,9 +17,9 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.infer import infer_graph
 from lite_core.plugins.backends import plugins_with
-from lite_cpu.lowering import structure as structure_module
+from lite_cpu.lowering import partition_analysis as analysis_module
 from lite_cpu.lowering.compile import lower_graph
-from lite_cpu.lowering.structure import Structure
+from lite_cpu.lowering.partition_analysis import PartitionAnalysis
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import X86_64_V3
 from lite_cpu.machine_code.library import KernelLibrary
@@ -39,7 +39,7 @@ def images(b: GraphBuilder) -> Value:
 
 
 def convolutions() -> Graph:
-    """Every kind of convolution, with what may follow it."""
+    """Return a graph of all kinds of convolutions with epilogues."""
     b = GraphBuilder("convolutions")
     x = b.add("Conv", [images(b), b.constant(numbers(16, 8, 3, 3)), b.constant(numbers(16))], {"pads": (1, 1, 1, 1)})
     x = b.add("Clip", [x, b.constant(np.float32(0)), b.constant(np.float32(6))])
@@ -62,7 +62,7 @@ def products() -> Graph:
 
 
 def clipped_by_size() -> Graph:
-    """The upper bound of Clip is known before the run, and another number for every size."""
+    """Return a Clip whose upper bound is known before the run and depends on the size."""
     b = GraphBuilder("clipped")
     x = images(b)
     height = b.add("Cast", [b.add("Gather", [b.add("Shape", [x]), b.constant(np.int64(2))])], {"to": DType.FLOAT32})
@@ -71,7 +71,7 @@ def clipped_by_size() -> Graph:
 
 
 def enlarged() -> Graph:
-    """A transposed convolution takes a part of its weights for each phase of its stride."""
+    """Return a transposed convolution, which uses a part of its weights for each phase of its stride."""
     b = GraphBuilder("enlarged")
     y = b.add("ConvTranspose", [images(b), b.constant(numbers(8, 6, 3, 3))], {"strides": (2, 2)})
     b.output(b.add("Relu", [y]), "y")
@@ -79,7 +79,7 @@ def enlarged() -> Graph:
 
 
 def halves() -> Graph:
-    """A convolution of float16 is rewritten before it is lowered."""
+    """Return a float16 convolution, which is rewritten before it is lowered."""
     b = GraphBuilder("halves")
     x = b.input("x", "float16", [1, 8, "h", "h"])
     b.output(b.add("Conv", [x, b.constant(numbers(4, 8, 1, 1).astype(np.float16))]), "y")
@@ -96,9 +96,9 @@ def of_size(graph: Graph, size: int) -> Graph:
     return copy
 
 
-def described(graph: Graph, weights: WeightCache, structure: Structure | None) -> list[tuple[Any, ...]]:
-    """All there is to say of a graph's steps, but for the addresses."""
-    lowering = lower_graph(graph, Options(), _LIBRARY, weights, structure=structure)
+def described(graph: Graph, weights: WeightCache, analysis: PartitionAnalysis | None) -> list[tuple[Any, ...]]:
+    """Return everything that describes a graph's steps, except addresses."""
+    lowering = lower_graph(graph, Options(), _LIBRARY, weights, analysis=analysis)
     return [
         (s.kernel, s.params, s.tasks, s.grain, s.flops, s.label, s.nodes, s.scratch_bytes, s.overwrites, s.bytes)
         for s in lowering.steps
@@ -106,16 +106,16 @@ def described(graph: Graph, weights: WeightCache, structure: Structure | None) -
 
 
 @graphs
-def test_with_what_is_kept_every_size_gets_the_steps_it_gets_alone(make: Callable[[], Graph]) -> None:
-    graph, weights, structure = make(), WeightCache(), Structure()
+def test_shared_analysis_does_not_change_the_steps_of_any_size(make: Callable[[], Graph]) -> None:
+    graph, weights, analysis = make(), WeightCache(), PartitionAnalysis()
     for size in (*_SIZES, _SIZES[0]):
         typed = of_size(graph, size)
-        assert described(typed, weights, structure) == described(typed, weights, None)
+        assert described(typed, weights, analysis) == described(typed, weights, None)
 
 
 @graphs
-@pytest.mark.parametrize("machine", runnable_machines(), ids=lambda m: m.name)
-def test_a_session_computes_every_size_as_one_of_its_own_does(machine: Any, make: Callable[[], Graph]) -> None:
+@pytest.mark.parametrize("machine", machine_params())
+def test_session_computes_every_size_like_a_new_session(machine: Any, make: Callable[[], Graph]) -> None:
     graph, plugins = make(), plugins_with(LevelBackend(machine))
     shared = load(graph, backend="level", plugins=plugins, threads=2)
     for size in _SIZES:
@@ -127,27 +127,27 @@ def test_a_session_computes_every_size_as_one_of_its_own_does(machine: Any, make
         np.testing.assert_allclose(shared.run({"x": x})["y"], reference, rtol=tolerance, atol=tolerance)
 
 
-def test_nodes_are_looked_at_for_the_first_size_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, weights, structure = convolutions(), WeightCache(), Structure()
-    first = described(of_size(graph, 8), weights, structure)
+def test_nodes_are_analysed_for_the_first_size_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, weights, analysis = convolutions(), WeightCache(), PartitionAnalysis()
+    first = described(of_size(graph, 8), weights, analysis)
     assert first
-    monkeypatch.setattr(structure_module, "find_lowering", lambda node: pytest.fail(f"{node} was looked at again"))
-    assert len(described(of_size(graph, 9), weights, structure)) == len(first)
+    monkeypatch.setattr(analysis_module, "find_lowering", lambda node: pytest.fail(f"{node} was analysed again"))
+    assert len(described(of_size(graph, 9), weights, analysis)) == len(first)
 
 
-def test_chains_with_numbers_that_follow_from_sizes_are_not_kept() -> None:
-    structure = Structure()
-    described(of_size(clipped_by_size(), 4), WeightCache(), structure)
-    assert not structure.kept.chains
+def test_chains_with_size_dependent_constants_are_not_cached() -> None:
+    analysis = PartitionAnalysis()
+    described(of_size(clipped_by_size(), 4), WeightCache(), analysis)
+    assert not analysis.cache.chains
 
 
-def test_what_is_kept_goes_with_the_family() -> None:
+def test_analysis_is_freed_with_the_partition_identity() -> None:
     backend, identity, graph = LevelBackend(runnable_machines()[-1]), PartitionIdentity(), of_size(convolutions(), 8)
     executable = backend.compile(Partition("all", graph, identity), Device("level"), Options(threads=1))
-    structures = backend._share()._structures
-    kept = weakref.ref(structures[identity])
+    analyses = backend._share()._analyses
+    kept = weakref.ref(analyses[identity])
     del identity
     gc.collect()
     assert kept() is None
-    assert not structures
+    assert not analyses
     del executable

@@ -1,4 +1,4 @@
-"""Which distribution brings what is not installed: by a backend's or command's name, by a file's name or content."""
+"""Known distributions of missing plugins: found by the name of a backend or command, or by a file's name or content."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from lite_core.plugins.known import (
 )
 
 
-def test_names() -> None:
+def test_distributions_of_backends_commands_and_formats() -> None:
     assert backend_distribution("x86") == "lite-x86"
     assert backend_distribution("opencl") == "lite-opencl"
     assert command_distribution("opt") == "lite-paddle"
-    assert backend_distribution("nobody's") is None
-    assert command_distribution("nobody's") is None
+    assert backend_distribution("unknown") is None
+    assert command_distribution("unknown") is None
     assert format_distributions() == {"onnx": "lite-onnx", "paddle": "lite-paddle"}
 
 
@@ -37,7 +37,7 @@ def test_names() -> None:
         ("settings.json", None),
     ],
 )
-def test_a_file_that_need_not_exist_is_known_by_its_suffix(name: str, distribution: str | None) -> None:
+def test_format_is_found_by_the_name_of_a_file_that_need_not_exist(name: str, distribution: str | None) -> None:
     assert format_distribution(name) == distribution
     assert format_distribution(Path("nowhere") / name) == distribution
 
@@ -55,7 +55,7 @@ def test_a_file_that_need_not_exist_is_known_by_its_suffix(name: str, distributi
         (b"", None),
     ],
 )
-def test_a_file_of_another_name_is_known_by_its_first_bytes(
+def test_format_is_found_by_the_first_bytes_of_a_file(
     tmp_path: Path, beginning: bytes, distribution: str | None
 ) -> None:
     (tmp_path / "model").write_bytes(beginning)
@@ -63,7 +63,7 @@ def test_a_file_of_another_name_is_known_by_its_first_bytes(
     assert format_distribution(tmp_path) == distribution
 
 
-def test_a_folder_is_known_by_any_of_its_files(tmp_path: Path) -> None:
+def test_format_of_a_folder_is_that_of_any_of_its_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("notes")
     (tmp_path / "folder").mkdir()
     assert format_distribution(tmp_path) is None
@@ -71,12 +71,12 @@ def test_a_folder_is_known_by_any_of_its_files(tmp_path: Path) -> None:
     assert format_distribution(tmp_path) == "lite-onnx"
 
 
-def test_the_file_is_read_when_it_is_asked_for_and_not_before() -> None:
+def test_file_of_known_distributions_is_read_on_demand() -> None:
     code = "import sys; from lite_core.plugins import known; print(known._known.cache_info().currsize)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "0"
 
 
-def test_the_file_is_sorted_so_that_its_changes_are_easy_to_read() -> None:
+def test_file_of_known_distributions_is_sorted() -> None:
     text = known._FILE.read_text(encoding="utf-8")
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"

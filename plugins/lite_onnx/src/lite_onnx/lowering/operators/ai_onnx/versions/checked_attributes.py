@@ -1,18 +1,18 @@
-"""Attributes taken off a node, checked to be of the kind that they must be."""
+"""Removal of attributes from a node, with a check of their kind."""
 
 from __future__ import annotations
 
 from lite_onnx.lowering.node import SourceNode
 from lite_onnx.lowering.unlowerable import Unlowerable
 
-__all__ = ["take_float", "take_int", "take_ints", "take_text"]
+__all__ = ["take_float", "take_int", "take_ints", "take_string"]
 
 
 def take_int(node: SourceNode, name: str, default: int | None = None) -> int:
-    """A number without a fraction.
+    """Remove and return an integer attribute.
 
     Raises:
-        Unlowerable: it is of another kind, as for all of these, or left out though there is no default.
+        Unlowerable: it is of another kind (like all functions here), or missing and without a default.
     """
     number = node.attributes.pop(name, default)
     if not isinstance(number, int):
@@ -21,7 +21,7 @@ def take_int(node: SourceNode, name: str, default: int | None = None) -> int:
 
 
 def take_float(node: SourceNode, name: str, default: float | None = None) -> float:
-    """A number."""
+    """Remove and return an attribute that is a number."""
     number = node.attributes.pop(name, default)
     if not isinstance(number, (int, float)):
         raise _wrong(name, "a number", number)
@@ -29,7 +29,7 @@ def take_float(node: SourceNode, name: str, default: float | None = None) -> flo
 
 
 def take_ints(node: SourceNode, name: str) -> list[int] | None:
-    """Numbers without fractions; None where the node has them not."""
+    """Remove and return a list of integers; None if the node does not have the attribute."""
     numbers = node.attributes.pop(name, None)
     if numbers is None:
         return None
@@ -41,11 +41,11 @@ def take_ints(node: SourceNode, name: str) -> list[int] | None:
     return integers
 
 
-def take_text(node: SourceNode, name: str, default: str) -> str:
-    """A text."""
+def take_string(node: SourceNode, name: str, default: str) -> str:
+    """Remove and return a string attribute."""
     text = node.attributes.pop(name, default)
     if not isinstance(text, str):
-        raise _wrong(name, "a text", text)
+        raise _wrong(name, "a string", text)
     return text
 
 

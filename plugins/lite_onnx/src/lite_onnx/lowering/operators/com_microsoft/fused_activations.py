@@ -1,4 +1,4 @@
-"""The domain's name, and activations that its fused operators name."""
+"""The domain's name, and the activations of its fused operators."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.unlowerable import Unlowerable
 
-__all__ = ["MICROSOFT", "activated"]
+__all__ = ["MICROSOFT", "apply_activation"]
 
 MICROSOFT = "com.microsoft"
 
-#: What fused operators may end with, and the names of their parameters in the order in which they are listed.
+#: The activations of fused operators, and the names of their parameters in the order in which they are listed.
 _ACTIVATIONS: dict[str, tuple[str, ...]] = {
     "Relu": (),
     "Sigmoid": (),
@@ -28,8 +28,8 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {
 }
 
 
-def activated(value: Value, name: Any, parameters: list[float], context: Context) -> Value:
-    """A value after the activation that a fused operator names; an empty name is none."""
+def apply_activation(value: Value, name: Any, parameters: list[float], context: Context) -> Value:
+    """Apply the activation that a fused operator names; none if the name is empty."""
     if not name:
         return value
     if name == "Clip":

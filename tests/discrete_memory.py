@@ -1,7 +1,7 @@
-"""A second backend for tests: the kernels of lite-cpu behind a memory of its own, as a graphics card has.
+"""A second backend for tests: the kernels of lite-cpu on separate memory, like that of a discrete graphics card.
 
-Its tensors are :class:`Storage`, not arrays, so whoever takes one for an array fails. What it computes is right and
-fast, what crosses into its memory is counted, and it saves and restores what it compiles.
+Its tensors are :class:`Storage`, not arrays, so code that treats one as an array fails. Its results are correct and
+fast, it counts copies to and from its memory, and it saves and restores compiled partitions.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from lite_core.ir import Node, TensorType
 from lite_core.memory import HostMemory
 from lite_x86.backend import X86Backend
 
-__all__ = ["ApartBackend"]
+__all__ = ["DiscreteMemoryBackend"]
 
 Array = np.ndarray[Any, Any]
 
 
 class Storage:
-    """Device memory: whatever is not its content fails on it."""
+    """Device memory, which cannot be used as an array."""
 
     __slots__ = ("content",)
 
@@ -30,10 +30,10 @@ class Storage:
         self.content = content
 
 
-class ApartMemory:
-    """Counts what crosses it."""
+class DiscreteMemory:
+    """A memory space that counts its copies."""
 
-    space = "apart"
+    space = "discrete"
 
     def __init__(self) -> None:
         self.uploads = self.downloads = 0
@@ -53,43 +53,43 @@ class ApartMemory:
         return Storage(HostMemory().view(data.content, offset, type))
 
 
-class ApartBackend:
-    """Runs what ``x86`` runs, but for some operators.
+class DiscreteMemoryBackend:
+    """Runs all operators of ``x86`` except some.
 
     Args:
-        refused: operators it says No to.
-        score: its device's.
+        refused: operators that it refuses.
+        score: score of its device.
     """
 
-    name = "apart"
+    name = "discrete"
 
     def __init__(self, refused: Sequence[str] = (), score: float = 50.0) -> None:
         self._cpu = X86Backend()
         self._refused = frozenset(refused)
         self._score = score
-        self.tensors = ApartMemory()
+        self.tensors = DiscreteMemory()
         self.compiled = self.restored = 0
 
     def probe(self) -> Sequence[Device] | Unavailable:
         return [self.target()]
 
     def target(self) -> Device:
-        return Device(self.name, name="memory apart", score=self._score, flops=1e12, bandwidth=1e11)
+        return Device(self.name, name="discrete memory", score=self._score, flops=1e12, bandwidth=1e11)
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         if node.op in self._refused:
-            return No(f"apart has no {node.op}")
+            return No(f"discrete has no {node.op}")
         return self._cpu.supports(node, device)
 
-    def memory(self, device: Device) -> ApartMemory:
+    def memory(self, device: Device) -> DiscreteMemory:
         return self.tensors
 
-    def compile(self, part: Partition, device: Device, options: Options) -> ApartExecutable:
+    def compile(self, part: Partition, device: Device, options: Options) -> DiscreteMemoryExecutable:
         self.compiled += 1
-        return ApartExecutable(self._cpu.compile(part, device, options))
+        return DiscreteMemoryExecutable(self._cpu.compile(part, device, options))
 
     def compatibility(self, device: Device, options: Options) -> str:
-        return f"apart 1, {self._cpu.compatibility(device, options)}"
+        return f"discrete 1, {self._cpu.compatibility(device, options)}"
 
     def restore(
         self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
@@ -98,21 +98,23 @@ class ApartBackend:
         if isinstance(restored, Stale):
             return restored
         self.restored += 1
-        return ApartExecutable(restored)
+        return DiscreteMemoryExecutable(restored)
 
 
-class ApartExecutable:
-    """An executable of lite-cpu, run on storage."""
+class DiscreteMemoryExecutable:
+    """An executable of lite-cpu that runs on storage."""
 
     def __init__(self, executable: Any) -> None:
         self._executable = executable
         self.scratch_bytes = executable.scratch_bytes
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
-        filled = [_as_host(buffer) for buffer in outputs]
-        self._executable.run([_as_host(b) for b in inputs], filled, None if scratch is None else _as_host(scratch))
-        for buffer, host in zip(outputs, filled):
-            if buffer.data is None:  # its shape became known in the run
+        host_outputs = [_as_host(buffer) for buffer in outputs]
+        self._executable.run(
+            [_as_host(b) for b in inputs], host_outputs, None if scratch is None else _as_host(scratch)
+        )
+        for buffer, host in zip(outputs, host_outputs):
+            if buffer.data is None:  # its shape was unknown before the run
                 buffer.allocate(host.data.shape).content[...] = host.data
 
     def save(self) -> Sequence[bytes | memoryview]:

@@ -1,4 +1,4 @@
-"""Attributes of a node, or what holds where it leaves them out."""
+"""Access to the attributes of a node, with defaults."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 from lite_onnx.lowering.node import SourceNode
 
-__all__ = ["given", "number", "numbers"]
+__all__ = ["number", "numbers", "present_attributes"]
 
 
-def given(node: SourceNode, names: Iterable[str]) -> dict[str, Any]:
-    """The attributes with some names that the node has, as a node of Lite's takes them."""
+def present_attributes(node: SourceNode, names: Iterable[str]) -> dict[str, Any]:
+    """Return those of the named attributes that the node has, converted for a node of Lite."""
     found = {name: node.attributes[name] for name in names if name in node.attributes}
     return {name: tuple(a) if isinstance(a, list) else a for name, a in found.items()}
 
 
 def number(node: SourceNode, name: str, default: Any) -> Any:
-    """An attribute that is one number or text, or its default."""
+    """Return an attribute that is one number or string, or its default."""
     return node.attributes.get(name, default)
 
 
 def numbers(node: SourceNode, name: str) -> list[Any]:
-    """An attribute that is a list; empty when it is left out."""
+    """Return an attribute that is a list; empty if the node does not have it."""
     found = node.attributes.get(name, [])
     return list(found) if isinstance(found, list) else [found]

@@ -1,4 +1,4 @@
-"""Layer normalization by the root of the mean square alone."""
+"""RMS normalization: layer normalization that divides by the root mean square and subtracts no mean."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Sequence
 from lite_core.ir import DType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
-from lite_onnx.lowering.reading import number
+from lite_onnx.lowering.node_attributes import number
 from lite_onnx.lowering.registry import lowers
 
-__all__ = ["root_mean_square", "simplified_layer_normalization"]
+__all__ = ["rms_normalize", "simplified_layer_normalization"]
 
 
 @lowers("RMSNormalization")
 def rms_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Division by the root of the mean square, of all axes from one on."""
+    """Lower division by the root mean square over all axes from ``axis`` on."""
     x, scale = context.value(node, 0), context.value(node, 1)
-    return [root_mean_square(x, scale, number(node, "axis", -1), number(node, "epsilon", 1e-5), context)[0]]
+    return [rms_normalize(x, scale, number(node, "axis", -1), number(node, "epsilon", 1e-5), context)[0]]
 
 
 @lowers("SimplifiedLayerNormalization")
 def simplified_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
-    """``x / sqrt(mean(x^2) + epsilon) * scale``. ONNX Runtime writes it in ONNX's own domain, too."""
+    """Lower ``x / sqrt(mean(x^2) + epsilon) * scale``. ONNX Runtime writes it in ONNX's own domain, too."""
     x, scale = context.value(node, 0), context.value(node, 1)
-    result, inverse = root_mean_square(x, scale, int(number(node, "axis", -1)), number(node, "epsilon", 1e-5), context)
+    result, inverse = rms_normalize(x, scale, int(number(node, "axis", -1)), number(node, "epsilon", 1e-5), context)
     return [result, inverse]
 
 
-def root_mean_square(x: Value, scale: Value, axis: int, epsilon: float, context: Context) -> tuple[Value, Value]:
-    """``x / sqrt(mean(x^2) + epsilon) * scale`` over the axes from ``axis`` on, and what x is multiplied by.
+def rms_normalize(x: Value, scale: Value, axis: int, epsilon: float, context: Context) -> tuple[Value, Value]:
+    """Return ``x / sqrt(mean(x^2) + epsilon) * scale`` over the axes from ``axis`` on, and the inverse root.
 
-    Halves are squared and summed in float32.
+    Half-precision numbers are squared and summed in float32.
     """
     rank = context.rank(x)
     axes = context.ints(*range(axis + rank if axis < 0 else axis, rank))

@@ -1,0 +1,78 @@
+"""Known values: constants, shapes, and values computed from these alone, all available before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lite_core.ir import Graph, Node, Value
+from lite_core.ops.evaluate import evaluate_node
+
+__all__ = ["Evaluate", "evaluate_if_known", "evaluate_known", "find_known_values"]
+
+Array = np.ndarray[Any, Any]
+#: Computes the results of a node from its input arrays.
+Evaluate = Callable[[Node, Sequence["Array | None"]], Sequence[Array]]
+
+#: Operators that read only the shape of their input, not its elements.
+_SHAPE_OPERATORS = frozenset(("Shape", "Size"))
+
+
+def find_known_values(graph: Graph) -> set[Value]:
+    """Return all values of a graph that :func:`evaluate_known` can compute, one node after another."""
+    known = set(graph.constants)
+    for node in graph.nodes:
+        if node.subgraphs:
+            continue
+        if node.qualified_op in _SHAPE_OPERATORS:
+            is_known = all(v.type.is_static for v in node.used())
+        else:
+            is_known = known.issuperset(node.used())
+        if is_known:
+            known.update(v for v in node.outputs if v is not None)
+    return known
+
+
+def evaluate_if_known(
+    nodes: Sequence[Node], known: Mapping[Value, Array], evaluate: Evaluate = evaluate_node
+) -> dict[Value, Array] | None:
+    """Compute the results of nodes if all their inputs are known, else return None.
+
+    Args:
+        nodes: nodes that may read the results of nodes before them.
+        known: the elements of known values; every shape is known.
+        evaluate: computes one node.
+    """
+    computed: dict[Value, Array] = {}
+    for node in nodes:
+        arrays = _input_arrays(node, known, computed)
+        if arrays is None:
+            return None
+        computed.update((v, array) for v, array in zip(node.outputs, evaluate(node, arrays)) if v is not None)
+    return computed
+
+
+def evaluate_known(node: Node, known: Mapping[Value, Array]) -> Sequence[Array]:
+    """Compute the results of a node, all of whose inputs must be known."""
+    arrays = _input_arrays(node, known, {})
+    assert arrays is not None, f"{node.describe()} reads a value that is not known before the run"
+    return evaluate_node(node, arrays)
+
+
+def _input_arrays(
+    node: Node, known: Mapping[Value, Array], computed: Mapping[Value, Array]
+) -> list[Array | None] | None:
+    """Return the input arrays of a node; None if one is unknown or the node has sub-graphs, which read more values."""
+    if node.qualified_op in _SHAPE_OPERATORS:
+        return [np.broadcast_to(np.zeros((), v.dtype.numpy), tuple(v.shape)) for v in node.used()]
+    arrays: list[Array | None] = []
+    for value in node.inputs:
+        array = None if value is None else known.get(value)
+        if array is None and value is not None:
+            array = computed.get(value)
+            if array is None:
+                return None
+        arrays.append(array)
+    return None if node.subgraphs else arrays

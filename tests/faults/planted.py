@@ -1,0 +1,355 @@
+"""Faults that the tests must find: each is a one-line change to a copy of the sources that makes some result wrong.
+
+``make test-full PART=faults`` plants each of them and runs the test that is listed for it, which must fail.
+A fault that no test finds is a gap in the tests. The list is not about style or speed: every fault would give a user a
+wrong number, lost data, a crash, or a silent change of behaviour.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["FAULTS", "Fault"]
+
+
+class Fault(NamedTuple):
+    """One planted fault.
+
+    Attributes:
+        name: unique, says what becomes wrong.
+        file: path of the source file, from the root of the repository.
+        original: the text to change; it occurs once in the file.
+        faulty: the text that replaces it.
+        found_by: a test (``path::name``) or test file that must fail; part of ``make test``.
+    """
+
+    name: str
+    file: str
+    original: str
+    faulty: str
+    found_by: str
+
+
+_CORE = "core/src/lite_core/"
+_CORE_TESTS = "core/tests/"
+_COMPILER = "plugins/lite_compiler/src/lite_compiler/"
+_COMPILER_TESTS = "plugins/lite_compiler/tests/"
+_CPU = "plugins/lite_cpu/src/lite_cpu/"
+_CPU_TESTS = "plugins/lite_cpu/tests/"
+_OPENCL = "plugins/lite_opencl/src/lite_opencl/"
+_OPENCL_TESTS = "plugins/lite_opencl/tests/"
+_ONNX = "plugins/lite_onnx/src/lite_onnx/"
+_PADDLE = "plugins/lite_paddle/src/lite_paddle/"
+_TOOLS = "plugins/lite_tools/src/lite_tools/"
+_SUITE = "conformance/src/lite_conformance/"
+
+FAULTS = (
+    Fault(
+        "arena: a tensor may overlap another in the step where the other is read last",
+        _CORE + "memory/arena.py",
+        "live = [j for j in live if intervals[j].last >= first]",
+        "live = [j for j in live if intervals[j].last > first]",
+        _CORE_TESTS + "test_arena.py",
+    ),
+    Fault(
+        "plans: the plan used last is evicted instead of the oldest",
+        _CORE + "schedule/plan_cache.py",
+        "popitem(last=False)",
+        "popitem(last=True)",
+        _CORE_TESTS + "test_plan_cache.py",
+    ),
+    Fault(
+        "partitions: a partition may depend on one that depends on it",
+        _CORE + "schedule/partition.py",
+        "level = max(level, levels[before]",
+        "level = min(level, levels[before]",
+        _CORE_TESTS + "test_backend.py",
+    ),
+    Fault(
+        "common subexpressions: nodes that differ in their attributes count as equal",
+        _CORE + "passes/common_subexpression.py",
+        "tuple((name, _attribute_key(a)) for name, a in attributes.items()),",
+        "(),",
+        _CORE_TESTS + "test_pass_common_subexpression.py",
+    ),
+    Fault(
+        "batch normalization: epsilon is left out where it is folded",
+        _CORE + "passes/batch_norm_folding.py",
+        'np.sqrt(variance + attributes["epsilon"])',
+        "np.sqrt(variance)",
+        _CORE_TESTS + "test_pass_batch_norm_folding.py",
+    ),
+    Fault(
+        "inputs: an array of another element type is converted without a word",
+        _CORE + "session/arguments.py",
+        'elif is_array and not (array.dtype.kind in "iu"',
+        'elif False and not (array.dtype.kind in "iu"',
+        _CORE_TESTS + "test_session.py",
+    ),
+    Fault(
+        "out=: an output may overwrite an input that is still read",
+        _CORE + "session/arguments.py",
+        "if any(np.may_share_memory(a, x) for x in inputs)}",
+        "if False}",
+        "plugins/lite_x86/tests/test_backend.py",
+    ),
+    Fault(
+        "model file: checksums are not compared",
+        _CORE + "container/mapping.py",
+        "if zlib.crc32(self._view(offset, size)) != checksum:",
+        "if False:",
+        _CORE_TESTS + "test_container_damage.py",
+    ),
+    Fault(
+        "plugins: one that calls sys.exit() when it is imported ends the program",
+        _CORE + "plugins/manager.py",
+        "except BaseException as error:",
+        "except Exception as error:",
+        _CORE_TESTS + "test_plugins.py",
+    ),
+    Fault(
+        "plugins: one written for an older API is loaded",
+        _CORE + "plugins/versions.py",
+        "if least <= API_VERSION <= greatest:",
+        "if least <= API_VERSION:",
+        _CORE_TESTS + "test_plugin_versions.py",
+    ),
+    Fault(
+        "disk cache: the most recently used entries are evicted",
+        _CORE + "storage.py",
+        "for _, size, path in sorted(entries):",
+        "for _, size, path in sorted(entries, reverse=True):",
+        _CORE_TESTS + "test_storage.py",
+    ),
+    Fault(
+        "non-maximum suppression: a box with exactly the allowed overlap is dropped",
+        _CORE + "ops/boxes.py",
+        "worst[start:] <= threshold",
+        "worst[start:] < threshold",
+        _CORE_TESTS + "test_ops_detection.py",
+    ),
+    Fault(
+        "broadcasting: missing axes are added at the end",
+        _CORE + "ops/inference.py",
+        "a = (1,) * (rank - len(result)) + result",
+        "a = result + (1,) * (rank - len(result))",
+        _CORE_TESTS + "test_ops_elementwise.py",
+    ),
+    Fault(
+        "dimensions: floor division loses the remainder of the constant term",
+        _CORE + "ir/dims.py",
+        "remainder + coefficient % b",
+        "remainder",
+        _CORE_TESTS + "test_dims.py",
+    ),
+    Fault(
+        "resize: half-pixel coordinates are those of asymmetric ones",
+        _CORE + "ops/resize.py",
+        "half_pixel = (2 * x + 1) * q - p",
+        "half_pixel = 2 * x * q",
+        _CORE_TESTS + "test_ops_resize.py",
+    ),
+    Fault(
+        "kernel backend: the second kernel of an operator is never tried",
+        _CORE + "kernel_backend.py",
+        "if isinstance(answer, Yes):",
+        "if True:",
+        _CORE_TESTS + "test_backend.py",
+    ),
+    Fault(
+        "islands: no node ever moves, however much copies cost",
+        _CORE + "schedule/islands.py",
+        "_LEAST_GAIN = 1e-9",
+        "_LEAST_GAIN = 1e9",
+        _CORE_TESTS + "test_islands.py",
+    ),
+    Fault(
+        "fusion: a value that a second node reads is not kept",
+        _COMPILER + "fusion.py",
+        "and uses[v] == 1 and",
+        "and",
+        _COMPILER_TESTS + "test_fusion.py",
+    ),
+    Fault(
+        "lifetimes: a result overwrites an operand that a later step reads",
+        _COMPILER + "lifetimes.py",
+        "if not old.last == step == new.first:",
+        "if not step == new.first:",
+        _COMPILER_TESTS + "test_lifetimes.py",
+    ),
+    Fault(
+        "chains: operands are taken in reverse order",
+        _COMPILER + "chains.py",
+        "tuple([None if v is None else numbers[v] for v in _operands(node)])",
+        "tuple([None if v is None else numbers[v] for v in _operands(node)][::-1])",
+        _COMPILER_TESTS + "test_chains.py",
+    ),
+    Fault(
+        "softmax on CPU: the largest element of a row is not subtracted",
+        _CPU + "kernels/softmax.py",
+        "load(0, -inf) - peaks[elements.column])",
+        "load(0, -inf))",
+        _CPU_TESTS + "test_softmax.py",
+    ),
+    Fault(
+        "Winograd on CPU: the last row of each tile lacks a term",
+        _CPU + "kernels/toom_cook.py",
+        "if power == outputs - 1:",
+        "if power == outputs:",
+        _CPU_TESTS + "test_winograd.py",
+    ),
+    Fault(
+        "matrix product on CPU: the last, partial block of columns is not computed",
+        _CPU + "kernels/gemm.py",
+        "-(-self.rows // row_block) * -(-self.columns // column_block)",
+        "-(-self.rows // row_block) * max(1, self.columns // column_block)",
+        _CPU_TESTS + "test_matmul.py",
+    ),
+    Fault(
+        "8-bit products on CPU: the zero point of weights is ignored",
+        _CPU + "lowering/int8_operands.py",
+        "w.astype(np.int16) - zero.astype(np.int16)",
+        "w.astype(np.int16)",
+        _CPU_TESTS + "test_quantized.py",
+    ),
+    Fault(
+        "threads: the last chunk of a step runs past the end of its tasks",
+        _CPU + "runtime/work_stealing.py",
+        "end = (begin + step[StepField.GRAIN]).minimum(step[StepField.TASKS])",
+        "end = begin + step[StepField.GRAIN]",
+        _CPU_TESTS + "test_runtime.py",
+    ),
+    Fault(
+        "kernel cache: kernels of another version of the sources are used",
+        _CPU + "machine_code/cache.py",
+        'f"{key}\\n{code_version()}".encode()',
+        "key.encode()",
+        _CPU_TESTS + "test_cache.py",
+    ),
+    Fault(
+        "saved programs: one saved for another processor is used",
+        _CPU + "saved/restoring.py",
+        'if saved["compatibility"] != compatibility:',
+        "if False:",
+        _CPU_TESTS + "test_saved_refusals.py",
+    ),
+    Fault(
+        "depthwise convolution on CPU: dilation is ignored",
+        _CPU + "kernels/depthwise.py",
+        "output * self.stride + tap * self.dilation",
+        "output * self.stride + tap",
+        _CPU_TESTS + "test_depthwise.py",
+    ),
+    Fault(
+        "x86: features that Linux names otherwise are not recognised",
+        "plugins/lite_x86/src/lite_x86/detect.py",
+        "_LINUX_NAMES.get(flag, flag)",
+        "flag",
+        "plugins/lite_x86/tests/test_detect.py",
+    ),
+    Fault(
+        "x86: an MKL library that cannot be loaded is an error",
+        "plugins/lite_x86/src/lite_x86/mkl.py",
+        "except OSError as error:\n                rejected.add(file)",
+        "except KeyError as error:\n                rejected.add(file)",
+        "plugins/lite_x86/tests/test_mkl.py",
+    ),
+    Fault(
+        "Winograd on OpenCL: the last row of each tile lacks a term",
+        _OPENCL + "kernels/winograd_output.cl",
+        "to[3 * to_step] = q + s * 8 + f;",
+        "to[3 * to_step] = q + s * 8;",
+        _OPENCL_TESTS + "test_winograd.py",
+    ),
+    Fault(
+        "pooling on OpenCL: the left padding is that of the top",
+        _OPENCL + "kernels/pooling.cl",
+        "pixel % y_width * stride_x - left;",
+        "pixel % y_width * stride_x - top;",
+        _OPENCL_TESTS + "test_pooling.py",
+    ),
+    Fault(
+        "matrix product on OpenCL: strides of the left operand are ignored",
+        _OPENCL + "kernels/matmul_plain.cl",
+        "LOAD_A(left, k * a_depth)",
+        "LOAD_A(left, k)",
+        _OPENCL_TESTS + "test_matmul.py",
+    ),
+    Fault(
+        "OpenCL cache: a damaged binary is handed to the driver",
+        _OPENCL + "programs/binary_cache.py",
+        "if entry[: _HEADER.size] == _HEADER.pack(_MAGIC, hashlib.sha256(binary).digest()):",
+        "if len(entry) > _HEADER.size:",
+        _OPENCL_TESTS + "test_programs.py",
+    ),
+    Fault(
+        "ONNX: external data is read from outside the model's folder",
+        _ONNX + "reader/external_data.py",
+        "or not any(path.is_relative_to(root) for root in allowed):",
+        ":",
+        "plugins/lite_onnx/tests/test_reader.py",
+    ),
+    Fault(
+        "ONNX: Softmax of opset 11 and 12 goes over one axis only",
+        _ONNX + "lowering/operators/ai_onnx/versions/normalization.py",
+        '@adapts("Softmax", "LogSoftmax", "Hardmax", until=12)',
+        '@adapts("Softmax", "LogSoftmax", "Hardmax", until=10)',
+        "plugins/lite_onnx/tests/test_versions.py",
+    ),
+    Fault(
+        "Paddle: padding SAME puts the odd element at the beginning",
+        _PADDLE + "lowering/windows.py",
+        "pads.append((total // 2, total - total // 2))",
+        "pads.append((total - total // 2, total // 2))",
+        "plugins/lite_paddle/tests/test_lowering_pooling.py",
+    ),
+    Fault(
+        "Paddle: inputs are in the order of the file, not of their columns",
+        _PADDLE + "reader/legacy.py",
+        "for _, name, value in sorted(blocks.feeds, key=lambda feed: feed[0])]",
+        "for _, name, value in blocks.feeds]",
+        "plugins/lite_paddle/tests/test_reader_legacy.py",
+    ),
+    Fault(
+        "Paddle: a truncated parameter file is not noticed",
+        _PADDLE + "reader/parameters.py",
+        "byte_size > self.size - position:\n            raise self._damaged(\n                offset,",
+        "False:\n            raise self._damaged(\n                offset,",
+        "plugins/lite_paddle/tests/test_reader_parameters.py",
+    ),
+    Fault(
+        "conversion: a target that computes something else is not noticed",
+        _TOOLS + "conversion/verification.py",
+        "return largest_difference(expected, found)",
+        "return 0.0",
+        "plugins/lite_tools/tests/test_convert.py",
+    ),
+    Fault(
+        "commands: a missing backend ends with the exit code of a failure",
+        _TOOLS + "commands/exit_codes.py",
+        "EXIT_UNAVAILABLE = 3",
+        "EXIT_UNAVAILABLE = 1",
+        "tests/test_docs.py",
+    ),
+    Fault(
+        "conformance: writing past the end of an output is not noticed",
+        _SUITE + "drive/guards.py",
+        'return f"{int(after[-1]) + 1} byte(s) past its end" if after.size else None',
+        "return None",
+        "conformance/tests/test_wrong_backends.py",
+    ),
+    Fault(
+        "conformance: NaN counts as right",
+        _SUITE + "judge/compare.py",
+        "(np.isnan(truth) & np.isnan(found))",
+        "np.isnan(found)",
+        "conformance/tests/test_compare.py",
+    ),
+    Fault(
+        "conformance: a refusal without a reason is accepted",
+        _SUITE + "drive/subject.py",
+        "if not isinstance(answer.reason, str) or not answer.reason.strip():",
+        "if False:",
+        "conformance/tests/test_wrong_backends.py",
+    ),
+)

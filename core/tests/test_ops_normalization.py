@@ -120,8 +120,8 @@ def test_mean_variance_normalization():
         infer_op("MeanVarianceNormalization", [typed(2, 3)])
 
 
-@pytest.mark.parametrize("size", [2, 9])
-def test_lrn_over_an_even_size_and_over_all_channels(size):
+@pytest.mark.parametrize("size", [2, 3, 9])
+def test_lrn_equals_its_definition(size):
     x = normal(1, 4, 3)
     result = run_op("LRN", [x], size=size, alpha=0.5, beta=0.6, bias=2.0)[0]
     for c in range(4):

@@ -65,7 +65,7 @@ class ConvolutionCase:
             "strides": self.strides,
             "dilations": self.dilations,
             "group": self.groups,
-            **({} if "auto_pad" in self.more else {"pads": self.pads}),
+            "pads": self.pads,
             **self.more,
         }
         y = b.add(self.op, [x, w, b.constant(bias)], attributes)

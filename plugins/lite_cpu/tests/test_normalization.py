@@ -26,8 +26,7 @@ def test_layer_normalization(machine: Machine) -> None:
 @MACHINES
 def test_layer_normalization_of_one_element_for_each_row(machine: Machine) -> None:
     """Vectors are across rows."""
-    arrays = [normal(3, 1) + 3, normal(1, seed=1), normal(1, seed=2)]
-    agree(machine, "LayerNormalization", arrays, constants=2, tolerance=TOLERANCE)
+    agree(machine, "LayerNormalization", [normal(3, 1) + 3, normal(1, seed=1)], {"epsilon": 0.5}, tolerance=TOLERANCE)
 
 
 # **** channels-last images ****

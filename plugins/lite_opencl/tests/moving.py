@@ -28,16 +28,14 @@ def drawn(shape: Sequence[int], dtype: str = "float32", seed: int = 0) -> Array:
 
 
 def single_node(
-    op: str, arrays: Sequence[Array], attributes: dict[str, Any] | None = None, *, constants: int = 0, outputs: int = 1
+    op: str, arrays: Sequence[Array], attributes: dict[str, Any] | None = None, *, constants: int = 0
 ) -> Graph:
     """Return a graph of one node; the last ``constants`` of its inputs are constants."""
     builder = GraphBuilder(op)
     first_constant = len(arrays) - constants
     values = [builder.input(f"x{i}", str(a.dtype), a.shape) for i, a in enumerate(arrays[:first_constant])]
     values += [builder.constant(a) for a in arrays[first_constant:]]
-    domain, _, name = op.rpartition(".")
-    for i, value in enumerate(builder.add_node(name, values, attributes or {}, domain=domain, outputs=outputs)):
-        builder.output(value, f"y{i}")
+    builder.output(builder.add(op, values, attributes or {}), "y")
     return builder.build()
 
 
@@ -47,18 +45,17 @@ def agree(
     attributes: dict[str, Any] | None = None,
     *,
     constants: int = 0,
-    outputs: int = 1,
     tolerance: float | None = None,
 ) -> None:
-    """Assert that results have the same bits as the reference's, or differ by at most ``tolerance``."""
-    graph = single_node(op, arrays, attributes, constants=constants, outputs=outputs)
+    """Assert that the result has the same bits as the reference's, or differs by at most ``tolerance``."""
+    graph = single_node(op, arrays, attributes, constants=constants)
     inputs = list(arrays[: len(graph.inputs)])
-    for actual, expected in zip(run(graph, inputs), evaluate_graph(graph, inputs)):
-        case = f"{op} {attributes} of {[a.shape for a in arrays]}"
-        if tolerance is None:
-            assert actual.tobytes() == expected.tobytes(), case
-        else:
-            np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance, err_msg=case)
+    (actual,), (expected,) = run(graph, inputs), evaluate_graph(graph, inputs)
+    case = f"{op} {attributes} of {[a.shape for a in arrays]}"
+    if tolerance is None:
+        assert actual.tobytes() == expected.tobytes(), case
+    else:
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance, err_msg=case)
 
 
 def lowered(graph: Graph) -> list[str]:

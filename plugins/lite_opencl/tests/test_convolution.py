@@ -42,9 +42,7 @@ GPU_CASES = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", in_part("opencl", CASES, ["pointwise-batch-residual", "dense-residual", "depthwise-stride"])
-)
+@pytest.mark.parametrize("name", in_part("opencl", CASES, ["depthwise-stride"]))
 def test_agrees_with_the_reference(name: str) -> None:
     assert difference(CASES[name]) < 2e-6
 

@@ -1,9 +1,9 @@
-"""The choice of matrix products of views for Einsum; the conformance suite tests its results."""
+"""The choice of matrix products of views for Einsum; the conformance suite tests most of its results."""
 
 from __future__ import annotations
 
 import pytest
-from opencl_agreement import KINDS, normal, single_node, steps_of
+from opencl_agreement import KINDS, agree, normal, single_node, steps_of
 
 Shape = tuple[int, ...]
 
@@ -26,3 +26,11 @@ Shape = tuple[int, ...]
 def test_sums_over_shared_letters_are_matrix_products(kind: str, equation: str, left: Shape, right: Shape) -> None:
     kernels = steps_of(kind, single_node("Einsum", [normal(*left), normal(*right)], {"equation": equation}))
     assert any(name.startswith("matmul") for name in kernels)
+
+
+@pytest.mark.full("opencl")
+@pytest.mark.parametrize("constants", [0, 1])
+def test_batch_of_one_is_broadcast(constants: int) -> None:
+    """ONNX does not specify that a letter may stand for sizes 1 and n."""
+    arrays = [normal(1, 3, 5), normal(4, 5, 7, seed=1)]
+    agree("CPU", "Einsum", arrays, {"equation": "bij,bjk->bik"}, constants=constants, tolerance=4e-6)

@@ -16,7 +16,6 @@ import pytest
 from click.testing import CliRunner
 from opencl_agreement import normal
 from opencl_device import first_device, first_runtime
-from tiers import in_part
 
 import lite_core as lite
 from lite_core.backend import Options
@@ -109,7 +108,8 @@ def run_halves(graph: Graph, x: Array) -> Array:
     return result
 
 
-@pytest.mark.parametrize("name", in_part("opencl", LAYERS, ["convolution", "product"]))
+@pytest.mark.full("opencl")
+@pytest.mark.parametrize("name", LAYERS)
 def test_results_agree_within_float16_tolerance(name: str) -> None:
     graph = graph_of([LAYERS[name]] * 2, (1, 8, 12, 12))
     x = normal(1, 8, 12, 12)
@@ -155,7 +155,8 @@ def alternating(count: int) -> Array:
     return np.ascontiguousarray(np.broadcast_to(column, (count, 4)))
 
 
-@pytest.mark.parametrize("name", in_part("opencl", ISLANDS, ["mean of many"]))
+@pytest.mark.full("opencl")
+@pytest.mark.parametrize("name", ISLANDS)
 def test_intermediate_results_beyond_float16_are_computed_in_float32(name: str) -> None:
     graph = graph_of(ISLANDS[name], (1, 1, 16, 256))
     x = np.random.default_rng(1).uniform(0.5, 1, (1, 1, 16, 256)).astype(np.float16).astype(np.float32)
@@ -178,6 +179,7 @@ def overflowing() -> Graph:
     return b.build()
 
 
+@pytest.mark.full("opencl")
 def test_check_finite_names_first_node_that_overflows_float16() -> None:
     load = partial(lite.load, backend="opencl", precision="float16", optimize=False)
     report = check_finite(overflowing(), load, {"x": np.ones((4, 16), np.float32)})

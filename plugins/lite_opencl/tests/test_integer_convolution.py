@@ -13,6 +13,8 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType
 from lite_core.ops.evaluate import evaluate_graph
 
+pytestmark = pytest.mark.full("opencl")
+
 Array = np.ndarray[Any, Any]
 
 RANDOM = np.random.default_rng(0)
@@ -25,14 +27,12 @@ def numbers(dtype: str, *shape: int) -> Array:
     return RANDOM.integers(limits.min, limits.max + 1, shape).astype(dtype)
 
 
-@pytest.mark.full("opencl")
 @pytest.mark.parametrize("constants", [0, 2, 3])
 def test_conv_integer_with_known_zero_points_and_weights(constants: int) -> None:
     arrays = [numbers("uint8", 1, 4, 20), numbers("int8", 6, 2, 5), numbers("uint8"), numbers("int8", 6)]
     agree("ConvInteger", arrays, ATTRIBUTES, constants=constants)
 
 
-@pytest.mark.full("opencl")
 @pytest.mark.parametrize("constants", [0, 7, 8])
 def test_qlinear_conv_with_known_scales_and_weights(constants: int) -> None:
     scales = [RANDOM.uniform(0.01, 0.03, shape).astype(np.float32) for shape in ((), 6)]
@@ -53,7 +53,6 @@ def test_element_wise_tail_is_fused_into_integer_convolution() -> None:
     np.testing.assert_array_equal(run(graph, [x])[0], evaluate_graph(graph, [x])[0])
 
 
-@pytest.mark.full("opencl")
 def test_weights_and_zero_points_as_data() -> None:
     arrays = [numbers("uint8", 1, 3, 6, 6), numbers("int8", 4, 3, 3, 3), numbers("uint8"), numbers("int8", 4)]
     graph = single_node("ConvInteger", arrays)

@@ -1,4 +1,4 @@
-"""Pools of lines by vectors, on processors, ties and NaN; the conformance suite tests pools of single pixels."""
+"""Pools that compute lines with vectors, ties and NaN; the conformance suite tests pools of single pixels."""
 
 from __future__ import annotations
 

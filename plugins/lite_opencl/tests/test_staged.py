@@ -97,7 +97,7 @@ def test_concurrent_runs_with_different_data() -> None:
         list(pool.map(lambda x: check(one, x), inputs))
 
 
-@pytest.mark.parametrize("shape", [(4, 6), (24, 1), (2, 12), (-1, 3)])
+@pytest.mark.parametrize("shape", [(24, 1), (-1, 3)])
 def test_partition_is_staged_where_elements_must_be_known(shape: tuple[int, int]) -> None:
     graph = computed_shape()
     backend, device = first_device()

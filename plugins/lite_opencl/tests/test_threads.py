@@ -107,6 +107,7 @@ def test_concurrent_runs_on_two_sessions() -> None:
         check(results[turn::2], graphs[turn], inputs[turn::2])
 
 
+@pytest.mark.full("opencl")
 def test_concurrent_runs_on_two_devices_with_copies() -> None:
     """PoCL presents the processor as two devices by an environment variable."""
     if "Portable Computing Language" not in first_device()[1].details["platform"]:

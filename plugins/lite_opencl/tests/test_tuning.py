@@ -305,6 +305,7 @@ def test_tuning_session_rejects_untuned_saved_state(table: TuningTable) -> None:
     assert not isinstance(backend.restore(pieces, part, device, Options()), Stale)
 
 
+@pytest.mark.full("opencl")
 def test_session_tunes_on_request(table: TuningTable, few: None, tmp_path: Path) -> None:
     graph = GRAPHS["product"]()
     x = {v.name: normal(*v.shape) for v in graph.inputs}

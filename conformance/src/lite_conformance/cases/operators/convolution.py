@@ -21,6 +21,7 @@ conv("n1c8h9w9,depthwise,k3p1", t(1, 8, 9, 9), const(8, 1, 3, 3), group=8, pads=
 conv("n2c7h9w5,depthwise,k3s2p1,bias", t(2, 7, 9, 5), const(7, 1, 3, 3), const(7), group=7, strides=(2, 2),
      pads=(1, 1, 1, 1))  # fmt: skip
 conv("n1c3h6w6,o6,depthwise-times-2,k3", t(1, 3, 6, 6), const(6, 1, 3, 3), group=3)
+conv("n1c7h9w9,depthwise,k3,dilation2x3", t(1, 7, 9, 9), const(7, 1, 3, 3), group=7, dilations=(2, 3))
 conv("n1c6h9w9,o6,k3,group3", t(1, 6, 9, 9), const(6, 2, 3, 3), group=3)
 conv("n2c4h5w5,o6,k1,group2,bias", t(2, 4, 5, 5), const(6, 2, 1, 1), const(6), group=2)
 conv("n1c3h9w9,k3,dilation2", t(1, 3, 9, 9), const(4, 3, 3, 3), dilations=(2, 2))
@@ -34,7 +35,11 @@ conv("n1c3h8w7,k3s2,valid", t(1, 3, 8, 7), const(4, 3, 3, 3), strides=(2, 2), au
 conv("n1c3w11,k5,1d", t(1, 3, 11), const(4, 3, 5))
 conv("n2c4w257,o5,k3s2p1,1d", t(2, 4, 257), const(5, 4, 3), const(5), strides=(2,), pads=(1, 1))
 conv("n1c2d5h6w7,k3p1,3d", t(1, 2, 5, 6, 7), const(3, 2, 3, 3, 3), pads=(1,) * 6)
+conv("n2c4d5h6w7,k3x2x3,3d,everything-differs", t(2, 4, 5, 6, 7), const(7, 4, 3, 2, 3), pads=(1, 0, 1, 1, 1, 0),
+     strides=(2, 1, 2))  # fmt: skip
+conv("n1c4d7h5w6,k3x3x1,3d,group2,dilation2x1x1", t(1, 4, 7, 5, 6), const(6, 2, 3, 3, 1), dilations=(2, 1, 1), group=2)
 conv("n1c2h3w2,k3p2,smaller-than-kernel", t(1, 2, 3, 2), const(3, 2, 3, 3), pads=(2, 2, 2, 2))
+conv("n1c2h2w1,k3,more-padding-than-kernel", t(1, 2, 2, 1), const(3, 2, 3, 3), pads=(5, 6, 7, 5))
 conv("n0c3h8w8,empty-batch", t(0, 3, 8, 8), const(4, 3, 3, 3))
 conv("n1c3h8w8,weights-at-run-time", t(1, 3, 8, 8), t(4, 3, 3, 3))
 conv("n1c4h6w6,k3p1,group2,weights-and-bias-at-run-time", t(1, 4, 6, 6), t(6, 2, 3, 3), t(6), group=2,
@@ -80,6 +85,8 @@ conv_integer("n1c3h9w7,k2x3,everything-differs", t(1, 3, 9, 7, init=byte), const
              const(init=integers(3, 9)), strides=(1, 2), dilations=(3, 1), pads=(0, 1, 2, 0))  # fmt: skip
 conv_integer("n1c2w9,k3,1d,all-at-run-time", t(1, 2, 9, init=byte), t(3, 2, 3, init=byte), t(init=integers(3, 9)),
              t(3, init=integers(0, 9)))  # fmt: skip
+conv_integer("n1c2d4h5w6,k2x3x3,s2x1x2,3d", t(1, 2, 4, 5, 6, init=byte), const(3, 2, 2, 3, 3, init=byte),
+             strides=(2, 1, 2))  # fmt: skip
 conv_integer("n0c3h6w7,empty-batch", t(0, 3, 6, 7), const(4, 3, 3, 3))
 
 

@@ -118,6 +118,7 @@ one_hot("4,depth5,constants", values([1, 4, -5, 0], "int64", constant=True), _de
 one_hot("4,depth-vector", _indices(5, 4), ints(5), _OFF_ON)
 one_hot("4,depth-at-run-time", _indices(5, 4), values(5, "int64"), _OFF_ON, axis=0)
 one_hot("4,int32", _indices(5, 4, dtype="int32"), _depth(5, "int32"), _OFF_ON)
+one_hot("4,beyond-int32", values([2**40, -(2**40), 2**32 + 1, 3], "int64"), _depth(5), _OFF_ON)
 one_hot("4,float-indices", _indices(5, 4, dtype="float32"), _depth(5, "float32"), _OFF_ON)
 one_hot("4,uint8-indices", t(4, init=integers(0, 8), dtype="uint8"), _depth(5), _OFF_ON)
 one_hot("5,whole-range", _indices(5, 5), _depth(5), data(2))

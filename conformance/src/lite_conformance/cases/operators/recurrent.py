@@ -170,4 +170,11 @@ _layer = Layer(1)
 rnn("t4b3i5h7,thresholdedrelu", *_layer.plain(), _layer.b, outputs=2, dtypes=("float32", "float64"),
     activations=("ThresholdedRelu",), activation_alpha=(0.4,))  # fmt: skip
 for _name in ("LeakyRelu", "Elu"):
-    rnn(f"t4b3i5h7,{_name.lower()},default-alpha", *_layer.plain(), _layer.b, outputs=2, activations=(_name,))
+    rnn(
+        f"t4b3i5h7,{_name.lower()},default-alpha",
+        *_layer.plain(),
+        _layer.b,
+        outputs=2,
+        activations=(_name,),
+        hidden_size=7,
+    )

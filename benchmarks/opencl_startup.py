@@ -50,7 +50,7 @@ class Start:
 
 
 def measure_startup(name: str, device: str, threads: int, repeats: int) -> list[Start]:
-    """Start a model of the catalog in every way; the ways are interleaved."""
+    """Measure every way to start a model of the catalog; the ways are interleaved."""
     import catalog
 
     files = catalog.ensure(name)
@@ -97,7 +97,7 @@ def _convert(model: Path, params: Path, inputs: Path, device: str, target: Path)
 
 
 def _start(arguments: Sequence[str]) -> list[float]:
-    """Start one process; return milliseconds to its first result, for loading, planning, and planning again."""
+    """Start one process; return its four times in milliseconds, in the order of :class:`Start`."""
     times: list[float] = json.loads(_run([sys.executable, __file__, *arguments]))
     return times
 

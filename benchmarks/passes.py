@@ -2,7 +2,7 @@
 
     python benchmarks/passes.py
 
-Prints the time of each pass over all rounds, the median of several runs.
+It prints the time of each pass over all rounds, the median of several runs.
 """
 
 from __future__ import annotations

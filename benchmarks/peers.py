@@ -74,7 +74,7 @@ def find_contenders(options: argparse.Namespace) -> tuple[list[contenders.Conten
 
 
 def measure(options: argparse.Namespace, folder: Path) -> Results:
-    """Measure as the options say; ``folder`` keeps the models' inputs."""
+    """Measure with the given options; the models' inputs are written to ``folder``."""
     present, absent = find_contenders(options)
     results = Results(
         made_at=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),

@@ -82,7 +82,7 @@ def onnx_call() -> Callable[[], object]:
 
 
 def fastest(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return microseconds of one call of each, measured interleaved."""
+    """Return the shortest time of each call in microseconds; the calls are measured interleaved."""
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(BATCHES):
         for name, call in calls.items():
@@ -94,7 +94,7 @@ def fastest(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def new_shapes() -> float:
-    """Return microseconds of planning for new shapes."""
+    """Return the shortest time to plan for new shapes, in microseconds."""
     session = session_of(deep_network())
     times = []
     for width in range(32, 32 + 30):

@@ -3,7 +3,7 @@
     python benchmarks/startup.py [--json]
 
 Each figure is the median of several fresh processes, beside Python's own start and `import numpy` in the
-same run, because times drift from machine to machine and only ratios within one run count.
+same run, because times differ from machine to machine and only ratios within one run count.
 """
 
 from __future__ import annotations

@@ -74,14 +74,14 @@ def measure(python: str, *arguments: str) -> float:
 
 
 def measure_both(old: str, new: str, arguments: tuple[str, ...], *, first: int) -> tuple[float, float]:
-    """Return seconds of the old version and of the new one; ``first`` is the one measured first, 0 for the old one."""
+    """Return the seconds of the old and of the new version; the old one is measured first if ``first`` is 0."""
     order = (old, new) if first == 0 else (new, old)
     seconds = {python: measure(python, *arguments) for python in order}
     return seconds[old], seconds[new]
 
 
 def cases() -> dict[str, tuple[str, ...]]:
-    """Return name -> arguments of the process for each measurement."""
+    """Return for each measurement, by name, the arguments of its processes."""
     found: dict[str, tuple[str, ...]] = {"import lite_core": ("import",), "run of one node": ("run of one node",)}
     for name in MODELS:
         (array,) = catalog.example_input(name).values()

@@ -1,4 +1,4 @@
-"""Draws docs/architecture.svg: the distributions in their layers, and the imports between them.
+"""Drawing of docs/architecture.svg: the distributions in their layers, and the imports between them.
 
 Everything follows from the sources: the arrows from the imports, the layer of a distribution from its pyproject.toml.
 ``make docs`` writes the drawing; a test fails when it is stale.
@@ -21,7 +21,7 @@ FILE = ROOT / "docs/architecture.svg"
 
 BOX_WIDTH, BOX_HEIGHT = 162, 84
 GAP, GROUP_GAP, LAYER_GAP = 22, 64, 44  # between boxes, between the two groups of a layer, between layers
-PADDING, LABEL = 16, 26  # of a layer around its boxes, and for its name above or below them
+PADDING, LABEL = 16, 26  # space of a layer around its boxes, and for its name above or below them
 MARGIN = 28
 CLEARANCE = 10  # distance of a line from a box or a text that it passes
 TEXT_WIDTH = 6.8  # greatest width of a letter 12 pixels high
@@ -132,7 +132,7 @@ class Drawing:
     # **** positions ****
 
     def _position_middle(self) -> None:
-        """Order the backends by the library that they use, those nearest to the core on the right; then the formats."""
+        """Order the backends by distance from the core, the nearest on the right, and by library; then the formats."""
 
         def steps(package: str) -> int:
             return 1 + max((steps(other) for other in self.down[package]), default=0)

@@ -1,12 +1,12 @@
-"""Run parts of the full tier of tests: what takes too long for `make test`.
+"""Run parts of the full tier of tests, which take too long for `make test`.
 
     python scripts/full_tests.py PART ...      runs these parts
     python scripts/full_tests.py all           runs every part
     python scripts/full_tests.py of-commit     runs the part that the hash of the present commit chooses
 
 A test belongs to a part by its mark: ``@pytest.mark.full("opencl")``. A part is run file by file. The result of each
-file is kept in ``out/full``, in a folder for the state of the sources: an interrupted part goes on where it stopped,
-and files that passed are not run again until a source changes. ``--again`` forgets what was kept.
+file is kept in ``out/full``, in a folder for the state of the sources: an interrupted part continues where it stopped,
+and files that passed are not run again until a source changes. ``--again`` deletes the results first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PARTS: dict[str, str] = {
     "browser": "the conformance report in a browser",
     "conformance": "the whole conformance suite on host, x86 and onnxruntime",
     "cpu": "CPU kernels at every level of x86 that runs here, against the references",
-    "faults": "faults that are planted in a copy of the sources, each of which a test must find",
+    "faults": "planted faults, each of which the listed test must find",
     "models": "whole networks, exported by Paddle, on x86 and OpenCL, in all precisions",
     "onnx": "ONNX's own test data, old operator versions and written models",
     "opencl": "the OpenCL backend: every kernel and fusion",
@@ -47,7 +47,7 @@ PARTS: dict[str, str] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run parts; return 0 if every test passed or was skipped with its reason."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="+", choices=[*PARTS, "all", "of-commit"], metavar="PART", help=_described())
+    parser.add_argument("parts", nargs="+", choices=[*PARTS, "all", "of-commit"], metavar="PART", help=_describe())
     parser.add_argument("--again", action="store_true", help="run everything, also what passed before")
     options = parser.parse_args(arguments)
     state = state_of_sources()
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def state_of_sources() -> str:
-    """The present commit, with a hash of the changes if there are any that are not committed."""
+    """Return the current commit, with a hash of the uncommitted changes if there are any."""
     commit = _git("rev-parse", "HEAD").strip()
     changes = _git("diff", "HEAD", "--binary") + "".join(
         name + (ROOT / name).read_text(errors="replace")
@@ -116,7 +116,7 @@ def _run_file(part: str, file: str, folder: Path) -> dict[str, Any]:
 
 
 def _counts(report: Path) -> dict[str, int]:
-    """How many tests of a JUnit report passed, failed and were skipped."""
+    """Return the numbers of passed, failed and skipped tests in a JUnit report."""
     if not report.exists():
         return {"passed": 0, "failed": 1, "skipped": 0}
     suite = next(ElementTree.parse(report).getroot().iter("testsuite"))
@@ -130,7 +130,7 @@ def _git(*arguments: str) -> str:
     return done.stdout.decode(errors="surrogateescape")
 
 
-def _described() -> str:
+def _describe() -> str:
     return "; ".join(f"{name}: {text}" for name, text in PARTS.items())
 
 

@@ -1,4 +1,4 @@
-"""Lists the parts of the full tier of tests: a block of CONTRIBUTING.md, which ``make docs`` writes."""
+"""The list of the parts of the full tier of tests: a block of CONTRIBUTING.md, which ``make docs`` writes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["BLOCKS"]
 
 
 def parts() -> str:
-    """A table of the parts, with what each tests."""
+    """Return a table of the parts and their descriptions."""
     return table(("part", "tests"), ((f"`{name}`", text) for name, text in PARTS.items()))
 
 

@@ -91,9 +91,7 @@ def test_commands_of_one_file_for_several_devices(folder: Path) -> None:
     commands = re.findall(r"^    (lite .*)$", text.partition("\n## ")[0], re.MULTILINE)
     shown = [run(command) for command in commands]
     assert len(shown) == 2
-    assert re.search(
-        r"^ran on opencl in [\d.]+ ms; loaded in [\d.]+ ms\nthe file is made for opencl, x86$", shown[1], re.M
-    )
+    assert re.search(r"^ran on opencl in [\d.]+ ms; loaded in [\d.]+ ms$", shown[1], re.MULTILINE)
 
 
 def readme_commands() -> list[str]:

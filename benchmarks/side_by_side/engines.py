@@ -49,7 +49,7 @@ def load_lite(job: Job, inputs: Inputs) -> Run:
 
 
 def load_onnxruntime(job: Job, inputs: Inputs) -> Run:
-    """Load ONNX Runtime's CPU provider with every optimisation, its inputs and output bound."""
+    """Load ONNX Runtime's CPU provider with every optimization, its inputs and output bound."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -95,7 +95,7 @@ def load_openvino(job: Job, inputs: Inputs) -> Run:
 
 
 def load_paddle(job: Job, inputs: Inputs) -> Run:
-    """Load Paddle Inference with oneDNN and all its graph optimisations, on its default executor.
+    """Load Paddle Inference with oneDNN and all its graph optimizations, on its default executor.
 
     The newer executor, ``enable_new_executor``, is no alternative: asked for one thread it uses 1.2 to 1.4
     processors on small models, and with two its median is longer.

@@ -1,9 +1,9 @@
-"""Write the shapes of its inputs into an ONNX model.
+"""Write the shapes of the inputs into an ONNX model.
 
     python fix_shapes.py MODEL SHAPES TARGET
 
 ``SHAPES`` is a JSON object, for example ``{"x": [1, 3, 48, 320]}``: engines that know the shapes when they load a model
-optimise more. The declared shapes of its outputs are removed, because they may have become wrong. A model with
+optimize more. The declared shapes of the outputs are removed, because they may have become wrong. A model with
 branches is copied unchanged: branches for other shapes would not fit.
 """
 

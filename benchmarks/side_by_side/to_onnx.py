@@ -3,7 +3,7 @@
     python to_onnx.py MODEL PARAMS SHAPE TARGET
 
 ``SHAPE`` is the input's shape as JSON, for example ``[1, 3, 224, 224]``: it replaces the symbolic dimensions,
-because engines that know the shape when they load a model optimise more.
+because engines that know the shape when they load a model optimize more.
 """
 
 from __future__ import annotations

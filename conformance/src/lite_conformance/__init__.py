@@ -1,4 +1,4 @@
-"""The conformance suite of Lite: tells whether a backend does what it claims.
+"""The conformance suite of Lite: tests of the claims of a backend.
 
 From a terminal: ``lite-conformance --backend NAME``. From Python::
 

@@ -165,7 +165,7 @@ def report_command(files: tuple[str, ...], output: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with one of the codes above."""
+    """Run the command line and exit with one of the exit codes."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that worker processes are ended as well
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # characters that the terminal cannot encode must not raise

@@ -114,7 +114,7 @@ class No:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Saved state does not fit this machine or version, so that the partition is compiled again."""
+    """Saved state does not fit this machine or version; the partition must be compiled again."""
 
     reason: str
 

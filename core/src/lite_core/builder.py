@@ -28,7 +28,7 @@ DimLike = Dim | str | None
 
 
 class GraphBuilder:
-    """Builds a graph node by node; each node is checked and its output types are inferred when it is added.
+    """Builder of a graph, node by node; each node is checked and its output types are inferred when it is added.
 
     Value names that the caller chooses are never changed; choosing one twice is an error. A generated name, or one set
     by :meth:`rename`, is changed if the caller chooses the same name later.
@@ -112,7 +112,7 @@ class GraphBuilder:
         return self.constant(np.array(elements, dtype=np.int64))
 
     def known(self, value: Value) -> Array | None:
-        """Return the elements of a value if they are known: of constants, and of values computed from shapes."""
+        """Return the elements of a constant or of a value computed from shapes; None if they are unknown."""
         return self._inference.value_of(value)
 
     # **** nodes ****

@@ -137,7 +137,7 @@ class KernelBackend:
 
 
 class _KernelExecutable:
-    """Runs kernels one after another; a tensor between them is freed after its last use."""
+    """Executable that runs kernels one after another; a tensor between them is freed after its last use."""
 
     scratch_bytes = 0
 

@@ -1,4 +1,4 @@
-"""Dense convolution: all geometries compared with the reference in float64, on each level of this processor."""
+"""Dense convolution: every algorithm and its edges compared with the reference in float64, on each level."""
 
 from __future__ import annotations
 

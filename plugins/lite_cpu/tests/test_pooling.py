@@ -1,4 +1,4 @@
-"""Pools over windows: all geometries, kinds and element types compared with the reference."""
+"""Pools over windows: unrolled and large windows, any number of channels, bytes, and special numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN: directions, layouts, states, lengths, activations."""
+"""LSTM, GRU and RNN: tiles of sequences and hidden units, and options that the conformance suite leaves out."""
 
 from __future__ import annotations
 

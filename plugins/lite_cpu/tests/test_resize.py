@@ -1,4 +1,4 @@
-"""Resize, alone and with element-wise operators in the same step."""
+"""Resize of any number of channels, alone and with element-wise operators in the same step."""
 
 from __future__ import annotations
 

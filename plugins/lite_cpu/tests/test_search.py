@@ -1,4 +1,4 @@
-"""ArgMax, ArgMin, TopK and CumSum."""
+"""ArgMax, ArgMin, TopK and CumSum: vectors along and across rows, and NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Softmax, LogSoftmax and Hardmax along every axis."""
+"""Softmax, LogSoftmax and Hardmax: vectors along and across rows, layouts, and extreme numbers."""
 
 from __future__ import annotations
 

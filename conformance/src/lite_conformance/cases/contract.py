@@ -101,7 +101,7 @@ def _snapshot(node: Node) -> str:
 
 
 def _memory(context: Context) -> Outcome:
-    """Require that uploads round-trip in every element type, empty and scalar too, and that downloads are copies."""
+    """Require that uploads round-trip in every element type, also for empty tensors, and that downloads are copies."""
     memory = context.subject.memory
     if not isinstance(memory.space, str) or not memory.space:
         raise Failure(f"Memory.space must name the memory, is {memory.space!r}")
@@ -179,7 +179,7 @@ def _runs(context: Context) -> Outcome:
 
 
 def _depends_on_inputs(graph: Graph) -> bool:
-    """Return True if different inputs must give different outputs: float to float; shapes and comparisons may agree."""
+    """Return True if different inputs must give different outputs: if all are floats, and no input is only a shape."""
     return all(v.dtype.is_floating for v in (*graph.inputs, *graph.outputs)) and graph.nodes[0].op != "ConstantOfShape"
 
 

@@ -1,4 +1,4 @@
-"""Operator cases: for each operator a table of hand-written ones, and ones that hypothesis draws.
+"""Operator cases: for each operator a table of hand-written cases, and functions that draw cases with hypothesis.
 
 One line is one case::
 
@@ -146,7 +146,7 @@ class OpTable:
         captured: tuple[Tensor, ...] = (),
         **attributes: Any,
     ) -> OpCase:
-        """Return a case without adding it to the table, as drawers do."""
+        """Return a case without adding it to the table; used by drawers."""
         definition = self.definition
         return OpCase(definition.name, definition.domain, label, inputs, attributes, outputs, self.numerics, captured)
 
@@ -179,7 +179,7 @@ class OpTable:
         self._cases.append((case, tuple(d for d in chosen if d in self.dtypes)))
 
     def drawn(self, drawer: Drawer) -> Drawer:
-        """Register the function that draws a case; a decorator."""
+        """Register the decorated function, which draws a case."""
         return self.drawn_for(None)(drawer)
 
     def drawn_for(self, dtypes: Iterable[DType | str] | None) -> Callable[[Drawer], Drawer]:
@@ -252,7 +252,7 @@ def _attribute(attribute: Any, dtype: DType, random: np.random.Generator) -> Any
 
 
 def held_in_float32(op: str, domain: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a node, defaults too, that float32 cannot represent, rounded to float32.
+    """Return the attributes of a node (defaults included) that float32 cannot represent, rounded to float32.
 
     ONNX's attributes are float32. A float64 case would show the difference, and backends may keep attributes in
     either type.

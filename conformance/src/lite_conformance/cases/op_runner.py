@@ -1,4 +1,4 @@
-"""Runs operator cases: a hand-written one, or examples that hypothesis draws."""
+"""Running operator cases: hand-written cases, and examples that hypothesis draws."""
 
 from __future__ import annotations
 

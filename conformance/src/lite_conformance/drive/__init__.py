@@ -1,1 +1,1 @@
-"""Finds the backend under test and calls it through the contract, checking every buffer."""
+"""Finding the backend under test, and calling it through the contract with checks of every buffer."""

@@ -1,4 +1,4 @@
-"""Finds the backend under test: an installed one, or an attribute of a module or file."""
+"""Finding the backend under test: an installed one, or an attribute of a module or file."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class Compiled:
 
 
 class Run:
-    """The storage of a run, which may run several times.
+    """The storage of a run, which can be repeated.
 
     Args:
         compiled: the compiled graph.
@@ -292,7 +292,7 @@ def same_bits(one: Array, other: Array) -> bool:
 
 
 def require_same(one: Sequence[Array], other: Sequence[Array], what: str) -> None:
-    """Raise a Failure unless two results have the same bits; ``what`` is the start of its sentence."""
+    """Raise a Failure unless two results have the same bits; ``what`` begins the message."""
     for first, second in zip(one, other):
         if not same_bits(first, second):
             raise Failure(f"{what} gave another result: {first_difference(first, second)}")

@@ -1,1 +1,1 @@
-"""Judges results: the expected values, the tolerances, the comparison, and the outcome of a case."""
+"""Judging results: the expected values, the tolerances, the comparison, and the outcome of a case."""

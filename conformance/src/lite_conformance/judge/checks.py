@@ -1,4 +1,4 @@
-"""Compares the outputs of a graph with the truth, within the tolerance in force."""
+"""Comparison of the outputs of a graph with the truth, within the tolerance in force."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check_expected(
     allowance: Allowance,
     dtype: DType | None = None,
 ) -> Outcome:
-    """Compare outputs with a given truth, as :func:`check_outcome` does with the oracle's."""
+    """Compare outputs with a given truth, as :func:`check_outcome` does with the truth of the oracle."""
     try:
         tolerance, measured = check_arrays(actual, expected, numerics, allowance, dtype)
         if measured.wrong:

@@ -1,4 +1,4 @@
-"""The outcome of a case that passed, and the exceptions of one that did not."""
+"""The outcome of a case that passed, and the exceptions of a case that did not pass."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Record:
 
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> Record:
-        """Return the record of which :meth:`to_dict` returned these values; unknown fields are ignored."""
+        """Create a record from the values that :meth:`to_dict` returned; unknown fields are ignored."""
         known = {k: v for k, v in given.items() if k in Record.__slots__}
         known["status"] = Status(known["status"])
         for key, kind in (("tolerance", Tolerance), ("measured", Measured)):

@@ -124,7 +124,7 @@ def bad_records(report: Report) -> list[Record]:
 
 
 def reason_text(record: Record) -> str:
-    """Return the reason by which records are grouped: that of the package, or else of the run."""
+    """Return the reason by which records are grouped: the one in the backend's package, else the one of the run."""
     return (record.expectation or record.reason or "no reason given").strip()
 
 

@@ -1,4 +1,4 @@
-"""Runs one case and makes the record of its result."""
+"""Running one case, and making the record of its result."""
 
 from __future__ import annotations
 

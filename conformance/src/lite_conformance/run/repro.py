@@ -134,7 +134,7 @@ def _backend(spec: str) -> tuple[str, str]:
 
 
 class _Source:
-    """Generates the source of graphs as calls of GraphBuilder."""
+    """Generator of the source of graphs, as calls of GraphBuilder."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}

@@ -1,4 +1,4 @@
-"""Runs the whole suite on a backend."""
+"""Running the whole suite on a backend."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _without_forced_backend() -> Iterator[None]:
 
 
 class _Collector:
-    """Collects records in the order of the suite, and applies the expectations of the backend's package."""
+    """Collector of records in the order of the suite, which applies the expectations of the backend's package."""
 
     def __init__(
         self,

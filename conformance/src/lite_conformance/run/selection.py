@@ -1,4 +1,4 @@
-"""Selects the cases of a run by level and name, and applies the expectations of the backend's package."""
+"""Selection of the cases of a run by level and name, and the expectations of the backend's package."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _REPETITIONS = 5
 
 
 class HostBackend(MeasuresSpeed):
-    """Runs every operator of the opset; the last fallback and the oracle of conformance.
+    """Backend that runs every operator of the opset; the last fallback and the oracle of conformance.
 
     ``Options.threads`` has no effect: matrix products run on NumPy's BLAS, whose number of threads is set for the whole
     process (``OMP_NUM_THREADS``).

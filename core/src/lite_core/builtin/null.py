@@ -11,7 +11,7 @@ __all__ = ["NullBackend"]
 
 
 class NullBackend:
-    """Accepts every node and computes none: outputs are zeros, and sizes that depend on data are 0.
+    """Backend that accepts every node and computes none: outputs are zeros, and sizes that depend on data are 0.
 
     For inspecting plans and for measuring the overhead of Lite itself. Used only if it is requested by name.
     """

@@ -13,7 +13,7 @@ __all__ = ["LITE_FORMAT", "LiteFormat"]
 
 
 class LiteFormat:
-    """Reads and writes the graph of a model file; see :class:`lite_core.formats.Format`."""
+    """Reader and writer of the graph of a model file; see :class:`lite_core.formats.Format`."""
 
     name = "lite"
     suffixes: tuple[str, ...] = (".lite",)

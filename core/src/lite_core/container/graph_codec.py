@@ -46,7 +46,7 @@ _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 class GraphEncoder:
-    """Encodes a graph as JSON.
+    """Encoder of a graph as JSON.
 
     Args:
         graph: a valid graph.
@@ -133,7 +133,7 @@ def _encode_float(number: Any) -> float | str:
 
 
 class GraphDecoder:
-    """Decodes a graph from JSON.
+    """Decoder of a graph from JSON.
 
     The graph satisfies every rule of :func:`lite_core.ir.verify_structure`. The rules are checked during decoding,
     which is cheaper than verifying afterwards.

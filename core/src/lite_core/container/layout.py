@@ -147,7 +147,7 @@ class Header(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The table of a file: its sections by name, its metadata, and True if its graph is optimized."""
+    """The table of a file: its sections by name, its metadata, and a flag that is True if the graph is optimized."""
 
     sections: Mapping[str, Section]
     metadata: Mapping[str, str]

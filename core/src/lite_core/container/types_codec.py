@@ -31,7 +31,7 @@ def names_in_file(types: Iterable[TensorType]) -> dict[str, str]:
 
 
 class LocalNames(dict[str, str]):
-    """Maps each symbol of a file to its name in this process, which is generated on first access."""
+    """Map from each symbol of a file to its name in this process, which is generated on first access."""
 
     def __missing__(self, name: str) -> str:
         prefix, mark, _ = name.partition(_FRESH_MARK)

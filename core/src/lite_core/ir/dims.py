@@ -266,13 +266,13 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def quotient(a: Dim, b: Dim) -> Dim:
-    """Return ``a // b`` if ``b`` is known not to be 0: common factors cancel, ``3*n`` by ``n`` is 3."""
+    """Return ``a // b`` for a ``b`` that is never 0; common factors cancel: ``3*n`` by ``n`` is 3."""
     exact = _exact_quotient(a, b)
     return _divide(a, b) if exact is None else exact
 
 
 def maximum(a: Dim, b: Dim) -> Dim:
-    """Return the larger of two dimensions, as an expression if it is unknown."""
+    """Return the larger of two dimensions; an expression if the symbols' values decide which is larger."""
     a, b = _plain(a), _plain(b)
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
@@ -335,7 +335,7 @@ def _plain(dim: Dim) -> Dim:
 
 
 def never_negative(dim: Dim) -> bool:
-    """Return True if the expression is >= 0 for all symbol values, by its form; False if that is unknown."""
+    """Return True if the form of the expression proves that it is >= 0 for all symbol values, else False."""
     return all(
         coefficient >= 0 and all(isinstance(atom, str) or _atom_never_negative(atom) for atom in monomial)
         for monomial, coefficient in _terms_of(dim).items()

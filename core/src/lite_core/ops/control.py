@@ -81,7 +81,7 @@ def _infer_if(inference: Inference) -> list[TensorType]:
 
 
 def _infer_branches(inference: Inference, branches: Sequence[Graph]) -> list[list[TensorType]]:
-    """Infer the output types of both branches, or of one branch if the other does not fit and need not fit.
+    """Infer the output types of both branches; one branch may fail if ``inference.branches_may_not_fit``.
 
     NOTE: a model with a branch for each sampling rate has inputs whose sizes fit only one of the branches. If the
     branch that does not fit is taken at run time, making its plan fails with the same message.

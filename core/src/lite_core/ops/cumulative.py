@@ -41,7 +41,7 @@ def _propagate_cum_sum(inference: Inference) -> Array | None:
     propagate=_propagate_cum_sum,
 )
 def cum_sum(x: Array, axis: Array, *, exclusive: int, reverse: int) -> Array:
-    """The sum of the elements along ``axis`` up to each position, or from each position on with ``reverse``.
+    """The sum of the elements along ``axis`` up to each position; with ``reverse``, from each position to the end.
 
     With ``exclusive`` the element at the position itself is not included. Integers wrap around.
     """

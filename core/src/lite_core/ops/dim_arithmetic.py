@@ -25,7 +25,7 @@ DimFunction = Callable[..., Known | None]
 def propagate_elementwise(
     reference: Callable[..., Any], on_dims: DimFunction | None = None
 ) -> Callable[[Inference], Array | None]:
-    """Return the shape arithmetic of an element-wise operator.
+    """Return a function that does the shape arithmetic of an element-wise operator.
 
     Args:
         reference: computes the result if every element is a number.

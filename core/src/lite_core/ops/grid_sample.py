@@ -79,7 +79,7 @@ def _neighbours(x: Array, mode: str) -> tuple[Array, Array]:
 
 
 def _inside(index: Array, size: int, padding_mode: str, align_corners: int) -> tuple[Array, Array]:
-    """Move indices into the axis; also return which of the elements count (the others are zero)."""
+    """Return indices moved into the axis, and a mask that is False for elements that count as zero."""
     within = (index >= 0) & (index < size)
     if padding_mode == "reflection":
         low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)

@@ -165,7 +165,7 @@ def unknown_shape(rank: int, prefix: str = "unknown") -> Shape:
 
 
 def propagate_reference(reference: Callable[..., Any]) -> Callable[[Inference], Array | None]:
-    """Return shape arithmetic that calls the reference, which must be correct on object arrays."""
+    """Return a function for shape arithmetic that calls the reference, which must be correct on object arrays."""
 
     def propagate(inference: Inference) -> Array | None:
         values = [inference.value(i) for i in range(len(inference.types))]

@@ -114,7 +114,7 @@ def _maxima_with_indices(x: Array, axes: Sequence[WindowAxis], order: Literal["C
 
 
 def _elements_in_windows(axes: Sequence[WindowAxis], include_padding: bool) -> Array:
-    """Return the number of elements that each window averages, [*windows], without those beyond the padding."""
+    """Return the number of elements that each window averages, [*windows]; elements beyond the padding do not count."""
     total = np.ones((), dtype=np.int64)
     for axis in axes:
         starts = np.arange(axis.count) * axis.stride - axis.begin

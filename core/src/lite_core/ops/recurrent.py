@@ -46,7 +46,7 @@ _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float | No
 
 
 def _activations(attributes: dict[str, Any], defaults: Sequence[str], directions: int) -> list[Activation]:
-    """Return the activation functions of all directions; those that take alpha or beta get the next one listed.
+    """Return the activation functions of all directions; each that takes alpha or beta gets the next number listed.
 
     Raises:
         GraphError: a name is unknown, or their number is not that of the operator's activations.
@@ -142,7 +142,7 @@ def _hidden(inference: Inference) -> Dim:
 
 
 def _expect(inference: Inference, index: int, name: str, wanted: Shape) -> None:
-    """Raise GraphError if an input's shape cannot be the one that follows from the other inputs."""
+    """Raise GraphError if an input's shape contradicts the shape that follows from the other inputs."""
     shape = inference.shape(index) if inference.has(index) else None
     if shape is None:
         return

@@ -222,11 +222,11 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 @_reduction("ReduceMax", _ORDERED, on_dims=lambda dims: maximum_dims(*dims))
 def reduce_max(x: Array, axes: Axes) -> Array:
-    """The largest element (True if any is), NaN if any is NaN; the type's lowest number over no elements."""
+    """The largest element (for bool: logical or), NaN if any is NaN; the type's lowest number over no elements."""
     return np.asarray(np.max(x, axis=axes, keepdims=True, initial=_limits(x.dtype)[0]))
 
 
 @_reduction("ReduceMin", _ORDERED, on_dims=lambda dims: minimum_dims(*dims))
 def reduce_min(x: Array, axes: Axes) -> Array:
-    """The smallest element (True if all are), NaN if any is NaN; the type's highest number over no elements."""
+    """The smallest element (for bool: logical and), NaN if any is NaN; the type's highest number over no elements."""
     return np.asarray(np.min(x, axis=axes, keepdims=True, initial=_limits(x.dtype)[1]))

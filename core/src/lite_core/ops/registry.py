@@ -74,7 +74,7 @@ class AttributeSpec(NamedTuple):
     choices: tuple[str, ...] = ()
 
     def problem(self, attribute: Attribute) -> str | None:
-        """Return why ``attribute`` does not fit, or None."""
+        """Return the reason why ``attribute`` does not fit, or None."""
         if not _KINDS[self.kind](attribute):
             return f"must be of kind {self.kind}, is {attribute!r}"
         if self.choices and attribute not in self.choices:
@@ -136,7 +136,7 @@ class OpDef:
 
     @property
     def signature(self) -> str:
-        """The signature as declared."""
+        """The signature in the notation of its declaration: ``X: T, W: T -> Y: T``."""
 
         def listed(parameters: tuple[Parameter, ...]) -> str:
             def mark(p: Parameter) -> str:

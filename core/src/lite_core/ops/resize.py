@@ -48,7 +48,7 @@ def _floor_scaled(size: Dim, factor: Fraction) -> Dim:
 
 
 def _common_scale(sizes: Sequence[int], shape: Sequence[int], policy: str) -> Fraction:
-    """Return the common scale of all axes with which no axis is larger (or smaller) than its wanted size."""
+    """Return the scale shared by all axes that makes no axis larger (or smaller) than its wanted size."""
     if 0 in shape:
         raise fail(f"the aspect ratio of {format_shape(shape)} is not defined")
     ratios = [Fraction(wanted, size) for wanted, size in zip(sizes, shape)]

@@ -188,7 +188,7 @@ def _infer_flatten(inference: Inference) -> list[Shape]:
 
 @op("Flatten", "input: T -> output: T", types={"T": ALL}, attributes={"axis": 1}, infer=_infer_flatten)
 def flatten(x: Array, *, axis: int) -> Array:
-    """A matrix: dimensions before ``axis`` become the rows, the others the columns."""
+    """``data`` as a matrix: dimensions before ``axis`` become the rows, the others the columns."""
     axis = axis if axis == x.ndim else axis % max(x.ndim, 1)
     return x.reshape(int(np.prod(x.shape[:axis])), -1 if x.size else int(np.prod(x.shape[axis:])))
 

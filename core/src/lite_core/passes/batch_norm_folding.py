@@ -38,7 +38,7 @@ class _Affine:
 
 
 class BatchNormFolding(ScopePass):
-    """Folds per-channel affine nodes (https://arxiv.org/abs/1502.03167, section 3.1, at inference).
+    """Pass that folds per-channel affine nodes (https://arxiv.org/abs/1502.03167, section 3.1, at inference).
 
     With ``scale = gamma / sqrt(variance + epsilon)`` and ``offset = beta - mean * scale``:
 

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class BranchInlining(ScopePass):
-    """Inlines the branch of an If whose condition is known.
+    """Pass that inlines the branch of an If whose condition is known.
 
     Rules:
         1. If with a constant condition becomes the nodes and constants of the selected branch, and an Identity

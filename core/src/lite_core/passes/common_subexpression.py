@@ -21,7 +21,7 @@ _SAMPLED_ELEMENTS = 64
 
 
 class CommonSubexpression:
-    """Merges equal constants and equal nodes.
+    """Pass that merges equal constants and equal nodes.
 
     Rules:
         1. Constants of equal type and equal bytes become one (-0.0 and 0.0 differ).

@@ -29,7 +29,7 @@ _MOST_BYTES, _MOST_TIMES = 64 << 20, 8
 
 
 class ConstantFolding(ScopePass):
-    """Evaluates nodes of constants once, by the operators' references.
+    """Pass that evaluates nodes whose inputs are constants, by the operators' references.
 
     Rules:
         1. A pure node whose inputs are all constants (of this graph or an enclosing one) is evaluated; its outputs

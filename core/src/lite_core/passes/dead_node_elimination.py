@@ -10,7 +10,7 @@ __all__ = ["DeadNodeElimination"]
 
 
 class DeadNodeElimination:
-    """Removes nodes and constants that no graph output depends on.
+    """Pass that removes nodes and constants that no graph output depends on.
 
     Rules:
         1. A node is removed if none of its outputs is used, in this graph or in a sub-graph.

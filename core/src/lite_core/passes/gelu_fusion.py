@@ -17,7 +17,7 @@ _TANH_ARGUMENT: Polynomial = {(1, 0): _TANH_SCALE, (3, 0): _TANH_SCALE * 0.04471
 
 
 class GeluFusion(ScopePass):
-    """Recognises the Gaussian error linear unit (https://arxiv.org/abs/1606.08415).
+    """Pass that recognises the Gaussian error linear unit (https://arxiv.org/abs/1606.08415).
 
     Rules:
         1. ``0.5 x (1 + erf(x / sqrt(2)))`` -> Gelu.

@@ -26,7 +26,7 @@ class _Clamp:
 
 
 class HardSwishFusion(ScopePass):
-    """Recognises the piecewise linear activations of MobileNetV3 (https://arxiv.org/abs/1905.02244).
+    """Pass that recognises the piecewise linear activations of MobileNetV3 (https://arxiv.org/abs/1905.02244).
 
     Rules:
         1. ``x HardSigmoid(x, alpha=1/6, beta=1/2)`` -> HardSwish.

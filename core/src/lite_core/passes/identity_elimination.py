@@ -18,7 +18,7 @@ _COMMUTATIVE = frozenset({"Add", "Mul"})
 
 
 class IdentityElimination(ScopePass):
-    """Removes nodes whose output equals one of their inputs.
+    """Pass that removes nodes whose output equals one of their inputs.
 
     Rules:
         1. Identity; Dropout outside of training whose mask is unused.

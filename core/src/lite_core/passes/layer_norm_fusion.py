@@ -27,7 +27,7 @@ class _Normalization:
 
 
 class LayerNormFusion(ScopePass):
-    """Recognises layer normalization (https://arxiv.org/abs/1607.06450).
+    """Pass that recognises layer normalization (https://arxiv.org/abs/1607.06450).
 
     With ``d = x - ReduceMean(x)`` and ``s = Sqrt(ReduceMean(d^2) + epsilon)`` over the same last axes:
 
@@ -160,7 +160,7 @@ def _fuse(scope: Scope, found: _Normalization) -> None:
 
 
 def _absorb(scope: Scope, found: _Normalization, op: str, sizes: tuple[int, ...]) -> Value | None:
-    """Add the node after the pattern if it is ``op`` by a suitable constant; return the constant, or None."""
+    """Extend the pattern by the next node if it is ``op`` with a suitable constant; return the constant, or None."""
     value = found.nodes[-1].outputs[0]
     user = None if value is None else scope.sole_consumer(value)
     if user is None or user.qualified_op != op or user.inputs[0] is user.inputs[1]:

@@ -36,7 +36,7 @@ def is_close(found: Polynomial, wanted: Polynomial, dtype: DType) -> bool:
 
 @dataclass(slots=True)
 class _Reader:
-    """Converts values to polynomials in two atoms and records the visited nodes."""
+    """Converter of values to polynomials in two atoms, which records the visited nodes."""
 
     scope: Scope
     atoms: Mapping[Value, tuple[int, int]]
@@ -177,7 +177,7 @@ def _follow(
     argument: Polynomial,
     accepts: Callable[[Polynomial, Polynomial], bool],
 ) -> Match | None:
-    """Follow the only users from the atom towards the outputs until the result is accepted."""
+    """Follow sole users from the atom towards the outputs until the result is accepted."""
     atom = atom_nodes[-1].outputs[0]
     assert atom is not None
     value = atom

@@ -16,7 +16,7 @@ _SHAPE_NO_OPS = frozenset({"Expand", "Reshape", "Slice"})
 
 
 class ShapeFolding:
-    """Uses the elements of integer tensors that shape inference knows.
+    """Pass that replaces shape arithmetic by the elements and types that shape inference knows.
 
     Rules:
         1. A value whose elements are all known (``Shape`` of known sizes and arithmetic on it) becomes a constant.

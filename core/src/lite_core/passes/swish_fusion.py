@@ -10,7 +10,7 @@ __all__ = ["SwishFusion"]
 
 
 class SwishFusion(ScopePass):
-    """Recognises Swish, also called SiLU (https://arxiv.org/abs/1710.05941).
+    """Pass that recognises Swish, also called SiLU (https://arxiv.org/abs/1710.05941).
 
     Rules:
         1. ``x Sigmoid(x)`` -> lite.Swish.

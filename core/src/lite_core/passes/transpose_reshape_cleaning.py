@@ -16,7 +16,7 @@ _RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 
 
 class TransposeReshapeCleaning(ScopePass):
-    """Composes, cancels and moves layout changes.
+    """Pass that composes, cancels and moves layout changes.
 
     Rules:
         1. Transpose of a Transpose becomes one Transpose of the composed order, or is removed.

@@ -1,4 +1,4 @@
-"""The backends that plugins provide, and those that may be used."""
+"""The backends that plugins provide, and the selection of those that may be used by ``LITE_BACKENDS``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def backend_sources(plugins: PluginManager | None = None) -> dict[str, str]:
 
 
 def allowed_backends() -> frozenset[str] | None:
-    """Return the backends that ``LITE_BACKENDS=x86,opencl`` allows; None, which allows all, if it is not set.
+    """Return the backends that ``LITE_BACKENDS=x86,opencl`` allows; None if it is not set: then all are allowed.
 
     ``host`` is always allowed; if the variable is empty, ``host`` is the only one.
     """
@@ -75,7 +75,7 @@ def left_out_backends(plugins: PluginManager | None = None) -> dict[str, str]:
 
 
 def plugins_with(*backends: Backend) -> PluginManager:
-    """Return a plugin manager with exactly these backends and the built-in ones, without installed plugins, for tests.
+    """Return a plugin manager for tests: it has these backends and the built-in ones, and no installed plugins.
 
     Example::
 

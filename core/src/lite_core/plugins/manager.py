@@ -29,7 +29,7 @@ logger = logging.getLogger("lite.plugins")
 
 
 class PluginManager:
-    """Loads plugins from entry points and calls their hooks, isolating each plugin. Thread-safe.
+    """Loader of plugins, which calls their hooks and isolates the plugins from each other. Thread-safe.
 
     Args:
         entry_points: returns the entry points of plugins; by default the installed ones of the group ``lite.plugins``.

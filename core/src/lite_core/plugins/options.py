@@ -11,7 +11,7 @@ __all__ = ["check_known"]
 
 
 def check_known(backend: str, options: Mapping[str, Any], known: Mapping[str, type | Sequence[Any]]) -> None:
-    """Raise for invalid options of a backend; to be called by its ``check_options``.
+    """Raise InputError for invalid options of a backend; to be called by its ``check_options``.
 
     Args:
         backend: its name.

@@ -72,7 +72,7 @@ def requirement_problem(requirements: Iterable[str], version: str = __version__)
 
 
 def _has_met_bounds(requirement: str, version: str) -> bool:
-    """Return True if a requirement of simple bounds is met; False also for any other form of requirement."""
+    """Return True if a requirement consists of simple bounds that are met; False for every other requirement."""
     if not (_BOUNDS.fullmatch(requirement.strip()) and _NUMBERS.fullmatch(version)):
         return False
     ours = _numbers(version)

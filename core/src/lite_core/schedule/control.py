@@ -40,7 +40,7 @@ _MOST_PLANS = 64
 
 
 class ControlExecutable:
-    """Runs one node with sub-graphs; each sub-graph runs by plans for the actual shapes. Thread-safe.
+    """Executable of one node with sub-graphs; each sub-graph runs by plans for the actual shapes. Thread-safe.
 
     Args:
         part: the partition, which contains this node only.

@@ -89,7 +89,7 @@ def _element_wise(node: Node) -> int:
 
 
 def _convolution(weights: int) -> Callable[[Node], int]:
-    """Return a counter: each element of the output is a sum over its channel's weights ``[M, C / group, ...]``."""
+    """Return a counter of one sum over a channel's weights ``[M, C / group, ...]`` for each output element."""
     return lambda node: 2 * prod(_dims(node.outputs[0])) * prod(_dims(node.inputs[weights])[1:])
 
 

@@ -132,7 +132,7 @@ def _tensors(graph: Graph) -> list[list[_Tensor]]:
 
 
 class _TrialPlacement:
-    """The device of each node under change, with its cost. Nodes and devices are indices."""
+    """A placement that is changed by trial moves: the device and cost of each node. Nodes and devices are indices."""
 
     def __init__(self, graph: Graph, placement: Placement, costs: Costs) -> None:
         self.choice = list(placement.choice)
@@ -155,7 +155,7 @@ class _TrialPlacement:
         return computing + sum(tensor.copying for tensor in tensors)
 
     def moves(self) -> list[_Move]:
-        """Return the best move, if any gains, for each island and each neighbouring device."""
+        """Return the best move for each island and each neighbouring device, if it saves time."""
         found = []
         for island in self._islands():
             source = self.choice[island[0]]
@@ -196,7 +196,7 @@ class _TrialPlacement:
         return islands
 
     def _best_part(self, island: Sequence[int], source: int, target: int, saved_at_most: float) -> list[_Move]:
-        """Return the part of an island that gains most on another device, found by moving one node after another."""
+        """Return the part of an island that saves most time on another device, found by moving nodes one by one."""
         rest = set(island)
         queue: list[tuple[float, int, float]] = []  # extra seconds on the path to a node, the node, its extra seconds
 

@@ -75,7 +75,7 @@ def split(
 
 
 def _levels(graph: Graph, owners: Sequence[tuple[int, int]]) -> list[int]:
-    """Return for each node the largest number of owner changes on a path that leads to it."""
+    """Return for each node the largest number of changes between ``owners`` on a path that leads to it."""
     if len(set(owners)) <= 1:
         return [0] * len(graph.nodes)
     producer_of: dict[Value, int] = {}

@@ -29,7 +29,7 @@ def decide_branches(graph: Graph) -> Graph | None:
 
 
 class Planner:
-    """Makes the plans of one session. Thread-safe.
+    """The planner of one session, which makes all of its plans. Thread-safe.
 
     Args:
         selection: the devices.

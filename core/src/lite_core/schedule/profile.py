@@ -196,7 +196,7 @@ class RunProfile:
 
 
 def _summed(records: Iterable[_Record], key: Callable[[_Record], Hashable], *amounts: str) -> list[_Record]:
-    """Merge the records with equal keys into one: the last, with the sums of the amounts."""
+    """Merge records with equal keys: the last record of each key is kept, with its amounts summed."""
     found: dict[Hashable, _Record] = {}
     for record in records:
         before = found.get(key(record))
@@ -226,7 +226,7 @@ def _rate(amount: float, seconds: float) -> str:
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: tuple[int, int]) -> str:
-    """Format aligned columns; those from the first to the last of ``numbers`` are right-aligned. Empty without rows."""
+    """Format aligned columns; the first to the last column of ``numbers`` are right-aligned. Empty without rows."""
     if not rows:
         return ""
     widths = [max(len(row[i]) for row in (headers, *rows)) for i in range(len(headers))]

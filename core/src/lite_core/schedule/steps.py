@@ -83,7 +83,7 @@ class Step(Protocol):
 
 
 class PartitionStep:
-    """Runs a compiled partition.
+    """Step that runs a compiled partition.
 
     Args:
         compiled: the partition.
@@ -179,7 +179,7 @@ class PartitionStep:
 
 
 class ControlStep(PartitionStep):
-    """Runs a node whose sub-graphs have separate plans. Its profiled time excludes the time of these plans."""
+    """Step that runs a node whose sub-graphs have separate plans. Its profiled time excludes these plans."""
 
     def _run_profiled(
         self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile
@@ -198,7 +198,7 @@ class ControlStep(PartitionStep):
 
 
 class CopyStep:
-    """IoCopy: copies a tensor from one memory space to another, through main memory if neither is main memory.
+    """IoCopy: a copy of a tensor from one memory space to another, through main memory if neither is main memory.
 
     With zero copy, the array in main memory is wrapped instead of copied.
 

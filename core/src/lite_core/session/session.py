@@ -223,7 +223,7 @@ class Session:
         return Counter(a.device for a in self.assignment())
 
     def describe(self) -> str:
-        """Return a description: inputs, outputs, the number of nodes on each device, and the reasons."""
+        """Return a description: inputs, outputs, the number of nodes on each device, and the reasons of refusals."""
         source = f", from {self.file.path}" if self.file else ""
         lines = [f"model {self.graph.name}: {len(self.graph.nodes)} nodes{source}"]
         lines += [f"  input  {name}: {type_}" for name, type_ in self.inputs.items()]

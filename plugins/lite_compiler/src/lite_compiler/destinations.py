@@ -58,7 +58,7 @@ def reserve_destinations(
 
 @dataclass(frozen=True)
 class _Reservation(Generic[T]):
-    """Reserves destinations for values and, through nodes that return views, for the sources of these views."""
+    """Reservation of destinations for values and, through nodes that return views, for the sources of these views."""
 
     producers: Mapping[Value, Node]
     reserve: Callable[[Value, T], bool]

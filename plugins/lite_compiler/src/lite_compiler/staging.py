@@ -155,7 +155,7 @@ class _IntermediateBuffer(Buffer):
 
 
 class _HostExecutable(ProfilesKernels):
-    """Runs nodes by their references; no node reads the result of another."""
+    """An executable that runs nodes by their references; no node reads the result of another."""
 
     scratch_bytes = 0
 
@@ -187,7 +187,7 @@ class _HostExecutable(ProfilesKernels):
 def _make_stage(
     graph: Graph, memory: Memory, compile: Compile, data_dependent_nodes: FindDataDependent, shapes: tuple[Any, ...]
 ) -> _Stage:
-    """Compile what can be compiled once the inputs of a graph have these shapes."""
+    """Return the stage of a graph whose inputs have these shapes: compile the nodes that can be compiled."""
     graph = graph.copy()
     infer_graph(graph, {v.name: v.type.with_shape(shape) for v, shape in zip(graph.inputs, shapes)})
     data_dependent, available = set(data_dependent_nodes(graph)), {*graph.inputs, *graph.constants}

@@ -72,7 +72,7 @@ class StridedTensor(Generic[S]):
         return True
 
     def occupies_same_memory(self: T, other: T) -> bool:
-        """Return True if both tensors have the same shape and element type, and each pair of elements one address."""
+        """Return True if both tensors have the same shape, element type and address of each element."""
         if self.storage is not other.storage or self.offset != other.offset or self.shape != other.shape:
             return False
         steps = zip(self.shape, self.strides, other.strides)
@@ -87,7 +87,7 @@ class StridedTensor(Generic[S]):
         return self.__class__(self.storage, self.dtype, tuple(shape), tuple(strides), first)
 
     def as_bits(self: T) -> T:
-        """Return the elements as unsigned integers of the same size: one kernel copies all types, and NaN unchanged."""
+        """Return the elements as unsigned integers of the same size: one kernel copies every type, and NaN exactly."""
         dtype = DType(f"uint{8 * self.dtype.itemsize}")
         return self.__class__(self.storage, dtype, self.shape, self.strides, self.offset)
 

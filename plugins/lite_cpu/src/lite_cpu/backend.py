@@ -55,11 +55,11 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
         """Return the devices of this machine."""
 
     def external_sgemm(self, options: Options) -> ExternalSgemm | None:
-        """Return another library's matrix product, faster for large ones; called when the first one is compiled."""
+        """Return another library's function for large matrix products; called when the first of them is compiled."""
         return None
 
     def binding_options(self, options: Options) -> Mapping[str, str]:
-        """Return the backend's own options, by name, that must be the same for a saved program to be used."""
+        """Return the options that a saved program depends on, by name, among the backend's own options."""
         return {}
 
     def supports(self, node: Node, device: Device) -> Yes | No:
@@ -108,7 +108,7 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
         return self._share().restore(pieces, part.graph, options, compatible, find_sgemm)
 
     def _relevant_options(self, options: Options) -> Options:
-        """Return the options, of the backend's own ones only those that programs depend on."""
+        """Return the session's options without those of the backend's own options that programs do not depend on."""
         return replace(options, own=self.binding_options(options))
 
     def _share(self) -> _Shared:

@@ -71,18 +71,18 @@ class Chain(NamedTuple):
         return Chain(self.start, self.operands + other.operands, tuple(steps))
 
     def emit(self, k: Emitter, start: Val, load: Callable[[int, Operand], Val]) -> Val:
-        """Emit the chain and return its result; ``load(i, operand)`` loads operand ``i`` in as many lanes as start."""
-        values = [_computed(start)]
+        """Emit the chain and return its result; ``load(i, operand)`` loads operand ``i`` in as many lanes."""
+        values = [_widen_half(start)]
         for i, operand in enumerate(self.operands):
             fixed = operand.constant
             value = load(i, operand) if fixed is None else k.constant(fixed, operand.dtype, start.lanes)
-            values.append(_computed(value))
+            values.append(_widen_half(value))
         for step in self.steps:
             arguments: Sequence[Val | None] = [None if i is None else values[i] for i in step.inputs]
             values.append(emit_operator(k, step.op, arguments, dict(step.attributes), step.output))
         return values[-1]
 
 
-def _computed(value: Val) -> Val:
-    """Convert 16-bit floats to float32, in which they are computed."""
+def _widen_half(value: Val) -> Val:
+    """Convert 16-bit floats to float32, the type that chains compute them in."""
     return value.to(DType.FLOAT32) if value.dtype.is_half else value

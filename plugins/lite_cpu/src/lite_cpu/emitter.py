@@ -74,7 +74,7 @@ class Val:
         return self._binary(other, "fmul", "mul")
 
     def __truediv__(self, other: Number) -> Val:
-        """Quotient; that of integers is truncated toward zero."""
+        """Quotient; integer quotients are truncated toward zero."""
         return self._binary(other, "fdiv", "sdiv", "udiv")
 
     def __floordiv__(self, other: Number) -> Val:
@@ -455,12 +455,12 @@ class Emitter:
         return Pointer(self, self.b.select(condition.ir, yes.ir, no.ir), yes.dtype)
 
     def minimum(self, a: Number, b: Number) -> Val:
-        """Return the smaller of two numbers; of floats the first if either is NaN."""
+        """Return the smaller of two numbers, or the first number if either is NaN."""
         x, y = self.alike(a, b)
         return (y < x).select(y, x)
 
     def maximum(self, a: Number, b: Number) -> Val:
-        """Return the larger of two numbers; of floats the first if either is NaN."""
+        """Return the larger of two numbers, or the first number if either is NaN."""
         x, y = self.alike(a, b)
         return (y > x).select(y, x)
 
@@ -511,7 +511,7 @@ class Emitter:
                 pointer.cast(copy.dtype)[i].store(copy[i].load())
 
     def _has_masks(self, dtype: DType) -> bool:
-        """True if loads and stores can be masked: AVX-512 also masks small integers, AVX2 only 4 and 8 bytes."""
+        """Return True if loads and stores can be masked: AVX-512 also masks small integers, AVX2 only 4 or 8 bytes."""
         if dtype.itemsize < 4 and not (dtype.is_integer and self.machine.vector_bytes == 64):
             return False
         return self.machine.masks

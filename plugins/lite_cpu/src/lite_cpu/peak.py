@@ -19,7 +19,7 @@ _REPETITIONS = 20
 def measure_peak_flops(library: KernelLibrary) -> float:
     """Measure the floating-point operations per second of one core with multiply-adds on registers: best of 20 runs.
 
-    Takes about 5 ms.
+    The measurement takes about 5 ms.
     """
     kernel = Peak()
     lanes = library.machine.lanes()

@@ -1,4 +1,4 @@
-"""The backend: asks ONNX Runtime which nodes it supports, and compiles partitions to its sessions."""
+"""The backend, which asks ONNX Runtime for each node if it is supported, and compiles partitions to its sessions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_CACHED_ANSWERS = 4096
 
 
 class OnnxRuntimeBackend:
-    """Runs ONNX's operators on the processor, in the element types that ONNX Runtime has kernels for."""
+    """A backend for ONNX's operators on the processor, in the element types that ONNX Runtime has kernels for."""
 
     name = "onnxruntime"
 

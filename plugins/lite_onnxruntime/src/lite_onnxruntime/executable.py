@@ -54,7 +54,7 @@ def open_session(model: bytes, threads: int, *, fuse: bool = True) -> Any:
 
 
 class OnnxRuntimeExecutable:
-    """Runs a partition in an ONNX Runtime session, also in several threads at once.
+    """An executable that runs a partition in an ONNX Runtime session, also in several threads at once.
 
     Args:
         session: the ONNX Runtime session of the graph.

@@ -13,7 +13,7 @@ _NIBBLES = (DType.INT4, DType.UINT4)
 
 
 def refusal(node: Node) -> str | None:
-    """Return the reason why a node must not run on ONNX Runtime, although it would open it; None if it may."""
+    """Return the reason why a node must not run on ONNX Runtime, which would open it; None if it may run."""
     if node.domain:
         return f"ONNX has no operator {node.qualified_op}"
     if any(value is not None and value.dtype in _NIBBLES for value in (*node.inputs, *node.outputs)):

@@ -34,7 +34,7 @@ __all__ = ["OpenClBackend"]
 
 
 class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState, ReportsFindings):
-    """Run partitions on OpenCL devices; ``opencl`` is the best device, ``opencl:1`` the next."""
+    """A backend for OpenCL devices; ``opencl`` is the best device, ``opencl:1`` the next."""
 
     name = "opencl"
 

@@ -21,7 +21,7 @@ __all__ = ["Chain", "Operand"]
 
 
 class Operand(NamedTuple):
-    """Another input of a chain beside its start; without ``addressing`` a number that is passed by value."""
+    """An input of a chain other than its start; without ``addressing`` a number that is passed by value."""
 
     dtype: DType
     addressing: Addressing | None
@@ -52,7 +52,7 @@ class Chain(NamedTuple):
         return sum(cost(step.op) for step in self.steps)
 
     def text(self) -> str:
-        """Return the macros in C."""
+        """Return the chain as macros in C; see the module."""
         result = c_type(self.output)
         dtypes: list[DType] = [self.start, *(o.dtype for o in self.operands)]
         names = [f"v{i}" for i in range(len(dtypes))]

@@ -153,11 +153,11 @@ class Draft:
             self.builder.output(value)
 
     def body(self, name: str) -> Draft:
-        """Return a draft of a graph inside this one, which may use the values of this one."""
+        """Return a draft of a sub-graph, which may use the values of this graph."""
         return Draft(name, self.dtype, self._seed, self)
 
     def branch(self, name: str, write: Callable[[Draft], Value | Sequence[Value]]) -> Graph:
-        """Return a branch of If: a graph without inputs inside this one, whose outputs a function makes."""
+        """Return a branch of If: a graph without inputs inside this one, whose outputs the given function makes."""
         inner = self.body(name)
         written = write(inner)
         inner.output(*([written] if isinstance(written, Value) else written))

@@ -194,7 +194,7 @@ def _pinned_session(context: Context, graph: Graph, copied: bool) -> Session:
         Failure: the session cannot be created, or assigns a node to the wrong device.
     """
     label = context.subject.device.label
-    other, plugins = _other(context, copied)
+    other, plugins = _other_device(context, copied)
     pins = {ON_BACKEND: label, ON_OTHER: other}
     pins = {p: d for p, d in pins.items() if any(fnmatchcase(n.name, p) for n in graph.nodes)}
     session = _load(graph, label, other, plugins, pins)
@@ -217,7 +217,7 @@ def _load(graph: Graph, label: str, other: str, plugins: PluginManager, pins: di
         raise Failure(f"a session on {' and '.join(labels)} cannot be created: {error}") from error
 
 
-def _other(context: Context, copied: bool) -> tuple[str, PluginManager]:
+def _other_device(context: Context, copied: bool) -> tuple[str, PluginManager]:
     """Return the label of the other device, and a plugin manager with both backends."""
     if not copied:
         return "host", context.subject.plugins
@@ -260,7 +260,7 @@ def _run_fallback(context: Context, copied: bool) -> Outcome:
     infer_graph(graph)
     subject = context.subject
     label = subject.device.label
-    other, plugins = _other(context, copied)
+    other, plugins = _other_device(context, copied)
     refused = {node.name: subject.refusals([node]) for node in graph.nodes}
     if all(refused.values()):
         raise Refused(next(iter(refused.values()))[0])

@@ -1,4 +1,4 @@
-"""Runs the graphs of level 3, as one partition and in a session."""
+"""Running the graphs of level 3, as one partition and in a session."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ __all__ = ["SecondDevice"]
 
 
 class SecondDevice:
-    """A backend that runs every operator by its reference, in its own memory, so that inputs and outputs are copied."""
+    """A backend of the references with separate memory, so that inputs and outputs are copied."""
 
     name = "conformance-second"
 
@@ -33,7 +33,7 @@ class SecondDevice:
 
 
 class _Storage:
-    """Storage that is not an array, so that code that uses it as one fails."""
+    """Storage that is not an array, so that code that uses it as an array fails."""
 
     def __init__(self, content: Array) -> None:
         self.content = content

@@ -80,7 +80,7 @@ class TwoDeviceGraph:
         return [self.on_other("Identity", v) for v in operands]
 
     def consume(self, value: Value) -> Value:
-        """Add the case's node on a result of such a node: directly if the types allow it, else through a selection."""
+        """Add the case's node so that it uses a value: as an operand if the types allow it, else to select operands."""
         if value.dtype.is_floating:
             for index, wanted in enumerate(self._template.inputs):
                 if wanted.type == value.type:

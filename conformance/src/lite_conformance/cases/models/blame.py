@@ -1,4 +1,4 @@
-"""Finds the wrong node of a network: runs each node alone on the backend, on inputs computed by the references."""
+"""Finding the wrong node of a network: runs of each node alone on the backend, on inputs computed by the references."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _diagnose(context: Context, graph: Graph, inputs: Sequence[Array], expected:
 
 
 class _Examiner:
-    """Computes nodes by the references, and records the backend's errors on the same inputs."""
+    """Evaluator of nodes by the references, which records the backend's errors on the same inputs."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -153,7 +153,7 @@ class _Examiner:
 
 
 class _NodeByNode:
-    """Computes nodes on the backend, and those that it refuses by the references."""
+    """Evaluator of nodes on the backend; nodes that it refuses are computed by the references."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""Runs whole networks in sessions, with host for nodes that the backend refuses."""
+"""Running whole networks in sessions, with host for nodes that the backend refuses."""
 
 from __future__ import annotations
 

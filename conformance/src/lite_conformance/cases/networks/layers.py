@@ -27,7 +27,7 @@ def load_weights(network: str) -> dict[str, Array]:
 
 
 class Layers:
-    """Builds layers whose weights have PyTorch's names: ``layers.conv(x, "stem")`` uses ``stem.weight``.
+    """Builder of layers whose weights have PyTorch's names: ``layers.conv(x, "stem")`` uses ``stem.weight``.
 
     Args:
         network: the network's name, which is that of its weights and its graph.

@@ -58,7 +58,7 @@ def build() -> Graph:
 
 
 def _positions(layers: Layers, tokens: Value) -> Value:
-    """Add the learned embedding of each position, that of the last one for longer sequences: [length, width]."""
+    """Add the learned embedding of each position; longer sequences repeat the last embedding: [length, width]."""
     builder = layers.builder
     length = builder.add("Squeeze", [builder.add("Shape", [tokens], {"start": 1, "end": 2}), builder.ints(0)])
     zero, one, last = (builder.constant(i, dtype="int64") for i in (0, 1, LONGEST - 1))

@@ -37,7 +37,7 @@ class DrawnShape:
 
 
 def render(count: int, height: int, width: int, generator: np.random.Generator) -> tuple[Array, list[list[DrawnShape]]]:
-    """Render images [count, 3, height, width] with one to four shapes that hardly overlap; return these as well."""
+    """Render images [count, 3, height, width] with one to four shapes that hardly overlap; also return the shapes."""
     images = np.zeros((count, 3, height, width))
     drawn: list[list[DrawnShape]] = []
     y, x = np.linspace(-1, 1, height)[:, None], np.linspace(-1, 1, width)[None, :]

@@ -1,4 +1,4 @@
-"""Converts ONNX's test models and tensors to Lite's: only for the node test data, not an importer for users.
+"""Conversion of ONNX's test models and tensors to Lite's: for the node test data, not an importer for users.
 
 NOTE: this module imports the optional package ``onnx``; other modules import it only when they read data.
 """

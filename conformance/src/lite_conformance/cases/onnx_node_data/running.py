@@ -1,4 +1,4 @@
-"""Node test data as cases of the suite: compares the backend's outputs with the ONNX project's."""
+"""Node test data as cases of the suite, which compare the backend's outputs with the ONNX project's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the node test data: in an installed onnx 1.17, a folder, or a wheel, which is unpacked."""
+"""Finding the node test data: in an installed onnx 1.17, a folder, or a wheel, which is unpacked."""
 
 from __future__ import annotations
 

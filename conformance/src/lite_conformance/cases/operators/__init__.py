@@ -1,4 +1,4 @@
-"""The cases of every operator, one file per operator family; files without a table hold what families share."""
+"""The cases of every operator, one file per operator family; files without a table have helpers of several families."""
 
 from __future__ import annotations
 

@@ -149,14 +149,14 @@ def _grow(scope: Scope) -> list[Value]:
 
 
 def _with_counter(scope: Scope) -> list[Value]:
-    """Carry a value of the case's type and an int64 one; the scan output is the latter before it changes."""
+    """Carry a value of the case's type and an int64 counter; the scan output is the counter before it changes."""
     value, count = scope.carried
     more = scope.op("Add", count, scope.op("Add", scope.counters[0], scope.body.constant(1, dtype="int64")))
     return [scope.copy(scope.counters[1]), scope.combine(value, scope.captured[0]), more, scope.copy(count)]
 
 
 def _inner_loop(scope: Scope) -> list[Value]:
-    """Build a Loop inside the body: as many iterations as the outer iteration number, captures from both graphs."""
+    """Build a Loop in the body that captures from both graphs; the outer iteration number is its trip count."""
     inner = GraphBuilder("inner", outer=scope.body)
     counters = [inner.input("inner_iteration", DType.INT64, ()), inner.input("inner_condition", DType.BOOL, ())]
     state = inner.input("inner_carried", scope.dtype, (2, 3))

@@ -42,13 +42,13 @@ from lite_core.ops.dtypes import FLOATS, INTEGERS, SIGNED, SIGNED_INTEGERS, UNSI
 
 
 def _minuend(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return standard normal numbers; unsigned integers are larger than those that are subtracted from them."""
+    """Return standard normal numbers; unsigned integers are larger than the subtrahends."""
     array = normal(random, shape, dtype)
     return array + array.dtype.type(8) if dtype in UNSIGNED else array
 
 
 def _long_minuend(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return numbers of :func:`half_range`; unsigned integers are larger than all that function returns."""
+    """Return numbers of :func:`half_range`; unsigned integers are larger than every number of that function."""
     array = half_range(random, shape, dtype)
     return array + array.dtype.type(np.iinfo(array.dtype).max // 2) if dtype in UNSIGNED else array
 
@@ -237,28 +237,28 @@ for _name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
     _bits("5x1,1x5,extremes", t(5, 1, init=specials), t(1, 5, init=specials))
 
 
-def _places(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+def _shift_counts(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
     """Return shift counts smaller than the width of the type."""
     return np.asarray(random.integers(0, 8 * np.dtype(dtype.numpy).itemsize, shape)).astype(dtype.numpy)
 
 
-def _last_place(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+def _largest_shift(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
     return np.full(shape, 8 * np.dtype(dtype.numpy).itemsize - 1).astype(dtype.numpy)
 
 
 shift = table("BitShift")
-add_binary_shapes(shift, full_range, _places, direction="LEFT")
-shift("5x33,5x1,right", t(5, 33, init=full_range), t(5, 1, init=_places), direction="RIGHT")
-shift("7,2x3x7,right", t(7, init=full_range), t(2, 3, 7, init=_places), direction="RIGHT")
-shift("257,right", t(257, init=full_range), t(257, init=_places), direction="RIGHT")
-shift("33,scalar-constant,right", t(33, init=full_range), const(init=_places), direction="RIGHT")
-shift("last-place", t(33, init=full_range), t(init=_last_place), direction="LEFT")
-shift("last-place,right", t(33, init=full_range), t(init=_last_place), direction="RIGHT")
-shift("extremes,right", t(5, 1, init=specials), t(1, 9, init=_places), direction="RIGHT")
+add_binary_shapes(shift, full_range, _shift_counts, direction="LEFT")
+shift("5x33,5x1,right", t(5, 33, init=full_range), t(5, 1, init=_shift_counts), direction="RIGHT")
+shift("7,2x3x7,right", t(7, init=full_range), t(2, 3, 7, init=_shift_counts), direction="RIGHT")
+shift("257,right", t(257, init=full_range), t(257, init=_shift_counts), direction="RIGHT")
+shift("33,scalar-constant,right", t(33, init=full_range), const(init=_shift_counts), direction="RIGHT")
+shift("last-place", t(33, init=full_range), t(init=_largest_shift), direction="LEFT")
+shift("last-place,right", t(33, init=full_range), t(init=_largest_shift), direction="RIGHT")
+shift("extremes,right", t(5, 1, init=specials), t(1, 9, init=_shift_counts), direction="RIGHT")
 
 
 @shift.drawn
 def draw_shift(draw: Draw, dtype: DType) -> OpCase:
     one, other = broadcastable(draw)
     direction = draw(st.sampled_from(("LEFT", "RIGHT")))
-    return shift.case(t(*one, init=full_range), t(*other, init=_places), direction=direction)
+    return shift.case(t(*one, init=full_range), t(*other, init=_shift_counts), direction=direction)

@@ -82,7 +82,7 @@ logarithm("special,zero-is-minus-infinity", t(33, init=specials))
 
 
 def _erf_argument(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return standard normal numbers, or integers without those whose erf rounds to 1 in some floating types only."""
+    """Return standard normal numbers; no integers whose erf rounds to 1 in some floating types only."""
     if dtype.is_floating:
         return normal(random, shape, dtype)
     return np.asarray(random.choice([0, 1, 2, 7] if dtype in UNSIGNED else [-7, -2, -1, 0, 1, 2, 7], shape)).astype(

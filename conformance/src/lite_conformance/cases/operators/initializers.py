@@ -56,7 +56,7 @@ def half_range(random: np.random.Generator, shape: tuple[int, ...], dtype: DType
 
 
 def specials(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return NaN, infinities, zeros, extremes and ordinary numbers in a fixed order: column op row has every pair.
+    """Return NaN, infinities, zeros, extremes and ordinary numbers in a fixed order: a column and a row form all pairs.
 
     There are 11 in floating types and 5 in integer types.
     """

@@ -42,7 +42,7 @@ def unbounded(random: np.random.Generator, shape: tuple[int, ...], dtype: DType)
 
 
 def with_nan(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return standard normal numbers with one NaN, which must reach exactly the sums it is a term of."""
+    """Return standard normal numbers with one NaN, which must appear in exactly the sums that include it."""
     array = normal(random, shape, dtype).reshape(-1)
     array[random.permutation(array.size)[:1]] = np.array(np.nan, dtype.numpy)
     return array.reshape(shape)

@@ -87,7 +87,7 @@ _EVERYTHING: dict[str, Any] = {"score_threshold": 0.1, "nms_top_k": -1, "keep_to
 
 
 def _thresholds(attributes: dict[str, Any]) -> list[float]:
-    """Return the overlap thresholds: one, or several when ``nms_eta`` shrinks it."""
+    """Return the overlap thresholds: several if ``nms_eta`` shrinks the threshold, else one."""
     found = [attributes.get("nms_threshold", 0.3)]
     while attributes.get("nms_eta", 1.0) < 1 and found[-1] > 0.5:
         found.append(found[-1] * attributes["nms_eta"])

@@ -248,7 +248,7 @@ _LEVELS: dict[str, Any] = {"min_level": 2, "max_level": 5, "refer_level": 4, "re
 
 
 def _sizes_of_every_level(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return regions of 3 to 200 pixels, none near a size where the level changes, with or without the last pixel."""
+    """Return regions of 3 to 200 pixels whose sizes, with or without the last pixel, are not near a change of level."""
 
     def attempt() -> Array | None:
         size: Array = np.round(np.exp2(random.uniform(1.6, 7.6) + random.uniform(-0.5, 0.5, 2)))

@@ -1,4 +1,4 @@
-"""Normalisations: by given statistics, by those of the input, and by a norm."""
+"""Normalisations: by given statistics, by statistics of the input, and by a norm."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def _add_reductions(reduce: OpTable, traits: _Traits) -> None:
 
 
 def _add_magnitudes(reduce: OpTable, squares: bool = False) -> None:
-    """Add cases of sums: too long for half accumulators, short enough to add in order in float32; large and small.
+    """Add cases of sums too long for half-precision accumulators (but not for float32), and of large and small numbers.
 
     Args:
         reduce: the table to extend.
@@ -134,7 +134,7 @@ reduce_log_sum("2x2051,positive,long", t(2, 2051, init=positive), ints(1), dtype
 
 
 def _exponents(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return standard normal numbers, or integer zeros: log(n) is then not near an integer, where truncation flips."""
+    """Return standard normal numbers; integers are 0, so that log(n) is not near an integer, where truncation flips."""
     return normal(random, shape, dtype) if dtype.is_floating else np.zeros(shape, dtype.numpy)
 
 

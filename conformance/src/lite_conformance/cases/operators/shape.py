@@ -226,7 +226,7 @@ def draw_expand(draw: Draw, dtype: DType) -> OpCase:
 
 
 def _limits(dtype: DType) -> tuple[int, int]:
-    """Return the range of integers that conversions from or to a type keep, up to one rounding."""
+    """Return the range of integers that conversions from or to a type preserve, up to one rounding."""
     if dtype is DType.BOOL:
         return 0, 1
     if dtype.is_integer:

@@ -13,7 +13,7 @@ __all__ = ["ArgExtreme", "Hardmax", "beats"]
 
 
 def beats(a: Val, b: Val, *, largest: bool, nan_wins: bool = True) -> Val:
-    """Return whether ``a`` is more extreme than ``b``; NaN beats every number, or loses if ``nan_wins`` is False."""
+    """Emit the comparison ``a`` is more extreme than ``b``: NaN is the most extreme number, or the least."""
     better = a > b if largest else a < b
     if not a.dtype.is_floating:
         return better
@@ -30,14 +30,14 @@ class _Candidate:
 
 
 def _find(row: Row, largest: bool, last: bool) -> list[Val]:
-    """Return the index of each row's extreme in the form of :meth:`Row.reduce`; of equal ones the first or last."""
+    """Return the index of each row's extreme in the form of :meth:`Row.reduce`: the first or last of equal elements."""
     k = row.k
     index_type = DType.INT64 if row.lanes == 1 or row.layout.dtypes[0].itemsize == 8 else DType.INT32
     values = [k.variable(row.first(0, slot % row.columns)) for slot in range(row.slots)]
     indices = [k.variable(k.constant(0, index_type, row.lanes)) for _ in range(row.slots)]
 
     def winner(a: _Candidate, b: _Candidate) -> _Candidate:
-        """Return the more extreme candidate; of equal ones that of the lower index, or with ``last`` the higher."""
+        """Return the more extreme candidate; if both are equal, the one with the lower (``last``: higher) index."""
         better = beats(b.value, a.value, largest=largest)
         worse = beats(a.value, b.value, largest=largest)
         earlier = b.index > a.index if last else b.index < a.index
@@ -63,12 +63,12 @@ def _find(row: Row, largest: bool, last: bool) -> list[Val]:
             best = winner(best, other)
         while row.is_along and best.value.lanes > 1:
             half = best.value.lanes // 2
-            best = winner(_part(best, 0, half), _part(best, half, half))
+            best = winner(_take_lanes(best, 0, half), _take_lanes(best, half, half))
         results.append(best.index)
     return results
 
 
-def _part(found: _Candidate, first: int, count: int) -> _Candidate:
+def _take_lanes(found: _Candidate, first: int, count: int) -> _Candidate:
     if count == 1:
         return _Candidate(found.value.lane(first), found.index.lane(first))
     lanes = range(first, first + count)

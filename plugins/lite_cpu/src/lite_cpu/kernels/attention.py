@@ -171,7 +171,7 @@ class _Head:
         return self.pointers.tensor(tensor, dtype)[offset]
 
     def operands(self, operands: Sequence[Operand], first: int, row: Val) -> tuple[Rows, ...]:
-        """Return the operands of a chain from row ``row`` on; ``first`` is the number of the first of them."""
+        """Return the operands of a chain from row ``row`` on; ``first`` is the number of the first operand."""
         found = []
         for i, operand in enumerate(operands, start=first):
             batch, head, step = (self.params[len(PARAMETERS) + 3 * i + n] for n in range(3))

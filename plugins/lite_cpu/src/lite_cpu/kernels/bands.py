@@ -29,7 +29,7 @@ AnyBandShape = TypeVar("AnyBandShape", bound="BandShape")
 
 @dataclass(frozen=True, slots=True)
 class BandShape:
-    """Sizes and strides, in elements; see :data:`BAND_PARAMETERS`. ``channels`` and ``columns`` are those of a group.
+    """Sizes and strides, in elements; see :data:`BAND_PARAMETERS`. ``channels`` and ``columns`` count one group's.
 
     A row of the window consists of ``taps`` runs of ``depth`` contiguous elements: one run of all its pixels, or with
     a dilation one run per pixel, at distances of ``a_tap``.
@@ -112,7 +112,7 @@ def cut_bands(shape: AnyBandShape, items: int, tallest: int, panel: int) -> AnyB
 
 @dataclass(frozen=True, slots=True)
 class BandItem:
-    """A work item: its image and convolution group, its first row and column of the output, and their numbers."""
+    """A work item: image, convolution group, first row and column of the output, number of rows and columns."""
 
     image: Val
     group: Val
@@ -141,7 +141,7 @@ class BandEmitter:
     def items(
         self, begin: Val, end: Val, copy: Callable[[BandItem], None], multiply: Callable[[BandItem], None]
     ) -> None:
-        """Emit the loop over work items: ``copy`` the input of a band if it is a new one, then ``multiply``."""
+        """Emit the loop over work items: ``copy`` the input of each new band, then ``multiply``."""
         k, p = self.k, self.p
         column_blocks = (p["columns"] + p["column_block"] - 1) / p["column_block"]
         bands = (p["out_height"] + p["band_rows"] - 1) / p["band_rows"]
@@ -190,7 +190,7 @@ class BandEmitter:
     def copy_pixels(
         self, source: Pointer, target: Pointer, pixels: Val, copy_run: Callable[[Pointer, Pointer, Val], None]
     ) -> None:
-        """Copy pixels by one call ``copy_run(source, target, length)`` if they are contiguous, else one per pixel."""
+        """Copy pixels: call ``copy_run(source, target, length)`` once if they are contiguous, else for each pixel."""
         k, p, channels = self.k, self.p, self.p["channels"]
         whole = p["x_pixel"].eq(channels)
         runs, length = whole.select(k.minimum(pixels, 1), pixels), whole.select(pixels * channels, channels)

@@ -119,7 +119,7 @@ def cut_blocks(
 def operand_rows(
     epilogue: Chain, pointers: Pointers, params: Params, parameter: int, tensor: int, batch: Val
 ) -> tuple[Rows, ...]:
-    """Return a batch's operands of the epilogue, which begin at number ``tensor``, their strides at ``parameter``."""
+    """Return a batch's epilogue operands: the tensors from ``tensor`` on, with strides from ``parameter`` on."""
     operands = []
     for i, operand in enumerate(epilogue.operands):
         by_batch, by_group, by_row = (params[parameter + 3 * i + s] for s in range(3))

@@ -136,7 +136,7 @@ class GemmInt8(Kernel):
                 )
 
     def _convert(self, k: Emitter, source: Rows, target: Pointer, rows: Val, depth: Val, line: Val) -> None:
-        """Convert rows of A to rows at distances of ``line`` elements; as one run if they have that stride already."""
+        """Convert rows of A to rows that are ``line`` elements apart; as one run if A already has that row stride."""
         whole = source.row.eq(line) & depth.eq(line)
         runs, length = whole.select(k.index(1), rows), whole.select(rows * depth, depth)
         with k.loop(0, runs) as run:

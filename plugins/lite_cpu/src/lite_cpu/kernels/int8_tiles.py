@@ -24,7 +24,7 @@ _SIGN = 0x80
 
 @dataclass(frozen=True, slots=True)
 class LeftSide:
-    """Element types of the left matrix: as stored, and as multiplied."""
+    """Element types of the left matrix: in memory, and in the multiplication."""
 
     stored: DType
     form: DotForm
@@ -42,13 +42,13 @@ class LeftSide:
         return 128 if self.form.left is DType.UINT8 else -128
 
     def convert(self, x: Val) -> Val:
-        """Convert elements to the multiplied type."""
+        """Convert elements to the type that is multiplied."""
         if self.shift:
             return Val(x.k, (x ^ x.k.constant(_SIGN, x.dtype, x.lanes)).ir, self.form.left, x.lanes)
         return x.to(self.form.left)
 
     def zero_point(self, pointer: Pointer) -> Val:
-        """Load a zero point and return the one of converted elements, int32."""
+        """Load the zero point of stored elements and return the zero point of converted elements, int32."""
         return pointer.load().to(I32) + self.shift
 
 

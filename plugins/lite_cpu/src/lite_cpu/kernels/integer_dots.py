@@ -27,7 +27,7 @@ I32 = DType.INT32
 
 @dataclass(frozen=True, slots=True)
 class DotForm:
-    """The multiplied element types: of the left matrix and of the packed right matrix."""
+    """The element types that a dot product multiplies: of the left matrix and of the packed right matrix."""
 
     left: DType
     right: DType

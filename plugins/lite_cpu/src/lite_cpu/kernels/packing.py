@@ -37,7 +37,7 @@ class Contiguous(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A matrix [depth, columns] in memory, and the strides of both in elements."""
+    """A matrix [depth, columns] in memory, with the strides of both dimensions in elements."""
 
     start: Pointer
     depth: Val
@@ -51,7 +51,7 @@ class Matrix:
 
 
 def emit_panels(k: Emitter, b: Matrix, target: Pointer, first: Number, stop: Val) -> None:
-    """Store the panels of columns [first, stop); ``first`` begins a panel, ``stop`` another one or is the end."""
+    """Store the panels of columns [first, stop); a panel begins at ``first``, and at ``stop`` unless it is the end."""
     lanes, (_, vectors) = k.machine.lanes(), gemm_tile(k.machine)
     width = lanes * vectors
     emit = {

@@ -296,7 +296,7 @@ class Row:
         return value.to(computed(value.dtype))
 
     def store(self, tensor: int, results: Sequence[Val]) -> None:
-        """Store one element for each row; ``results`` have the form of those of :meth:`reduce`."""
+        """Store one element for each row; ``results`` have the form that :meth:`reduce` returns."""
         pointer = self._pointers[tensor]
         for column, result in enumerate(results):
             value = result.to(pointer.dtype)

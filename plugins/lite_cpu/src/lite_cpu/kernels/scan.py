@@ -14,7 +14,7 @@ __all__ = ["RunningSum"]
 
 @dataclass(frozen=True)
 class RunningSum(Kernel):
-    """Running sum. Pointers: elements, the sums up to each element; with ``exclusive`` up to the one before it.
+    """Running sum. Pointers: elements, the sums up to each element, with ``exclusive`` without the element itself.
 
     Vectors are across rows, or there are none, because along a row each sum needs the one before. Floats are summed in
     float64.

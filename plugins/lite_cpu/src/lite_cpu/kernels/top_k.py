@@ -122,7 +122,7 @@ class TopK(Kernel):
             indices[parent.get()].store(index)
 
     def _is_worse(self, value: Val, index: Val, other: Val, other_index: Val) -> Val:
-        """Return whether the first element comes after the second in the result."""
+        """Emit the comparison "the first element comes after the second in the result"."""
         loses = beats(other, value, largest=self.largest, nan_wins=self.largest)
         wins = beats(value, other, largest=self.largest, nan_wins=self.largest)
         return loses | (~wins & (index > other_index))

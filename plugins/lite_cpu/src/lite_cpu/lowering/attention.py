@@ -82,7 +82,7 @@ def _exclusive_producer(node: Node, op: str, producers: dict[Value, Group], uses
 
 
 def attention(lowering: Lowering, group: AttentionGroup) -> None:
-    """Emit attention. The layout of the result makes concatenating the heads again free."""
+    """Emit attention. The result is laid out so that concatenating the heads needs no copy."""
     q, keys = (lowering.tensor(v) for v in group.scores.head.inputs if v is not None)
     values = lowering.tensor(group.head.inputs[1])  # type: ignore[arg-type]
     shape, score_shape = tuple(group.output.shape), tuple(group.scores.output.shape)

@@ -37,7 +37,7 @@ Array = np.ndarray[Any, Any]
 _QUANTIZED = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear"})
 
 
-#: Minimum size of an array, computed before the run, that is taken for weights and not for a shape.
+#: Minimum size at which an array computed before the run is treated as weights and not as a shape.
 _MIN_WEIGHT_ELEMENTS = 1024
 
 

@@ -90,7 +90,7 @@ class Lowering(StepEmitter):
     def set_known(self, value: Value, array: Array) -> None:
         """Record the elements of a value, so that no step needs to compute it."""
         self.elements[value] = array
-        self._tensors.pop(value, None)  # a destination assigned before is not written
+        self._tensors.pop(value, None)  # no step will write the destination assigned earlier
 
     def tensor(self, value: Value) -> Tensor:
         """Return the tensor that holds a value when the program runs."""

@@ -42,17 +42,17 @@ def check_indices(lowering: Lowering, node: Node, sizes: tuple[int, ...]) -> Non
     array = lowering.known(value)
     if array is None:
         indices = lowering.dense(lowering.tensor(value))
-        fault, number = lowering.fault(f"{node.describe()}: index {{}} is out of range for {_sized(sizes)}")
+        fault, number = lowering.fault(f"{node.describe()}: index {{}} is out of range for {_describe(sizes)}")
         tuples = indices.size // max(len(sizes), 1) if sizes else 0
         lowering.step(CheckIndices(value.dtype, len(sizes)), [indices, fault], [tuples, number, *sizes], min(tuples, 1))
     elif array.size:
         for size, column in zip(sizes, array.reshape(-1, max(len(sizes), 1)).T):
             invalid = column[(column < -size) | (column >= size)]
             if invalid.size:
-                raise ExecutionError(f"{node.describe()}: index {invalid[0]} is out of range for {_sized((size,))}")
+                raise ExecutionError(f"{node.describe()}: index {invalid[0]} is out of range for {_describe((size,))}")
 
 
-def _sized(sizes: tuple[int, ...]) -> str:
+def _describe(sizes: tuple[int, ...]) -> str:
     return f"a dimension of {sizes[0]}" if len(sizes) == 1 else f"dimensions of {', '.join(map(str, sizes))}"
 
 

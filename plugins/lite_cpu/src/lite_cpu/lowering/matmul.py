@@ -147,7 +147,7 @@ def _scaled_sum(
 
 
 def panels_at_run_time(lowering: Lowering, b: Tensor) -> Panels:
-    """Emit steps that pack [*batch, depth, columns] of any strides; matrices that broadcasting repeats, only once."""
+    """Emit steps that pack [*batch, depth, columns] of any strides; a matrix that is broadcast is packed once."""
     *batch, depth, columns = b.shape
     unrepeated = b.view(tuple(1 if s == 0 else n for n, s in zip(batch, b.strides)) + b.shape[-2:], b.strides)
     flat = unrepeated.reshape((prod(unrepeated.shape[:-2]), depth, columns))
@@ -239,5 +239,5 @@ def plain_matmul(lowering: Lowering, group: Group) -> None:
 
 
 def _as_matrix(tensor: Tensor, position: int) -> Tensor:
-    """Return a vector with a dimension of size 1 inserted before (position 0) or after (1) its own."""
+    """Return a vector as a matrix of one row (``position`` 0) or one column (1); a matrix is returned unchanged."""
     return insert_axis(tensor, position) if tensor.rank == 1 else tensor

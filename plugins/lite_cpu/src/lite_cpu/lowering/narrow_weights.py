@@ -21,7 +21,7 @@ __all__ = ["stored_weights"]
 
 Array = np.ndarray[Any, Any]
 
-#: Maximum number of rows of a product that is limited by memory; measured.
+#: Maximum number of rows, by measurement, with which memory limits the speed of a product.
 _MAX_ROWS = 2
 #: Smaller weights stay in the caches between runs.
 _FEWEST_BYTES = 1 << 20

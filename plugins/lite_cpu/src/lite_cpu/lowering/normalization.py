@@ -1,4 +1,4 @@
-"""Lowering of normalisations: by given statistics, by statistics of the input, and by a norm."""
+"""Lowering of normalizations: by given statistics, by statistics of the input, and by a norm."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _per_channel(vector: Tensor, rank: int) -> Tensor:
 
 @lowers("LayerNormalization", refuse=refuse_normalization)
 def layer_normalization(lowering: Lowering, group: Group) -> None:
-    """Normalise over an axis and all axes after it; also write the statistics if they are outputs."""
+    """Normalize over an axis and all axes after it; also write the statistics if they are outputs."""
     node = group.head
     attributes = attributes_of(node)
     x, scale = required_input(node), required_input(node, 1)
@@ -101,7 +101,7 @@ def layer_normalization(lowering: Lowering, group: Group) -> None:
 
 @lowers("InstanceNormalization", refuse=refuse_normalization)
 def instance_normalization(lowering: Lowering, group: Group) -> None:
-    """Normalise over the spatial axes of each channel of each sample."""
+    """Normalize over the spatial axes of each channel of each sample."""
     x, scale, bias = (required_input(group.head, i) for i in range(3))
     source = lowering.tensor(x)
     _normalize(
@@ -117,7 +117,7 @@ def instance_normalization(lowering: Lowering, group: Group) -> None:
 
 @lowers("GroupNormalization", refuse=refuse_normalization)
 def group_normalization(lowering: Lowering, group: Group) -> None:
-    """Normalise over each group of channels, which becomes an axis, and the spatial axes."""
+    """Normalize over each group of channels, which becomes an axis, and the spatial axes."""
     x, scale, bias = (required_input(group.head, i) for i in range(3))
     attributes = attributes_of(group.head)
     groups = attributes["num_groups"]
@@ -144,7 +144,7 @@ def group_normalization(lowering: Lowering, group: Group) -> None:
 
 @lowers("MeanVarianceNormalization", refuse=refuse_normalization)
 def mean_variance_normalization(lowering: Lowering, group: Group) -> None:
-    """Normalise over the axes that the node names."""
+    """Normalize over the axes that the node names."""
     source = lowering.tensor(required_input(group.head))
     axes = {a % source.rank for a in attributes_of(group.head)["axes"]}
     target = lowering.target(group.output, memory_order(source))
@@ -164,7 +164,7 @@ def _normalize(
     deviation: Tensor | None = None,
     epsilon_outside: bool = False,
 ) -> None:
-    """Emit a normalisation over ``axes``; all tensors have the shape of ``source``."""
+    """Emit a normalization over ``axes``; all tensors have the shape of ``source``."""
     optional = (scale, bias, mean, deviation)
     tensors = [source, target, *(t for t in optional if t is not None)]
     plan = plan_rows(lowering, tensors, axes)

@@ -37,7 +37,7 @@ class NodeRoles:
 
     @staticmethod
     def of(graph: Graph) -> NodeRoles:
-        """Analyse the nodes of a graph."""
+        """Analyze the nodes of a graph."""
 
         def positions(has_role: Callable[[Node], bool]) -> frozenset[int]:
             return frozenset(i for i, node in enumerate(graph.nodes) if has_role(node))

@@ -154,7 +154,7 @@ def result_order(rank: int, resized: set[int]) -> list[int]:
 
 
 def plan_passes(tables: list[Table], order: list[int]) -> list[list[Table]]:
-    """Divide tables into passes, the innermost dimensions first; a pass has two neighbours if they have few taps."""
+    """Divide tables into passes, the innermost dimensions first; a pass has two neighbouring axes if taps are few."""
     waiting = sorted(tables, key=lambda t: order.index(t.axis))
     passes = []
     while waiting:

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Rewriter:
-    """Replaces nodes of a graph whose shapes are all known.
+    """Replacement of nodes in a graph whose shapes are all known.
 
     For each node to replace, call :meth:`begin`, then :meth:`add` for the new nodes, then :meth:`replace`. After the
     last node, call :meth:`finish`.

@@ -43,8 +43,8 @@ def plan_rows(
         vectors: the directions of vectors that the kernel supports; scalars are always possible.
     """
     rank = tensors[0].rank
-    kept, kept_strides = collapse([_only(t, [a for a in range(rank) if a not in axes]) for t in tensors])
-    reduced, reduced_strides = collapse([_only(t, sorted(axes)) for t in tensors])
+    kept, kept_strides = collapse([_select_dimensions(t, [a for a in range(rank) if a not in axes]) for t in tensors])
+    reduced, reduced_strides = collapse([_select_dimensions(t, sorted(axes)) for t in tensors])
     along, across = [s[-1] for s in reduced_strides], [s[-1] for s in kept_strides]
     direction, vector_strides = Vectors.NONE, along
     if Vectors.ALONG in vectors and reduced[-1] > 1 and along[0] == 1 and set(along) <= {0, 1}:
@@ -64,7 +64,7 @@ def plan_rows(
 
 
 def _row_block(lowering: Lowering, layout: RowLayout, kept: Sequence[int], length: int) -> int:
-    """Return the neighbouring rows of a work item: enough to amortise scheduling, with items for every thread."""
+    """Return the neighbouring rows of a work item: enough to amortize scheduling, with items for every thread."""
     lanes = layout.lanes(lowering.machine)
     block = UNROLL * lanes
     block *= max(1, _ITEM_ELEMENTS // (length * block))
@@ -76,12 +76,12 @@ def _row_block(lowering: Lowering, layout: RowLayout, kept: Sequence[int], lengt
     return block
 
 
-def _only(tensor: Tensor, axes: Sequence[int]) -> Tensor:
+def _select_dimensions(tensor: Tensor, axes: Sequence[int]) -> Tensor:
     shape, strides = tuple(tensor.shape[a] for a in axes), tuple(tensor.strides[a] for a in axes)
     return tensor.view(shape, strides)
 
 
 def along_axes(tensor: Tensor, shape: Sequence[int], axes: Collection[int]) -> Tensor:
-    """Return a view of a tensor with size 1 in ``axes`` in the shape before the reduction, with stride 0 there."""
+    """Return a reduced tensor, of size 1 along ``axes``, as a view of ``shape`` with stride 0 there."""
     strides = tuple(0 if a in axes else s for a, s in enumerate(tensor.strides))
     return tensor.view(tuple(shape), strides)

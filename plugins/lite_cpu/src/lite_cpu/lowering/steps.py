@@ -42,7 +42,7 @@ class PlannedStep:
 
 @dataclass
 class StepEmitter:
-    """Emits steps, and allocates the tensors between them.
+    """An emitter of steps, which also allocates the tensors between them.
 
     Attributes:
         machine: the processor that kernels are compiled for.

@@ -120,7 +120,7 @@ def _axes_of(node: Node) -> tuple[tuple[_Axis, _Axis], int]:
 
 
 def _known_bias(lowering: Lowering, node: Node, columns: int) -> Array | None:
-    """Return the bias, zeros if there is none; None if it is computed by the run."""
+    """Return the bias, or zeros if the node has none; None if the bias is computed during the run."""
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     return np.zeros(columns, np.float32) if bias is None else lowering.known(bias)
 

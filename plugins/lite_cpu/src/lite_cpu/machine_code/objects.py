@@ -59,7 +59,7 @@ def missing_compiler() -> str:
 
 
 def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") -> CodeImage:
-    """Compile the functions of an LLVM module for ``machine``, on any machine.
+    """Compile the functions of an LLVM module for ``machine``, which may differ from the processor at hand.
 
     Functions with external linkage become the entries of the image; all others, and constants, are private to it.
     Thread-safe: each call uses a separate LLVM context.

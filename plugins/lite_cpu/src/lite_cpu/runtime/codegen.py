@@ -90,7 +90,7 @@ class Int64:
         self.f.builder.store_atomic(self.f.int64(value).value, self.pointer(), order, 8)
 
     def fetch(self, operation: str, value: Operand, order: str) -> Int64:
-        """Apply ``add``, ``sub`` or ``xchg`` atomically and return the value before."""
+        """Apply ``add``, ``sub`` or ``xchg`` atomically and return the previous value."""
         return Int64(self.f, self.f.builder.atomic_rmw(operation, self.pointer(), self.f.int64(value).value, order))
 
     def compare_and_swap(self, expected: Operand, value: Operand) -> Any:

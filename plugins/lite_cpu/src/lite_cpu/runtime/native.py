@@ -78,7 +78,7 @@ def provide_native(name: str, image: CodeImage) -> None:
 
 @functools.cache
 def native() -> Native:
-    """Return the runtime of this process; the first call loads it, or compiles it where no cache has it.
+    """Return the runtime of this process; the first call loads it from a cache, or compiles it.
 
     Raises:
         BackendUnavailableError: this processor is neither x86-64 nor AArch64.

@@ -24,7 +24,7 @@ __all__ = ["ThreadPool", "shared_pool", "usable_threads"]
 
 logger = logging.getLogger("lite.cpu.runtime")
 
-#: Longer than Python takes between two consecutive runs, and short enough to cause no noticeable load.
+#: Time that idle threads spin: longer than Python takes between two consecutive runs, too short for a noticeable load.
 _SPIN_NANOSECONDS = 50_000
 
 #: Signals raised by a fault in a thread's own code. If they were blocked, the process would end without faulthandler's
@@ -96,7 +96,7 @@ class ThreadPool:
 
 
 def usable_threads(threads: int) -> int:
-    """Return how many of ``threads`` this process can use: at most one per processor that it may run on."""
+    """Return ``threads``, limited to the processors that this process may run on; 1 on Windows."""
     if IS_WINDOWS:
         return 1
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -104,7 +104,7 @@ def usable_threads(threads: int) -> int:
 
 
 def shared_pool(threads: int) -> ThreadPool | None:
-    """Return the process's pool of ``threads`` threads, or of as many as it can use; None if that is one thread."""
+    """Return the process's pool of :func:`usable_threads` threads; None for a single thread."""
     try:
         return _pools[threads]
     except KeyError:
@@ -155,7 +155,7 @@ def _aligned_int64_array(count: int) -> npt.NDArray[np.int64]:
 
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Block asynchronous signals; threads created meanwhile inherit the mask, so only Python's threads get signals."""
+    """Block asynchronous signals; threads created in the body inherit the mask, so only Python's threads get signals."""
     synchronous = {getattr(signal, name) for name in _SYNCHRONOUS_SIGNALS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - synchronous)
     try:

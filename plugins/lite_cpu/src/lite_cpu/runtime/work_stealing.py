@@ -67,7 +67,7 @@ def _slot(pool: Int64, thread: Int64) -> Int64:
 
 
 def _emit_publish(code: Module) -> None:
-    """Emit ``publish(pool, phase)``: publish a phase or end the run; return the caller's hold on it, 1 or 0."""
+    """Emit ``publish(pool, phase)``: publish a phase and return 1, or end the run and return 0."""
     with code.function("publish", 2, result=True) as f:
         pool, phase = f.arguments
         program, held = pool[PoolField.PROGRAM], f.variable(0)
@@ -113,7 +113,7 @@ def _emit_execute(code: Module) -> None:
 
 
 def _emit_finish(code: Module) -> None:
-    """Emit ``finish(pool)``, called after the last chunk of a phase: return the caller's hold on the next phase."""
+    """Emit ``finish(pool)``, called after the last chunk of a phase; return the result of ``publish``."""
     with code.function("finish", 1, result=True) as f:
         (pool,) = f.arguments
         program, times, phase = pool[PoolField.PROGRAM], pool[PoolField.TIMES], pool[PoolField.PHASE]
@@ -129,7 +129,7 @@ def _emit_finish(code: Module) -> None:
 def _emit_work(code: Module) -> None:
     """Emit ``work(pool, thread, held)``: take part in runs, the leader until its run is over, workers until the stop.
 
-    ``held`` is the caller's hold on the phase that it published.
+    ``held`` is 1 if the caller has published a phase and holds that part of the run, else 0.
     """
     with code.function("work", 3) as f:
         pool, thread, initially_held = f.arguments

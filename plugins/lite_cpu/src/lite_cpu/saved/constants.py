@@ -108,7 +108,7 @@ def _saved_array(entry: Mapping[str, Any], piece: memoryview) -> Array:
 
 
 def _fingerprint(piece: memoryview) -> int:
-    """Return a checksum that distinguishes arrays of one size in constant time; the file itself detects damage."""
+    """Return a checksum of both ends of an array, in constant time; the checksums of the file detect damage."""
     return zlib.crc32(piece[-_SAMPLE_BYTES:], zlib.crc32(piece[:_SAMPLE_BYTES]))
 
 
@@ -126,7 +126,7 @@ def _part_of_constant(entry: Mapping[str, Any], in_graph: Mapping[str, Array]) -
 
 
 def _memory(storage: Storage) -> tuple[Array, Array]:
-    """Return the contiguous elements of a constant, and the constant."""
+    """Return the contiguous elements in the storage of a constant, and the constant's array."""
     if not isinstance(storage.keep, tuple):
         raise TypeError(f"the storage of a constant is kept by {type(storage.keep).__name__}, expected its arrays")
     elements, array = storage.keep

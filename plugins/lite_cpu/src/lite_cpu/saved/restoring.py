@@ -156,7 +156,7 @@ def _extents(graph: Graph, arena_bytes: int, has_faults: bool) -> list[int]:
 
 
 def _point_to(pointers: Array, constants: Sequence[Array], first: int) -> None:
-    """Turn pointers into constants, whose bases are numbered from ``first`` on, into absolute addresses."""
+    """Replace pointers to constants, whose bases are numbered from ``first`` on, by absolute addresses."""
     starts = np.array([a.__array_interface__["data"][0] for a in constants], np.int64)
     of_constants = pointers[:, 0] >= first
     pointers[of_constants, 1] += starts[pointers[of_constants, 0] - first]

@@ -37,7 +37,7 @@ def absolute(x: Val) -> Val:
 
 
 def sign(x: Val) -> Val:
-    """1, -1 or 0; NaN for NaN."""
+    """The sign of ``x``: 1, -1 or 0; NaN for NaN."""
     if x.dtype.is_floating:
         return x.ne(0.0).select(x.is_nan().select(x, vector_math.copy_sign(x.k.value(1.0, x.dtype, x.lanes), x)), 0.0)
     return (x > 0).to(x.dtype) - (x < 0).to(x.dtype) if x.dtype.is_signed else (x > 0).to(x.dtype)
@@ -138,12 +138,12 @@ def _power_below_one(x: Val, exponent: Val, whole: Val) -> Val:
 
 
 def larger(a: Val, b: Val) -> Val:
-    """The larger of two; NaN if either is NaN."""
+    """The larger of two numbers; NaN if either is NaN."""
     return _propagate_nan(b, a.k.maximum(a, b))
 
 
 def smaller(a: Val, b: Val) -> Val:
-    """The smaller of two; NaN if either is NaN."""
+    """The smaller of two numbers; NaN if either is NaN."""
     return _propagate_nan(b, a.k.minimum(a, b))
 
 

@@ -27,7 +27,7 @@ def _binary(function: Callable[[Val, Val], Val]) -> Emit:
 
 
 def _is_infinite(call: Call) -> Val:
-    """True for an infinity whose sign is to be detected."""
+    """Return True for an infinity of a sign that the attributes select."""
     x = call[0]
     positive = x.eq(inf) & bool(call.attributes["detect_positive"])
     return positive | (x.eq(-inf) & bool(call.attributes["detect_negative"]))

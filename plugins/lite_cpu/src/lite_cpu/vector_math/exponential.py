@@ -156,7 +156,7 @@ def softplus(x: Val) -> Val:
 
 
 def log(x: Val) -> Val:
-    """The natural logarithm: -Inf for 0, NaN below, also for subnormal numbers; at most 1.2 ULP off."""
+    """The natural logarithm, also of subnormal numbers: -Inf for 0, NaN below 0; at most 1.2 ULP off."""
     k = x.k
     root_half = 0x3F3504F3  # the bits of sqrt(1/2)
     subnormal = x < 2.0**-126

@@ -46,7 +46,7 @@ class Context:
         self._bodies = bodies
 
     def inner(self, name: str, *, weight: int = 1) -> Context:
-        """Return a context for a body inside this graph, which can use the names of this one.
+        """Return a context for a body inside this graph; the body can use this graph's names.
 
         ``weight`` is that of :class:`~lite_onnx.lowering.scope.Scope`.
         """
@@ -124,7 +124,7 @@ class Context:
         return [self.optional(node, position) for position in range(len(node.inputs))]
 
     def known(self, value: Value | None) -> Array | None:
-        """Return the elements of a value if they are known: of constants, and of values computed from shapes."""
+        """Return the elements of a constant or of a value computed from shapes; None if they are unknown."""
         if value is None:
             return None
         constant = self.builder.graph.constants.get(value)

@@ -70,7 +70,7 @@ class Problem:
 
 
 class GraphLowering:
-    """Lowers the graphs of one model.
+    """Lowering of the graphs of one model.
 
     Args:
         path: the model's file, for messages and to find tensors in other files.
@@ -297,7 +297,7 @@ class GraphLowering:
         raise Unlowerable(f"lite-onnx has no lowering for it (opset {node.version})")
 
     def _lookup(self, name: str, scope: Scope, reader: str) -> Item | None:
-        """Return the item of a name, or None if it could not be lowered or read: then it is among the problems."""
+        """Return the item of a name, or None if it could not be lowered or read; the failure is among the problems."""
         try:
             item = scope.find(name)
         except UnsupportedElementType as error:

@@ -101,7 +101,7 @@ def tensor_type(subject: str, type_: TypeProto) -> TensorType:
 
 
 def add_outputs(name: str, item: Item, builder: GraphBuilder) -> None:
-    """Add the graph's outputs for an output of the model; with an empty name, values keep their names."""
+    """Add the graph's outputs for an output of the model; if ``name`` is empty, values keep their names."""
     if isinstance(item, TensorList):
         for index, value in enumerate(item):
             add_outputs(element_name(name, index), value, builder)

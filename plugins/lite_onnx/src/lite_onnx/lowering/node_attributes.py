@@ -11,7 +11,7 @@ __all__ = ["number", "numbers", "present_attributes"]
 
 
 def present_attributes(node: SourceNode, names: Iterable[str]) -> dict[str, Any]:
-    """Return those of the named attributes that the node has, converted for a node of Lite."""
+    """Return the named attributes that the node has, converted for a node of Lite."""
     found = {name: node.attributes[name] for name in names if name in node.attributes}
     return {name: tuple(a) if isinstance(a, list) else a for name, a in found.items()}
 

@@ -25,7 +25,7 @@ LITE_DOMAIN = "lite"
 
 
 class GraphWriter:
-    """Converts one model's graph, its bodies and the functions that they call.
+    """Converter of one model's graph, its bodies and the functions that they call to messages.
 
     Args:
         graph: the model's graph; names of values are unique in it.

@@ -22,7 +22,7 @@ def is_prior(node: Node) -> bool:
 
 
 def prior_constants(node: Node) -> Iterator[tuple[Value, np.ndarray[Any, Any]]]:
-    """Yield the outputs of such a node with their elements.
+    """Yield the outputs of a node of :func:`is_prior` with their elements.
 
     Raises:
         Unwritable: the sizes are not known.

@@ -35,7 +35,7 @@ __all__ = ["OpenClExecutable"]
 
 
 class _BoundArgument(NamedTuple):
-    """A tensor argument of a kernel: the buffer at a position and the offset at the next one."""
+    """A tensor argument of a kernel: the buffer at ``position``, and its offset at the next position."""
 
     kernel: cl.Kernel
     position: int
@@ -48,7 +48,7 @@ class _BoundArgument(NamedTuple):
 
 
 class _Slot:
-    """A memory that may differ from run to run: an input, an output, or the arena."""
+    """Kernel arguments in memory that may differ from run to run: an input, an output, or the arena."""
 
     def __init__(self) -> None:
         self.arguments: list[_BoundArgument] = []
@@ -56,7 +56,7 @@ class _Slot:
         self._offset = 0
 
     def bind(self, memory: DeviceArray) -> None:
-        """Point the arguments at a memory, unless they already are."""
+        """Set the arguments to ``memory``, unless they already refer to it."""
         bound = None if self._bound is None else self._bound()
         if bound is not memory.allocation or self._offset != memory.offset:
             self._bound = None  # if an argument cannot be set, a later run must set all of them again
@@ -66,7 +66,7 @@ class _Slot:
 
 
 class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead):
-    """Run the kernels of a partition. Thread-safe.
+    """An executable that runs the kernels of a partition. Thread-safe.
 
     All kernels are enqueued without waiting; the run then waits for the last one.
 

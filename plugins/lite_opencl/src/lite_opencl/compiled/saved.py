@@ -68,9 +68,9 @@ def restore(pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, optio
     If the session tunes, the saved kernels must have been chosen by measuring.
     """
     for number, piece in enumerate(pieces):
-        fault = _fault(piece)
-        if fault:
-            return Stale(f"piece {number} {fault}")
+        error = _frame_error(piece)
+        if error:
+            return Stale(f"piece {number} {error}")
     if not pieces:
         return Stale("there is no piece that describes the others")
     content = bytes(_content(pieces[0]))
@@ -133,8 +133,8 @@ def _framed(content: bytes) -> bytes:
     return _FRAME.pack(_MAGIC, len(content), hashlib.sha256(content).digest()) + content
 
 
-def _fault(piece: Piece) -> str:
-    """Return the fault in the frame of a piece, or an empty string."""
+def _frame_error(piece: Piece) -> str:
+    """Return the error in the frame of a piece, or an empty string."""
     if len(piece) < _FRAME.size:
         return f"has {len(piece)} bytes, fewer than its frame"
     magic, size, _ = _FRAME.unpack_from(piece)

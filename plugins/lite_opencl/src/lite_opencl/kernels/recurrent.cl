@@ -16,7 +16,7 @@
 
 #define ACT_RELU(x, a, b) ((x) < (SUM_VECTOR)0 ? (SUM_VECTOR)0 : (x))
 #define ACT_TANH(x, a, b) tanh(x)
-// By tanh, since exp in the logistic function would overflow.
+// The logistic function is computed by tanh, because exp would overflow.
 #define ACT_SIGMOID(x, a, b) ((SUM)0.5f * tanh((SUM)0.5f * (x)) + (SUM)0.5f)
 #define ACT_SOFTSIGN(x, a, b) ((x) / ((SUM)1 + fabs(x)))
 #define ACT_SOFTPLUS(x, a, b) (ACT_RELU(x, a, b) + log1p(exp(-fabs(x))))

@@ -1,4 +1,4 @@
-// Local response normalisation of AlexNet: x / (bias + alpha / SIZE * sum(x * x)) ** beta, with the sum over SIZE
+// Local response normalization of AlexNet: x / (bias + alpha / SIZE * sum(x * x)) ** beta, with the sum over SIZE
 // channels that begin (SIZE - 1) / 2 channels before the element's channel.
 //
 // One work item computes one element: dimension 0 counts the pixels of a channel, dimension 1 channels, dimension 2

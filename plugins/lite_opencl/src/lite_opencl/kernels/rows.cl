@@ -1,4 +1,4 @@
-// Operations on whole rows: reductions, and normalisations by the result of a reduction.
+// Operations on whole rows: reductions, and normalizations by the result of a reduction.
 //
 // A tensor is walked by outer and inner rows, and by outer and inner columns: four sizes, and four strides for each
 // tensor. A reduction has one or two passes over all columns of a row; the terms of the second pass depend on the
@@ -49,7 +49,7 @@
 typedef VECTOR(X_COMPUTE) values;
 typedef VECTOR(ACC) numbers;
 
-// The larger and the smaller of two, element by element; NaN if either is NaN.
+// The larger and the smaller of two vectors, element by element; NaN if either is NaN.
 #define LARGER(a, b) ((((a) != (a)) | ((a) >= (b))) ? (a) : (b))
 #define SMALLER(a, b) ((((a) != (a)) | ((a) <= (b))) ? (a) : (b))
 #define PLUS(a, b) ((a) + (b))
@@ -62,7 +62,7 @@ static inline numbers power_of_e(numbers x) {
     // Beyond these limits the results are 0 and infinity.
     x = x < -104.0f ? (numbers)-104.0f : x;
     x = x > 89.0f ? (numbers)89.0f : x;
-    // Adding this number moves the integer part of another one to the lowest bits.
+    // Adding this number to another moves that number's integer part to the lowest bits.
     const float integers = 12582912.0f;
     const numbers shifted = x * 1.44269504f + integers;
     const VECTOR(int) n = PASTE(as_int, LANES)(shifted) - as_int(integers);
@@ -91,7 +91,7 @@ static inline numbers power_of_e(numbers x) {
 // FIRST and SECOND: the term of an element x in each pass. JOIN_FIRST: joins terms of the first pass; terms of the
 // second pass are added. MEAN_FIRST, FINITE_FIRST: transform the result of the first pass before the second. REDUCED:
 // the result of a reduction, one number for each row. FACTOR, MAPPED: the factor of a row, and the result of an
-// element, of a normalisation.
+// element, of a normalization.
 
 #define ELEMENT CONVERT(ACC, x)
 
@@ -382,7 +382,7 @@ KERNEL void reduce_rows(OUTPUT(Y_TYPE, y), INPUT(X_TYPE, x), const int rows, con
 }
 #endif
 
-// **** normalisations ****
+// **** normalizations ****
 
 #ifdef MAPPED
 #ifdef ALONG

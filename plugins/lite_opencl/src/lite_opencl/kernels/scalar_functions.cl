@@ -1,6 +1,6 @@
 // Functions of element-wise operators that OpenCL C does not have, for each type that a kernel computes in.
 
-// The larger and the smaller one; NaN if either is NaN.
+// The larger and the smaller of two numbers; NaN if either is NaN.
 #define SCALAR_FUNCTIONS(T)                                                                                   \
     static inline T larger_##T(const T a, const T b) { return (a != a || a >= b) ? a : b; }                   \
     static inline T smaller_##T(const T a, const T b) { return (a != a || a <= b) ? a : b; }

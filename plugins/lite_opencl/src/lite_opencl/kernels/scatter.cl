@@ -33,7 +33,7 @@ static inline int destination_of_tuple(__global const I_TYPE* tuple, __global co
 
 #define COMBINE_add(a, b) ((a) + (b))
 #define COMBINE_mul(a, b) ((a) * (b))
-// The larger and the smaller one; NaN if either is NaN.
+// The larger and the smaller of two numbers; NaN if either is NaN.
 #define COMBINE_max(a, b) ((a) != (a) || (a) >= (b) ? (a) : (b))
 #define COMBINE_min(a, b) ((a) != (a) || (a) <= (b) ? (a) : (b))
 

@@ -6,7 +6,7 @@
 // in x, dimension 1 anchors, dimension 2 images.
 
 #define LOGISTIC(v) ((X_COMPUTE)1 / ((X_COMPUTE)1 + exp(-(v))))
-// The larger and the smaller one; NaN if either is NaN.
+// The larger and the smaller of two numbers; NaN if either is NaN.
 #define LARGER(a, b) ((a) != (a) || (a) >= (b) ? (a) : (b))
 #define SMALLER(a, b) ((a) != (a) || (a) <= (b) ? (a) : (b))
 

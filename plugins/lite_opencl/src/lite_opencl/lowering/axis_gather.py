@@ -72,7 +72,7 @@ def gather_axes(
 
 
 def _split(shape: Sequence[int]) -> int:
-    """Return the number of dimensions that are rows, for small tables and, if possible, enough columns."""
+    """Return the number of leading dimensions to count as rows, for small tables and, if possible, enough columns."""
 
     def cost(split: int) -> tuple[bool, int]:
         rows, columns = prod(shape[:split]), prod(shape[split:])

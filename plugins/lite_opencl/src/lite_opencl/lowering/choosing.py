@@ -16,7 +16,7 @@ __all__ = ["Chooser", "Comparison", "problem"]
 logger = logging.getLogger("lite.opencl.tuning")
 
 #: A candidate replaces the one with the best estimate only if it takes at most this fraction of its time in each of
-#: several comparisons. On a machine with other load noise prevents that, and estimates are kept.
+#: several comparisons. Under other load, noise prevents this, and the candidate with the best estimate is kept.
 _WORTHWHILE, _FINALS = 0.96, 3
 
 C = TypeVar("C")
@@ -38,7 +38,7 @@ class Comparison(Protocol):
     """A function that compares the times of steps; see :class:`lite_opencl.tuning.stopwatch.Stopwatch`."""
 
     def __call__(self, steps: Sequence[PlannedStep], others: Sequence[PlannedStep]) -> tuple[float, float]:
-        """Return the interleaved times of both, in seconds; infinity for steps that cannot be built or run."""
+        """Return the interleaved times of both lists, in seconds; infinity for steps that cannot be built or run."""
         ...
 
 

@@ -130,7 +130,7 @@ def window_images(lowering: Lowering, source: Tensor, axes: tuple[Axis, Axis, Ax
     if all(axis.is_pointwise for axis in axes):
         return as_images(lowering, source), None
     depth, height, width = axes
-    # Each tap of an axis is a shift in elements of a phase, and a phase.
+    # The position of each tap along an axis: a shift in elements of a phase, and the phase.
     rows, columns = ([divmod(k * a.dilation, a.stride) for k in range(a.kernel)] for a in (height, width))
     phases = sorted({(row, column) for _, row in rows for _, column in columns})
     size = (

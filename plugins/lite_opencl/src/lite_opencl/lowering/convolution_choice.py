@@ -55,7 +55,7 @@ _MORE_GPU_TILES = (
 
 #: Time to compute a number in Winograd's transforms, in multiplications of a product at full speed.
 _TRANSFORM = 32
-#: Time to load a weight that is used for few positions only, in the same unit.
+#: Time to load a weight that is used for only a few positions, in the same unit.
 _WEIGHT = 13
 #: Smaller gains than this are not worth the rounding errors and the larger weights.
 _WORTHWHILE = 0.8
@@ -138,7 +138,7 @@ def image_tiles(device: FoundDevice, tiles: Sequence[Tile], weights: DType, outp
 
 
 def depthwise_tiles(device: FoundDevice, dtype: DType, rows: int, columns: int) -> list[Tile]:
-    """Return tiles of a depthwise convolution of ``rows`` and ``columns``; a tile's rows are a work group's band."""
+    """Return tiles for a depthwise convolution with ``rows`` x ``columns`` outputs; a work group has a tile's rows."""
     if device.is_gpu:
         widths, groups = [1, _vector_width(dtype, min(columns, 4))], _GPU_DEPTHWISE_LOCALS
     else:
@@ -200,7 +200,7 @@ def _fits(tile: Tile, device: FoundDevice) -> bool:
 
 
 def _covers(tile: Tile, positions: int) -> bool:
-    """Return True if a work group does not compute many more positions than there are, and these fill a vector."""
+    """Return True if ``positions`` fill a vector, and more than half of a work group."""
     return tile.width <= positions and tile.vectors * tile.width * tile.local[0] < 2 * positions
 
 

@@ -61,7 +61,7 @@ class OutputGrid:
 
     @property
     def channel(self) -> int:
-        """Elements from one channel to the next, also from the last channel of an image to the next image."""
+        """Distance between channels in elements, also from the last channel of an image to the next image."""
         return self.tensor.strides[1] if self.tensor.shape[1] > 1 else prod(self.tensor.shape[2:])
 
     @staticmethod

@@ -71,8 +71,8 @@ def affine_grid(lowering: Lowering, group: Group) -> None:
     columns = [theta.view(shape, strides, theta.offset + c * theta.strides[2]) for c in range(rank + 1)]
     coordinates = _coordinates(lowering, group, theta.dtype)
     dtype = theta.dtype
-    # Value 0 is the first column, then come its coordinates, and for each other column the column and its coordinates.
-    # The last column has none: its coordinates are 1.
+    # Value 0 is the first column, value 1 its coordinates; then each other column is followed by its coordinates.
+    # The last column is added without a product: its coordinates would be 1.
     steps = [Apply("Mul", (0, 1), dtype)]
     operands: list[Tensor] = [coordinates[0]]
     first = 2 * rank + 1

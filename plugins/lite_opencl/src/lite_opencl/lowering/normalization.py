@@ -1,4 +1,4 @@
-"""Normalisations: by given statistics, by the input's own statistics, by a norm, and by neighbouring channels."""
+"""Normalizations: by given statistics, by the input's own statistics, by a norm, and by neighbouring channels."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def batch_normalization(lowering: Lowering, group: Group) -> None:
     steps += [Apply("Add", (last, 2), wide), Apply("Cast", (last + 1,), normalized.dtype)]
     operands = tuple(Operand(r.dtype if isinstance(r, Tensor) else wide, None) for r in reads)
     tail, more = lowering.chain(normalized, group.tail)
-    chain = _then(Chain(x.dtype, operands, tuple(steps)), tail)
+    chain = _concatenate(Chain(x.dtype, operands, tuple(steps)), tail)
     lowering.elementwise(chain, x, [*reads, *more], lowering.target(group.output, fits=accepts_any))
 
 
-def _then(first: Chain, second: Chain) -> Chain:
+def _concatenate(first: Chain, second: Chain) -> Chain:
     """Concatenate two chains, the second of which starts from the result of the first."""
     first_operands, second_operands = len(first.operands), len(second.operands)
 
@@ -104,7 +104,7 @@ def _then(first: Chain, second: Chain) -> Chain:
 
 
 def _per_channel(vector: Tensor, rank: int) -> Tensor:
-    """Return a vector [channels] as [channels, 1, ...], which can be broadcast to a tensor of a rank."""
+    """Return a vector [channels] as [channels, 1, ...], which can be broadcast to a tensor of that rank."""
     ones = max(rank - 2, 0)
     return vector.view((vector.shape[0], *(1,) * ones), (vector.strides[0], *(0,) * ones))
 
@@ -201,7 +201,7 @@ def normalize(
     view: Callable[[Tensor], Tensor] = lambda tensor: tensor,
     cost: int = 8,
 ) -> None:
-    """Emit a normalisation of the rows of a group's first input along ``axes``, and the group's tail.
+    """Emit a normalization of the rows of a group's first input along ``axes``, and the group's tail.
 
     Args:
         lowering: gets the step.

@@ -30,7 +30,7 @@ _ONE = WindowAxis(kernel=1, stride=1, dilation=1, begin=0, end=0, size=1, count=
 
 _SPATIAL = 3
 
-#: The shortest lines of ``pooling_lines.cl``, which fill one vector.
+#: Minimum length of the lines of ``pooling_lines.cl``: one vector.
 _SHORTEST_LINE = 8
 
 

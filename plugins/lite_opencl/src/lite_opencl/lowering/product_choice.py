@@ -107,13 +107,13 @@ def product_forms(shape: ProductShape, dtype: DType, device: FoundDevice, *, is_
         others += ["matmul_local"]
     elif shape.depth:
         others += ["matmul_panels"]
-    # One form of each kernel that is expected to be slow is enough to verify that.
+    # If a kernel is expected to be slow, measuring one of its forms is enough to verify that.
     forms = [_forms(kernel, shape, dtype, device)[0] for kernel in others if kernel != usual]
     return [*_forms(usual, shape, dtype, device), *forms]
 
 
 def _forms(kernel: str, shape: ProductShape, dtype: DType, device: FoundDevice) -> list[ProductForm]:
-    """Return the forms of a kernel that fit a product and a device, after the usual one, which is always included."""
+    """Return the usual form of a kernel, then its other forms that fit a product and a device."""
     if kernel == "matmul_panels":
         rows, vectors, width = panel_tile(shape, dtype)
         tiles = [(r, v) for r, v in _MORE_PANELS if r <= shape.rows and v * width <= shape.columns]

@@ -80,7 +80,7 @@ class Granularity(NamedTuple):
         return self._repeated(lowering, tensor, shape)
 
     def _repeated(self, lowering: Lowering, tensor: Tensor, shape: Sequence[int]) -> Tensor:
-        """Copy one element to each of its block; the last block may be shorter, which strides cannot express."""
+        """Copy each element to its whole block; the last block may be shorter, which strides cannot express."""
         repeated = lowering.allocate(shape, tensor.dtype)
         for block in range(tensor.shape[self.axis]):
             first = block * self.block_size

@@ -74,7 +74,7 @@ def reduce_to(lowering: Lowering, group: Group, op: str, axes: Collection[int], 
     wide = acc
     if op == "ReduceMean" and not dtype.is_floating:
         acc, wide = "ulong", "long" if dtype.is_signed else "ulong"
-    defines: dict[str, int | str] = {"START": _start(op, dtype, acc), "WIDE": wide}
+    defines: dict[str, int | str] = {"START": _empty_result(op, dtype, acc), "WIDE": wide}
     if dtype.is_floating:
         defines["FLOATING"] = 1
     if op == "ReduceLp":
@@ -96,7 +96,7 @@ def _as_row(target: Tensor) -> Tensor:
     return target.view((1, target.size, 1, 1), (target.size, 1, 0, 0))
 
 
-def _start(op: str, dtype: DType, acc: str) -> str:
+def _empty_result(op: str, dtype: DType, acc: str) -> str:
     """Return the result of a reduction of no elements, in C."""
     if op == "ReduceProd":
         return "1"
@@ -108,7 +108,7 @@ def _start(op: str, dtype: DType, acc: str) -> str:
     if dtype is DType.BOOL:
         return "0" if lowest else "1"
     limits = np.iinfo(dtype.numpy)
-    # NOTE: C has no literal for the lowest number of a signed type: it would be the negation of a literal too large.
+    # NOTE: C has no literal for the lowest number of a signed type: it would be the negation of a literal out of range.
     if lowest:
         return f"({limits.min + 1} - 1)" if limits.min else "0"
     return f"{limits.max}{'u' if not dtype.is_signed else ''}"

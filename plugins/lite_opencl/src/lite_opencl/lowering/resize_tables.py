@@ -74,7 +74,7 @@ def axis_table(
         assert scales is not None, "inference requires scales or sizes"
         given += [np.array([scales[entry], 1], scales.dtype), None]
     else:
-        # Another axis may decide the scale to keep the aspect ratio: the second axis is a short one of that ratio.
+        # To keep the aspect ratio, another axis may decide the scale: a short second axis stands for it.
         ratios = [Fraction(int(n), o) for n, o in zip(sizes, shape)]
         policy = attributes["keep_aspect_ratio_policy"]
         ratio = {"stretch": Fraction(1), "not_larger": min(ratios), "not_smaller": max(ratios)}[policy]

@@ -41,7 +41,7 @@ Tail = tuple[Chain, list["Tensor | np.generic"]]
 #: Bytes of a vector on processors. NOTE: PoCL's compiler is known to hang on vectors of 64 bytes.
 _VECTOR_BYTES = 32
 
-#: Rows shorter than this are not worth vectors along them, if there are at least so many rows.
+#: Rows shorter than the first number do not use vectors along a row, if there are at least as many as the second.
 _SHORT_ROW, _MANY_ROWS = 8, 32
 
 #: Work items of a work group on a GPU: if several share a row, and if each has a separate row.
@@ -122,7 +122,7 @@ def fold(lowering: Lowering, tensors: Sequence[Tensor], split: int, results: int
 
 
 def unfold(lowering: Lowering, folded: Tensor, result: Tensor) -> None:
-    """Copy a temporary tensor of :func:`fold` to ``result``, the tensor that was folded, if there is one."""
+    """Copy ``folded`` to ``result``, the tensor that was folded, if :func:`fold` made it a temporary tensor."""
     if folded.storage is not result.storage:
         lowering.copy(folded.view(result.shape, dense_strides(result.shape)), result)
 

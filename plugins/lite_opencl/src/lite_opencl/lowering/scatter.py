@@ -114,7 +114,7 @@ def _write(lowering: Lowering, group: Group, updates: _Updates, destinations: in
 
 
 def _reduce_rows(lowering: Lowering, group: Group, updates: _Updates) -> None:
-    target, sums, change = _sums(lowering, group)
+    target, sums, change = _reduction_tensors(lowering, group)
     defines = [("REDUCE_ROWS", 1), *updates.defines, _combine(group)]
     kernel = _kernel("reduce_rows", defines, Y=sums, U=change, I=updates.indices)
     if sums.size and updates.rows:
@@ -125,7 +125,7 @@ def _reduce_rows(lowering: Lowering, group: Group, updates: _Updates) -> None:
 
 
 def _reduce_lines(lowering: Lowering, group: Group, indices: Tensor, axis: int) -> None:
-    target, sums, change = _sums(lowering, group)
+    target, sums, change = _reduction_tensors(lowering, group)
     shape = [n for a, n in enumerate(indices.shape) if a != axis]
     lines = prod(shape)
     defines: Defines = [("REDUCE_LINES", 1), ("ALONG_AXIS", 1), _combine(group)]
@@ -144,8 +144,8 @@ def _reduce_lines(lowering: Lowering, group: Group, indices: Tensor, axis: int) 
         lowering.copy(sums, target)
 
 
-def _sums(lowering: Lowering, group: Group) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the result, the tensor that updates are combined in, which holds the data, and the updates.
+def _reduction_tensors(lowering: Lowering, group: Group) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the result, a tensor with a copy of the data in which updates are combined, and the updates.
 
     NOTE: 16-bit floats are combined in float32; otherwise they would be rounded after every update.
     """

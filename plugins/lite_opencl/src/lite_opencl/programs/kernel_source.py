@@ -1,4 +1,4 @@
-"""The source of a kernel: a file of kernels, macros that specialise it, and an epilogue."""
+"""The source of a kernel: a file of kernels, macros that specialize it, and an epilogue."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["KernelSource"]
 
 
 class KernelSource(NamedTuple):
-    """A specialised kernel.
+    """A specialized kernel.
 
     Attributes:
         file: the name in ``kernels/<file>.cl``.
         name: the kernel function.
-        local: size of a work group, three numbers: part of the code, so that compilers can optimise for it.
+        local: size of a work group, three numbers: part of the code, so that compilers can optimize for it.
         defines: macros that the file reads, name and value.
         types: element types by the names that the file uses for them: ``("X", float32)`` defines ``X_TYPE`` (in
             memory), ``X_COMPUTE`` (in registers), ``LOAD_X(pointer, index)`` and ``STORE_X(pointer, index, x)``.

@@ -21,7 +21,7 @@ __all__ = ["MeasurableStep", "Stopwatch"]
 
 logger = logging.getLogger("lite.opencl.tuning")
 
-#: The device time after which two alternating candidates are compared, and the limits of the number of turns.
+#: The device time in seconds after which measuring two alternating candidates ends, and the limits of their turns.
 _SECONDS, _MIN_TURNS, _MAX_TURNS = 0.1, 5, 25
 #: Measuring stops after the fewest turns if one candidate is slower by this factor.
 _CLEARLY_SLOWER = 1.3
@@ -112,7 +112,7 @@ class Stopwatch:
         self._runtime = runtime
 
     def __call__(self, steps: Sequence[MeasurableStep], others: Sequence[MeasurableStep]) -> tuple[float, float]:
-        """Return the shortest of several interleaved times of both, in seconds; infinity for steps that fail."""
+        """Return the shortest of several interleaved times of both lists, in seconds; infinity for steps that fail."""
         trials = [self._trial(steps), self._trial(others)]
         for turn in range(_MAX_TURNS):
             for i, trial in enumerate(trials):

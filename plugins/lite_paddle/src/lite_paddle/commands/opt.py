@@ -125,7 +125,7 @@ def _refuse_unknown(given: dict[str, Any]) -> None:
 
 
 def _notes(given: dict[str, Any]) -> list[str]:
-    """Return notes on options whose effect may surprise, but does not keep the model from running."""
+    """Return notes on options whose effect may surprise the user, although the model still runs."""
     notes = []
     if given["valid_targets"] is None:
         notes.append(f"--valid_targets is not given and stands for {_DEFAULT_TARGET}, as in Paddle-Lite")

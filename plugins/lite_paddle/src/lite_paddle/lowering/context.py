@@ -57,7 +57,7 @@ class Context:
     # **** inputs and attributes ****
 
     def value(self, source: SourceValue) -> Value:
-        """Return the Lite value of a source value of this block or an enclosing one."""
+        """Return the Lite value of a source value of this block or an enclosing block."""
         found = self.find(source)
         if found is not None:
             return found
@@ -70,7 +70,7 @@ class Context:
         return next((scope._values[source] for scope in self._scopes() if source in scope._values), None)
 
     def array(self, source: SourceValue) -> AnyArray | None:
-        """Return the tensor array bound to a source value in this block or an enclosing one; None for a tensor."""
+        """Return the tensor array bound to a source value in this block or an enclosing block; None for a tensor."""
         return next((scope._arrays[source] for scope in self._scopes() if source in scope._arrays), None)
 
     def _scopes(self) -> Iterator[Context]:
@@ -97,19 +97,19 @@ class Context:
         return [self.value(s) for s in op.inputs.get(slot, ())]
 
     def any_input(self, op: SourceOp, *slots: str) -> Value:
-        """Return the single value in the first present slot of these: "X" in legacy files, "0" in PIR ones."""
+        """Return the single value in the first of these slots that is present: legacy files have "X", PIR files "0"."""
         found = self.any_optional(op, *slots)
         if found is None:
             raise Unlowerable(f"its input {slots[0]} is missing")
         return found
 
     def any_optional(self, op: SourceOp, *slots: str) -> Value | None:
-        """Return the single value in the first present slot of these, or None."""
+        """Return the single value in the first of these slots that is present, or None."""
         return next((self.value(op.inputs[s][0]) for s in slots if op.inputs.get(s)), None)
 
     @staticmethod
     def attribute(op: SourceOp, *names: str) -> Any:
-        """Return the first present attribute of these names. Raises Unlowerable if none is present."""
+        """Return the first of these attributes that is present. Raises Unlowerable if none is present."""
         for name in names:
             if op.attrs.get(name) is not None:
                 return op.attrs[name]
@@ -198,7 +198,7 @@ class Context:
         self.bind(op, slot, self.node(type_, inputs, attributes, domain=domain))
 
     def scalar(self, number: float | int | bool, like: Value | DType) -> Value:
-        """A 0-D constant of the element type of ``like``."""
+        """Add a 0-D constant of the element type of ``like``."""
         dtype = like if isinstance(like, DType) else like.dtype
         return self.builder.constant(np.array(number).astype(dtype.numpy))
 

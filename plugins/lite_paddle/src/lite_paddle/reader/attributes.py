@@ -84,7 +84,7 @@ def complete_attributes(op_type: str, attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fits(value: Any, default: Any) -> bool:
-    """Return True if a value has the kind of the default: number, string, or numbers (one may stand for a list)."""
+    """Return True if a value has the kind of the default: number, string or numbers (also a single number)."""
     if isinstance(default, str):
         return value is None or isinstance(value, str)
     if isinstance(default, list) and isinstance(value, list | tuple):

@@ -230,7 +230,7 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int] | None:
 
 
 def _starts_like_program_desc(head: bytes, size: int) -> bool:
-    """Return True for: block 0 {idx 0, parent_idx -1 or 0, then a variable, an operator or the end}.
+    """Return True if bytes begin with block 0 {idx 0, parent_idx -1 or 0, then a variable, an operator or the end}.
 
     0x0A alone (field 1, length-delimited) starts many protobuf files.
     """

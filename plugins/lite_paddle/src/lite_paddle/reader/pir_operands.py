@@ -27,7 +27,7 @@ class PirConstants:
         self._elements: dict[SourceValue, list[Any]] = {}
 
     def remember(self, short: str, op: SourceOp) -> None:
-        """Store the result of an operator if it is constant, and make integers of integral values.
+        """Store the result of an operator if it is constant; convert elements of integer types to integers.
 
         Raises:
             ModelFormatError: A constant operator has impossible attributes.
@@ -113,7 +113,7 @@ def legacy_inputs(
 
 
 def as_list(value: Value) -> list[SourceValue]:
-    """Return a vector as it is, a tensor as a list of one."""
+    """Return a vector unchanged, and a tensor as a list of one element."""
     return value if isinstance(value, list) else [value]
 
 

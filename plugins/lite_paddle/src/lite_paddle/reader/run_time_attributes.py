@@ -80,7 +80,7 @@ def run_time_slots(op_type: str, named: Mapping[str, list[str]]) -> dict[str, li
 
 
 def unreadable_attributes(slots: Iterable[str]) -> list[str]:
-    """Return the attributes among an operator's slots that are tensors, but whose lowering needs a constant."""
+    """Return the attributes in an operator's slots that are tensors although their lowering needs constants."""
     return sorted(slot.removeprefix(UNREADABLE) for slot in slots if slot.startswith(UNREADABLE))
 
 

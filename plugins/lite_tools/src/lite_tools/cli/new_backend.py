@@ -1,4 +1,4 @@
-"""``lite new-backend``: creates the package of a new backend from templates."""
+"""``lite new-backend``: creation of the package of a new backend from templates."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _run(arguments: list[str]) -> int:
         next_command = error.next_command if isinstance(error, UnavailableError) else ""
         return _fail(error.format_message(), error.exit_code, as_json, next_command or f"lite {arguments[0]} --help")
     except LiteError as error:
-        return _fail(str(error), _exit_code(error), as_json, _next(error, arguments))
+        return _fail(str(error), _exit_code(error), as_json, _next_command(error, arguments))
     except MemoryError as error:
         return _fail(f"there is not enough memory. {error}".rstrip(), EXIT_FAILURE, as_json)
     except Exception as error:
@@ -79,7 +79,7 @@ def _exit_code(error: LiteError) -> int:
     return EXIT_UNAVAILABLE if isinstance(error, (BackendUnavailableError, ModelFormatError)) else EXIT_FAILURE
 
 
-def _next(error: LiteError, arguments: list[str]) -> str:
+def _next_command(error: LiteError, arguments: list[str]) -> str:
     """Return the command that shows more about an error."""
     if isinstance(error, BackendUnavailableError):
         return "lite backends"

@@ -19,7 +19,7 @@ class Writer(Format, WritesModels, Protocol):
 
 
 def writer_for(path: Path, *, plugins: PluginManager | None = None) -> Writer | None:
-    """Return the format for a file's suffix, or None for Lite's own format, which all unknown suffixes stand for.
+    """Return the format for a file's suffix, or None for an unknown suffix, which means Lite's own format.
 
     Args:
         path: the file to be written.

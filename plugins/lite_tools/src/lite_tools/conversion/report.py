@@ -91,12 +91,12 @@ class Check:
 
     @property
     def worst(self) -> float:
-        """The largest of the differences; infinite if it did not run."""
+        """The largest of the differences; infinite if the file did not run."""
         return float("inf") if self.problem else max(self.differences.values(), default=0.0)
 
     @property
     def agrees(self) -> bool:
-        """True if it ran and the differences are within the limit."""
+        """True if the file ran and the differences are within the limit."""
         return self.worst <= self.limit
 
     def __str__(self) -> str:

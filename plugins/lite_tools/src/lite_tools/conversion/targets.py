@@ -115,7 +115,7 @@ def coverage_of(graph: Graph, target: Target) -> Coverage:
 
 
 def _answers(graph: Graph, candidate: Candidate) -> Iterator[tuple[Node, Yes | No | None]]:
-    """Yield each node with the answer; None for a node that host drives, followed by the nodes of its sub-graphs."""
+    """Yield each node with the answer; None for a control node that host runs, followed by its sub-graphs' nodes."""
     for node in graph.nodes:
         answer = ask(candidate, node)
         if node.subgraphs and isinstance(answer, No):

@@ -151,7 +151,7 @@ def _outputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _random_sample(graph: Graph, shapes: Shapes, seed: int) -> Sample:
-    """Return random inputs that the references run on: inference does not detect every reason for a rejection."""
+    """Return random inputs that the references accept in a run: inference does not detect every invalid input."""
     reason: LiteError | None = None
     for inputs in islice(candidate_inputs(graph, seed, shapes=shapes), _MAX_ATTEMPTS):
         try:

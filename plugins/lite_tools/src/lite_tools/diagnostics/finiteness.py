@@ -61,7 +61,7 @@ class NotFinite:
 
 @dataclass(frozen=True, slots=True)
 class FinitenessReport:
-    """The number of checked results, the number of those that are not finite, and the first of these in graph order."""
+    """The numbers of checked and of non-finite results, and the first non-finite result in graph order."""
 
     values: int
     not_finite: int

@@ -160,7 +160,7 @@ def _is_candidate(scheme: str, value: Value, users: list[_Use]) -> bool:
 
 
 def _channel_axis(use: _Use, rank: int) -> int | None:
-    """Return the axis of the output channels; None if the use is not as a weight, -1 if there are no channels."""
+    """Return the axis of the output channels; None if the tensor is not used as a weight, -1 if it has no channels."""
     axis_of = _WEIGHTS.get(use.node.qualified_op, {}).get(use.input_index)
     if axis_of is None:
         return None
@@ -181,7 +181,7 @@ def _store(scheme: str, array: Array, users: list[_Use]) -> Stored | Unsuitable:
 
 @dataclass(slots=True)
 class _Editor:
-    """Edits one graph; ``names`` are the names of all values in it and in enclosing graphs."""
+    """Editor of one graph; ``names`` are the names of all values in it and in enclosing graphs."""
 
     graph: Graph
     names: set[str]

@@ -34,7 +34,7 @@ def expands(op: str) -> Callable[[Expansion], Expansion]:
 
 
 class Formula:
-    """Adds nodes in short notation: ``f("Mul", x, 0.5)``.
+    """Short notation for adding nodes: ``f("Mul", x, 0.5)``.
 
     A float becomes a scalar of the element type of the first tensor among the inputs, a list becomes an int64 vector.
     """

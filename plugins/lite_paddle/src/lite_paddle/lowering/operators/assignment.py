@@ -34,9 +34,9 @@ def set_value(op: SourceOp, context: Context) -> None:
     dropped = normalized([int(a) for a in op.attrs.get("decrease_axes") or ()], rank)
     for i, axis in enumerate(axes):
         if axis in dropped:  # one element, regardless of the attribute ``ends``
-            ends[i] = _after(context, starts[i])
+            ends[i] = _end_of_one_element(context, starts[i])
             steps[i] = 1
-    numbers = _numbers(context, x)
+    numbers = _element_indices(context, x)
     positions = take(context, numbers, axes, starts, ends, steps)
     broadcast = _broadcast_shape(context, positions, dropped, [int(a) for a in op.attrs.get("none_axes") or ()])
     value = _without_leading_ones(context, value, len(broadcast))
@@ -60,7 +60,7 @@ def _new_elements(op: SourceOp, context: Context, dtype: DType) -> Value:
     return context.builder.constant(values.reshape(shape))
 
 
-def _after(context: Context, start: Element) -> Element:
+def _end_of_one_element(context: Context, start: Element) -> Element:
     """Return the end of a slice of one element."""
     if isinstance(start, int):
         return 2**31 - 1 if start == -1 else start + 1
@@ -75,7 +75,7 @@ def _shape_of(context: Context, x: Value) -> Value:
     return context.node("Shape", [x])
 
 
-def _numbers(context: Context, x: Value) -> Value:
+def _element_indices(context: Context, x: Value) -> Value:
     """Return a tensor of the shape of ``x`` that holds the index of each element in memory order."""
     if all(isinstance(d, int) for d in x.shape):
         size: Value = context.scalar(int(np.prod(x.shape)), DType.INT64)

@@ -17,7 +17,7 @@ _ARRAY_REMEDY = "collect the results in one tensor (paddle.concat or paddle.stac
 
 
 def _yield(inner: Context, value: Value) -> None:
-    """Make a value an output of a sub-graph; an outer value, or one output twice, goes through an Identity."""
+    """Make a value an output of a sub-graph, through an Identity if it is an outer value or already an output."""
     graph = inner.builder.graph
     own = any(value in node.outputs for node in graph.nodes)
     inner.builder.output(value if own and value not in graph.outputs else inner.node("Identity", [value]))

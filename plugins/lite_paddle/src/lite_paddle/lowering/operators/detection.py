@@ -1,4 +1,4 @@
-"""Detection operators. Paddle's are in Lite's own domain, so lowering mostly translates names."""
+"""Detection operators. Lite's own domain has Paddle's operators, so lowering mostly translates names."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def nms(op: SourceOp, context: Context) -> None:
 
 
 def _images(op: SourceOp, context: Context) -> Value:
-    """Return the input X. Raises Unlowerable for regions of several images that only LoD offsets assign to images.
+    """Return the input X. Raises Unlowerable if only LoD offsets assign the regions to several images.
 
     NOTE: a batch of unknown size is reshaped to one image, which fails at run time if there are more; without
     that, the regions of every image would silently be taken from the first.
@@ -251,7 +251,7 @@ def roi_align(op: SourceOp, context: Context) -> None:
 
 
 def _image_indices(op: SourceOp, context: Context, regions: Value) -> Value:
-    """Return the index of each region's image: how many images end at or before the index of the region."""
+    """Return the image index of each region: the number of images whose last region comes before it."""
     count = context.node("Shape", [regions], {"start": 0, "end": 1})
     numbers = context.optional(op, "RoisNum")
     if numbers is None:

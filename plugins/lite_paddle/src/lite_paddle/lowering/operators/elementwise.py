@@ -65,7 +65,7 @@ def _unsqueeze_to_axis(context: Context, value: Value, axis: int, rank: int) -> 
 
 
 def _one_type(context: Context, x: Value, y: Value) -> tuple[Value, Value]:
-    """Cast both to the element type that Paddle computes in when their types differ."""
+    """Cast both values to the element type that Paddle computes in when their types differ."""
     if x.dtype is y.dtype:
         return x, y
     if x.dtype.is_floating != y.dtype.is_floating:

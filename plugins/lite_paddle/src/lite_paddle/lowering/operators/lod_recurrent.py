@@ -56,7 +56,7 @@ def _direction(op: SourceOp) -> str:
 
 @lowers("lstm")
 def lstm(op: SourceOp, context: Context) -> None:
-    """Lower with the input [T, 4H] projected already, Weight [H, 4H]; gate order: candidate, input, forget, output."""
+    """Lower with the projected input [T, 4H] and Weight [H, 4H]; gate order: candidate, input, forget, output."""
     weight = _known(context, context.input(op, "Weight"), "weight")
     hidden = weight.shape[0]
     dtype = weight.dtype
@@ -101,7 +101,7 @@ def lstm(op: SourceOp, context: Context) -> None:
 
 @lowers("gru")
 def gru(op: SourceOp, context: Context) -> None:
-    """Lower with the input [T, 3H] projected already; gate order: update, reset, candidate.
+    """Lower with the projected input [T, 3H]; gate order: update, reset, candidate.
 
     NOTE: unless ``origin_mode``, the update gate weighs the new state; in ONNX it always weighs the old one.
     ``1 - sigmoid(a) = sigmoid(-a)``: the gate's weights change sign.

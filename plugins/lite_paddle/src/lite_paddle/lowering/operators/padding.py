@@ -40,7 +40,7 @@ def pad3d(op: SourceOp, context: Context) -> None:
 
 
 def _pad_spatial(op: SourceOp, context: Context, order: tuple[int, ...], value_name: str) -> None:
-    """Pad the spatial axes; ``order`` has the indices in Paddle's list of ONNX's begins, then its ends."""
+    """Pad the spatial axes; ``order``: the indices in Paddle's list that give ONNX's begins, then its ends."""
     x, mode = context.input(op, "X"), op.attrs["mode"]
     if mode not in _MODES:
         raise Unlowerable(f"padding mode {mode!r} is not one of {', '.join(_MODES)}")

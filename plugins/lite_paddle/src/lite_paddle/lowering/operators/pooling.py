@@ -38,7 +38,7 @@ class PoolGeometry:
         return self.ceil_mode and any(e + s > k for k, s, (_, e) in zip(self.kernel, self.strides, self.pads))
 
     def with_floor(self) -> PoolGeometry:
-        """Return the same windows without ``ceil_mode``: the end padding grows by one stride less one.
+        """Return the same windows without ``ceil_mode``: the end padding grows by stride - 1.
 
         NOTE: ONNX drops a last window that begins in the padding, Paddle keeps it, so ONNX's ``ceil_mode`` is usable
         only where no such window can occur.

@@ -32,7 +32,7 @@ def rounded(context: Context, x: Value, round_type: int) -> Value:
 
 
 def along_axis(context: Context, scale: Value, x: Value, axis: int) -> Value:
-    """Reshape a single scale to a scalar, or one per channel to a shape that broadcasts along ``axis``."""
+    """Reshape a single scale to a scalar, or scales per channel to a shape that broadcasts along ``axis``."""
     if scale.type.rank == 0:
         return scale
     if scale.shape == (1,) or axis < 0:

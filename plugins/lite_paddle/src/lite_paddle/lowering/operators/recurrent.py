@@ -219,7 +219,7 @@ def gru_weights(context: Context, weight: Value) -> tuple[Value, Value]:
 
 @lowers("gru_unit")
 def gru_unit(op: SourceOp, context: Context) -> None:
-    """Lower one step, with the input [B, 3H] projected already, in the order update, reset, candidate."""
+    """Lower one step, with the already projected input [B, 3H] in the order update, reset, candidate."""
     x, h = context.any_input(op, "Input", "0"), context.any_input(op, "HiddenPrev", "1")
     gates, candidate = gru_weights(context, context.any_input(op, "Weight", "2"))
     bias = context.any_optional(op, "Bias", "3")

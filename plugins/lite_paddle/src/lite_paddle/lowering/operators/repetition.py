@@ -26,7 +26,7 @@ def tile(op: SourceOp, context: Context) -> None:
 
 @lowers("expand_as")
 def expand_as(op: SourceOp, context: Context) -> None:
-    """Repeat to the shape of another tensor, whose sizes are multiples of this one's (Paddle 1)."""
+    """Repeat to the shape of another tensor, whose sizes are multiples of the input's (Paddle 1)."""
     x, target = context.input(op, "X"), context.any_input(op, "target_tensor", "Y")
     rank = context.rank(x, "it is repeated axis by axis")
     times = [_quotient(context, dimension(context, target, a), dimension(context, x, a)) for a in range(rank)]
@@ -122,7 +122,7 @@ def _indices_repeated(context: Context, size: Element, times: int) -> Value:
 
 
 def _indices_by_count(context: Context, size: Element, counts: Value) -> Value:
-    """Return 0 ... size - 1, each repeated by its count: how many runs end at or before each index."""
+    """Return 0 ... size - 1, each repeated by its count: each element is the number of runs that end before it."""
     length = size_vector(context, size)
     counts = context.node("Expand", [counts, length])
     zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))

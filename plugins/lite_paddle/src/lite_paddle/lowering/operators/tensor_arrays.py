@@ -194,7 +194,7 @@ def slice_array(op: SourceOp, context: Context) -> None:
 def loop_positions(
     body: SourceBlock, starts: Mapping[SourceValue, int], constant: Callable[[SourceValue], int | None]
 ) -> dict[SourceValue, int]:
-    """Find the integers in a loop's body that grow by one in each iteration; return their values in the first one.
+    """Return the integers in a loop's body that grow by one per iteration, with their values in the first iteration.
 
     Args:
         body: the loop's body; its results are the new condition, then the new arguments.

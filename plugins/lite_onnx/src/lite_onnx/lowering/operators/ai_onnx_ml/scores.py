@@ -103,6 +103,6 @@ def best_class(scores: Value, context: Context) -> Value:
 
 
 def above_threshold(scores: Value, limit: float, context: Context) -> Value:
-    """Return [N]: 1 where the score [N, 1] is above a limit, 0 elsewhere."""
+    """Return 1 where the score [N, 1] is above a limit, 0 elsewhere: a vector [N]."""
     is_above = context.add("Greater", [scores, context.scalar_like(limit, scores)])
     return context.add("Cast", [context.add("Squeeze", [is_above, context.ints(1)])], {"to": DType.INT64})

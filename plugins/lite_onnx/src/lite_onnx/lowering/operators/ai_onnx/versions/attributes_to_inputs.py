@@ -20,7 +20,7 @@ _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "Reduc
 @adapts("Squeeze", "Unsqueeze", "ReduceSum", until=12)
 @adapts(*_REDUCTIONS, until=17)
 def axes_as_input(node: SourceNode, context: Context) -> None:
-    """Convert ``axes``."""
+    """Convert the attribute ``axes`` to an input."""
     axes = take_ints(node, "axes")
     if axes is not None:
         node.inputs = [context.value(node, 0), context.ints(*axes)]
@@ -28,7 +28,7 @@ def axes_as_input(node: SourceNode, context: Context) -> None:
 
 @adapts("Clip", until=10)
 def limits_as_inputs(node: SourceNode, context: Context) -> None:
-    """Convert ``min`` and ``max``. Their defaults, the largest finite numbers, mean no limit."""
+    """Convert ``min`` and ``max`` to inputs. Their defaults, the largest finite numbers, mean no limit."""
     data = context.value(node, 0)
     largest = float(np.finfo(data.dtype.numpy).max) if data.dtype.is_floating else math.inf
     limits: list[Value | None] = []
@@ -48,20 +48,20 @@ def rename_paddings(node: SourceNode, context: Context) -> None:
 
 @adapts("Pad", until=10)
 def pads_as_inputs(node: SourceNode, context: Context) -> None:
-    """Convert ``pads`` and ``value``."""
+    """Convert the attributes ``pads`` and ``value`` to inputs."""
     data, pad_value = context.value(node, 0), take_float(node, "value", 0.0)
     node.inputs = [data, _vector(node, "pads", context), context.scalar_like(pad_value, data) if pad_value else None]
 
 
 @adapts("Reshape", until=4)
 def shape_as_input(node: SourceNode, context: Context) -> None:
-    """Convert ``shape``."""
+    """Convert the attribute ``shape`` to an input."""
     node.inputs = [context.value(node, 0), context.ints(*(take_ints(node, "shape") or []))]
 
 
 @adapts("Slice", until=9)
 def ranges_as_inputs(node: SourceNode, context: Context) -> None:
-    """Convert ``starts``, ``ends`` and ``axes``."""
+    """Convert the attributes ``starts``, ``ends`` and ``axes`` to inputs."""
     starts, ends = _vector(node, "starts", context), _vector(node, "ends", context)
     axes = take_ints(node, "axes")
     node.inputs = [context.value(node, 0), starts, ends, None if axes is None else context.ints(*axes)]
@@ -77,7 +77,7 @@ def sizes_as_integers(node: SourceNode, context: Context) -> None:
 
 @adapts("Split", until=12)
 def sizes_as_input(node: SourceNode, context: Context) -> None:
-    """Convert ``split``."""
+    """Convert the attribute ``split`` to an input."""
     sizes = take_ints(node, "split")
     if sizes is not None:
         node.inputs = [context.value(node, 0), context.ints(*sizes)]
@@ -98,26 +98,26 @@ def repeats_for_all_axes(node: SourceNode, context: Context) -> None:
 
 @adapts("TopK", until=9)
 def count_as_input(node: SourceNode, context: Context) -> None:
-    """Convert ``k``."""
+    """Convert the attribute ``k`` to an input."""
     node.inputs = [context.value(node, 0), context.ints(take_int(node, "k"))]
 
 
 @adapts("DFT", until=19)
 def dft_axis_as_input(node: SourceNode, context: Context) -> None:
-    """Convert ``axis``. Its default was the first axis after the batch; now it is the last axis of the signal."""
+    """Convert ``axis`` to an input. Its default was the axis after the batch; now it is the signal's last axis."""
     axis = context.constant(np.array(take_int(node, "axis", 1), np.int64))
     node.inputs = [context.value(node, 0), context.optional(node, 1), axis]
 
 
 @adapts("Upsample", until=6)
 def scales_for_all_axes(node: SourceNode, context: Context) -> None:
-    """Convert ``height_scale`` and ``width_scale``: only images could be resized."""
+    """Convert ``height_scale`` and ``width_scale`` to ``scales`` of all axes: only images could be resized."""
     node.attributes["scales"] = [1.0, 1.0, take_float(node, "height_scale"), take_float(node, "width_scale")]
 
 
 @adapts("Upsample", until=8)
 def scales_as_input(node: SourceNode, context: Context) -> None:
-    """Convert ``scales``."""
+    """Convert the attribute ``scales`` to an input."""
     scales = node.attributes.pop("scales", None)
     if not isinstance(scales, list):
         raise Unlowerable("its attribute 'scales' is missing")

@@ -353,7 +353,7 @@ class SavesState(Protocol):
 class ListsConstantsRead(Protocol):
     """Optional part of a restored executable: names of the constants of the partition's graph that its runs read.
 
-    Only their checksums are verified; without this part, those of all constants.
+    Only their checksums are verified; without this part, the checksums of all constants are.
     """
 
     def constants_read(self) -> Collection[str]: ...

@@ -37,7 +37,7 @@ class OperatorProblem(NamedTuple):
 
     Attributes:
         op: the operator's type as the model names it.
-        reason: why it cannot.
+        reason: why it cannot be lowered or executed.
         nodes: names of the nodes with this operator.
         remedy: what the user can do; empty if no remedy is known.
     """

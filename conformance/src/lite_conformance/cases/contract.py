@@ -173,7 +173,7 @@ def _runs(context: Context) -> Outcome:
         first = compiled.run(one)
         compiled.run(other)
         require_same(first, compiled.run(one), f"{case.name}: the same inputs, given again after others,")
-        if _same(first, compiled.run(other)) and not _same(one, other) and _depends_on_inputs(graph):
+        if _all_same_bits(first, compiled.run(other)) and not _all_same_bits(one, other) and _depends_on_inputs(graph):
             raise Failure(f"{case.name} gave the same outputs for different inputs")
     return Outcome(examples=4 * len(supported_cases(context.subject)))
 
@@ -304,7 +304,7 @@ def _session(context: Context) -> Outcome:
     return Outcome(examples=2)
 
 
-def _same(one: Sequence[Array], other: Sequence[Array]) -> bool:
+def _all_same_bits(one: Sequence[Array], other: Sequence[Array]) -> bool:
     return all(same_bits(a, b) for a, b in zip(one, other))
 
 

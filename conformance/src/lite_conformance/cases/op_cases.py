@@ -236,7 +236,7 @@ def tables() -> Sequence[OpTable]:
 
 
 def main_dtypes(definition: OpDef) -> tuple[DType, ...]:
-    """Return the element types that an operator's cases run in: those of its working type.
+    """Return the element types that an operator's cases run in: the element types of its working type.
 
     8-bit floats and 4-bit integers are tested by ONNX's own data: backends convert them or leave them to host.
     """

@@ -58,7 +58,7 @@ def _member_names(context: Context) -> Outcome:
 
 
 def require_well_spelt(thing: object, kind: Kind, what: str) -> None:
-    """Raise a Failure if a member looks like a misspelt optional one of the contract; its message begins with ``what``."""
+    """Raise a Failure if a member looks like a misspelt optional member of the contract."""
     found = misspelt_members(thing, kind)
     if found:
         pairs = ", and ".join(

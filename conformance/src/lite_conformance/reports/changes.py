@@ -37,8 +37,8 @@ class Changes:
 
 def compare(before: Report, after: Report) -> Changes:
     """Compare two reports. Cases are matched by suite, name and occurrence: a run on several devices repeats names."""
-    old = dict(_keyed(before))
-    new = dict(_keyed(after))
+    old = dict(_keyed_records(before))
+    new = dict(_keyed_records(after))
     changes = Changes(
         added=[index for key, index in new.items() if key not in old],
         gone=[index for key, index in old.items() if key not in new],
@@ -60,7 +60,7 @@ def compare(before: Report, after: Report) -> Changes:
     return changes
 
 
-def _keyed(report: Report) -> Iterator[tuple[tuple[str, str, int], int]]:
+def _keyed_records(report: Report) -> Iterator[tuple[tuple[str, str, int], int]]:
     seen: dict[tuple[str, str], int] = {}
     for index, record in enumerate(report.records):
         name = (record.suite, record.case)
@@ -76,10 +76,10 @@ def _growth(a: Record, b: Record) -> float:
         (a.measured.required_rtol, b.measured.required_rtol),
         (a.measured.required_atol, b.measured.required_atol),
     )
-    return max(_times(x, y) for x, y in pairs)
+    return max(_growth_factor(x, y) for x, y in pairs)
 
 
-def _times(x: float, y: float) -> float:
+def _growth_factor(x: float, y: float) -> float:
     if not math.isfinite(x):
         return 1.0
     if not math.isfinite(y):

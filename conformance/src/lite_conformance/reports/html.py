@@ -57,7 +57,7 @@ def write_html(reports: Sequence[Report], file: str | os.PathLike[str], names: S
     Args:
         reports: the reports, at least one.
         file: the file to write.
-        names: a name for each report; by default its backend and what distinguishes it from the others.
+        names: a name for each report; by default its backend, with an addition that distinguishes it from the others.
 
     Raises:
         InputError: there is no report, or the numbers of names and reports differ.

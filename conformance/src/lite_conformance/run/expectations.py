@@ -92,11 +92,11 @@ class Expectations:
 
 def matches(pattern: str, name: str) -> bool:
     """Return True if a name matches a pattern with ``*`` and ``?``; case-sensitive."""
-    return _compiled(pattern).fullmatch(name) is not None
+    return _compiled_pattern(pattern).fullmatch(name) is not None
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile("".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in pattern))
 
 

@@ -27,7 +27,7 @@ def parse_level(text: str) -> range:
 
 
 def select(cases: Sequence[Case], levels: range, patterns: Sequence[str]) -> list[Case]:
-    """Return the cases of some levels, or, if patterns are given, those of any level that match one.
+    """Return the cases of some levels, or, if patterns are given, the cases of any level that match one of them.
 
     Raises:
         InputError: a pattern matches no case.

@@ -106,7 +106,7 @@ class ModelFile:
 
         Args:
             verify: verify the checksums of all constants, which reads them. A caller that uses only some constants
-                passes False, and calls :meth:`verify_constants` for those.
+                passes False, and calls :meth:`verify_constants` for the constants that it reads.
 
         Raises:
             ModelFormatError: the graph or a constant is damaged or invalid.

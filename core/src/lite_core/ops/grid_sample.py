@@ -53,7 +53,7 @@ def _reflect(x: Array, low: float, high: float) -> Array:
 
 
 def _unnormalized(grid: Array, size: int, mode: str, padding_mode: str, align_corners: int) -> Array:
-    """Convert coordinates from [-1, 1] to elements, and move those outside as ``padding_mode`` requires."""
+    """Convert coordinates from [-1, 1] to elements, and move coordinates outside as ``padding_mode`` requires."""
     x = (grid + 1) / 2 * (size - 1) if align_corners else ((grid + 1) * size - 1) / 2
     # NOTE: NaN counts as far outside. Coordinates are clipped because huge ones overflow as integer indices.
     x = np.clip(np.where(np.isnan(x), -_FAR, x), -_FAR, _FAR)

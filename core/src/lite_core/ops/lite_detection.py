@@ -240,7 +240,7 @@ def matrix_nms(
 ) -> tuple[Array, Array, Array]:
     """Scores decayed by the overlap with better boxes of the class (Wang et al., SOLOv2, 2020).
 
-    bboxes [N, M, 4], scores [N, C, M]; outputs as those of MulticlassNms, each image's rows best first.
+    bboxes [N, M, 4], scores [N, C, M]; the outputs are like MulticlassNms's, with each image's rows best first.
     Boxes whose decayed score is not above ``post_threshold`` are dropped.
     """
     rows, indices, counts = [], [], []

@@ -149,7 +149,7 @@ def _coordinates(
 ) -> Array:
     """Return the input coordinate, in elements, of each output element along one axis: float64 ``[new]``.
 
-    The formulas are those of ONNX's Resize, written with a single division so that integer results are exact.
+    The formulas of ONNX's Resize are written with a single division so that integer results are exact.
     """
     x = np.arange(new, dtype=np.float64)
     p, q = scale.numerator, scale.denominator

@@ -81,7 +81,7 @@ def optimize(
 
     Args:
         graph: left unchanged unless ``copy`` is False.
-        extra: passes that run after the default ones (those of plugins).
+        extra: passes that run after the default passes, such as the passes of plugins.
         inspect: called after each pass that changed the graph, see :func:`run_passes`.
         known: stores the inferred types, to be reused when the graph is inferred after the passes.
         copy: False edits the graph itself.

@@ -1,4 +1,4 @@
-"""The backends that plugins provide, and the selection of those that may be used by ``LITE_BACKENDS``."""
+"""The backends that plugins provide, and the selection of allowed backends by ``LITE_BACKENDS``."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def compile_partition(
         return CompiledPartition(part, candidate, ControlExecutable(part, plan_body), _HOST)
     try:
         executable = candidate.backend.compile(part, candidate.device, candidate.options(options))
-        return _checked(placed, executable, memory_of(candidate))
+        return _checked_result(placed, executable, memory_of(candidate))
     except CompileError:
         raise
     except Exception as error:
@@ -91,7 +91,9 @@ def restore_partition(
         if compatibility != here:
             return Stale(f"it was prepared for {compatibility or 'anything'}; this machine has {here or 'anything'}")
         executable = backend.restore(pieces, part, candidate.device, candidate.options(options))
-        return executable if isinstance(executable, Stale) else _checked(placed, executable, memory_of(candidate))
+        return (
+            executable if isinstance(executable, Stale) else _checked_result(placed, executable, memory_of(candidate))
+        )
     except Exception as error:
         logger.warning("restoring %s failed", part.name, exc_info=True)
         return Stale(f"restoring it failed with {type(error).__name__}: {error}")
@@ -111,7 +113,7 @@ def memory_of(candidate: Candidate) -> Memory:
     return backend.memory(candidate.device) if isinstance(backend, ProvidesMemory) else _HOST
 
 
-def _checked(placed: PlacedPartition, executable: Executable, memory: Memory) -> CompiledPartition:
+def _checked_result(placed: PlacedPartition, executable: Executable, memory: Memory) -> CompiledPartition:
     label, part = placed.candidate.device.label, placed.partition
     kinds: tuple[tuple[object, Kind], ...] = ((executable, "executable"), (memory, "memory"))
     for instance, kind in kinds:

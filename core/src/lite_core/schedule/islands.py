@@ -149,7 +149,7 @@ class _TrialPlacement:
             tensor.copying = self._copy_seconds(tensor)
 
     def seconds(self, nodes: Sequence[int]) -> float:
-        """Return the present cost of nodes, except those of unknown cost, and of all copies of their tensors."""
+        """Return the present cost of nodes, except nodes of unknown cost, and of all copies of their tensors."""
         tensors = _unique_tensors(self._tensors[node] for node in nodes)
         computing = sum(self._seconds_on(node, self.choice[node]) or 0.0 for node in nodes)
         return computing + sum(tensor.copying for tensor in tensors)

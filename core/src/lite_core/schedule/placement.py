@@ -55,7 +55,7 @@ class Placement:
 
     @property
     def all_assignments(self) -> tuple[NodeAssignment, ...]:
-        """The assignments; those of a node's sub-graphs with separate plans follow the node's assignment."""
+        """The assignments; a node's assignment is followed by the assignments in its sub-graphs with separate plans."""
         return tuple(a for i, outer in enumerate(self.assignments) for a in (outer, *self.bodies.get(i, ())))
 
 

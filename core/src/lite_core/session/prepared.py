@@ -114,7 +114,7 @@ class Prepared:
         options: Options,
         log: list[str],
     ) -> Plan:
-        """Build the plan of a record: restore its partitions, and compile those that are stale.
+        """Build the plan of a record: restore its partitions, and compile the stale ones.
 
         Args:
             record: one of the file's plans.
@@ -169,7 +169,7 @@ class Prepared:
         return restore_partition(placed, self._file.contents(record.sections), record.compatibility, options)
 
     def _set_types(self, record: PlanRecord, graph: Graph) -> None:
-        """Set the types of values between partitions to those recorded for the record's shapes."""
+        """Set the types of values between partitions to the types recorded for the record's shapes."""
         types = {name: type for part in record.partitions for name, type in part.outputs}
         for value in (v for node in graph.nodes for v in node.outputs if v is not None):
             type = types.get(value.name)

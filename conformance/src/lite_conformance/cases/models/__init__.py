@@ -1,4 +1,4 @@
-"""Level 4: whole networks: those of the suite, which must solve their tasks, and the user's model files."""
+"""Level 4: whole networks: the suite's networks, which must solve their tasks, and the user's model files."""
 
 from __future__ import annotations
 

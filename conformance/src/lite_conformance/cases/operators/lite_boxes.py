@@ -77,33 +77,33 @@ def draw_coder(draw: Draw, dtype: DType) -> OpCase:
 clip = table("BoxClip", EXACT, domain="lite")
 
 
-def _beyond(*shape: int) -> Tensor:
+def _boxes_beyond(*shape: int) -> Tensor:
     return t(*shape, 4, init=on_grid(-30, 90, 0.5))
 
 
-def _info(*rows: tuple[float, float, float]) -> Tensor:
+def _image_info(*rows: tuple[float, float, float]) -> Tensor:
     return values(rows)
 
 
-clip("n1m5", _beyond(1, 5), _info((40, 50, 1)))
-clip("n2m7,images-differ", _beyond(2, 7), _info((40, 60, 1), (30, 20, 1)))
-clip("m5,one-image", _beyond(5), _info((20, 50, 1)))
-clip("n3m5,scales", _beyond(3, 5), _info((80, 100, 2), (20, 25, 0.5), (60, 90, 1.5)))
-clip("n2m9,scaled-sizes-are-rounded", _beyond(2, 9), _info((81, 41, 2), (50, 31, 3)))
-clip("smallest-image", _beyond(1, 3), _info((1, 1, 1)))
-clip("n1m257,odd", _beyond(1, 257), _info((33, 47, 1)))
-clip("infinite", _infinite, _info((20, 30, 1)))
-clip("n2m0,no-box", _beyond(2, 0), _info((40, 60, 1), (30, 20, 1)))
-clip("n0,no-image", _beyond(0, 4), t(0, 3))
-clip("constant-info", _beyond(2, 5), values([(40, 60, 1), (30, 20, 1)], constant=True))
+clip("n1m5", _boxes_beyond(1, 5), _image_info((40, 50, 1)))
+clip("n2m7,images-differ", _boxes_beyond(2, 7), _image_info((40, 60, 1), (30, 20, 1)))
+clip("m5,one-image", _boxes_beyond(5), _image_info((20, 50, 1)))
+clip("n3m5,scales", _boxes_beyond(3, 5), _image_info((80, 100, 2), (20, 25, 0.5), (60, 90, 1.5)))
+clip("n2m9,scaled-sizes-are-rounded", _boxes_beyond(2, 9), _image_info((81, 41, 2), (50, 31, 3)))
+clip("smallest-image", _boxes_beyond(1, 3), _image_info((1, 1, 1)))
+clip("n1m257,odd", _boxes_beyond(1, 257), _image_info((33, 47, 1)))
+clip("infinite", _infinite, _image_info((20, 30, 1)))
+clip("n2m0,no-box", _boxes_beyond(2, 0), _image_info((40, 60, 1), (30, 20, 1)))
+clip("n0,no-image", _boxes_beyond(0, 4), t(0, 3))
+clip("constant-info", _boxes_beyond(2, 5), values([(40, 60, 1), (30, 20, 1)], constant=True))
 
 
 @clip.drawn
 def draw_clip(draw: Draw, dtype: DType) -> OpCase:
     images, many = draw(st.integers(1, 3)), draw(st.integers(0, 7))
     sizes = st.tuples(st.integers(1, 60), st.integers(1, 60), st.sampled_from([1.0, 2.0, 0.5]))
-    info = _info(*[draw(sizes) for _ in range(images)])
-    return clip.case(_beyond(many) if images == 1 and draw(st.booleans()) else _beyond(images, many), info)
+    info = _image_info(*[draw(sizes) for _ in range(images)])
+    return clip.case(_boxes_beyond(many) if images == 1 and draw(st.booleans()) else _boxes_beyond(images, many), info)
 
 
 # **** IouSimilarity ****

@@ -77,7 +77,7 @@ def draw_roi_pool(draw: Draw, dtype: DType) -> OpCase:
 psroi_pool = table("PsRoiPool", SCALED, domain="lite")
 
 
-def _sensitive(
+def _psroi_case(
     counts: list[int],
     channels: int,
     size: tuple[int, int],
@@ -97,21 +97,21 @@ def _sensitive(
     )
 
 
-def _ps(label: str, *arguments: Any, **more: Any) -> None:
-    case = _sensitive(*arguments, **more)
+def _psroi(label: str, *arguments: Any, **more: Any) -> None:
+    case = _psroi_case(*arguments, **more)
     psroi_pool(label, *case.inputs, **case.attributes)
 
 
-_ps("n2c2h9w7,k5,o3x2", [3, 2], 2, (9, 7), (3, 2))
-_ps("n3c1h8w9,k6,o2x3,one-image-without", [4, 0, 2], 1, (8, 9), (2, 3))
-_ps("n2c2h12w10,k5,o2x2,scale0.25", [2, 3], 2, (12, 10), (2, 2), 0.25)
-_ps("n1c3h12w10,k4,o4x4,scale0.5", [4], 3, (12, 10), (4, 4), 0.5)
-_ps("n1c17h6w5,k2,o1x1", [2], 17, (6, 5), (1, 1))
-_ps("last-element-belongs", [1], 2, (6, 6), (2, 2), rois=_inside)
-_ps("outside-is-0", [3], 2, (6, 6), (2, 2), rois=_beyond)
-_ps("halves-away-from-zero", [2], 2, (6, 6), (2, 2), rois=_halves)
-_ps("rounded-before-it-is-scaled", [1], 2, (6, 6), (1, 1), 0.5, rois=values([[1.25, 2.75, 6.25, 6.75]]))
-_ps("k0,no-region", [0], 2, (6, 6), (2, 3))
+_psroi("n2c2h9w7,k5,o3x2", [3, 2], 2, (9, 7), (3, 2))
+_psroi("n3c1h8w9,k6,o2x3,one-image-without", [4, 0, 2], 1, (8, 9), (2, 3))
+_psroi("n2c2h12w10,k5,o2x2,scale0.25", [2, 3], 2, (12, 10), (2, 2), 0.25)
+_psroi("n1c3h12w10,k4,o4x4,scale0.5", [4], 3, (12, 10), (4, 4), 0.5)
+_psroi("n1c17h6w5,k2,o1x1", [2], 17, (6, 5), (1, 1))
+_psroi("last-element-belongs", [1], 2, (6, 6), (2, 2), rois=_inside)
+_psroi("outside-is-0", [3], 2, (6, 6), (2, 2), rois=_beyond)
+_psroi("halves-away-from-zero", [2], 2, (6, 6), (2, 2), rois=_halves)
+_psroi("rounded-before-it-is-scaled", [1], 2, (6, 6), (1, 1), 0.5, rois=values([[1.25, 2.75, 6.25, 6.75]]))
+_psroi("k0,no-region", [0], 2, (6, 6), (2, 3))
 psroi_pool("no-counts", t(1, 8, 6, 6), _inside, pooled_height=2, pooled_width=2, output_channels=2)
 psroi_pool("defaults", t(1, 3, 6, 6), _inside, _counts(1), output_channels=3)
 
@@ -122,7 +122,7 @@ def draw_psroi_pool(draw: Draw, dtype: DType) -> OpCase:
     size, bins = draw(st.tuples(*[st.integers(1, 9)] * 2)), draw(st.tuples(*[st.integers(1, 3)] * 2))
     scale = draw(st.sampled_from([1.0, 0.5, 0.25]))
     # The mean of numbers of both signs may be far smaller than the numbers.
-    return _sensitive(counts, draw(st.integers(1, 3)), size, bins, scale, init=positive)
+    return _psroi_case(counts, draw(st.integers(1, 3)), size, bins, scale, init=positive)
 
 
 # **** GenerateProposals ****
@@ -276,26 +276,26 @@ def _distribute_case(counts: list[int] | None, regions: Tensor, with_counts: boo
     return distribute.case(regions, *numbers, outputs=1 + levels * (2 if with_counts else 1), **attributes)
 
 
-def _mixed(many: int) -> Tensor:
+def _mixed_regions(many: int) -> Tensor:
     return t(many, 4, init=_sizes_of_every_level)
 
 
 _boundary = values([[0, 0, 31, 31], [0, 0, 30, 31], [3, 5, 66, 68], [3, 5, 67, 69], [9, 9, 24, 24]])
-_distribute("n2k30", [12, 18], _mixed(30))
-_distribute("n3k20,one-image-without", [8, 0, 12], _mixed(20))
-_distribute("n1k33,no-counts-given", None, _mixed(33))
-_distribute("n1k33,no-counts-at-all", None, _mixed(33), with_counts=False)
-_distribute("n2k20,no-counts-wanted", [9, 11], _mixed(20), with_counts=False)
-_distribute("n2k20,no-pixel-offset", [9, 11], _mixed(20), pixel_offset=0)
-_distribute("n2k20,levels3-4", [9, 11], _mixed(20), min_level=3, max_level=4)
-_distribute("n2k20,1-level", [9, 11], _mixed(20), min_level=4, max_level=4)
-_distribute("n2k20,refer-level3", [9, 11], _mixed(20), refer_level=3)
-_distribute("n2k20,refer-scale64", [9, 11], _mixed(20), refer_scale=64)
-_distribute("n1k257,odd", [257], _mixed(257))
+_distribute("n2k30", [12, 18], _mixed_regions(30))
+_distribute("n3k20,one-image-without", [8, 0, 12], _mixed_regions(20))
+_distribute("n1k33,no-counts-given", None, _mixed_regions(33))
+_distribute("n1k33,no-counts-at-all", None, _mixed_regions(33), with_counts=False)
+_distribute("n2k20,no-counts-wanted", [9, 11], _mixed_regions(20), with_counts=False)
+_distribute("n2k20,no-pixel-offset", [9, 11], _mixed_regions(20), pixel_offset=0)
+_distribute("n2k20,levels3-4", [9, 11], _mixed_regions(20), min_level=3, max_level=4)
+_distribute("n2k20,1-level", [9, 11], _mixed_regions(20), min_level=4, max_level=4)
+_distribute("n2k20,refer-level3", [9, 11], _mixed_regions(20), refer_level=3)
+_distribute("n2k20,refer-scale64", [9, 11], _mixed_regions(20), refer_scale=64)
+_distribute("n1k257,odd", [257], _mixed_regions(257))
 _distribute("boundary-belongs-to-the-upper-level", [5], _boundary)
 _distribute("boundary,no-pixel-offset", [5], _boundary, pixel_offset=0)
 _distribute("one-level-is-full,others-empty", [2, 1], values([[0, 0, 40, 40], [1, 2, 45, 50], [5, 5, 45, 45]]))
-_distribute("k0,no-region", [0, 0], _mixed(0))
+_distribute("k0,no-region", [0, 0], _mixed_regions(0))
 
 
 @distribute.drawn
@@ -304,7 +304,7 @@ def draw_distribute(draw: Draw, dtype: DType) -> OpCase:
     low = draw(st.integers(2, 4))
     return _distribute_case(
         counts,
-        _mixed(sum(counts)),
+        _mixed_regions(sum(counts)),
         draw(st.booleans()),
         min_level=low,
         max_level=low + draw(st.integers(0, 3)),

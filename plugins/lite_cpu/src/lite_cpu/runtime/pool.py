@@ -155,7 +155,7 @@ def _aligned_int64_array(count: int) -> npt.NDArray[np.int64]:
 
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Block asynchronous signals; threads created in the body inherit the mask, so only Python's threads get signals."""
+    """Block asynchronous signals in the body, also in threads created there: only Python's threads get signals."""
     synchronous = {getattr(signal, name) for name in _SYNCHRONOUS_SIGNALS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - synchronous)
     try:

@@ -86,7 +86,7 @@ def save_program(
 def _relative(
     pointers: np.ndarray[Any, Any], storages: Sequence[Storage], constants: Sequence[Storage], first_constant: int
 ) -> np.ndarray[Any, Any]:
-    """Replace absolute addresses by pairs: a base, numbered from ``first_constant`` on, and an offset in that constant."""
+    """Replace absolute addresses by offsets in the constants, whose base numbers start at ``first_constant``."""
     numbers = {storage: first_constant + i for i, storage in enumerate(constants)}
     moved: np.ndarray[Any, Any] = pointers.copy()
     for pointer, storage in zip(moved, storages):

@@ -83,7 +83,7 @@ def _infer_kind(attribute: AttributeProto) -> int:
 
 
 def attributes_for(definition: OpDef, node: SourceNode, body: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """Convert a node's attributes to those of an operator of Lite; numbers of element types become ``DType``.
+    """Convert a node's attributes to attributes of an operator of Lite; numbers of element types become ``DType``.
 
     Args:
         definition: the operator.

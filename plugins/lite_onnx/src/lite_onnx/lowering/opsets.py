@@ -1,4 +1,4 @@
-"""The versions of operator sets that can be read: those whose meaning is known."""
+"""The versions of operator sets that can be read, because their meaning is known."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def in_order(nodes: Sequence[NodeProto], wanted: Iterable[str], path: Path) -> l
 
 
 def _sorted(needed: dict[int, set[int]], nodes: Sequence[NodeProto], path: Path) -> list[int]:
-    """Sort positions topologically, so that each node comes after those that it reads from."""
+    """Sort positions topologically, so that each node comes after the nodes that it reads from."""
     readers: dict[int, list[int]] = {position: [] for position in needed}
     for position in sorted(needed):
         for maker in needed[position]:
@@ -64,7 +64,7 @@ def _sorted(needed: dict[int, set[int]], nodes: Sequence[NodeProto], path: Path)
 
 
 def _reads(node: NodeProto) -> Iterator[str]:
-    """Yield every name that a node reads, including those that its graph attributes use from enclosing graphs."""
+    """Yield every name that a node reads, including names that its graph attributes use from enclosing graphs."""
     yield from node.input
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):

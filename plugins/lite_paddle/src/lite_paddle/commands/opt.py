@@ -101,7 +101,7 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
     if given["model_set"]:
         return _convert_set(given, targets, as_json)
     path, options = _model(given)
-    output = _output(given)
+    output = _output_path(given)
     check_writable(str(output), "--optimize_out")
     report = _convert(path, options, output, given, targets)
     if as_json:
@@ -149,7 +149,7 @@ def _model(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return model, {"params": params} if params else {}
 
 
-def _output(given: dict[str, Any]) -> Path:
+def _output_path(given: dict[str, Any]) -> Path:
     if not given["optimize_out"]:
         raise click.UsageError("no output file is given: --optimize_out NAME writes NAME.lite")
     return Path(given["optimize_out"].removesuffix(".nb").removesuffix(".lite") + ".lite")
@@ -174,7 +174,7 @@ def _convert(
 
 def _convert_set(given: dict[str, Any], targets: list[str], as_json: bool) -> int:
     """Convert each model folder inside a folder into a separate file."""
-    folder, output = Path(given["model_set"]), _output(given).with_suffix("")
+    folder, output = Path(given["model_set"]), _output_path(given).with_suffix("")
     models = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     if not models:
         raise click.BadParameter(f"{str(folder)!r} is not a folder that holds model folders", param_hint="--model_set")

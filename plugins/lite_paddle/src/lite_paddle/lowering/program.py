@@ -73,7 +73,7 @@ def lower_operators(ops: Iterable[SourceOp], context: Context) -> None:
     problems: list[tuple[SourceOp, Unlowerable]] = []
     lost: set[SourceValue] = set()  # outputs of operators that could not be lowered, and values computed from them
     for op in ops:
-        if lost and any(s in lost for s in _needs(op)):
+        if lost and any(s in lost for s in _values_read(op)):
             lost.update(s for group in op.outputs.values() for s in group)
             continue
         context.builder.origin = Origin(op.original_type or op.type, _name(op))
@@ -122,7 +122,7 @@ def _model_name(program: SourceProgram) -> str:
     return folder if stem in ("inference", "model", "__model__", "") and folder else stem
 
 
-def _needs(op: SourceOp) -> Iterable[SourceValue]:
+def _values_read(op: SourceOp) -> Iterable[SourceValue]:
     for group in op.inputs.values():
         yield from group
     for block in op.blocks:

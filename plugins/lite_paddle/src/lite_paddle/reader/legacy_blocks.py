@@ -86,16 +86,16 @@ class LegacyBlocks:
             self._feed(op)
         elif op.type == "fetch":
             column = attributes(op)[0].get("col", 0)
-            name = self._only(slots(op.inputs), "X")
+            name = self._single_name(slots(op.inputs), "X")
             self.fetches.append((column, name, self._read(name, index, scope, block)))
         elif op.type in _LOOPS:
             self._loop(op, position, index, scope, block)
         elif op.type in _CONDITIONALS:
             self._conditional(op, position, index, scope, block)
         else:
-            self._plain(op, position, index, scope, block)
+            self._plain_operator(op, position, index, scope, block)
 
-    def _plain(self, op: Any, position: int, index: int, scope: _Scope, block: SourceBlock) -> None:
+    def _plain_operator(self, op: Any, position: int, index: int, scope: _Scope, block: SourceBlock) -> None:
         attrs, run_time_attrs = attributes(op)
         input_names = {**slots(op.inputs), **run_time_slots(op.type, run_time_attrs)}
         output_names = slots(op.outputs)
@@ -103,7 +103,7 @@ class LegacyBlocks:
             slot: [self._read(name, index, scope, block) for name in names] for slot, names in input_names.items()
         }
         if op.type == "write_to_array":
-            inputs["Array"] = [self._read(self._only(output_names, "Out"), index, scope, block)]
+            inputs["Array"] = [self._read(self._single_name(output_names, "Out"), index, scope, block)]
         outputs: dict[str, list[SourceValue]] = {}
         for slot, names in output_names.items():
             source = _unchanged_input(op.type, slot, names, input_names)
@@ -123,13 +123,13 @@ class LegacyBlocks:
         block.ops.append(result)
 
     def _feed(self, op: Any) -> None:
-        name = self._only(slots(op.outputs), "Out")
+        name = self._single_name(slots(op.outputs), "Out")
         value = self._write(name, 0, self._root)
         self.feeds.append((attributes(op)[0].get("col", 0), name, value))
 
     def _loop(self, op: Any, position: int, index: int, scope: _Scope, block: SourceBlock) -> None:
         body_index = self._sub_block(op)
-        condition = self._only(slots(op.inputs), "Condition")
+        condition = self._single_name(slots(op.inputs), "Condition")
         first_condition = self._read(condition, index, scope, block)
         carried = []
         for name in self._written_outside(body_index):
@@ -153,7 +153,7 @@ class LegacyBlocks:
     def _conditional(self, op: Any, position: int, index: int, scope: _Scope, block: SourceBlock) -> None:
         body_index = self._sub_block(op)
         names = self._written_outside(body_index)
-        condition = self._read(self._only(slots(op.inputs), "Cond"), index, scope, block)
+        condition = self._read(self._single_name(slots(op.inputs), "Cond"), index, scope, block)
         before = []
         for name in names:
             if name in scope or self._is_array(name, index):
@@ -245,7 +245,7 @@ class LegacyBlocks:
         return reads
 
     @staticmethod
-    def _only(names: dict[str, list[str]], slot: str) -> str:
+    def _single_name(names: dict[str, list[str]], slot: str) -> str:
         if len(names.get(slot, [])) != 1:
             raise ModelFormatError(f"expected one variable in the slot {slot}, found {names.get(slot, [])[:4]}")
         return names[slot][0]

@@ -63,10 +63,10 @@ class PirBlocks:
             elif name == "pd_op.fetch":
                 self._fetch(op, scope, where)
             else:
-                block.ops.append(self._plain(op, name, position, scope, where))
+                block.ops.append(self._plain_operator(op, name, position, scope, where))
         return block, yielded
 
-    def _plain(self, op: Json, name: str, position: int, scope: _Scope, where: str) -> SourceOp:
+    def _plain_operator(self, op: Json, name: str, position: int, scope: _Scope, where: str) -> SourceOp:
         short = name.rpartition(".")[2]
         entry = find_name(short)
         raw = read_attributes(members(op, "A", where), where)

@@ -29,7 +29,7 @@ def refuse_training_program(path: object, op_types: Iterable[str]) -> None:
     """Raise an error if any operators of a training program were found.
 
     Raises:
-        ModelFormatError: There is at least one; the message names some, and what to do.
+        ModelFormatError: There is at least one; the message names some, and the remedy.
     """
     found = sorted(set(op_types))
     if found:

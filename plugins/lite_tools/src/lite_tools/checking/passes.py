@@ -20,7 +20,7 @@ def optimize_checked(
 
     Args:
         graph: the graph, which is not changed.
-        extra: passes that run after the default ones (those of plugins).
+        extra: passes that run after the default passes, such as the passes of plugins.
         seed: the seed of the random input.
         tolerance: the largest allowed difference, see :func:`pass_checker`.
 

@@ -129,7 +129,7 @@ def convert(
     quantized = None if weights == "float32" else quantize_weights(graph, weights)
     graph = graph if quantized is None else quantized.graph
     signatures = _signatures(graph, shapes)
-    coverages = _ask(original.name, signatures[0][1] if signatures else graph, targets, settings)
+    coverages = _ask_targets(original.name, signatures[0][1] if signatures else graph, targets, settings)
     samples: list[Sample] = []
     if verify or quantized is not None:
         settings.progress("running the references")
@@ -242,7 +242,7 @@ def _one_item(shape: Shape | None) -> tuple[int, ...] | None:
     return tuple(dim if isinstance(dim, int) else 1 for dim in shape)
 
 
-def _ask(model: str, graph: Graph, requested: str | Sequence[str], settings: _Settings) -> list[Coverage]:
+def _ask_targets(model: str, graph: Graph, requested: str | Sequence[str], settings: _Settings) -> list[Coverage]:
     settings.progress("asking the targets")
     targets, missing = find_targets(requested, settings.plugins)
     coverages = [coverage_of(graph, target) for target in targets]
@@ -324,7 +324,7 @@ def _notes(graph: Graph, shapes_given: bool, plans: int, store: bool, checks: Se
     symbolic = [value for value in graph.inputs if not value.type.is_static]
     if store and symbolic and not shapes_given:
         prepared = "the file has a plan for one item" if plans else "the file has no plan"
-        options = [f"--input-shape {value.name}={_pattern(value.shape)}" for value in symbolic]
+        options = [f"--input-shape {value.name}={_shape_text(value.shape)}" for value in symbolic]
         notes.append(
             f"the model leaves sizes open; {prepared}, and sessions compile for other shapes at run time. To prepare "
             f"for them: {' '.join(options)}, with numbers for the question marks"
@@ -334,5 +334,5 @@ def _notes(graph: Graph, shapes_given: bool, plans: int, store: bool, checks: Se
     return notes
 
 
-def _pattern(shape: Shape | None) -> str:
+def _shape_text(shape: Shape | None) -> str:
     return "?" if shape is None else "x".join(str(dim) if isinstance(dim, int) else "?" for dim in shape)

@@ -18,7 +18,7 @@ from lite_paddle.source import SourceOp
 
 @lowers("max_pool2d_with_index", "max_pool3d_with_index")
 def pool_with_index(op: SourceOp, context: Context) -> None:
-    """Pool, and convert indices: ``Mask`` counts elements of one channel's plane, ONNX those of the whole tensor."""
+    """Pool, and convert indices: ``Mask`` counts elements of a channel's plane, ONNX elements of the whole tensor."""
     axes = 3 if op.type.startswith("max_pool3d") else 2
     x = context.input(op, "X")
     context.rank(x, "its pool depends on the size")

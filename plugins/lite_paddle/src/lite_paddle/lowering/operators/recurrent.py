@@ -228,7 +228,7 @@ def gru_unit(op: SourceOp, context: Context) -> None:
         x = context.node("Add", [x, context.reshape(bias, [-1])])
     sections = context.builder.ints(2 * hidden, hidden)
     x_gates, x_candidate = context.nodes("Split", [x, sections], {"axis": 1}, outputs=2)
-    gate_name, name = (_enum(op, a) for a in ("gate_activation", "activation"))
+    gate_name, name = (_activation_name(op, a) for a in ("gate_activation", "activation"))
     both = activate(context, context.node("Add", [x_gates, context.node("MatMul", [h, gates])]), gate_name)
     update, reset = context.nodes("Split", [both], {"axis": 1, "num_outputs": 2}, outputs=2)
     kept = context.node("Mul", [reset, h])
@@ -241,7 +241,7 @@ def gru_unit(op: SourceOp, context: Context) -> None:
         context.bind(op, slot, value)
 
 
-def _enum(op: SourceOp, name: str) -> str:
+def _activation_name(op: SourceOp, name: str) -> str:
     number = int(op.attrs[name]) if name in op.attrs else {"gate_activation": 1, "activation": 2}[name]
     if not 0 <= number < len(ENUM_ACTIVATIONS):
         raise Unlowerable(f"its {name} is {number}, expected a number below {len(ENUM_ACTIVATIONS)}")

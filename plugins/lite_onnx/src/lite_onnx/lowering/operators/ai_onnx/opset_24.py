@@ -1,4 +1,4 @@
-"""Operators that ONNX introduced in opset 24, expressed by those of opset 22."""
+"""Operators that ONNX introduced in opset 24, expressed by operators of opset 22."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _probit(scores: Value, context: Context) -> Value:
 
 
 def second_class(scores: Value, kind: str, is_signed: bool, context: Context) -> Value:
-    """Return the scores [N, 2] of two classes from those [N, 1] of the second class.
+    """Return the scores [N, 2] of two classes from the scores [N, 1] of the second class.
 
     Args:
         scores: the scores of the second class.

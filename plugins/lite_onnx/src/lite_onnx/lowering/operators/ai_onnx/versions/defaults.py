@@ -45,7 +45,7 @@ def fractional_norm_order(node: SourceNode, context: Context) -> list[Item] | No
 
 @adapts("GridSample", until=19)
 def rename_interpolation_modes(node: SourceNode, context: Context) -> None:
-    """Rename the modes from those of images to those of any number of dimensions."""
+    """Rename the modes for images to the modes for any number of dimensions."""
     mode = take_string(node, "mode", "bilinear")
     node.attributes["mode"] = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
 

@@ -38,8 +38,8 @@ PARTS: dict[str, str] = {
     "onnx": "ONNX's own test data, old operator versions and written models",
     "opencl": "the OpenCL backend: every kernel and fusion",
     "opencl-suite": "the conformance suite on OpenCL, in the most common element types",
-    "opencl-types-1": "the conformance suite on OpenCL in all other element types, operators A to L",
-    "opencl-types-2": "the conformance suite on OpenCL in all other element types, operators M to Z",
+    "opencl-types-1": "the conformance suite on OpenCL in other element types: operators A to L, ONNX's node data",
+    "opencl-types-2": "the conformance suite on OpenCL in other element types: operators M to Z, graphs",
     "packages": "wheels in clean environments, the tutorial, and benchmarks from end to end",
 }
 

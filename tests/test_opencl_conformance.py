@@ -68,8 +68,13 @@ def test_last_operators_in_other_types(part: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.full("opencl-types-2")
-def test_graphs_and_onnx_data_in_all_types(tmp_path: Path) -> None:
-    assert_green("opencl", cases_of("opencl", (2, 3), types=OTHER_TYPES), tmp_path)
+def test_graphs_in_other_types(tmp_path: Path) -> None:
+    assert_green("opencl", cases_of("opencl", (3, 3), types=OTHER_TYPES, untyped=False), tmp_path)
+
+
+@pytest.mark.full("opencl-types-1")
+def test_onnx_node_data(tmp_path: Path) -> None:
+    assert_green("opencl", cases_of("opencl", (2, 2), types=()), tmp_path)
 
 
 def test_no_operator_is_left_out() -> None:

@@ -1,7 +1,8 @@
 """Arena planning: offsets in one block of memory for tensors, such that simultaneously live tensors do not overlap.
 
 Finding the smallest arena is NP-hard. Placing one tensor after another, greedily and ordered by breadth, comes close:
-Pisarchyk and Lee, "Efficient memory management for deep neural net inference" (2020). Repairs then close most of the remaining gap.
+Pisarchyk and Lee, "Efficient memory management for deep neural net inference" (2020). Repairs then close
+most of the remaining gap.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def box_coder(
     """Boxes as offsets from prior boxes (encode: [N, 4] to [N, M, 4]) and back (decode: [N, M, 4]).
 
     Offsets are ``dx / width, dy / height, log(width ratio), log(height ratio)``, divided by the variances:
-    those of each prior [M, 4], or four for all. Decoding takes a prior for each column of the target
+    four for each prior [M, 4], or four for all. Decoding takes a prior for each column of the target
     (``axis`` 0) or for each row (1).
     """
     offset = 0 if box_normalized else 1

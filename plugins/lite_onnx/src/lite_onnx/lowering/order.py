@@ -15,7 +15,7 @@ __all__ = ["in_order"]
 def in_order(nodes: Sequence[NodeProto], wanted: Iterable[str], path: Path) -> list[NodeProto]:
     """Return the nodes that the wanted names depend on, sorted topologically if their order is not valid.
 
-    Other nodes are ignored, and may be ones that Lite cannot lower.
+    Other nodes are ignored, also if Lite cannot lower them.
 
     Args:
         nodes: the nodes of a graph or a function.

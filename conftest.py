@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 ROOT = Path(__file__).parent
-OWN = (ROOT / "tests", ROOT / "tests/models", ROOT / "tests/faults", ROOT / "scripts")
+OWN = (ROOT / "tests", ROOT / "tests/models", ROOT / "tests/faults", ROOT / "tests/reliability", ROOT / "scripts")
 for folder in (*ROOT.glob("*/tests"), *ROOT.glob("plugins/*/tests"), *OWN):
     sys.path.insert(0, str(folder))
 
@@ -32,8 +34,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+#: The configuration of the tests, with the key of the files that they convert; processes of xdist inherit it.
+_CONFIGURATION = tempfile.TemporaryDirectory(prefix="lite-tests-")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark of the full tier."""
+    """Declare the mark of the full tier, and leave the user's configuration alone."""
+    os.environ.setdefault("LITE_CONFIG_DIR", _CONFIGURATION.name)
     config.addinivalue_line("markers", "full(part): run by `make test-full`, in this part, and not by `make test`")
 
 

@@ -41,6 +41,8 @@ PARTS: dict[str, str] = {
     "opencl-types-1": "the conformance suite on OpenCL in other element types: operators A to L, ONNX's node data",
     "opencl-types-2": "the conformance suite on OpenCL in other element types: operators M to Z, graphs",
     "packages": "wheels in clean environments, the tutorial, and benchmarks",
+    "reliability": "kills, full disks, limits of the system, failing calls, damaged inputs, and endurance",
+    "versions": "the lowest and newest versions of other packages on Python 3.10 and 3.13, and each supported llvmlite",
 }
 
 
@@ -106,7 +108,7 @@ def _run_file(part: str, file: str, folder: Path) -> dict[str, Any]:
         return result
     report = folder / "junit.xml"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", file, "--part", part, "-n", "2", "--dist", "worksteal"]
+    command = [sys.executable, "-m", "pytest", file, "--part", part, "-n", "2", "--dist", "worksteal", "-rfEs"]
     start = time.monotonic()
     exit_code = subprocess.run([*command, f"--junitxml={report}"], cwd=ROOT).returncode
     result = {"exit_code": exit_code, "seconds": round(time.monotonic() - start, 1), **_counts(report)}

@@ -70,6 +70,12 @@ class Distribution:
         return extras
 
     @property
+    def all_requirements(self) -> list[str]:
+        """The requirements, those of every extra included."""
+        required: list[str] = self.pyproject["project"].get("dependencies", [])
+        return [*required, *(requirement for listed in self.extras.values() for requirement in listed)]
+
+    @property
     def about_lite(self) -> dict[str, Any]:
         """The table ``[tool.lite]`` with the backends, commands and formats of the distribution."""
         table: dict[str, Any] = self.pyproject.get("tool", {}).get("lite", {})

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Stale, Unavailable, Yes
+from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, SavedWeights, Stale, Unavailable, Yes
 from lite_core.ir import Node, TensorType
 from lite_core.memory import HostMemory
 from lite_x86.backend import X86Backend
+from lite_x86.detect import features_of
 
 __all__ = ["DiscreteMemoryBackend"]
 
@@ -74,7 +75,16 @@ class DiscreteMemoryBackend:
         return [self.target()]
 
     def target(self) -> Device:
-        return Device(self.name, name="discrete memory", score=self._score, flops=1e12, bandwidth=1e11)
+        machine = self._cpu.machine()
+        return Device(
+            self.name,
+            name="discrete memory",
+            score=self._score,
+            flops=1e12,
+            bandwidth=1e11,
+            features=features_of(machine),
+            level=machine.name,
+        )
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         if node.op in self._refused:
@@ -117,9 +127,13 @@ class DiscreteMemoryExecutable:
             if buffer.data is None:  # its shape was unknown before the run
                 buffer.allocate(host.data.shape).content[...] = host.data
 
-    def save(self) -> Sequence[bytes | memoryview]:
-        pieces: Sequence[bytes | memoryview] = self._executable.save()
+    def save(self) -> Sequence[bytes | memoryview | SavedWeights]:
+        pieces: Sequence[bytes | memoryview | SavedWeights] = self._executable.save()
         return pieces
+
+    def constants_read(self) -> Sequence[str]:
+        names: Sequence[str] = self._executable.constants_read()
+        return names
 
 
 def _as_host(buffer: Buffer) -> Buffer:

@@ -113,8 +113,8 @@ def test_run_with_random_inputs_needs_shapes() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("run", "nowhere.pdmodel"), 3, "nowhere.pdmodel"),
-        (("run", ROOT / "README.md"), 3, "README.md"),
+        (("run", "nowhere.pdmodel"), 2, "nowhere.pdmodel"),
+        (("run", ROOT / "README.md"), 6, "README.md"),
         (("run", TINY, "--input", "y=x.npy"), 2, "'y'"),
         (("run", TINY, "--input", "x.npy"), 2, "'x.npy'"),
         (("run", TINY, "--shape", "3x3"), 2, "3x3"),
@@ -198,13 +198,13 @@ def test_truncated_picture(tmp_path: Path) -> None:
     assert "half.png" in completed.stderr
 
 
-def test_not_enough_memory(tmp_path: Path) -> None:
+def test_arrays_larger_than_their_file(tmp_path: Path) -> None:
     with (tmp_path / "huge.npy").open("wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (10**15,)}
         np.lib.format.write_array_header_1_0(file, header)
     completed = lite("run", TINY, "-i", "huge.npy", folder=tmp_path)
-    assert (completed.returncode, "Traceback" in completed.stderr) == (1, False), completed.stderr
-    assert "3.55 PiB" in completed.stderr
+    assert (completed.returncode, "Traceback" in completed.stderr) == (2, False), completed.stderr
+    assert f"{4 * 10**15} bytes" in completed.stderr
 
 
 @pytest.mark.parametrize("suffix", ["npy", "npz"])
@@ -255,12 +255,13 @@ def test_commands_of_plugins(tmp_path: Path, toy: dict[str, str]) -> None:
     completed = lite("--help", **toy)
     assert "hello" in completed.stdout
     assert "fake" not in completed.stdout
-    assert completed.stderr.count("lite-tools 0.1.0") == 1
-    assert completed.stderr.count("is not a click.Command") == 1
+    assert "'toy' (lite-toy" in completed.stdout.partition("Plugins that failed")[2]
     completed = lite("doctor", "--json", **toy)
     assert completed.returncode == 1
     (record,) = [p for p in json.loads(completed.stdout)["plugins"] if p["name"] == "toy"]
     assert record["phase"] == "lite_commands"
+    assert "is not a click.Command" in record["error"]
+    assert "is taken by lite-tools" in record["error"]
 
 
 def test_names_the_terminal_cannot_show(tmp_path: Path) -> None:
@@ -269,7 +270,7 @@ def test_names_the_terminal_cannot_show(tmp_path: Path) -> None:
     assert completed.returncode == 0, completed.stderr
     assert "d \\xe9" in completed.stdout
     completed = lite("check", "d é/nowhere", folder=tmp_path, PYTHONIOENCODING="ascii")
-    assert completed.returncode == 3
+    assert completed.returncode == 2
     assert "d \\xe9/nowhere" in completed.stderr
 
 

@@ -59,5 +59,5 @@ def test_exit_codes_in_the_readme() -> None:
 
     (listed,) = re.findall(r"Exit codes: (.*?)\.\n", (ROOT / "README.md").read_text(), re.DOTALL)
     codes = [exit_codes.EXIT_OK, exit_codes.EXIT_FAILURE, exit_codes.EXIT_USAGE, exit_codes.EXIT_UNAVAILABLE]
-    codes += [exit_codes.EXIT_NOTHING, exit_codes.EXIT_CRASH]
+    codes += [exit_codes.EXIT_NOTHING, exit_codes.EXIT_CRASH, exit_codes.EXIT_FILE]
     assert codes == [int(code) for code in re.findall(r"\d+", listed)]

@@ -18,10 +18,10 @@ from tiers import in_part
 
 import lite_core as lite
 from lite_core.backend import Unavailable
-from lite_core.container import write_model
 from lite_core.plugins import available_backends
 from lite_onnx.format import OnnxFormat
 from lite_tools.cli import lite as command_group
+from lite_tools.writing import write_model
 
 ROOT = Path(__file__).parents[1]
 SHAPE = (1, 3, 224, 224)
@@ -109,4 +109,7 @@ QUICK = [command for command in readme_commands() if not command.startswith("lit
 @pytest.mark.parametrize("command", in_part("packages", readme_commands(), QUICK))
 def test_command_of_the_readme(command: str, folder: Path) -> None:
     requires(*(name for name in ("opencl", "x86") if name in command))
+    if "FILE" in command:
+        requires("x86")
+        lite.convert(network(), "FILE", "x86", verify=False)
     assert run(command)

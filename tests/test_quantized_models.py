@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import lite_core as lite
-from lite_core.container import write_model
 from lite_core.formats import read_model
 from lite_core.ir import Graph
 from lite_core.passes import optimize
 from lite_tools.quantization import compare_outputs, quantize_weights
+from lite_tools.writing import write_model
 
 pytestmark = [
     pytest.mark.full("models"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import os
 import re
 import zipfile
 from collections.abc import Sequence
@@ -144,7 +145,7 @@ def wheel_of(folder: Path, names: Sequence[str], file: Path) -> Path:
 
 
 def test_wheel_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LITE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path / "cache"))
     wheel = wheel_of(FOLDER, ["test_relu", "test_add"], tmp_path / "onnx.whl")
     found = find_node_data(str(wheel))
     assert found is not None
@@ -154,7 +155,23 @@ def test_wheel_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (found / "stamp").touch()
     assert find_node_data(wheel) == found
     assert (found / "stamp").exists()
-    assert [p.name for p in (tmp_path / "cache").iterdir()] == [found.name], "temporary folders are removed"
+    assert [p.name for p in found.parent.iterdir()] == [found.name], "temporary folders are removed"
+    assert tmp_path / "cache" in found.parents
+
+
+@pytest.mark.parametrize("kind", ["off", "writable"])
+def test_wheel_is_not_unpacked_where_others_can_change_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    if kind == "writable" and not hasattr(os, "geteuid"):
+        pytest.skip("this system has no user ids")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path / "cache") if kind == "writable" else "off")
+    wheel = wheel_of(FOLDER, ["test_relu"], tmp_path / "onnx.whl")
+    with pytest.raises(InputError, match="LITE_CACHE_DIR"):
+        find_node_data(wheel)
+    assert list((tmp_path / "cache").iterdir()) == []
 
 
 def test_folders_that_contain_the_data_are_found(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def half_precision(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[
         folder,
         f"{HERE / 'wrong_backends.py'}:backend_half_precision",
         (*cases, "MatMul[f32,drawn]"),
-        examples=2,
+        examples=50,
         expectations=str(folder / "conformance.toml"),
     )
     return pytest_on(folder, "-n", "2")
@@ -91,7 +91,7 @@ def test_failure_has_tolerances_and_the_repro_command(
     assert "failed: Relu[f32,drawn]: Relu(float32[" in output
     assert "allowed rtol 0, atol 0; required rtol " in output
     assert "lite-conformance --backend " in output
-    assert "--case 'Relu[f32,drawn]' --seed 0 --examples 2" in output
+    assert "--case 'Relu[f32,drawn]' --seed 0 --examples 50" in output
     assert "def test_conformance" not in output  # no traceback of the suite
 
 

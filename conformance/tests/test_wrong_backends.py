@@ -48,7 +48,7 @@ class Catch:
 
 
 CATCHES = [
-    Catch("two_devices_one_number", 0, Status.FAILED, "probe[devices]", "same index", only=("probe[devices]",)),
+    Catch("two_devices_one_number", 0, Status.FAILED, "probe[devices]", "same index", CONTRACT, ("probe[d", "contra")),
     Catch("dies_in_probe", 0, Status.CRASHED, "probe[open]", "SIGSEGV"),
     Catch("misspelt_restore", 0, Status.FAILED, "probe[member-names]", "'restor'", CONTRACT, NAMES),
     Catch("misspelt_memory", 0, Status.FAILED, "probe[member-names]", "'synchronise'", CONTRACT, NAMES),
@@ -62,6 +62,8 @@ CATCHES = [
     Catch("restores_anything", 1, Status.FAILED, "contract[damaged-save]", "of nonsense", only=("contract[damaged",)),
     Catch("mixes_up_pieces", 1, Status.FAILED, "contract[damaged-save]", "reverse order", only=("contract[damaged",)),
     Catch("saves_one_piece", 1, Status.FAILED, "contract[save-and", "gave bytes", only=("contract[save", "contract[d")),
+    Catch("mislabels_weights", 1, Status.FAILED, "contract[save-and", "in the layout that it states", CONTRACT),
+    Catch("reads_unlisted", 1, Status.FAILED, "contract[save-and", "the restored executable", CONTRACT),
     Catch("returns_a_view", 1, Status.FAILED, "contract[runs]", "storage"),
     Catch("modifies_its_input", 1, Status.FAILED, "contract[", "changed its input"),
     Catch("off_by_one_row", 2, Status.FAILED, "Add[f32,", "wrong", cases=OPERATORS),
@@ -98,9 +100,9 @@ CATCHES = [
 ]
 
 
-def run(name: str, cases: tuple[str, ...]) -> list[Record]:
+def run(name: str, cases: tuple[str, ...], examples: int = 20) -> list[Record]:
     timeout = 5.0 if name == "hangs" else 60.0
-    return check_backend(f"{FILE}:backend_{name}", cases=cases, jobs=2, timeout=timeout)
+    return check_backend(f"{FILE}:backend_{name}", cases=cases, jobs=2, timeout=timeout, examples=examples)
 
 
 @pytest.mark.parametrize("catch", CATCHES, ids=lambda c: c.name)
@@ -128,7 +130,7 @@ def test_every_wrong_backend_is_tested() -> None:
 
 
 def test_crash_record_has_the_example_and_the_stack() -> None:
-    (record,) = run("segfaults", ("Add[f32,drawn]",))
+    (record,) = run("segfaults", ("Add[f32,drawn]",), 500)  # old versions of hypothesis rarely draw an empty tensor
     assert record.status is Status.CRASHED
     assert "Add(float32[" in record.reason
     assert "in segfaults" in record.details

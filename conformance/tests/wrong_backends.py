@@ -14,7 +14,7 @@ import numpy as np
 from lite_core.backend import Buffer, Device, Executable, KernelTime, Memory, No, Options, Partition, Stale, Yes
 from lite_core.builtin import HostBackend
 from lite_core.errors import InputError
-from lite_core.ir import Node
+from lite_core.ir import Node, PanelLayout, SavedWeights
 from lite_core.memory import HostMemory
 from lite_core.ops.evaluate import evaluate_graph
 
@@ -292,6 +292,41 @@ class SavesOnePiece(RestoresAnything):
         return executable  # type: ignore[no-any-return]
 
 
+class MislabelsWeights(RestoresAnything):
+    """Saves weights in another order than the layout that they claim to be in."""
+
+    class Executable(Scaled):
+        def save(self) -> list[Any]:
+            numbers = super().save()
+            for value, array in self.graph.constants.items():
+                if array.dtype == np.float32 and array.ndim == 2 and array.size:
+                    depth, columns = array.shape
+                    layout = PanelLayout(array.shape, (0, 1), depth, columns, 4, 4)
+                    packed = np.empty(layout.shape, np.float32)
+                    layout.pack(array, packed)
+                    return [*numbers, SavedWeights(packed[:, ::-1].tobytes(), value.name, layout)]
+            return [*numbers]
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        return self.Executable(part)
+
+    def restore(
+        self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+    ) -> Executable | Stale:
+        return super().restore(pieces[:2], part, device, options)
+
+
+class ReadsUnlisted(RestoresAnything):
+    """Restores executables that read all constants, although they list none."""
+
+    class Executable(Scaled):
+        def constants_read(self) -> list[str]:
+            return []
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        return self.Executable(part)
+
+
 class MisspeltRestore(WrongBackend):
     """Misspells ``restore``, which is therefore never called."""
 
@@ -397,6 +432,8 @@ for _kind, _name in (
     (RestoresAnything, "restores_anything"),
     (MixesUpPieces, "mixes_up_pieces"),
     (SavesOnePiece, "saves_one_piece"),
+    (MislabelsWeights, "mislabels_weights"),
+    (ReadsUnlisted, "reads_unlisted"),
     (MisspeltRestore, "misspelt_restore"),
     (MisspeltMemory, "misspelt_memory"),
     (MisspeltExecutable, "misspelt_executable"),

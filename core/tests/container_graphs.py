@@ -161,7 +161,7 @@ def records(graph: Graph) -> tuple[tuple[TargetRecord, ...], dict[str, bytes]]:
         inputs=tuple(v.name for v in graph.inputs),
         outputs=outputs,
         compatibility="toy 1",
-        sections=("saved/0", "saved/1"),
+        sections=("code/0", "weights/0"),
     )
     plain = PartitionRecord("part_1", "host", (), (), ())
     refusals = tuple((("toy", f"no {node.op}"), ("other", "")) if k % 2 else () for k, node in enumerate(graph.nodes))
@@ -169,4 +169,4 @@ def records(graph: Graph) -> tuple[tuple[TargetRecord, ...], dict[str, bytes]]:
     plans = tuple(PlanRecord(shapes, threads, (whole, plain)) for threads in (1, 4))
     toy = TargetRecord("toy", "lite-toy 0.1.0", "float16", True, ("toy",) * count, ((),) * count, plans)
     other = TargetRecord("other", "lite-other 1", "float32", False, ("host",) * count, refusals)
-    return (toy, other), {"saved/0": b"machine code", "saved/1": b"weights"}
+    return (toy, other), {"code/0": b"machine code", "weights/0": b"weights"}

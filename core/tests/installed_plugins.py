@@ -68,8 +68,8 @@ def plugins_of(site: Path) -> PluginManager:
 
 
 def lite(site: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line with the plugins of ``site`` in addition to those installed."""
+    """Run the command line with the plugins of ``site`` in addition to those installed, and a cache of its own."""
     path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "lite_core", *arguments]
-    variables = {**os.environ, "PYTHONPATH": path, **environment}
+    variables = {**os.environ, "PYTHONPATH": path, "LITE_CACHE_DIR": str(site / "cache"), **environment}
     return subprocess.run(command, capture_output=True, text=True, env=variables)

@@ -383,7 +383,7 @@ class ReplacesStorage(WritesNothing):
     ("parts", "message"),
     [
         ({"probe": lambda: ["gpu0"]}, "probe.*'gpu0'.*Device"),
-        ({"probe": lambda: Device("mine")}, "probe.*TypeError"),
+        ({"probe": lambda: Device("mine")}, "probe.*Device\\(.*list of"),
         ({"probe": list}, "no device"),
         ({"supports": lambda node, device: True}, "True.*Yes or No"),
         ({"compile": lambda part, device, options: None}, "NoneType.*scratch_bytes, run"),

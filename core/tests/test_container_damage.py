@@ -25,10 +25,11 @@ from test_convert import Toy
 from lite_core import convert, load
 from lite_core.backend import Device, No, Yes
 from lite_core.builder import GraphBuilder
-from lite_core.container import ModelFile, write_model
+from lite_core.container import FORMAT_VERSION, ModelFile
 from lite_core.errors import LiteError, ModelFormatError
 from lite_core.ir import Graph, Node, format_graph, verify_structure
 from lite_core.plugins import plugins_with
+from lite_tools.writing import write_model
 
 #: Times of modification, all different: files written within the clock's resolution would share one mapping.
 _TIMES = itertools.count(1)
@@ -81,19 +82,20 @@ def parts_of(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the table of a file, and the bytes of each section."""
     offset, size = struct.unpack_from("<QQ", content, 24)
     table = json.loads(content[offset : offset + size])
-    return table, {name: content[start : start + size] for name, start, size, _ in table["sections"]}
+    return table, {name: content[start : start + size] for name, start, size, *_ in table["sections"]}
 
 
 def assembled(sections: dict[str, bytes], table: dict[str, Any] | bytes | None = None, **fields: Any) -> bytes:
     """Return a file with these sections; the table or its fields, ``version`` and ``producer`` may be given."""
-    version, producer = fields.pop("version", 1), fields.pop("producer", b"lite-core 9.9")
+    version, producer = fields.pop("version", FORMAT_VERSION), fields.pop("producer", b"lite-core 9.9")
     body, rows = bytearray(128), []
     for name, data in sections.items():
         body += bytes(-len(body) % 64)
-        rows.append([name, len(body), len(data), [zlib.crc32(data)] if data else []])
+        is_sealed = not name.startswith(("constants/", "weights/"))
+        rows.append([name, len(body), len(data), [zlib.crc32(data)] if data else [], is_sealed])
         body += data
     body += bytes(-len(body) % 64)
-    document = {"opset": 22, "optimized": False, "metadata": {}, "sections": rows, **fields}
+    document = {"opset": 22, "optimized": False, "metadata": {}, "seal": "", "sections": rows, **fields}
     packed = table if isinstance(table, bytes) else json.dumps(table or document).encode()
     total = len(body) + len(packed)
     header = struct.pack(
@@ -121,7 +123,7 @@ def test_assembled_files_are_valid(contents: dict[str, bytes], tmp_path: Path) -
 def spans(content: bytes) -> list[tuple[int, int]]:
     """Return offset and size of the header, of each section, and of the table."""
     table, _ = parts_of(content)
-    sections = [(offset, size) for _, offset, size, _ in table["sections"]]
+    sections = [(offset, size) for _, offset, size, *_ in table["sections"]]
     return [(0, 128), *sections, struct.unpack_from("<QQ", content, 24)]
 
 
@@ -280,7 +282,7 @@ HOSTILE_TARGETS = {
     "a constant for an input": put(0, "plans", 0, "partitions", 0, "inputs", value=["split_shape"]),
     "an output that is not there": put(0, "plans", 0, "partitions", 0, "outputs", 0, 0, value="elsewhere"),
     "a section that is not there": put(0, "plans", 0, "partitions", 0, "sections", value=["elsewhere"]),
-    "a text for sections": put(0, "plans", 0, "partitions", 0, "sections", value="saved/0"),
+    "a text for sections": put(0, "plans", 0, "partitions", 0, "sections", value="code/0"),
     "a number for a section": put(0, "plans", 0, "partitions", 0, "sections", 0, value=0),
     "no thread": put(0, "plans", 0, "threads", value=0),
     "half a thread": put(0, "plans", 0, "threads", value=0.5),
@@ -382,7 +384,7 @@ def test_file_truncated_after_opening_is_an_error(contents: dict[str, bytes], tm
     file = ModelFile.open(path)
     with path.open("r+b") as stream:
         stream.truncate(200)
-    for asked in (file.graph, lambda: file.targets, lambda: file.section("saved/0"), file.verify):
+    for asked in (file.graph, lambda: file.targets, lambda: file.section("code/0"), file.verify):
         with pytest.raises(ModelFormatError, match=r"cut off.* 200 bytes"):
             asked()
 
@@ -517,7 +519,8 @@ def run_prepared(path: Path, backend: type[Toy], content: bytes) -> list[dict[st
     path.write_bytes(content)
     os.utime(path, ns=(0, next(_TIMES)))
     x = np.linspace(-1, 2, 6, dtype=np.float32).reshape(2, 3)
-    return [load(path, name, threads=2, plugins=plugins_with(backend())).run(x=x) for name in ("toy", "host")]
+    plugins = plugins_with(backend())
+    return [load(path, name, threads=2, saved="trust", plugins=plugins).run(x=x) for name in ("toy", "host")]
 
 
 def assert_right_or_refused(path: Path, prepared: Prepared, change: Callable[[Any], Any]) -> None:
@@ -548,7 +551,7 @@ MISLEADING_PLANS = {
     "an unknown backend": lambda _: put(*PARTITIONS, 0, "backend", value="unknown"),
     "another backend": lambda _: put(*PARTITIONS, 0, "backend", value="host"),
     "a section of other content": lambda _: put(*PARTITIONS, 0, "sections", value=["graph"]),
-    "more sections": lambda _: put(*PARTITIONS, 0, "sections", value=["saved/0", "saved/0", "graph"]),
+    "more sections": lambda _: put(*PARTITIONS, 0, "sections", value=["code/0", "code/0", "graph"]),
     "no sections": lambda _: put(*PARTITIONS, 0, "sections", value=[]),
     "other threads": lambda _: put(0, "plans", 0, "threads", value=10**9),
     "no inputs": lambda _: put(*PARTITIONS, 0, "inputs", value=[]),
@@ -573,7 +576,7 @@ def test_a_plan_in_an_order_that_cannot_run_is_refused(tmp_path: Path) -> None:
     reverse = lambda document: put(*PARTITIONS, value=document[0]["plans"][0]["partitions"][::-1])(document)  # noqa: E731
     path.write_bytes(with_json(path.read_bytes(), "targets", reverse))
     with pytest.raises(ModelFormatError, match=r"m\.lite'.*section 'targets'"):
-        load(path, "toy", threads=2, plugins=plugins).run(x=np.ones((2, 3), np.float32))
+        load(path, "toy", threads=2, saved="trust", plugins=plugins).run(x=np.ones((2, 3), np.float32))
 
 
 # **** memory ****
@@ -617,6 +620,6 @@ def test_damaged_weights_are_found_for_shapes_that_the_file_has_no_plan_for(prep
     path.write_bytes(content)
     section = next(s for s in ModelFile.open(path).sections if s.size == 4 * 12 and s.name.startswith("constants/"))
     path.write_bytes(content[: section.offset] + bytes([content[section.offset] ^ 1]) + content[section.offset + 1 :])
-    session = load(path, "toy", threads=2, plugins=plugins_with(backend()))
+    session = load(path, "toy", threads=2, saved="trust", plugins=plugins_with(backend()))
     with pytest.raises(ModelFormatError, match=rf"damaged.*{section.name}"):
         session.run(x=np.ones((7, 3), np.float32))

@@ -78,20 +78,19 @@ def test_command_of_a_known_distribution_names_the_distribution(bare: Path) -> N
     assert shown.stderr.endswith("next: pip install 'lite-core[tools]' lite-paddle\n")
 
 
-def test_doctor_shows_plugins_that_failed_or_have_warnings(bare: Path) -> None:
-    odd = """
-from lite_core import Device, KernelBackend, hookimpl
+def test_doctor_shows_plugins_that_failed_or_have_warnings(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chip = """
+from lite_core import KernelBackend, hookimpl
 LITE_API_VERSION = 1
-class Odd(KernelBackend):
-    def mesured(self, device): ...
 @hookimpl
 def lite_backends():
-    return [Odd("odd")]
+    return [KernelBackend("chip")]
 """
-    install(bare, "lite-odd", "[lite.plugins]\nodd = lite_odd\n", lite_odd=odd)
+    install(bare, "lite-chip", "[lite.plugins]\nchip = lite_chip\n", lite_chip=chip)
+    monkeypatch.setenv("LITE_PLUGINS", "chip=lite-other")
     shown = lite(bare, "doctor")
     assert shown.returncode == 0, shown.stdout
-    assert re.search(r"'odd' \(lite-odd 1\.0\): ready: .*'mesured'", shown.stdout)
+    assert re.search(r"'chip' \(lite-chip 1\.0\): ready: .*'chip': .*lite-other", shown.stdout)
     install(bare, "lite-bad", "[lite.plugins]\nbad = lite_bad\n", lite_bad="import nowhere")
     shown = lite(bare, "doctor")
     assert shown.returncode == 1

@@ -344,3 +344,30 @@ def test_scan_without_iterations_and_errors() -> None:
     inputs = [b.input("x", "float32", [3, 4]), b.input("y", "float32", [2, 4])]
     with pytest.raises(GraphError, match="scan input 1 .*2 .*axis 0.* 3"):
         scan(b, inputs, 0, lambda g, x, y: [g.add("Add", [x, y])], [4], 1)
+
+
+def nested_loops(levels: int) -> Graph:
+    """Return a graph with nested loops, each of which doubles a vector."""
+    b = GraphBuilder()
+    trips = b.input("trips", "int64", [])
+
+    def loop(outer: GraphBuilder, level: int, start: Value) -> Value:
+        body = GraphBuilder(f"body_{level}", outer=outer)
+        body.input(f"iteration_{level}", "int64", [])
+        goes_on, x = body.input(f"goes_on_{level}", "bool", []), body.input(f"x_{level}", "float32", [f"n_{level}"])
+        x = body.add("Concat", [x, x], {"axis": 0})
+        body.output(goes_on)
+        body.output(loop(body, level + 1, x) if level < levels else x)
+        return outer.add("Loop", [trips, None, start], {"body": body.build()})
+
+    b.output(loop(b, 1, b.input("x", "float32", [2])))
+    return b.build()
+
+
+def test_loops_nested_deeper_than_inference_can_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body is inferred until its types no longer change, so each further loop multiplies the time."""
+    monkeypatch.setattr("lite_core.ops.control._MOST_INFERRED", 5000)
+    graph = nested_loops(3)
+    assert evaluate_graph(graph, [np.array(1), f32(1, 2)])[0].size == 16
+    with pytest.raises(GraphError, match=r"loops in its body are nested too deep: types of \d+ nodes .* \d+ times"):
+        nested_loops(40)

@@ -161,7 +161,11 @@ def test_pad_of_symbolic_sizes():
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_repeating_modes_equal_numpy_even_beyond_the_size(mode, size):
     x = np.arange(size * 2).reshape(size, 2)
-    np.testing.assert_array_equal(run("Pad", x, [7, 0, 9, 1], mode=mode), np.pad(x, [(7, 9), (0, 1)], mode))
+    if mode == "wrap":  # np.pad of NumPy 1.24 repeats a part of the data that is padded by more than its size
+        expected = x.take(range(-7, size + 9), 0, mode="wrap").take(range(3), 1, mode="wrap")
+    else:
+        expected = np.pad(x, [(7, 9), (0, 1)], mode)
+    np.testing.assert_array_equal(run("Pad", x, [7, 0, 9, 1], mode=mode), expected)
 
 
 def test_negative_pads_crop():

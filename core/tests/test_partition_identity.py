@@ -74,7 +74,7 @@ def test_identity_does_not_outlive_its_session() -> None:
 def test_different_bodies_have_different_identities() -> None:
     backend = KernelBackend("toy")
     backend.kernel("Relu")(lambda x: np.maximum(x, 0))
-    selection = select_devices("toy", {"toy": backend}, fallback="never")
+    selection = select_devices("toy", plugins_with(backend), fallback="never")
     planner = Planner(selection, {}, Options(), ScratchPool(), [])
     b = GraphBuilder("body")
     b.output(b.add("Relu", [b.input("x", "float32", [2])]), "y")

@@ -10,7 +10,10 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Origin, Value
-from lite_core.passes import DeadNodeElimination, GeluFusion, HardSwishFusion, SwishFusion
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
+from lite_core.passes.gelu_fusion import GeluFusion
+from lite_core.passes.hard_swish_fusion import HardSwishFusion
+from lite_core.passes.swish_fusion import SwishFusion
 from lite_tools.checking import run_passes_checked
 
 

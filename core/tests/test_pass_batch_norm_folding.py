@@ -9,7 +9,8 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Origin, Value
-from lite_core.passes import BatchNormFolding, DeadNodeElimination
+from lite_core.passes.batch_norm_folding import BatchNormFolding
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
 from lite_tools.checking import run_passes_checked
 
 random = np.random.default_rng(7)

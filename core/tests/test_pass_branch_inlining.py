@@ -10,8 +10,8 @@ import pytest
 from lite_core.builder import GraphBuilder
 from lite_core.errors import LiteError
 from lite_core.ir import Graph, Value
-from lite_core.passes import BranchInlining, IdentityElimination
-from lite_core.passes.branch_inlining import inline_decided_branches
+from lite_core.passes.branch_inlining import BranchInlining, inline_decided_branches
+from lite_core.passes.identity_elimination import IdentityElimination
 from lite_core.session import load
 from lite_tools.checking import run_passes_checked
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
-from lite_core.passes import CommonSubexpression, DeadNodeElimination
+from lite_core.passes.common_subexpression import CommonSubexpression
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
 from lite_tools.checking import run_passes_checked
 
 

@@ -9,7 +9,9 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import GraphError
 from lite_core.ir import DType, Graph, Node, TensorType, Value
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.passes import ConstantFolding, DeadNodeElimination, run_passes
+from lite_core.passes import run_passes
+from lite_core.passes.constant_folding import ConstantFolding
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
 from lite_tools.checking import run_passes_checked
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
-from lite_core.passes import DeadNodeElimination, IdentityElimination
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
+from lite_core.passes.identity_elimination import IdentityElimination
 from lite_tools.checking import run_passes_checked
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Origin, Value
-from lite_core.passes import DeadNodeElimination, LayerNormFusion
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
+from lite_core.passes.layer_norm_fusion import LayerNormFusion
 from lite_tools.checking import run_passes_checked
 
 

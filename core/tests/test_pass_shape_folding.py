@@ -8,7 +8,8 @@ import pytest
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, TensorType
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.passes import DeadNodeElimination, ShapeFolding
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
+from lite_core.passes.shape_folding import ShapeFolding
 from lite_tools.checking import run_passes_checked
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Value
-from lite_core.passes import DeadNodeElimination, TransposeReshapeCleaning
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
+from lite_core.passes.transpose_reshape_cleaning import TransposeReshapeCleaning
 from lite_tools.checking import run_passes_checked
 
 

@@ -128,7 +128,7 @@ def test_tracing_logs_every_step(site: Path) -> None:
 
 def test_tracing_names_the_plugin_that_ends_the_process(site: Path) -> None:
     install(site, "fatal", "import os; os._exit(3)\n")
-    shown = lite(site, "backends", LITE_TRACE_PLUGINS="1")
+    shown = lite(site, "demo", LITE_TRACE_PLUGINS="1")
     assert shown.returncode == 3
     assert re.search(r"'fatal' \(lite-fatal 1\.0\): .*lite_fatal_plugin$", shown.stderr.splitlines()[-1])
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from lite_core import ops
 from lite_core.builder import GraphBuilder
-from lite_core.errors import InputError, ModelFormatError, PassError, PluginError
+from lite_core.errors import GraphError, InputError, ModelFormatError, PluginError
 from lite_core.formats import read_model
-from lite_core.ir import Graph
+from lite_core.ir import DType, Graph, Node, TensorType, Value
 from lite_core.kernel_backend import KernelBackend
 from lite_core.passes import PassResult
 from lite_core.plugins import PluginManager, available_backends, hookimpl
@@ -140,10 +143,11 @@ def identity() -> Graph:
 
 
 class Reader:
-    name = "test"
-    suffixes = (".test",)
-
-    def __init__(self, sniff: Any = lambda path: True, read: Any = lambda path: identity()) -> None:
+    def __init__(
+        self, sniff: Any = lambda path: True, read: Any = lambda path: identity(), name: str = "test", suffix: str = ""
+    ) -> None:
+        self.name = name
+        self.suffixes = (suffix or ".test",)
         self.sniff = sniff
         self.read = read
 
@@ -159,10 +163,59 @@ def fail(*arguments: Any, **named: Any) -> Any:
     raise KeyError("oops")
 
 
-def test_reader_whose_sniff_fails_is_skipped(file: Path) -> None:
-    plugins = plugins_of(a=lambda: plugin(lite_formats=[Reader(sniff=fail)]), b=lambda: plugin(lite_formats=[Reader()]))
+def leave(*arguments: Any, **named: Any) -> Any:
+    sys.exit(3)
+
+
+def many_values(path: Path) -> Any:
+    return np.ones(2)  # neither true nor false
+
+
+@pytest.mark.parametrize("sniff", [fail, leave, many_values])
+def test_reader_whose_sniff_fails_is_skipped(file: Path, sniff: Any) -> None:
+    first, second = Reader(sniff, name="first"), Reader(name="second")
+    plugins = plugins_of(a=lambda: plugin(lite_formats=[first]), b=lambda: plugin(lite_formats=[second]))
     assert read_model(file, plugins=plugins).name == "identity"
     assert plugins.records()[0].phase == "sniff"
+
+
+def damaged(path: Path) -> Any:
+    raise ModelFormatError("it is damaged")
+
+
+@pytest.mark.parametrize("read", [fail, leave, damaged, lambda path: 7])
+@pytest.mark.parametrize("name", ["model.test", "model"])
+def test_reader_that_recognises_everything_leaves_models_to_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, read: Any, name: str
+) -> None:
+    (tmp_path / name).write_text("a model")
+    greedy = Reader(read=read, name="greedy", suffix=".greedy")
+    plugins = plugins_of(a=lambda: plugin(lite_formats=[greedy]), b=lambda: plugin(lite_formats=[Reader()]))
+    assert read_model(tmp_path / name, plugins=plugins).name == "identity"
+    assert name == "model.test" or "'greedy'" in caplog.text
+
+
+def test_reader_with_the_suffix_of_the_file_is_first(file: Path) -> None:
+    greedy = Reader(read=lambda path: GraphBuilder("wrong").build(), name="greedy", suffix=".greedy")
+    plugins = plugins_of(a=lambda: plugin(lite_formats=[greedy]), b=lambda: plugin(lite_formats=[Reader()]))
+    assert read_model(file, plugins=plugins).name == "identity"
+
+
+def test_error_of_the_first_reader_is_reported_if_all_fail(file: Path) -> None:
+    first, second = Reader(read=fail, name="first"), Reader(read=damaged, name="second")
+    plugins = plugins_of(a=lambda: plugin(lite_formats=[first]), b=lambda: plugin(lite_formats=[second]))
+    with pytest.raises(ModelFormatError, match=r"'first'.*'a' \(lite-a 1\.0\).*KeyError"):
+        read_model(file, plugins=plugins)
+
+
+@pytest.mark.parametrize("broken", [{"suffixes": None}, {"suffixes": [7]}, {"read": None}, {"name": 7}])
+def test_invalid_reader_is_left_out(file: Path, broken: dict[str, Any]) -> None:
+    reader = Reader(name="broken")
+    for name, value in broken.items():
+        setattr(reader, name, value)
+    plugins = plugins_of(a=lambda: plugin(lite_formats=[reader]), b=lambda: plugin(lite_formats=[Reader()]))
+    assert read_model(file.with_suffix(""), plugins=plugins).name == "identity"
+    assert plugins.records()[0].phase == "lite_formats"
 
 
 @pytest.mark.parametrize(
@@ -201,17 +254,132 @@ def drop_everything(graph: Graph) -> PassResult:
     return PassResult(graph, True)
 
 
+def edit_and_fail(graph: Graph) -> PassResult:
+    graph.nodes.clear()
+    raise KeyError("oops")
+
+
+def edit_and_deny(graph: Graph) -> PassResult:
+    graph.nodes.clear()
+    return PassResult(graph, False)
+
+
+def double_the_constants(graph: Graph) -> PassResult:
+    for value in graph.constants:
+        graph.constants[value] *= 2
+    return PassResult(graph, True)
+
+
+def rename_the_output(graph: Graph) -> PassResult:
+    graph.outputs[0].name = "another"
+    return PassResult(graph, True)
+
+
+def add_an_operator_that_does_not_fit(graph: Graph) -> PassResult:
+    (node,) = graph.nodes
+    node.op, node.attributes = "Concat", {"axis": 7}
+    return PassResult(graph, True)
+
+
+def doubled() -> Graph:
+    b = GraphBuilder("doubled")
+    b.output(b.add("Mul", [b.input("x", "float32", [2]), b.constant(np.full(2, 2, np.float32))]), "y")
+    return b.build()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (fail, "'plugin-pass' .*'identity'.*KeyError"),
-        (lambda graph: None, "'plugin-pass' .*NoneType.*PassResult"),
-        (drop_everything, "'plugin-pass' .*not valid"),
+        (fail, "KeyError"),
+        (leave, "SystemExit"),
+        (lambda graph: None, "NoneType"),
+        (lambda graph: True, "bool, not a PassResult"),
+        (lambda graph: PassResult(7, True), "int"),  # type: ignore[arg-type]
+        (drop_everything, "not valid"),
+        (edit_and_fail, "KeyError"),
+        (double_the_constants, "read-only"),
+        (rename_the_output, "another"),
+        (add_an_operator_that_does_not_fit, "axis"),
     ],
 )
-def test_error_of_a_pass_names_the_pass(call: Any, message: str) -> None:
-    with pytest.raises(PassError, match=message):
-        load(identity(), plugins=plugins_of(a=lambda: plugin(lite_passes=[PluginPass(call)])))
+def test_pass_that_fails_is_recorded_and_left_out(caplog: pytest.LogCaptureFixture, call: Any, message: str) -> None:
+    calls = []
+
+    def counted(graph: Graph) -> Any:
+        calls.append(graph)
+        return call(graph)
+
+    plugins = plugins_of(a=lambda: plugin(lite_passes=[PluginPass(counted)]), b=good)
+    graph = doubled()
+    for _ in range(2):
+        assert load(graph, plugins=plugins).run(x=[1, -3])["y"].tolist() == [2, -6]
+    record = plugins.records()[0]
+    assert record.phase == "lite_passes"
+    assert "'plugin-pass'" in record.error
+    assert message in record.error
+    assert "'a' (lite-a 1.0)" in caplog.text
+    before = len(calls)
+    load(graph, plugins=plugins)
+    assert len(calls) == before
+
+
+def test_edits_of_a_pass_that_says_it_changed_nothing_are_dropped() -> None:
+    plugins = plugins_of(a=lambda: plugin(lite_passes=[PluginPass(edit_and_deny)]))
+    assert load(doubled(), plugins=plugins).run(x=[1, -3])["y"].tolist() == [2, -6]
+
+
+def test_pass_that_works_is_used_beside_one_that_fails() -> None:
+    def relu_instead(graph: Graph) -> PassResult:
+        changed = [node for node in graph.nodes if node.op == "Neg"]
+        for node in changed:
+            node.op = "Abs"
+        return PassResult(graph, bool(changed))
+
+    passes = [PluginPass(edit_and_fail), PluginPass(relu_instead)]
+    plugins = plugins_of(a=lambda: plugin(lite_passes=passes))
+    assert load(identity(), plugins=plugins).run(x=[-3])["y"].tolist() == [3]
+
+
+def test_strict_mode_raises_the_failure_of_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITE_STRICT_PLUGINS", "1")
+    with pytest.raises(PluginError, match=r"'a' \(lite-a 1\.0\).*KeyError"):
+        load(identity(), plugins=plugins_of(a=lambda: plugin(lite_passes=[PluginPass(fail)])))
+
+
+# **** operators ****
+
+
+def operator(name: str, **details: Any) -> Any:
+    known = {"infer": lambda inference: [inference.shape(0)], "domain": "test.isolation", **details}
+    return ops.define(lambda x: x + x, name, "x: T -> y: T", types={"T": [DType.FLOAT32]}, **known)
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (lambda: operator("Twice", domain=7), "domain"),
+        (lambda: operator("Twice", domain=""), "domain of the plugin"),
+        (lambda: operator("Relu", domain="lite"), "domain of the plugin"),
+        (lambda: SimpleNamespace(name="Twice", domain="test", reference=0, infer=0), "OpDef"),
+    ],
+)
+def test_invalid_operator_is_left_out(broken: Any, message: str) -> None:
+    plugins = plugins_of(a=lambda: plugin(lite_ops=lambda: [broken(), 7]), b=good)
+    assert load(identity(), plugins=plugins).run(x=[-3])["y"].tolist() == [3]
+    record = plugins.records()[0]
+    assert record.phase == "lite_ops"
+    assert message in record.error
+
+
+@pytest.mark.parametrize("infer", [fail, leave, lambda inference: None, lambda inference: [7]])
+def test_operator_with_a_broken_inference_affects_only_its_models(infer: Any) -> None:
+    name = f"Broken{id(infer)}"
+    plugins = plugins_of(a=lambda: plugin(lite_ops=[operator(name, infer=infer)]))
+    assert load(identity(), plugins=plugins).run(x=[-3])["y"].tolist() == [3]
+    x, y = (Value(v, TensorType(DType.FLOAT32, (1,))) for v in "xy")
+    graph = Graph("broken", inputs=[x], outputs=[y], nodes=[Node(name, [x], [y], domain="test.isolation")])
+    with pytest.raises(GraphError, match=rf"inference of test\.isolation\.{name}, in the module {infer.__module__}"):
+        load(graph, plugins=plugins)
 
 
 def test_stand_in_has_the_attributes_of_real_entry_points() -> None:

@@ -11,6 +11,7 @@ from measuring import Measuring, X, network
 from lite_core import KernelBackend
 from lite_core.plugins import plugins_with
 from lite_core.session import RunProfile, Session, load
+from lite_tools.commands.profiles import print_profile
 
 
 @pytest.fixture
@@ -52,13 +53,28 @@ def test_profile_as_text(measured: Session) -> None:
     profile = RunProfile()
     measured.run({"x": X}, profile=profile)
     profile.seconds = 0.004
-    kernels, ops, partitions = ([" ".join(line.split()) for line in t.splitlines()] for t in str(profile).split("\n\n"))
+    assert [" ".join(line.split()) for line in str(profile).splitlines()] == [
+        "2.000 ms exp_relu (Exp+Relu): first, second",
+        "1.000 ms neg (Neg): third",
+        f"{profile.partitions[0].seconds * 1e3:.3f} ms measuring/0 on measuring, 3 nodes",
+        "4.000 ms the whole run",
+    ]
+
+
+def test_profile_as_tables(measured: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = RunProfile()
+    measured.run({"x": X}, profile=profile)
+    profile.seconds = 0.004
+    print_profile(profile)
+    kernels, ops, partitions = (
+        [" ".join(line.split()) for line in text.splitlines()] for text in capsys.readouterr().out.split("\n\n")
+    )
     assert kernels[1:] == [
         "exp_relu Exp+Relu 2.000 50.0% 2.0 4.0 25% first, second",
         "neg Neg 1.000 25.0% - - - third",
     ]
     assert ops[1:] == ["Exp+Relu 1 2.000 50.0%", "Neg 1 1.000 25.0%"]
-    assert partitions[-1].endswith(" 4.000 100.0%")
+    assert partitions[-1].endswith("4.000 100.0%")
 
 
 def test_profile_as_json(measured: Session) -> None:

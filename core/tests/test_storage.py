@@ -9,6 +9,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +20,8 @@ import pytest
 
 from lite_core import storage
 from lite_core.storage import DiskCache, cache_folder, cache_limit, configuration, configuration_folder
+
+has_users = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no user ids")
 
 MIB = 2**20
 DAY = 86400.0
@@ -30,6 +34,13 @@ def cache(folder: Path | None) -> DiskCache:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def give_away(path: Path) -> None:
+    """Make another user the owner of a file or a folder."""
+    if os.geteuid():
+        pytest.skip("only root can create what belongs to another user")
+    os.chown(path, 65534, -1)
 
 
 def age(path: Path, seconds: float) -> None:
@@ -137,12 +148,12 @@ def test_entry_that_cannot_be_removed_is_skipped(tmp_path: Path, monkeypatch: py
         age(tmp_path / f"{i}.bin", (10 - i) * DAY)
     unlink = os.unlink
 
-    def busy(path: str) -> None:
-        if path.endswith(("0.bin", "1.bin")):
+    def busy(path: str | Path) -> None:
+        if str(path).endswith(("0.bin", "1.bin")):
             raise PermissionError(13, "in use")
         unlink(path)
 
-    monkeypatch.setattr(storage.os, "unlink", busy)
+    monkeypatch.setattr(os, "unlink", busy)
     cache(tmp_path).write("new", bytes(MIB // 8))
     assert names(tmp_path) == ["0.bin", "1.bin", "5.bin", "6.bin", "7.bin", "new.bin"]
 
@@ -155,6 +166,120 @@ def test_unusable_folder_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptur
     assert one.read("a") is None
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "LITE_CACHE_DIR" in caplog.text
+
+
+PLANTED = """
+import logging, os, sys
+from pathlib import Path
+from lite_core.storage import DiskCache, configuration, configuration_folder
+logging.basicConfig(format="%(message)s")
+folder = Path(sys.argv[1])
+os.mkfifo(folder / "fifo.bin")
+(folder / "zero.bin").symlink_to("/dev/zero")
+(folder / "link.bin").symlink_to(folder / "whole.bin")
+cache = DiskCache(folder, ".bin", logging.getLogger("lite.test"))
+cache.write("whole", b"kernel")
+print([cache.read(name) for name in ("fifo", "zero", "link", "whole")])
+cache.write("fifo", b"made again")
+print(cache.read("fifo"))
+os.mkfifo(configuration_folder() / "config.json")
+print(dict(configuration()))
+"""
+
+
+@has_users
+def test_planted_entries_are_misses_and_nothing_hangs(tmp_path: Path) -> None:
+    completed = subprocess.run(
+        [sys.executable, "-c", PLANTED, str(tmp_path)], capture_output=True, text=True, timeout=10, check=True
+    )
+    assert completed.stdout.splitlines() == ["[None, None, None, b'kernel']", "b'made again'", "{}"]
+    about_the_entry, about_the_configuration = completed.stderr.splitlines()
+    assert str(tmp_path / "fifo.bin") in about_the_entry
+    assert str(configuration_folder() / "config.json") in about_the_configuration
+
+
+@has_users
+@pytest.mark.parametrize("kind", ["all can write to", "all can write to the parent of", "another user owns"])
+def test_folder_that_others_can_change_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str) -> None:
+    folder = tmp_path / "parent" / "things"
+    folder.mkdir(parents=True)
+    (folder / "a.bin").write_bytes(b"planted")
+    if kind == "another user owns":
+        give_away(folder)
+    else:
+        (folder if kind == "all can write to" else folder.parent).chmod(0o777)
+    for one in (cache(folder), cache(folder)):
+        assert one.read("a") is None
+        one.write("b", b"kernel")
+        assert "not used" in one.describe()
+    assert names(folder) == ["a.bin"]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    for word in (str(folder), "LITE_CACHE_DIR", "65534" if kind == "another user owns" else "chmod go-w"):
+        assert word in caplog.text
+
+
+@has_users
+def test_entry_that_was_swapped_is_a_miss(tmp_path: Path) -> None:
+    one = cache(tmp_path)
+    one.write("a", b"kernel")
+    one.path("a").chmod(0o666)
+    assert one.read("a") is None
+    one.write("b", b"kernel")
+    give_away(one.path("b"))
+    assert one.read("b") is None
+
+
+def test_links_at_the_places_of_temporary_files_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_bytes(b"victim")
+    (tmp_path / "things").mkdir()
+    for name in (f"a.{os.getpid()}-{threading.get_ident()}.tmp", "a.tmp", "a.bin.tmp", "a.bin"):
+        (tmp_path / "things" / name).symlink_to(tmp_path / "victim")
+    cache(tmp_path / "things").write("a", b"kernel")
+    assert cache(tmp_path / "things").read("a") == b"kernel"
+    assert (tmp_path / "victim").read_bytes() == b"victim"
+
+
+FILLED_BY_ROOT = """
+import logging, os, sys
+from pathlib import Path
+from lite_core.storage import DiskCache
+logging.basicConfig(format="%(message)s")
+os.setgid(65534)
+os.setuid(65534)
+cache = DiskCache(Path(sys.argv[1]), ".bin", logging.getLogger("lite.test"))
+cache.write("b", b"kernel")
+cache.write("c", b"kernel")
+print([cache.read(name) for name in "abc"])
+"""
+
+
+@has_users
+def test_folder_that_root_filled_is_read() -> None:
+    if os.geteuid():
+        pytest.skip("only root can fill a folder for all users")
+    with tempfile.TemporaryDirectory(dir="/tmp") as parent:  # other users cannot enter the folders of pytest
+        Path(parent).chmod(0o755)
+        folder = Path(parent) / "things"
+        cache(folder).write("a", b"kernel")
+        folder.chmod(0o755)
+        (folder / "a.bin").chmod(0o644)
+        command = [sys.executable, "-c", FILLED_BY_ROOT, str(folder)]
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert completed.stdout == "[b'kernel', None, None]\n"
+    (line,) = completed.stderr.splitlines()
+    assert str(folder) in line
+    assert "Permission denied" in line
+
+
+def test_cache_stays_where_it_is_when_the_working_folder_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = cache(Path("things"))
+    one.write("a", b"kernel")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert one.read("a") == b"kernel"
 
 
 def test_describe_gives_number_size_and_folder(tmp_path: Path) -> None:
@@ -226,6 +351,18 @@ def test_damaged_configuration_is_logged_and_ignored(text: str, caplog: pytest.L
     file.write_text(text)
     assert dict(configuration()) == {}
     assert str(file) in caplog.text
+
+
+@has_users
+def test_configuration_that_others_can_change_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    configuration_folder().chmod(0o777)
+    assert dict(configuration()) == {}
+    assert not caplog.records, "there is no file to warn of"
+    storage._read_configuration.cache_clear()
+    configure({"cache_folder": "/elsewhere"})
+    assert dict(configuration()) == {}
+    assert str(configuration_folder()) in caplog.text
+    assert "chmod go-w" in caplog.text
 
 
 def test_setting_of_the_wrong_type_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

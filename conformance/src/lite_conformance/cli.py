@@ -246,7 +246,10 @@ def _run(
         TimeElapsedColumn(),
         TextColumn("{task.fields[bad]}"),
     )
-    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+    hidden = quiet or not console.is_terminal
+    bar = Progress(*columns, console=console, transient=True, disable=hidden)
+    # In rich 13, a disabled bar that was started ends with an empty line.
+    with contextlib.nullcontext() if hidden else bar:
         task = bar.add_task(settings.backend, total=None, bad="")
         bad = 0
 

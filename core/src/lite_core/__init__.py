@@ -41,33 +41,16 @@ if TYPE_CHECKING:
     from lite_core.plugins import hookimpl
     from lite_core.session import RunProfile, Session, load
 
-_HOMES = {
-    "API_VERSION": "backend",
-    "BackendUnavailableError": "errors",
-    "ConversionError": "errors",
-    "DType": "ir",
-    "Device": "backend",
-    "ExecutionError": "errors",
-    "Graph": "ir",
-    "GraphBuilder": "builder",
-    "GraphError": "errors",
-    "InputError": "errors",
-    "KernelBackend": "kernel_backend",
-    "LiteError": "errors",
-    "ModelFormatError": "errors",
-    "No": "backend",
-    "PassError": "errors",
-    "PluginError": "errors",
-    "RunProfile": "session",
-    "Session": "session",
-    "TensorType": "ir",
-    "Unavailable": "backend",
-    "UnsupportedOperatorError": "errors",
-    "Yes": "backend",
-    "convert": "launcher",
-    "hookimpl": "plugins",
-    "load": "session",
-    "read_model": "formats",
+# The modules of the public names; the names that are not listed here are errors, in the module `errors`.
+_NAMES_IN = {
+    "backend": ("API_VERSION", "Device", "No", "Unavailable", "Yes"),
+    "builder": ("GraphBuilder",),
+    "formats": ("read_model",),
+    "ir": ("DType", "Graph", "TensorType"),
+    "kernel_backend": ("KernelBackend",),
+    "launcher": ("convert",),
+    "plugins": ("hookimpl",),
+    "session": ("RunProfile", "Session", "load"),
 }
 
 __all__ = [
@@ -104,9 +87,9 @@ configure_from_environment()
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in __all__:
         raise AttributeError(f"module 'lite_core' has no attribute {name!r}")
+    home = next((module for module, names in _NAMES_IN.items() if name in names), "errors")
     with collector_paused():
         value = getattr(import_module(f"lite_core.{home}"), name)
     globals()[name] = value

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from lite_core.errors import ExecutionError
-from lite_core.ir import Graph, Node, TensorType
+from lite_core.ir import Graph, Node, SavedWeights, TensorType
+from lite_core.reports import Interval, KernelTime, MemoryUse
 
 __all__ = [
     "API_VERSION",
@@ -29,6 +30,7 @@ __all__ = [
     "DescribesTarget",
     "Device",
     "Executable",
+    "HasLevels",
     "HasNotes",
     "Interval",
     "KernelTime",
@@ -45,6 +47,7 @@ __all__ = [
     "ReportsFindings",
     "ReportsMemoryUse",
     "RestoresState",
+    "SavedWeights",
     "SavesState",
     "SharesHostMemory",
     "Stale",
@@ -75,6 +78,9 @@ class Device:
         bandwidth: bytes per second that it can read or write in its memory; 0 if unknown.
         launch_seconds: overhead of one kernel launch. From these three values the scheduler estimates the cost of a
             node and weighs it against copies. It moves no node away from a device whose first two are 0.
+        features: names of what prepared code may need: instruction sets. A model file may hold several levels of code;
+            the first whose features the device has is used.
+        level: name of the level that models are compiled for on this device, with exactly these features.
     """
 
     backend: str
@@ -85,6 +91,8 @@ class Device:
     flops: float = 0.0
     bandwidth: float = 0.0
     launch_seconds: float = 0.0
+    features: frozenset[str] = frozenset()
+    level: str = ""
 
     @property
     def label(self) -> str:
@@ -252,50 +260,6 @@ class Buffer:
         self.memory.upload(array, data)
 
 
-class KernelTime(NamedTuple):
-    """The measured time of one kernel of a partition in one run.
-
-    Attributes:
-        name: the kernel's name.
-        nodes: names of the nodes that it computes; several if the backend fused them.
-        seconds: its run time.
-        flops: floating-point operations, two for a multiply-add; 0 if not counted.
-        bytes: bytes read and written, each tensor once; 0 if not counted.
-        peak_share: achieved share, 0 to 1, of the device's peak arithmetic or memory bandwidth, whichever is the limit.
-    """
-
-    name: str
-    nodes: tuple[str, ...]
-    seconds: float
-    flops: float = 0.0
-    bytes: float = 0.0
-    peak_share: float | None = None
-
-
-class Interval(NamedTuple):
-    """The lifetime of ``size`` bytes of memory: written by step ``first``, last read by step ``last``."""
-
-    size: int
-    first: int
-    last: int
-
-
-class MemoryUse(NamedTuple):
-    """The memory that a compiled partition uses.
-
-    Attributes:
-        arena_bytes: size of the memory that tensors inside the partition share during a run.
-        intervals: lifetimes of the tensors in the arena, counted in kernels; empty if unknown.
-        scratch_bytes: scratch memory of the kernels beside the arena, for all threads together.
-        weight_bytes: size of the constants as the kernels read them, including packing.
-    """
-
-    arena_bytes: int
-    intervals: tuple[Interval, ...]
-    scratch_bytes: int
-    weight_bytes: int
-
-
 class Executable(Protocol):
     """A compiled partition. Each run needs ``scratch_bytes`` bytes of scratch memory; ``run`` must be thread-safe."""
 
@@ -341,19 +305,20 @@ class ReportsMemoryUse(Protocol):
 class SavesState(Protocol):
     """Optional part of an executable: its compiled form can be stored in a model file.
 
-    ``save`` returns the pieces that :meth:`RestoresState.restore` takes, or none if there is nothing to save. A piece
-    saved by several partitions, shapes or targets is stored once. Therefore data that programs share, such as each
-    packed weight, should be a separate piece.
+    ``save`` returns the pieces that :meth:`RestoresState.restore` takes, or none if there is nothing to save. Each
+    packed weight should be a :class:`SavedWeights`: it is stored once for all partitions, shapes and targets. All other
+    pieces count as code, and are restored only if the user trusts the file.
     """
 
-    def save(self) -> Sequence[bytes | memoryview]: ...
+    def save(self) -> Sequence[bytes | memoryview | SavedWeights]: ...
 
 
 @runtime_checkable
 class ListsConstantsRead(Protocol):
-    """Optional part of a restored executable: names of the constants of the partition's graph that its runs read.
+    """Optional part of an executable that is saved: the constants that ``restore`` and the restored executable read.
 
-    Only their checksums are verified; without this part, the checksums of all constants are.
+    They are names in the partition's graph. When the state is restored, the elements of other constants are undefined;
+    without this part, all constants are read from the file.
     """
 
     def constants_read(self) -> Collection[str]: ...
@@ -393,11 +358,21 @@ class DescribesTarget(Protocol):
 
 
 @runtime_checkable
+class HasLevels(Protocol):
+    """Optional part of a backend whose code differs between levels of a processor: a device to convert models for.
+
+    ``device_of_level`` returns the device of a named level, to which ``compile`` then restricts itself. It raises
+    InputError, which lists the levels, for an unknown name.
+    """
+
+    def device_of_level(self, level: str) -> Device: ...
+
+
+@runtime_checkable
 class StatesCompatibility(Protocol):
     """Optional part of a backend with :class:`RestoresState`: a text that must match before saved state is used.
 
-    It names the driver, the instruction set and the version of the code. A model file records it, and Lite compares it
-    before calling :meth:`RestoresState.restore`.
+    It names the driver and the version of the code. A model file records it; Lite compares it before ``restore``.
     """
 
     def compatibility(self, device: Device, options: Options) -> str: ...
@@ -407,11 +382,10 @@ class StatesCompatibility(Protocol):
 class RestoresState(Protocol):
     """Optional part of a backend: rebuild an executable from the pieces that :meth:`SavesState.save` returned.
 
-    Lite has verified their checksums: the pieces are complete, unchanged and in order. Each is read-only, aligned to 64
-    bytes in memory, usually mapped from the model file, and valid as long as it is referenced. ``restore`` returns
-    Stale for pieces that were not saved for this partition: missing, truncated, of another partition, or in another
-    order. The types of the partition's inputs and outputs are those of the signature; types of values between them may
-    still have symbolic dimensions.
+    The pieces are complete, unchanged and in order. Each is read-only, aligned to 64 bytes in memory, and valid as long
+    as it is referenced. ``restore`` returns Stale for pieces that were not saved for this partition: missing,
+    truncated, of another partition, or in another order. The types of the partition's inputs and outputs are those of
+    the signature; types of values between them may still have symbolic dimensions.
     """
 
     def restore(

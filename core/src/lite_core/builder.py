@@ -168,15 +168,8 @@ class GraphBuilder:
         label = self._numbered(name or op.lower(), self._node_names)
         placeholder = TensorType(DType.FLOAT32, None)
         values = [Value(n or (label if i == 0 else f"{label}_{i}"), placeholder) for i, n in enumerate(names)]
-        node = Node(
-            op,
-            inputs,
-            values,
-            {k: _attribute(a) for k, a in (attributes or {}).items()},
-            domain=domain,
-            name=label,
-            origin=origin or self.origin,
-        )
+        plain = {k: _attribute(a) for k, a in (attributes or {}).items()}
+        node = Node(op, inputs, values, plain, domain=domain, name=label, origin=origin or self.origin)
         problems = list(ops.get(node).check(node))
         if problems:
             raise GraphError(f"{node.describe()}: {'; '.join(problems)}")

@@ -20,7 +20,9 @@ __all__ = [
     "OperatorProblem",
     "PassError",
     "PluginError",
+    "RunTimeoutError",
     "UnsupportedOperatorError",
+    "UntrustedCodeError",
 ]
 
 
@@ -30,6 +32,10 @@ class LiteError(Exception):
 
 class ModelFormatError(LiteError):
     """A model file has an unknown format, is truncated or damaged, or is not an inference model."""
+
+
+class UntrustedCodeError(ModelFormatError):
+    """The code of a model file is not trusted, and no device of the session can run the model without it."""
 
 
 class OperatorProblem(NamedTuple):
@@ -94,6 +100,10 @@ class BackendUnavailableError(LiteError):
 
 class ExecutionError(LiteError):
     """A backend failed to compile or run a node or a partition."""
+
+
+class RunTimeoutError(ExecutionError, TimeoutError):
+    """A run took longer than its ``timeout``; the session can run again."""
 
 
 class PluginError(LiteError):

@@ -14,14 +14,14 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lite_core import ops
 from lite_core.backend import Buffer, Device, Executable, KernelTime, No, Options, Partition, Unavailable, Yes
 from lite_core.errors import ExecutionError, LiteError
+from lite_core.forking import undivided
 from lite_core.ir import DType, Node, TensorType, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.ops.inference import Inference
@@ -34,8 +34,7 @@ Condition = Callable[[Node], Yes | No]
 Probe = Callable[[], Sequence[Device] | Unavailable]
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(NamedTuple):
     """A function that computes one operator, and the element types and conditions it accepts."""
 
     function: Callable[..., Any]
@@ -172,12 +171,9 @@ class _KernelExecutable:
         for step in self._steps:
             try:
                 run_step(step, arrays)
-            except LiteError as error:
-                raise ExecutionError(f"backend {self._backend!r}: {step.node.describe()}: {error}") from error
             except Exception as error:
-                raise ExecutionError(
-                    f"backend {self._backend!r}: {step.node.describe()} failed with {type(error).__name__}: {error}"
-                ) from error
+                failed = "" if isinstance(error, LiteError) else f" failed with {type(error).__name__}"
+                raise ExecutionError(f"backend {self._backend!r}: {step.node.describe()}{failed}: {error}") from error
             for value in step.finished:
                 del arrays[value]
         for value, buffer in zip(self._graph.outputs, outputs):
@@ -202,11 +198,12 @@ class _KernelStep:
         """Compute the node's outputs into ``arrays``."""
         inputs = [None if v is None else arrays[v] for v in self.node.inputs]
         inputs += [None] * (self.definition.fixed_inputs - len(inputs))
-        if self.kernel.writes_out:
-            results = self._run_with_out(inputs)
-        else:
-            returned = self.kernel.function(*inputs, **self.attributes)
-            results = returned if isinstance(returned, (tuple, list)) else (returned,)
+        with undivided():  # NumPy's matrix products hold locks
+            if self.kernel.writes_out:
+                results = self._run_with_out(inputs)
+            else:
+                returned = self.kernel.function(*inputs, **self.attributes)
+                results = returned if isinstance(returned, (tuple, list)) else (returned,)
         for value, result in zip(self.node.outputs, results):
             if value is not None:
                 if not isinstance(result, np.ndarray) or result.dtype != value.dtype.numpy:

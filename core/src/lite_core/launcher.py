@@ -7,10 +7,10 @@ from typing import Any
 
 from lite_core.backend import API_VERSION, Unavailable
 from lite_core.errors import ConversionError
-from lite_core.plugins import available_backends, default_plugins, left_out_backends
+from lite_core.plugins import available_backends, backend_sources, default_plugins, left_out_backends
 from lite_core.plugins.installed import installed_entry_points
 from lite_core.plugins.known import command_distribution
-from lite_core.schedule.devices import probe
+from lite_core.schedule.probing import probe
 from lite_core.version import __version__
 
 __all__ = ["convert", "main"]
@@ -47,7 +47,7 @@ def _tool(name: str) -> Any:
 
 
 def _backends() -> list[str]:
-    found = {name: probe(backend) for name, backend in available_backends().items()}
+    found = {n: probe(b, backend_sources()[n], automatic=True) for n, b in available_backends().items()}
     told = {n: f"{a.reason}. {a.remedy}".strip() if isinstance(a, Unavailable) else "ready" for n, a in found.items()}
     return [f"backend {name}: {state}" for name, state in {**told, **left_out_backends()}.items()]
 

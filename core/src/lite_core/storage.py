@@ -6,9 +6,11 @@ cache is limited: the least recently used entries are evicted.
 
 The configuration is the JSON object in ``config.json`` in the user's configuration folder::
 
-    {"cache_folder": "/var/cache/lite", "cache_limit_mib": 4096}
+    {"cache_folder": "/data/me/lite", "cache_limit_mib": 4096}
 
 Environment variables override it. Each plugin keeps its settings under a separate name.
+
+Cache and configuration are used only where no other user can change them (:mod:`lite_core.private_files`).
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ import json
 import logging
 import math
 import os
-import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from lite_core.forking import new_lock
+from lite_core.private_files import make_private_folder, open_private, read_private, unsafe_reason, write_private
 
 __all__ = [
     "DiskCache",
@@ -32,6 +36,12 @@ __all__ = [
     "cache_limit",
     "configuration",
     "configuration_folder",
+    "make_private_folder",
+    "open_private",
+    "read_private",
+    "remove_abandoned",
+    "unsafe_reason",
+    "write_private",
 ]
 
 logger = logging.getLogger("lite.storage")
@@ -49,6 +59,8 @@ _USE_SECONDS = 3600.0
 #: NOTE: process ids cannot be compared instead: containers that share the folder have separate ids.
 _ABANDONED_SECONDS, _TEMPORARY_SUFFIXES = 3600.0, (".tmp", ".lock")
 
+_warned: set[Path | None] = set()  # folders
+
 
 # **** configuration ****
 
@@ -57,16 +69,26 @@ def configuration_folder() -> Path:
     """Return the folder of the configuration file: ``LITE_CONFIG_DIR`` if set, else the user's configuration folder."""
     chosen = os.environ.get("LITE_CONFIG_DIR")
     if not chosen:
-        import platformdirs
-
-        chosen = platformdirs.user_config_dir("lite", appauthor=False)
+        chosen = _user_folder("user_config_dir")
     return Path(chosen)
+
+
+def _user_folder(kind: str) -> str:
+    """Return a folder in the user's home; one that cannot exist for a user without a home, as in some containers."""
+    import platformdirs
+
+    with contextlib.suppress(RuntimeError):
+        folder: str = getattr(platformdirs, kind)("lite", appauthor=False)
+        if os.path.isabs(folder):  # older versions return "~" as it is
+            return folder
+    return os.path.join(os.devnull, "lite")
 
 
 def configuration() -> Mapping[str, Any]:
     """Return the settings in ``config.json``, read once per process; empty if the file does not exist.
 
-    An unreadable file is logged and counts as empty, so that no run fails because of it.
+    A file that is unreadable, or that other users can change, is logged and counts as empty, so that no run fails
+    because of it.
     """
     return _read_configuration(configuration_folder() / "config.json")
 
@@ -74,16 +96,14 @@ def configuration() -> Mapping[str, Any]:
 @functools.cache
 def _read_configuration(path: Path) -> Mapping[str, Any]:
     try:
-        return MappingProxyType(_parse(path))
-    except FileNotFoundError:
-        return MappingProxyType({})
-    except (OSError, ValueError) as error:
+        return MappingProxyType(_parse(path) if os.path.lexists(path) else {})
+    except (OSError, ValueError, RecursionError) as error:
         logger.warning("the configuration %s is ignored: %s", path, error)
         return MappingProxyType({})
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    settings = json.loads(path.read_text(encoding="utf-8"))
+    settings = json.loads(read_private(path, most=2**20))
     if not isinstance(settings, dict):
         raise ValueError(f"it must be a JSON object, is {type(settings).__name__}")
     return settings
@@ -105,9 +125,7 @@ def cache_folder(kind: str) -> Path | None:
             logger.warning("cache_folder in the configuration must be text, is %r: it is ignored", chosen)
             chosen = None
     if chosen is None:
-        import platformdirs
-
-        chosen = platformdirs.user_cache_dir("lite", appauthor=False)
+        chosen = _user_folder("user_cache_dir")
     return Path(chosen) / kind if chosen not in ("", "off") else None
 
 
@@ -132,21 +150,31 @@ def _limit_in_mib(name: str, setting: str) -> float:
     return float(setting) if setting.isdecimal() else _DEFAULT_LIMIT_MIB
 
 
+def remove_abandoned(temporaries: Iterable[Path]) -> None:
+    """Remove temporary files that were not written to within the last hour: their writers died."""
+    for path in temporaries:
+        with contextlib.suppress(OSError):
+            if time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
+                path.unlink()
+
+
 class DiskCache:
-    """Named entries in a folder, one file each. Any number of threads and processes may share it.
+    """Named entries in a folder, one file each. Any number of threads and processes of a user may share it.
+
+    A folder that other users can change is not used; neither is an entry that they can change, or a file of another
+    kind at its place.
 
     Args:
         folder: created when the first entry is written; None disables the cache.
         suffix: of the entries' files, including the dot. Other files in the folder are left alone.
-        logger: receives one warning if the folder cannot be used.
+        logger: receives one warning per process if the folder, or an entry, cannot be used.
     """
 
     def __init__(self, folder: Path | None, suffix: str, logger: logging.Logger) -> None:
-        self.folder = folder
+        self.folder = folder and folder.absolute()  # a relative folder would move with the working folder
         self._suffix = suffix
         self._logger = logger
-        self._has_warned = False
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._unchecked_bytes = 0.0  # may still be written before the folder's size is checked
 
     def path(self, name: str) -> Path:
@@ -160,7 +188,7 @@ class DiskCache:
             return None
         path = self.path(name)
         try:
-            with open(path, "rb") as file:
+            with open(open_private(path), "rb", buffering=0) as file:
                 content = file.read()
                 last_used = os.fstat(file.fileno()).st_mtime
         except FileNotFoundError:
@@ -169,7 +197,7 @@ class DiskCache:
             self.warn_once(error)
             return None
         if time.time() - last_used > _USE_SECONDS:
-            with contextlib.suppress(OSError):  # the folder may belong to another user
+            with contextlib.suppress(OSError):  # the folder may belong to root
                 os.utime(path)
         return content
 
@@ -177,27 +205,23 @@ class DiskCache:
         """Store an entry atomically: a concurrent reader finds all of it or nothing."""
         if self.folder is None:
             return
-        path = self.path(name)
-        temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary.write_bytes(content)
-            os.replace(temporary, path)
+            write_private(self.path(name), content)
             with self._lock:
                 self._unchecked_bytes -= len(content)
                 if self._unchecked_bytes < 0:
                     self._evict(self.folder)
         except OSError as error:
             self.warn_once(error)
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
 
     def describe(self) -> str:
         """Return a one-line summary: the folder, the number of entries and their size."""
         if self.folder is None:
             return "kept in memory only (LITE_CACHE_DIR is off)"
+        if reason := unsafe_reason(self.folder):
+            return f"{self.folder}, which is not used: {reason}"
         try:
-            sizes = [path.stat().st_size for path in self.folder.glob(f"*{self._suffix}")]
+            sizes = [path.lstat().st_size for path in self.folder.glob(f"*{self._suffix}")]
         except OSError as error:
             return f"{self.folder}, which cannot be read: {error}"
         limit = cache_limit()
@@ -205,9 +229,9 @@ class DiskCache:
         return f"{len(sizes)} with {sum(sizes) / 2**20:.1f} MiB{most} in {self.folder}"
 
     def warn_once(self, error: OSError) -> None:
-        """Log once that the folder cannot be used, so that each process has to regenerate the entries it needs."""
-        if not self._has_warned:
-            self._has_warned = True
+        """Log once per process that the folder, or an entry, cannot be used, so that entries have to be regenerated."""
+        if self.folder not in _warned:
+            _warned.add(self.folder)
             self._logger.warning(
                 "%s cannot be used (%s): what is made stays in memory. Set LITE_CACHE_DIR to another folder",
                 self.folder,
@@ -225,7 +249,7 @@ class DiskCache:
         with os.scandir(folder) as files:
             for file in files:
                 with contextlib.suppress(FileNotFoundError):
-                    status = file.stat()
+                    status = file.stat(follow_symlinks=False)
                     if file.name.endswith(self._suffix):
                         entries.append((status.st_mtime, status.st_size, file.path))
                     elif file.name.endswith(_TEMPORARY_SUFFIXES) and now - status.st_mtime > _ABANDONED_SECONDS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -12,11 +12,12 @@ from random_graphs import Example
 
 from lite_core import GraphBuilder
 from lite_core.backend import Buffer, Device, Options, Partition, Stale
-from lite_core.ir import DType, Graph, TensorType, Value
+from lite_core.ir import DType, Graph, SavedWeights, TensorType, Value
 from lite_core.memory import HostMemory
 from lite_cpu.aligned import aligned_empty
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.machine import Machine
+from lite_cpu.saved.frame import read_frame
 
 __all__ = [
     "DEVICE",
@@ -26,16 +27,20 @@ __all__ = [
     "assert_same",
     "buffers",
     "compiled",
+    "content",
     "convolutions",
     "refusal",
     "restored",
     "run",
     "saved",
+    "split",
     "transformer",
     "views",
 ]
 
 Array = np.ndarray[Any, Any]
+
+_Piece = TypeVar("_Piece", bytes, memoryview, bytes | memoryview | SavedWeights)
 
 DEVICE, HOST = Device("level"), HostMemory()
 
@@ -48,7 +53,18 @@ def compiled(machine: Machine, graph: Graph, **options: Any) -> CpuExecutable:
 
 def saved(executable: CpuExecutable) -> list[memoryview]:
     """Return the pieces that an executable saves, in the form in which a model file returns them."""
-    return [aligned(piece) for piece in executable.save()]
+    return [aligned(content(piece)) for piece in executable.save()]
+
+
+def content(piece: bytes | memoryview | SavedWeights) -> bytes | memoryview:
+    """Return the bytes of a piece."""
+    return piece.data if isinstance(piece, SavedWeights) else piece
+
+
+def split(pieces: Sequence[_Piece]) -> tuple[list[_Piece], list[_Piece]]:
+    """Return the pieces of the program (its description, the runtime, kernels) and those of its arrays."""
+    kernels = read_frame(memoryview(content(pieces[0]))).description["kernels"]
+    return [*pieces[: 2 + len(kernels)]], [*pieces[2 + len(kernels) :]]
 
 
 def aligned(piece: bytes | memoryview) -> memoryview:

@@ -178,6 +178,102 @@ def test_failed_write_is_logged_once(tmp_path, caplog, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+# other users
+
+has_users = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no user ids")
+
+
+def planted(folder: Path, key: str = "relu", code: bytes = b"evil") -> Path:
+    """Store a whole kernel with other code, and return its entry."""
+    KernelCache(folder).get(key, Builder(image_of(code)))
+    return KernelCache(folder)._path(key)
+
+
+def give_away(path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can create what belongs to another user")
+    os.chown(path, 65534, -1)
+
+
+@has_users
+@pytest.mark.parametrize("kind", ["writable", "in a writable parent", "foreign", "link of another user"])
+def test_code_of_a_folder_that_others_can_change_is_not_used(tmp_path, caplog, kind):
+    planted(tmp_path / "first")
+    folder = shutil.copytree(tmp_path / "first", tmp_path / "parent" / "kernels")
+    if kind == "foreign":
+        give_away(folder)
+    elif kind == "link of another user":
+        folder = tmp_path / "link"
+        folder.symlink_to(tmp_path / "parent" / "kernels")
+        if os.geteuid():
+            pytest.skip("only root can create what belongs to another user")
+        os.lchown(folder, 65534, -1)
+    else:
+        (folder if kind == "writable" else folder.parent).chmod(0o777)
+    build = Builder(image_of(b"good"))
+    assert KernelCache(folder).get("relu", build).code == b"good"
+    assert KernelCache(folder).get("gelu", build).code == b"good"
+    assert build.calls == 2
+    assert len(list(folder.iterdir())) == 1
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert str(folder) in caplog.text
+    assert "LITE_CACHE_DIR" in caplog.text
+
+
+@has_users
+@pytest.mark.parametrize("kind", ["writable", "foreign", "link"])
+def test_code_of_an_entry_that_others_can_change_is_not_used(tmp_path, kind):
+    entry = planted(tmp_path)
+    if kind == "writable":
+        entry.chmod(0o666)
+    elif kind == "foreign":
+        give_away(entry)
+    else:
+        entry.symlink_to(entry.rename(tmp_path / "elsewhere"))
+    build = Builder(image_of(b"good"))
+    assert KernelCache(tmp_path).get("relu", build).code == b"good"
+    assert KernelCache(tmp_path).get("relu", never).code == b"good", "what is made again replaces the entry"
+
+
+PLANTED = """
+import os, sys
+from pathlib import Path
+from lite_cpu.machine_code.cache import KernelCache
+from lite_cpu.machine_code.image import CodeImage
+
+folder = Path(sys.argv[1])
+cache = KernelCache(folder)
+os.mkfifo(cache._path("a"))
+os.mkfifo(cache._path("b").with_suffix(".lock"))
+cache._path("c").symlink_to("/dev/zero")
+cache._path("d").mkdir()
+for key in "abcd":
+    print(cache.get(key, lambda: CodeImage(key.encode(), {"kernel": 0}, "x86_64")).code.decode())
+"""
+
+
+@has_users
+def test_nothing_hangs_where_entries_and_locks_should_be(tmp_path):
+    command = [sys.executable, "-c", PLANTED, str(tmp_path)]
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    assert completed.stdout.split() == ["a", "b", "c", "d"]
+
+
+@has_users
+def test_lock_is_not_taken_through_a_link(tmp_path):
+    """The link leads to a file that another process holds a lock on, and to a file that does not exist."""
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    cache = KernelCache(folder)
+    cache._path("relu").with_suffix(".lock").symlink_to(tmp_path / "held")
+    cache._path("gelu").with_suffix(".lock").symlink_to(tmp_path / "missing")
+    with file_lock(tmp_path / "held", 0), file_lock(cache._path("relu").with_suffix(".lock"), 1) as waited:
+        assert not waited
+    for key in ("relu", "gelu"):
+        assert cache.get(key, Builder()) == image_of()
+    assert not (tmp_path / "missing").exists()
+
+
 # threads and processes
 
 

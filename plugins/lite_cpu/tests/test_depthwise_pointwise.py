@@ -52,7 +52,8 @@ class Pair:
         attributes = {"kernel_shape": self.kernel, "strides": self.strides, "pads": pads, "group": self.channels}
         between = b.add("Conv", [x, b.constant(taps), b.constant(constant(self.channels))], attributes)
         if self.middle == "clip":
-            between = b.add("Clip", [between, b.constant(constant() * 0 - 1), b.constant(constant() * 0 + 2)])
+            bounds = np.array([-1, 2], "float32").astype(dtype)
+            between = b.add("Clip", [between, b.constant(bounds[0]), b.constant(bounds[1])])
         elif self.middle == "scale":
             between = b.add("Mul", [between, b.constant(constant(self.channels, 1, 1))])
         inputs = [between, b.constant(constant(self.outputs, self.channels, 1, 1)), b.constant(constant(self.outputs))]

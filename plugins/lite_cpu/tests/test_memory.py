@@ -23,6 +23,7 @@ from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.memory import lifetimes_of
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
+from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -108,7 +109,7 @@ ADD = Chain(Operand(DType.FLOAT32), (Operand(DType.FLOAT32),), (Apply("Add", (0,
 def empty_lowering() -> Lowering:
     b = GraphBuilder("nothing")
     b.output(b.input("x", "float32", (1,)), "y")
-    return Lowering(runnable_machines()[-1], b.build(), Options(threads=1), WeightCache())
+    return Lowering(KernelLibrary(runnable_machines()[-1]), b.build(), Options(threads=1), WeightCache())
 
 
 def test_result_reuses_the_memory_of_an_operand_after_its_last_use() -> None:

@@ -74,10 +74,11 @@ def test_tiles_of_sequences_and_hidden_units(
     "options",
     [
         {"lengths": (4, 0, 2), "direction": "bidirectional"},
+        {"lengths": (10**9, -(10**9), 2), "direction": "bidirectional"},
         {"clip": 0.5},
         {"steps": 0},
     ],
-    ids=lambda options: "-".join(options),
+    ids=["lengths", "lengths-outside", "clip", "steps"],
 )
 def test_options(machine: Machine, op: str, options: dict[str, Any]) -> None:
     agree_graph(machine, lambda g: layer(g, op, **options), tolerance=TOLERANCE)

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from lite_cpu.machine import AARCH64, X86_64_V2
+from lite_cpu.machine_code.image import CodeImage
 from lite_cpu.machine_code.loading import LoadedCode, load
 from lite_cpu.machine_code.objects import compile_ir
 from lite_cpu.runtime import (
@@ -36,6 +37,7 @@ from lite_cpu.runtime import (
 )
 from lite_cpu.runtime.codegen import Module
 from lite_cpu.runtime.layout import CHUNK_LIMIT, POINTER_LIMIT, SLOT_FIELDS, PoolField, SlotField, StepField
+from lite_cpu.runtime.native import load_native, native
 from lite_cpu.runtime.native_code import runtime_ir
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -108,7 +110,7 @@ def aligned_bytes(size: int) -> np.ndarray:
 @pytest.fixture
 def any_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Allow pools of more threads than processors, and close them after the test."""
-    pools: dict[int, ThreadPool | None] = {1: None}
+    pools: dict[tuple[int, int], ThreadPool | None] = {}
     monkeypatch.setattr(pool, "usable_threads", lambda threads: threads)
     monkeypatch.setattr(pool, "_pools", pools)
     yield
@@ -174,7 +176,7 @@ def test_eight_python_threads_run_programs_at_once() -> None:
 @posix
 @pytest.mark.usefixtures("any_threads")
 def test_run_does_not_wait_for_a_busy_pool() -> None:
-    marks, busy_pool = marking([(20, 3), (8, 1)]), shared_pool(2)
+    marks, busy_pool = marking([(20, 3), (8, 1)]), shared_pool(2, native())
     assert busy_pool is not None
     fields = fields_of(busy_pool)
     fields[PoolField.BUSY] = 1  # as if another run used the pool
@@ -189,9 +191,25 @@ def test_run_does_not_wait_for_a_busy_pool() -> None:
 def test_pool_without_workers_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = ThreadPool(3)
     closed.close()
-    monkeypatch.setattr(program, "shared_pool", lambda threads: closed)
+    monkeypatch.setattr(program, "shared_pool", lambda threads, code: closed)
     for seed in range(100):
         marking(random_steps(seed)).run(3)
+
+
+@posix
+@pytest.mark.usefixtures("any_threads")
+def test_each_runtime_has_its_own_pool() -> None:
+    """The workers of a pool run the runtime of a model file only for programs of that file."""
+    # Code behind the last function makes it another runtime, as that of another version would be.
+    image = CodeImage.from_bytes(native().image)
+    other = load_native(image._replace(code=image.code + b"\xcc").to_bytes())
+    own, others = shared_pool(2, native()), shared_pool(2, other)
+    assert own is shared_pool(2, native())
+    assert others is shared_pool(2, other)
+    assert own is not None
+    assert others is not None
+    assert own is not others
+    assert own._native.worker != others._native.worker
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -209,7 +227,7 @@ def wait_until_asleep(idle: ThreadPool) -> None:
 @linux
 def test_woken_thread_is_kept_off_the_processor_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     others = ThreadPool(2)
-    monkeypatch.setattr(program, "shared_pool", lambda threads: others)
+    monkeypatch.setattr(program, "shared_pool", lambda threads, code: others)
     wait_until_asleep(others)
     marking([(20, 1)]).run(2)
     slot = PoolField.SLOTS + SLOT_FIELDS
@@ -252,7 +270,7 @@ def test_threads_do_not_accumulate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closed and collected pools leave no threads; Linux lists a joined thread for a short time, so the test waits."""
     marks, before, pools = marking([(20, 1), (3, 1)]), threads_of_process(), {}
     with monkeypatch.context() as patch:
-        patch.setattr(program, "shared_pool", pools.get)
+        patch.setattr(program, "shared_pool", lambda threads, code: pools[threads])
         for round_ in range(1000):
             threads = 2 + round_ % 3
             pools[threads] = ThreadPool(threads)
@@ -294,12 +312,14 @@ def _run_in_child(marks: Marking) -> None:
 
 
 @pytest.mark.parametrize(
-    "ending", ["pass", "sys.exit(0)", "run()", "threading.Thread(target=run).start()", "pool.shared_pool(2).close()"]
+    "ending",
+    ["pass", "sys.exit(0)", "run()", "threading.Thread(target=run).start()", "pool.shared_pool(2, native()).close()"],
 )
 def test_interpreter_exits_during_a_run(ending: str) -> None:
     script = f"""
         import sys, threading
         from lite_cpu.runtime import pool
+        from lite_cpu.runtime.native import native
         from test_runtime import marking, wait_until
         pool.usable_threads = lambda threads: threads  # two threads even on one processor
         marks = marking([(50, 1), (1, 1)] * 20, pauses=200)
@@ -327,13 +347,14 @@ def test_run_continues_without_a_refused_thread() -> None:
         import logging, resource
         logging.basicConfig(format="%(message)s")
         from lite_cpu.runtime import pool
+        from lite_cpu.runtime.native import native
         from test_runtime import marking
         pool.usable_threads = lambda threads: threads
         marks = marking([(50, 1), (1, 1)])
         pages = int(open("/proc/self/statm").read().split()[0])
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (30 << 20), -1))  # a few stacks
         marks.run(500)
-        print(pool.shared_pool(500).threads)
+        print(pool.shared_pool(500, native()).threads)
     """
     done = run_python(script)
     assert done.returncode == 0, done.stderr
@@ -346,10 +367,10 @@ def test_pool_has_no_more_threads_than_processors(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
-    monkeypatch.setattr(pool, "_pools", {1: None})
+    monkeypatch.setattr(pool, "_pools", {})
     with caplog.at_level(logging.WARNING, logger="lite.cpu.runtime"):
-        assert shared_pool(4) is None
-        assert shared_pool(4) is None
+        assert shared_pool(4, native()) is None
+        assert shared_pool(4, native()) is None
     assert caplog.messages == ["4 threads requested, 1 used: the process may run on no more processors"]
 
 

@@ -25,11 +25,13 @@ from saving import (
     assert_same,
     buffers,
     compiled,
+    content,
     convolutions,
     refusal,
     restored,
     run,
     saved,
+    split,
     transformer,
 )
 
@@ -37,10 +39,11 @@ from lite_compiler.staging import StagedExecutable
 from lite_core import GraphBuilder
 from lite_core.backend import Options, Partition, Stale
 from lite_core.errors import ExecutionError
-from lite_core.ir import DType, Graph
+from lite_core.ir import DType, Graph, SavedWeights
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
+from lite_cpu.saved.frame import read_frame
 
 Array = np.ndarray[Any, Any]
 
@@ -92,7 +95,7 @@ def test_saving_is_reproducible() -> None:
     machine, example = runnable_machines()[-1], convolutions()
     executable = compiled(machine, example.graph)
     assert executable.save() == executable.save()
-    assert executable.save() == saved(compiled(machine, example.graph))
+    assert [content(piece) for piece in executable.save()] == saved(compiled(machine, example.graph))
 
 
 def test_faults_are_reported_with_the_node() -> None:
@@ -165,6 +168,26 @@ def test_external_product_is_called_at_its_address_in_this_process() -> None:
     assert "another library" in refusal(machine, pieces, example.graph)
 
 
+class Elsewhere(LevelBackend):
+    """A backend for a processor that is not this one."""
+
+    def runs_here(self, machine: Machine) -> bool:
+        return False
+
+
+def test_code_for_another_processor_is_compiled_without_being_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, graph = runnable_machines()[-1], convolutions().graph
+    pieces = saved(compiled(machine, graph))
+
+    def run_it(*_: Any) -> None:
+        raise AssertionError("code for another processor is run")
+
+    monkeypatch.setattr("lite_cpu.lowering.winograd.prepare_winograd", run_it)
+    executable = Elsewhere(machine).compile(Partition("part", graph), DEVICE, Options())
+    assert isinstance(executable, CpuExecutable)
+    assert saved(executable) == pieces
+
+
 # **** threads ****
 
 
@@ -178,7 +201,7 @@ def test_program_is_restored_for_fewer_and_for_twice_as_many_threads(planned: in
 
 
 @pytest.mark.parametrize(("planned", "threads"), [(1, 2), (2, 1), (2, 5)])
-def test_other_numbers_of_threads_compile_with_saved_kernels_and_weights(planned: int, threads: int) -> None:
+def test_other_numbers_of_threads_compile_with_saved_weights(planned: int, threads: int) -> None:
     machine, example = runnable_machines()[-1], convolutions()
     pieces = saved(compiled(machine, example.graph, threads=planned))
     backend, part = LevelBackend(machine), Partition("part", example.graph)
@@ -186,7 +209,7 @@ def test_other_numbers_of_threads_compile_with_saved_kernels_and_weights(planned
     assert isinstance(answer, Stale)
     assert f"among {planned} thread(s), not {threads}" in answer.reason
     backend.compile(part, DEVICE, Options(threads=threads))
-    assert weights_outside(backend, pieces) == 0
+    assert packed_again(backend) == 0
 
 
 # **** weights ****
@@ -197,23 +220,35 @@ def is_view_of(array: Array, pieces: Sequence[memoryview]) -> bool:
     return any(np.shares_memory(array, piece) for piece in pieces if piece.nbytes)
 
 
-def weights_outside(backend: LevelBackend, pieces: Sequence[memoryview]) -> int:
-    """Return the number of packed weights of a backend that are not views of pieces."""
-    return sum(not is_view_of(made, pieces) for _, sources, made in backend._share().weights._made.items() if sources)
+def large_weights(executable: object, graph: Graph) -> list[Array]:
+    """Return the weights that a restored program reads besides the constants of the graph, without small ones."""
+    assert isinstance(executable, CpuExecutable)
+    constants = [array for array in graph.constants.values() if array.size]
+    arrays = [owner for owner in executable._program._owners if isinstance(owner, np.ndarray) and owner.nbytes > 1000]
+    return [array for array in arrays if not any(np.shares_memory(array, constant) for constant in constants)]
+
+
+def packed_again(backend: LevelBackend) -> int:
+    """Return the number of weights that a backend packed although it has restored none for the same constants."""
+    weights = backend._share().weights
+    restored_ones = {id(array) for _, _, array in weights._offered.items()}
+    return sum(id(made) not in restored_ones for _, sources, made in weights._made.items() if sources)
 
 
 def test_programs_for_other_sizes_and_threads_save_the_same_weights() -> None:
-    def pieces(width: int, threads: int) -> list[bytes]:
+    def pieces(width: int, threads: int) -> list[memoryview]:
         g = Sketch()
         y = g.add("Conv", g.input(1, 8, 16, width), g.constant(24, 8, 3, 3), g.constant(24))
+        y = g.add("Conv", y, g.constant(24, 24, 5, 5))
         y = g.add("ReduceMean", g.add("Conv", y, g.constant(40, 24, 1, 1)), g.b.ints(2, 3), keepdims=0)
         example = g.done(g.add("MatMul", y, g.constant(40, 10)))
-        return [*map(bytes, compiled(runnable_machines()[-1], example.graph, threads=threads).save())]
+        return saved(compiled(runnable_machines()[-1], example.graph, threads=threads))
 
-    (program, *weights), *others = [pieces(width, threads) for width in (16, 24) for threads in (1, 2)]
-    assert max(map(len, weights)) >= 4 * 24 * 8 * 9
-    for other_program, *other_weights in others:
-        assert other_program != program
+    (code, weights), *others = [split(pieces(width, threads)) for width in (16, 24) for threads in (1, 2)]
+    assert max(map(len, weights)) >= 4 * 24 * 24 * 25
+    for other_code, other_weights in others:
+        assert other_code[0] != code[0]
+        assert other_code[1] == code[1], "the runtime differs"
         assert other_weights == weights
 
 
@@ -236,12 +271,12 @@ def test_weights_are_used_in_place_and_shared_with_other_plans() -> None:
     backend = LevelBackend(machine)
     executable = backend.restore(pieces, Partition("part", narrow), DEVICE, Options())
     assert isinstance(executable, CpuExecutable)
-    owners = [o for o in executable._program._owners if isinstance(o, np.ndarray) and o.nbytes > 1000]
-    assert owners
-    assert all(is_view_of(array, pieces) for array in owners)
+    used = large_weights(executable, narrow)
+    assert len(used) == 3
+    assert sum(is_view_of(array, pieces) for array in used) == 2  # the first convolution's are made from its filters
     wide = backend.compile(Partition("part", wider), DEVICE, Options())
     assert isinstance(wide, CpuExecutable)
-    assert weights_outside(backend, pieces) == 0
+    assert packed_again(backend) == 0
     inputs = {"x": normal(1, 8, 16, 20)}
     expected = run(compiled(machine, wider), wider, inputs)
     assert run(wide, wider, inputs)[0].tobytes() == expected[0].tobytes()
@@ -256,11 +291,73 @@ def test_sessions_share_the_weights_of_the_first() -> None:
     backend, part = LevelBackend(machine), Partition("part", example.graph)
     copies = [saved(executable) for _ in range(10)]
     many = [backend.restore(pieces, part, DEVICE, Options()) for pieces in copies]
-    arrays = [[o for o in e._program._owners if isinstance(o, np.ndarray)] for e in many]  # type: ignore[union-attr]
-    packed = [array for array in arrays[0] if is_view_of(array, copies[0])]
-    assert sum(array.nbytes for array in packed) > 10_000
-    for other in arrays[1:]:
-        assert all(any(array is o for o in other) for array in packed if array.nbytes > 1000)
+    first, *others = [large_weights(each, example.graph) for each in many]
+    assert sum(array.nbytes for array in first if is_view_of(array, copies[0])) > 5_000
+    assert sum(array.nbytes for array in first) > 10_000
+    for other in others:
+        assert [*map(id, other)] == [*map(id, first)]
+
+
+def test_weights_are_constants_in_the_layouts_that_they_state() -> None:
+    """Each piece of weights is a constant of the graph in a layout, bit for bit, unless it was computed otherwise."""
+    machine, laid_out = runnable_machines()[-1], 0
+    for make in (convolutions, transformer):
+        graph = make().graph
+        constants = {value.name: array for value, array in graph.constants.items()}
+        for piece in compiled(machine, graph).save():
+            if isinstance(piece, SavedWeights) and piece.layout is not None:
+                laid_out += 1
+                packed = np.empty(piece.layout.shape, np.float32)
+                piece.layout.pack(constants[piece.constant], packed)
+                assert packed.tobytes() == bytes(piece.data)
+    assert laid_out >= 5
+
+
+@GRAPHS
+def test_programs_tables_and_indices_are_saved_as_code(make: Callable[[], Example]) -> None:
+    """Weights are read from files that are not trusted, so they may hold no sizes, indices or addresses."""
+    code, arrays = split(compiled(runnable_machines()[-1], make().graph).save())
+    assert not any(isinstance(piece, SavedWeights) for piece in code)
+    described = read_frame(memoryview(content(code[0]))).description["constants"]
+    entries = [entry for entry in described if "fingerprint" in entry]
+    for entry, piece in zip(entries, arrays, strict=True):
+        dtype = DType(entry["dtype"])
+        is_number = dtype.is_floating or dtype in (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+        assert isinstance(piece, SavedWeights) == is_number
+
+
+def test_weights_of_winograd_are_made_again_instead_of_saved() -> None:
+    g = Sketch()
+    example = g.done(g.add("Conv", g.input(1, 16, 20, 20), g.constant(48, 16, 3, 3)))
+    machine, graph = runnable_machines()[-1], example.graph
+    executable = compiled(machine, graph)
+    assert sum(len(content(piece)) for piece in split(executable.save())[1]) < 1000
+    assert [*executable.constants_read()] == [value.name for value in graph.constants]
+    for threads in (1, 2):
+        executable = compiled(machine, graph, threads=threads)
+        again = restored(machine, saved(executable), graph, threads=threads)
+        (made,) = large_weights(again, graph)
+        assert made.nbytes > next(iter(graph.constants.values())).nbytes
+        expected = run(executable, graph, example.inputs)
+        assert run(again, graph, example.inputs)[0].tobytes() == expected[0].tobytes()
+
+
+@GRAPHS
+def test_only_the_listed_constants_are_read(make: Callable[[], Example]) -> None:
+    """The elements of other constants are undefined when a program is restored."""
+    machine, example = runnable_machines()[-1], make()
+    executable = compiled(machine, example.graph)
+    read = executable.constants_read()
+    assert set(read) <= {value.name for value in example.graph.constants}
+    expected = run(executable, example.graph, example.inputs)
+    graph = example.graph.copy()
+    for value, array in example.graph.constants.items():
+        if value.name not in read:
+            graph.constants[value] = np.full_like(array, 77 if value.dtype.is_integer else np.nan)
+    again = restored(machine, saved(executable), graph)
+    assert [*again.constants_read()] == [*read]
+    for one, other in zip(expected, run(again, graph, example.inputs)):
+        assert one.tobytes() == other.tobytes()
 
 
 def test_constants_that_are_not_packed_are_not_saved() -> None:
@@ -326,7 +423,7 @@ def test_another_process_needs_no_compiler(make: Callable[[], Example], tmp_path
     machine, example = runnable_machines()[-1], make()
     executable = compiled(machine, example.graph, threads=2)
     (tmp_path / "pieces").mkdir()
-    for number, piece in enumerate(executable.save()):
+    for number, piece in enumerate(saved(executable)):
         (tmp_path / f"pieces/{number:03}").write_bytes(piece)
     arrays = [example.inputs[v.name] for v in example.graph.inputs]
     expected = run(executable, example.graph, example.inputs)

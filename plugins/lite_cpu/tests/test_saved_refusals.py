@@ -13,13 +13,28 @@ import numpy as np
 import pytest
 from agreement import normal
 from levels import LevelBackend, backend_for, runnable_machines
-from saving import DEVICE, Sketch, aligned, compiled, refusal, restored, saved, transformer, views
+from saving import (
+    DEVICE,
+    Sketch,
+    aligned,
+    compiled,
+    convolutions,
+    refusal,
+    restored,
+    run,
+    saved,
+    split,
+    transformer,
+    views,
+)
 
 from lite_core import GraphBuilder
 from lite_core.backend import Options, Partition, Stale
 from lite_core.ir import Graph
+from lite_cpu.executable import CpuExecutable
 from lite_cpu.runtime import ProgramError
 from lite_cpu.runtime.layout import StepField
+from lite_cpu.saved.frame import read_frame
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +52,34 @@ def test_program_is_restored_only_for_its_partition() -> None:
     assert "of another partition: it has other inputs, outputs" in refusal(machine, pieces, graph("Exp", 7, 5))
 
 
+def unary(op: str) -> Graph:
+    b = GraphBuilder(op)
+    b.output(b.add(op, [b.input("x", "float32", [40])]), "y")
+    return b.build()
+
+
+def test_code_of_a_file_is_used_by_no_other_program() -> None:
+    """A saved program may bring any code under any name; what is compiled or restored besides has its own."""
+    machine, inputs = runnable_machines()[-1], {"x": normal(40)}
+    exp, absolute = (saved(compiled(machine, unary(op))) for op in ("Exp", "Abs"))
+    (wanted,) = [key for key, _ in read_frame(absolute[0]).description["kernels"]]
+
+    def rename(description: dict[str, Any]) -> None:
+        description["kernels"] = [[wanted, checksum] for _, checksum in description["kernels"]]
+
+    backend, part = LevelBackend(machine), Partition("part", unary("Abs"))
+    planted = backend.restore(with_description(exp, rename), Partition("part", unary("Exp")), DEVICE, Options())
+    own = backend.restore(absolute, part, DEVICE, Options())
+    built = backend.compile(part, DEVICE, Options())
+    for executable, expected in ((planted, np.exp), (own, np.abs), (built, np.abs)):
+        assert isinstance(executable, CpuExecutable)
+        np.testing.assert_allclose(run(executable, part.graph, inputs)[0], expected(inputs["x"]), rtol=1e-5)
+    assert isinstance(built, CpuExecutable)
+    assert [*map(bytes, saved(built))] == [*map(bytes, absolute)], (
+        "a converted file contains other code than was compiled"
+    )
+
+
 def test_missing_or_resized_constants_are_refused() -> None:
     machine = runnable_machines()[-1]
 
@@ -51,16 +94,25 @@ def test_missing_or_resized_constants_are_refused() -> None:
     assert refusal(machine, pieces, graph(9, "other"))
 
 
-def test_another_machine_or_other_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, example = runnable_machines()[-1], transformer()
     pieces = saved(compiled(machine, example.graph))
-    other = LevelBackend(runnable_machines()[0])
-    if runnable_machines()[0] != machine:
-        assert isinstance(other.restore(pieces, Partition("part", example.graph), DEVICE, Options()), Stale)
+    other = LevelBackend(machine)
     before = other.compatibility(DEVICE, Options())
-    monkeypatch.setattr("lite_cpu.machine_code.library.sources_version", lambda: "edited")
+    monkeypatch.setattr("lite_cpu.saved.frame.sources_version", lambda: "edited")
     assert before != other.compatibility(DEVICE, Options())
     assert "edited" in refusal(machine, pieces, example.graph)
+
+
+def test_program_of_another_level_is_restored() -> None:
+    """The core compares what the code needs, so that a processor of a higher level can use code for a lower one."""
+    lowest, best, example = runnable_machines()[0], runnable_machines()[-1], transformer()
+    options = Options()
+    assert LevelBackend(lowest).compatibility(DEVICE, options) == LevelBackend(best).compatibility(DEVICE, options)
+    executable = compiled(lowest, example.graph)
+    again = restored(best, saved(executable), example.graph)
+    for one, other in zip(run(executable, example.graph, example.inputs), run(again, example.graph, example.inputs)):
+        assert one.tobytes() == other.tobytes()
 
 
 def with_description(pieces: list[memoryview], change: Callable[[dict[str, Any]], None]) -> list[memoryview]:
@@ -84,10 +136,10 @@ _FIELDS: dict[str, tuple[Any, ...]] = {
     "external": ([10**9], ["x"], [[]]),
     "faults": (1, None),
     "graph": ({}, [], None),
-    "kernels": ([], [["x", 5]], [[1, 2, 3]], "x", None),
+    "kernels": ([], [["x", 5]], [[1, 2, 3]], ["x"], "x", None),
     "params": (0, 3, -1, 10**6, 2**62, None),
     "pointers": (0, 1, -1, 10**6, 1.5, None),
-    "runtime": ([["x", 5]], [[]], None),
+    "runtime": (0, "x", None),
     "steps": ([], [["relu", [], 0, 0]], [[]], "x", None),
     "thread_scratch_bytes": (-1, "x", None),
     "threads": ("x", None),
@@ -119,6 +171,45 @@ def test_inconsistent_content_is_refused(field: str) -> None:
 
     for value in (*_FIELDS.get(field, ()), *_CONSTANT_FIELDS.get(field, ())):
         assert refusal(machine, with_description(pieces, partial(put, value)), example.graph)
+
+
+#: Fields of weights that are made when a program is restored, and wrong values for them.
+_MADE_FIELDS: dict[str, tuple[Any, ...]] = {
+    "maker": ("missing", 5, [], None),
+    "sources": (["missing"], [], [[]], 5, None),
+    "winograd": ([], [4, 16, 2], "x", None),
+}
+
+
+@pytest.mark.parametrize("field", _MADE_FIELDS)
+def test_weights_that_cannot_be_made_are_refused(field: str) -> None:
+    machine, example = runnable_machines()[-1], convolutions()
+    pieces = saved(compiled(machine, example.graph))
+
+    def put(value: Any, description: dict[str, Any]) -> None:
+        made = [entry for entry in description["constants"] if "winograd" in entry]
+        assert made
+        for entry in made:
+            entry[field] = value
+
+    for value in _MADE_FIELDS[field]:
+        assert refusal(machine, with_description(pieces, partial(put, value)), example.graph), value
+
+
+@pytest.mark.parametrize(
+    ("number", "value"), [(3, [1, 16, 16, 3, 4]), (3, [1, 17, 16, 3, 3]), (4, [0] * 4), (5, 1), (5, -1)]
+)
+def test_weights_made_from_outside_their_constant_are_refused(number: int, value: Any) -> None:
+    g = Sketch()
+    example = g.done(g.add("Conv", g.input(1, 16, 20, 20), g.constant(16, 16, 3, 3)))
+    machine = runnable_machines()[-1]
+    pieces = saved(compiled(machine, example.graph))
+
+    def put(description: dict[str, Any]) -> None:
+        (entry,) = [entry for entry in description["constants"] if "winograd" in entry]
+        entry["winograd"][number] = value
+
+    assert "WinogradRecipe" in refusal(machine, with_description(pieces, put), example.graph)
 
 
 @pytest.mark.parametrize("field", StepField)
@@ -172,18 +263,39 @@ def test_other_arrays_than_the_saved_ones_are_refused() -> None:
     example = g.done(g.add("MatMul", y, g.b.constant(np.eye(24, dtype=np.float32))))
     machine = runnable_machines()[-1]
     pieces = saved(compiled(machine, example.graph))
-    program, *arrays = pieces
+    code, arrays = split(pieces)
     restored(machine, pieces, example.graph)
     assert refusal(machine, [], example.graph) == "nothing is saved"
-    assert "0 saved arrays, expected" in refusal(machine, [program], example.graph)
+    assert "0 saved arrays, expected" in refusal(machine, code, example.graph)
     assert refusal(machine, arrays, example.graph)
     assert refusal(machine, pieces[:-1], example.graph)
     assert refusal(machine, [*pieces, pieces[-1]], example.graph)
     for number, array in enumerate(arrays):
-        before, after = pieces[: number + 1], arrays[number + 1 :]
+        before, after = [*code, *arrays[:number]], arrays[number + 1 :]
         for wrong in (array[:-1], array[:0], aligned(array.tobytes() + b"\0")):
             assert "which is no" in refusal(machine, [*before, wrong, *after], example.graph)
         moved = aligned(b"\0" * 4 + array.tobytes())[4:]
         assert "multiple of 64" in refusal(machine, [*before, moved, *after], example.graph)
     first, *between, second = arrays
-    assert "not the one that belongs there" in refusal(machine, [program, second, *between, first], example.graph)
+    assert "not the one that belongs there" in refusal(machine, [*code, second, *between, first], example.graph)
+
+
+def test_other_code_than_the_saved_is_refused() -> None:
+    """The runtime and the kernels: missing, surplus, changed, or exchanged."""
+    machine, example = runnable_machines()[-1], transformer()
+    pieces = saved(compiled(machine, example.graph))
+    code, arrays = split(pieces)
+    assert len(code) > 4
+    for number in range(1, len(code)):
+        before, after = pieces[:number], pieces[number + 1 :]
+        assert refusal(machine, [*before, *after], example.graph)
+        assert refusal(machine, [*before, pieces[number], *pieces[number:]], example.graph)
+        assert refusal(machine, [*before, pieces[number][:-1], *after], example.graph)
+        flipped = bytearray(pieces[number])
+        flipped[len(flipped) // 2] ^= 1
+        assert refusal(machine, [*before, aligned(flipped), *after], example.graph)
+    for number in range(1, len(code) - 1):
+        exchanged = [*code]
+        exchanged[number], exchanged[number + 1] = exchanged[number + 1], exchanged[number]
+        assert refusal(machine, [*exchanged, *arrays], example.graph)
+    assert refusal(machine, code[:2], example.graph)

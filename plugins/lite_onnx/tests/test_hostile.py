@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +17,7 @@ from damage import damaged
 from onnx import TensorProto, helper
 
 import lite_core as lite
-from lite_core.errors import LiteError, ModelFormatError, UnsupportedOperatorError
+from lite_core.errors import InputError, LiteError, ModelFormatError, UnsupportedOperatorError
 
 _DATA = Path(onnx.__file__).parent / "backend/test/data"
 #: Cases of ONNX's data: graphs in nodes, sequences, optionals, recurrent networks, quantization, and convolutions.
@@ -146,14 +148,40 @@ def test_truncated_files_are_refused(tmp_path: Path) -> None:
 # **** models that need many resources ****
 
 
-def test_functions_that_expand_exponentially(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lite_onnx.lowering.graphs._MAX_NODES", 1000)
-    twice = [_function(f"f{i}", [_call(f"f{i + 1}", "x", "a"), _call(f"f{i + 1}", "a")]) for i in range(40)]
-    last = _function("f40", [_call("f41", "x", "a")])
-    functions = [*twice, last, _function("f41", [helper.make_node("Relu", ["x"], ["y"])])]
-    functions[-2] = _function("f40", [_call("f41")])
-    assert "more than 1000 nodes" in _refused(_model([_call("f5")], functions=functions), tmp_path)
-    assert "nested too deep" in _refused(_model([_call("f0")], functions=functions), tmp_path)
+def _doubling(levels: int) -> list[onnx.FunctionProto]:
+    """Return functions f0, f1, ... each of which calls the next one twice; the last one has one node."""
+    twice = [_function(f"f{i}", [_call(f"f{i + 1}", "x", "a"), _call(f"f{i + 1}", "a")]) for i in range(levels)]
+    return [*twice, _function(f"f{levels}", [helper.make_node("Relu", ["x"], ["y"])])]
+
+
+@pytest.mark.parametrize("levels", [16, 38])
+def test_functions_that_expand_exponentially_are_counted_before_they_are_expanded(levels: int, tmp_path: Path) -> None:
+    model = _model([_call("f0")], functions=_doubling(levels))
+    # Each function has two nodes, and the nodes of two calls of the next one.
+    message = _refused(model, tmp_path)
+    assert f"expand to {3 * 2**levels - 2} nodes, more than 100000" in message
+
+
+def test_functions_in_branches_are_counted(tmp_path: Path) -> None:
+    branch = helper.make_graph([_call("f0", y="z")], "branch", [], [onnx.ValueInfoProto(name="z")])
+    model = _model(
+        [helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)], functions=_doubling(30)
+    )
+    model.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    assert f"expand to {2 * (3 * 2**30 - 2)} nodes" in _refused(model, tmp_path)
+
+
+def test_functions_that_are_nested_too_deep(tmp_path: Path) -> None:
+    assert "nested too deep" in _refused(_model([_call("f0")], functions=_doubling(41)), tmp_path)
+
+
+def test_recursion_that_multiplies(tmp_path: Path) -> None:
+    calls = [[_call(f"f{i + 1}", "x", "a"), _call(f"f{i + 1}", "x", "b")] for i in range(25)]
+    functions = [
+        _function(f"f{i}", [*pair, helper.make_node("Add", ["a", "b"], ["y"])]) for i, pair in enumerate(calls)
+    ]
+    model = _model([_call("f0")], functions=[*functions, _function("f25", [_call("f0")])])
+    assert "the function 'f0' calls itself" in _refused(model, tmp_path)
 
 
 def test_functions_that_copy_constants(tmp_path: Path) -> None:
@@ -263,3 +291,103 @@ def test_signal_with_huge_frames(tmp_path: Path) -> None:
     constants = [helper.make_tensor(name, TensorProto.INT64, [], [number]) for name, number in numbers.items()]
     model = _model([helper.make_node("STFT", ["x", "step", "", "length"], ["y"])], initializers=constants)
     assert "frames of 1099511627776 elements" in _refused(model, tmp_path)
+
+
+def _external(name: str, offset: int, length: int) -> TensorProto:
+    """Return a float vector that is kept in the file ``data``."""
+    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=[length // 4], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "data"), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor
+
+
+def test_tensors_that_read_one_region_again_and_again(tmp_path: Path) -> None:
+    """Each could be copied, to align it: the copies are limited by the size of the files."""
+    size = 1 << 28  # takes no space on the disk
+    with (tmp_path / "data").open("wb") as file:
+        file.truncate(size + 4)
+    tensors = [_external(f"w{i}", 4, size) for i in range(8)]
+    sums = [helper.make_node("ReduceSum", [f"w{i}"], [f"s{i}"], keepdims=0) for i in range(8)]
+    nodes = [*sums, helper.make_node("Sum", ["x", *(f"s{i}" for i in range(8))], ["y"])]
+    message = _refused(_model(nodes, initializers=tensors), tmp_path)
+    assert f"{4 * size} bytes so far" in message
+    assert "too many copies of constants" in message
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_tensors_in_pipes_and_devices(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "data")
+    model = _model([helper.make_node("Add", ["x", "w"], ["y"])], initializers=[_external("w", 0, 8)])
+    assert "not an ordinary file" in _refused(model, tmp_path)
+    (tmp_path / "data").unlink()
+    (tmp_path / "data").symlink_to("/dev/zero")
+    assert "outside the model's folder" in _refused(model, tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_beside_a_model_in_a_folder(tmp_path: Path) -> None:
+    _load(_model([helper.make_node("Relu", ["x"], ["y"])]), tmp_path)
+    (tmp_path / "model.onnx").rename(tmp_path / "other.onnx")
+    os.mkfifo(tmp_path / "model.onnx")  # the preferred name
+    with _limits():
+        assert list(lite.load(tmp_path, backend="host").inputs) == ["x"]
+
+
+@pytest.mark.parametrize("length", [(1 << 31) - 8, 1 << 30])
+def test_huge_empty_graphs_are_refused_before_they_are_read(length: int, tmp_path: Path) -> None:
+    size = [length >> shift & 127 | 128 for shift in (0, 7, 14, 21)] + [length >> 28]
+    path = tmp_path / "model.onnx"
+    with path.open("wb") as file:
+        file.write(bytes([8, 8, 0x3A, *size]))  # the version, and a graph of this length
+        file.truncate(8 + length - 9)
+    tracemalloc.start()
+    with pytest.raises(ModelFormatError, match=r"intact up to byte [28]\b"):
+        lite.load(path, backend="host")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 16 << 20
+
+
+# **** how far it got ****
+
+
+def test_damage_is_located(tmp_path: Path) -> None:
+    content = _model([helper.make_node("Relu", ["x"], ["y"])]).SerializeToString()
+    cut = content[: len(content) - 3]
+    message = _refused(cut, tmp_path)
+    assert f"of its {len(cut)} bytes, it is intact up to byte" in message
+    assert "lite-onnx" in message
+
+
+def test_the_node_that_is_damaged_is_counted(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Relu", [f"a{i}"], [f"a{i + 1}"]) for i in range(9)]
+    nodes[6].input[0] = "nowhere"
+    nodes.append(helper.make_node("Add", ["a6", "a9"], ["y"]))
+    message = _refused(_model(nodes, ["a0"]), tmp_path)
+    assert "reads 'nowhere'" in message
+    assert "(at node 7 of 10)" in message
+
+
+# **** options ****
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lengths": 3},
+        {"lengths": {"x": "3"}},
+        {"lengths": {"x": -1}},
+        {"lengths": {"x": 10**9}},
+        {"constants": [1]},
+        {"constants": {"x": "text"}},
+        {"constants": {"x": [[1], [1, 2]]}},
+        {"shapes": "2"},
+        {"shapes": {"x": 2}},
+        {"shapes": {"x": [1.5]}},
+    ],
+)
+def test_options_of_a_wrong_kind(options: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(_model([helper.make_node("Relu", ["x"], ["y"])]), path)
+    with pytest.raises(InputError, match=f"^{next(iter(options))}"):
+        lite.load(path, backend="host", reader_options=options)

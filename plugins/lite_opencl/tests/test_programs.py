@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import subprocess
+import sys
+import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -98,6 +103,59 @@ def test_unusable_folder_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptur
     assert counts(programs) == (0, 2, 0)
     (record,) = caplog.records
     assert str(tmp_path / "file") in record.getMessage()
+
+
+has_users = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no user ids")
+
+
+@has_users
+@pytest.mark.parametrize("unsafe", ["folder", "binary", "link"])
+def test_binary_that_others_can_change_is_not_used(tmp_path: Path, unsafe: str) -> None:
+    cached_program(tmp_path / "opencl")
+    (entry,) = shutil.copytree(tmp_path / "opencl", tmp_path / "planted").iterdir()
+    if unsafe == "link":
+        entry.symlink_to(entry.rename(tmp_path / "elsewhere"))
+    else:
+        (entry if unsafe == "binary" else entry.parent).chmod(0o777)
+    programs = library(entry.parent)
+    programs.load([COPY])
+    assert counts(programs) == (0, 1, 0)
+
+
+@has_users
+def test_fifo_and_device_at_the_places_of_binaries_are_replaced(tmp_path: Path) -> None:
+    other = COPY._replace(local=(32, 1, 1))
+    programs = library(tmp_path)
+    os.mkfifo(tmp_path / f"{programs.key(COPY)}.bin")
+    (tmp_path / f"{programs.key(other)}.bin").symlink_to("/dev/zero")
+    loading = threading.Thread(target=programs.load, args=([COPY, other],), daemon=True)
+    loading.start()
+    loading.join(60)
+    assert counts(programs) == (0, 2, 0), "it hangs, or it used what is planted"
+    programs.store([programs.key(COPY), programs.key(other)])
+    assert library(tmp_path).load([COPY, other]).found == 2
+
+
+KERNEL = """
+import os
+from lite_opencl.device.devices import find_devices
+device = find_devices()[0].device
+import pyopencl as cl
+cl.Kernel(cl.Program(cl.Context([device]), "kernel void f() {}").build(cache_dir=False), "f")
+print("PYOPENCL_NO_CACHE" in os.environ)
+"""
+
+
+@pytest.mark.full("opencl")
+def test_pyopencl_reads_and_writes_no_files_of_its_own(tmp_path: Path) -> None:
+    """Its cache contains pickled code, and it does not check who can write to the folder."""
+    first_runtime()
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "POCL_CACHE_DIR": str(tmp_path / "pocl")}
+    environment.pop("PYOPENCL_NO_CACHE", None)
+    command = [sys.executable, "-c", KERNEL]
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert completed.stdout == "False\n", "the environment is as before"
+    assert {path.name for path in tmp_path.iterdir()} <= {"pocl"}
 
 
 def test_concurrent_loads_build_each_program_once(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +70,17 @@ def test_unwritable_folder_does_not_fail(tmp_path: Path) -> None:
     table = TuningTable(first_runtime().found, tmp_path / "file")
     table.add("a", CHOICE)
     assert table.find("a", ["fast"]) == CHOICE
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no user ids")
+@pytest.mark.parametrize("unsafe", ["folder", "file"])
+def test_table_that_others_can_change_is_ignored(tmp_path: Path, unsafe: str) -> None:
+    found = first_runtime().found
+    TuningTable(found, tmp_path / "opencl").add("a", CHOICE)
+    (file,) = shutil.copytree(tmp_path / "opencl", tmp_path / "planted").iterdir()
+    assert TuningTable(found, tmp_path / "opencl").find("a", ["fast"]) == CHOICE
+    (file if unsafe == "file" else file.parent).chmod(0o777)
+    assert TuningTable(found, tmp_path / "planted").find("a", ["fast"]) is None
 
 
 def test_own_measurements_are_preferred_to_those_of_a_file() -> None:

@@ -89,6 +89,6 @@ def test_json_values_replaced(
 
 def test_deeply_nested_json(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    path.write_text('{"base_code":{"magic":"pir","version":1},"program":' + "[" * 200_000)
+    path.write_text('{"base_code":{"magic":"pir","version":1},"program":' + "[" * 200_000 + "]" * 200_000 + "}")
     with pytest.raises(ModelFormatError, match=r"nested too deeply|not valid JSON"):
         read(path)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lite_core.errors import ModelFormatError
+from lite_core.errors import InputError, ModelFormatError
 from lite_paddle.reader import read, sniff
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -85,19 +86,22 @@ def test_a_missing_program_with_its_suffix(tmp_path: Path) -> None:
 def test_an_empty_path_is_not_the_current_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PIR.parent)
     assert sniff("") is None
-    with pytest.raises(ModelFormatError, match="path is ''"):
+    with pytest.raises(InputError, match="path must be .* is str ''"):
         read("")
-    with pytest.raises(ModelFormatError, match="params is ''"):
+    with pytest.raises(InputError, match="params must be .* is str ''"):
         read(PIR, params="")
-    with pytest.raises(ModelFormatError, match="path is 'a.x00b'"):
+    with pytest.raises(InputError, match="path must be .* is str 'a.x00b'"):
         read("a\0b")
 
 
 @pytest.mark.parametrize("path", [5, None, b"model.json"])
-def test_values_other_than_paths_are_type_errors(path: Any) -> None:
+def test_values_other_than_paths_are_refused(path: Any) -> None:
     assert sniff(path) is None
-    with pytest.raises(TypeError, match=f"path is of type {type(path).__name__}, expected a str or pathlib.Path"):
+    with pytest.raises(InputError, match=f"path must be .* is {type(path).__name__}"):
         read(path)
+    if path is not None:  # the default
+        with pytest.raises(InputError, match=f"params must be .* is {type(path).__name__}"):
+            read(PIR, params=path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -106,6 +110,31 @@ def test_named_pipe_is_refused(tmp_path: Path) -> None:
     assert sniff(tmp_path / "pipe.json") is None
     with pytest.raises(ModelFormatError, match=r"pipe\.json is no regular file"):
         read(tmp_path / "pipe.json")
+    with pytest.raises(ModelFormatError, match=r"pipe\.json' is a named pipe"):  # opening it would wait for ever
+        read(PIR, params=tmp_path / "pipe.json")
+
+
+def _varint(number: int) -> bytes:
+    groups = [number >> shift & 127 for shift in range(0, max(1, number.bit_length()), 7)]
+    return bytes(group | 128 for group in groups[:-1]) + bytes(groups[-1:])
+
+
+@pytest.mark.parametrize("size", [6 << 30, 1 << 26])
+@pytest.mark.parametrize("suffix", [".pdmodel", ".json"])
+def test_huge_empty_files_are_refused_before_they_are_read(tmp_path: Path, suffix: str, size: int) -> None:
+    """The beginning is that of a program; the rest takes no space on the disk."""
+    path = tmp_path / f"model{suffix}"
+    block = b"\x0a" + _varint(size - 20) + b"\x08\x00\x10\x00\x22" + _varint(size - 40) + b"\x0a"
+    with path.open("wb") as file:
+        file.write(block if suffix == ".pdmodel" else b'{"base_code": {"magic": "pir", "version": 1},')
+        file.truncate(size)
+    assert sniff(path) is not None
+    tracemalloc.start()
+    with pytest.raises(ModelFormatError, match="bytes"):
+        read(path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < (1 << 20 if size > 1 << 30 or suffix == ".json" else 2 * size)
 
 
 def test_several_programs_in_a_directory(tmp_path: Path) -> None:

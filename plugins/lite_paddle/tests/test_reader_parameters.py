@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from lite_core.errors import ModelFormatError
+from lite_core.errors import InputError, ModelFormatError
 from lite_paddle.reader import read
 from lite_paddle.reader.parameters import ParameterFile, load_combined, load_separate, separate_file
 from lite_paddle.source import SourceType
@@ -151,7 +151,7 @@ def test_separate_files(tmp_path: Path) -> None:
 def test_explicit_file(tmp_path: Path) -> None:
     program = copy_program(tmp_path)
     assert len(read(program, params=FIXTURE / "model.pdiparams").parameters) == 8
-    with pytest.raises(ModelFormatError, match="nowhere does not exist"):
+    with pytest.raises(InputError, match="nowhere does not exist"):
         read(program, params=tmp_path / "nowhere")
 
 

@@ -8,7 +8,7 @@ import pytest
 from installed_plugins import site
 
 from lite_core.builder import GraphBuilder
-from lite_core.container import write_model
+from lite_tools.writing import write_model
 
 __all__ = ["relu_model", "site"]
 

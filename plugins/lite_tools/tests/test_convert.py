@@ -156,9 +156,9 @@ def test_state_that_plans_and_targets_share_is_stored_once(output: Path) -> None
     plugins = plugins_with(Toy("a"), Toy("b"))
     report = convert(network("n", 3), output, ["a", "b"], shapes=shapes, threads=[4, 1], plugins=plugins)
     file = ModelFile.open(output)
-    saved = {s.name: bytes(file.section(s.name)) for s in file.sections if s.name.startswith("saved/")}
+    saved = {s.name: bytes(file.section(s.name)) for s in file.sections if s.name.startswith("code/")}
     assert saved == {
-        f"saved/{number}": piece
+        f"code/{number}": piece
         for number, piece in enumerate([b"state of ", b"a/0", b"threads: 1", b"threads: 4", b"b/0"])
     }
     for record in file.targets:

@@ -11,10 +11,11 @@ from click.testing import CliRunner
 from installed_plugins import install, lite
 
 from lite_core import GraphBuilder, load
-from lite_core.container import ModelFile, write_model
+from lite_core.container import ModelFile
 from lite_tools import plugin
 from lite_tools.cli.graph_data import graph_to_dict
 from lite_tools.commands import LazyCommand
+from lite_tools.writing import write_model
 
 PASS = """
 from lite_core.passes import PassResult

@@ -12,13 +12,13 @@ from click.testing import CliRunner, Result
 
 from lite_core.backend import Buffer, Device, Executable, Interval, MemoryUse, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
-from lite_core.container import write_model
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import plugins_with
 from lite_core.session import load
 from lite_tools.cli.inspect import command
 from lite_tools.cli.memory import memory_report, print_memory_report
+from lite_tools.writing import write_model
 
 ROW = 4 * 64  # bytes of each row of a tensor of the chain
 

@@ -11,7 +11,8 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import InputError, PassError
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.passes import DeadNodeElimination, PassResult, default_passes, optimize, run_passes
+from lite_core.passes import PassResult, default_passes, optimize, run_passes
+from lite_core.passes.dead_node_elimination import DeadNodeElimination
 from lite_tools.checking import (
     candidate_inputs,
     compare_graphs,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 import subprocess
 import sys
+from typing import Any
 
 import cpuinfo
 import numpy as np
 import pytest
+from saving import Sketch, saved
 
 from lite_core import load
-from lite_core.backend import Unavailable
+from lite_core.backend import Options, Partition, Unavailable
 from lite_core.builder import GraphBuilder
 from lite_core.errors import BackendUnavailableError
 from lite_core.plugins import available_backends, default_plugins
+from lite_cpu.executable import CpuExecutable
+from lite_cpu.saved.frame import read_frame
 from lite_x86 import detect
 from lite_x86.backend import X86Backend
 
@@ -46,6 +51,41 @@ def test_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device.details["cores"] == f"{detect.usable_cores()} usable"
     assert device.details["caches"] == "unknown"
     assert X86Backend().machine().dot_product
+
+
+def test_probed_device_states_its_level_and_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_processor(monkeypatch, cpuinfo.ZEN_4)
+    backend = X86Backend()
+    (device,) = backend.probe()
+    same = backend.device_of_level(device.level)
+    assert (same.level, same.features) == (device.level, device.features)
+    assert backend.machine_of(device) == backend.machine() == backend.machine_of(same)
+
+
+@x86
+@pytest.mark.skipif(not importlib.util.find_spec("llvmlite"), reason="compiles")
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4+vnni+bf16"])
+def test_code_for_a_level_that_the_processor_lacks_is_compiled_without_being_run(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_processor(monkeypatch, cpuinfo.NEHALEM)
+    backend, g = X86Backend(), Sketch()
+    y = g.add("Conv", g.input(1, 16, 20, 20), g.constant(48, 16, 3, 3))  # Winograd: its weights are made by a kernel
+    graph = g.done(g.add("Conv", y, g.constant(32, 48, 1, 1))).graph
+    device = backend.device_of_level(level)
+    machine = backend.machine_of(device)
+    assert not backend.runs_here(machine)
+    assert backend.runs_here(backend.machine())
+
+    def run_it(*_: Any) -> None:
+        raise AssertionError("code for another processor is run")
+
+    monkeypatch.setattr("lite_cpu.lowering.winograd.prepare_winograd", run_it)
+    executable = backend.compile(Partition("part", graph), device, Options())
+    assert isinstance(executable, CpuExecutable)
+    description = read_frame(memoryview(saved(executable)[0])).description
+    assert description["machine"] == level
+    assert all(level in key for key, _ in description["kernels"])
 
 
 def test_other_architecture_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,19 @@ from pathlib import Path
 import cpuinfo
 import pytest
 
+from lite_core.errors import InputError
 from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4
 from lite_x86 import detect
-from lite_x86.detect import Processor, cache_bytes, clock_hertz, machine_for, missing_features, parse_cpuinfo
+from lite_x86.detect import (
+    Processor,
+    cache_bytes,
+    clock_hertz,
+    features_of,
+    machine_for,
+    machine_of_level,
+    missing_features,
+    parse_cpuinfo,
+)
 
 
 def processor(text: str, cache_bytes: dict[int, int] | None = None) -> Processor:
@@ -39,6 +49,35 @@ def test_extensions_are_passed_to_llvm_as_features() -> None:
     assert machine_for(processor(cpuinfo.ALDER_LAKE)).features == ("+avxvnni",)
     assert machine_for(processor(cpuinfo.ZEN_4)).features == (*X86_64_V4.features, "+avx512vnni", "+avx512bf16")
     assert machine_for(processor(cpuinfo.ZEN_3)) == X86_64_V3
+
+
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v3+vnni", "x86-64-v4", "x86-64-v4+vnni", "x86-64-v4+vnni+bf16")
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_level_is_found_by_the_name_of_its_machine(name: str) -> None:
+    machine = machine_of_level(name)
+    assert machine.name == name
+    assert machine.dot_product == ("vnni" in name)
+    # A processor with exactly these features has this machine.
+    assert machine_for(Processor("any", features_of(machine), {})).name == name
+
+
+def test_features_of_a_level_are_those_that_its_code_may_use() -> None:
+    found = [features_of(machine_of_level(name)) for name in LEVELS]
+    for lower, higher in ((0, 1), (1, 2), (1, 3), (3, 4), (4, 5)):
+        assert found[lower] < found[higher]
+    assert "avx2" in found[1] - found[0]
+    assert found[2] - found[1] == {"avxvnni"}
+    assert found[5] - found[4] == {"avx512bf16"}
+    for text in (cpuinfo.NEHALEM, cpuinfo.ZEN_3, cpuinfo.ALDER_LAKE, cpuinfo.SKYLAKE_X, cpuinfo.ZEN_4):
+        here = processor(text)
+        assert features_of(machine_for(here)) <= here.features
+
+
+def test_unknown_level_of_code_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"'v3'; .*x86-64-v3, .*x86-64-v4\+vnni\+bf16"):
+        machine_of_level("v3")
 
 
 def test_model() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +125,19 @@ def test_unwritable_folder_is_a_warning(
     with caplog.at_level(logging.WARNING, "lite.x86.mkl"):
         assert choose(AUTO, found(), library).sgemm is not None
     assert f"{tmp_path / 'file'} cannot be used" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no user ids")
+@pytest.mark.parametrize("unsafe", ["folder", "file"])
+def test_times_that_others_can_change_are_measured_again(tmp_path: Path, measured: list[Times], unsafe: str) -> None:
+    measured += [SLOWER, FASTER]
+    library = KernelLibrary(detect.this_machine(), KernelCache(tmp_path / "kernels"))
+    assert choose(AUTO, found(), library).sgemm is not None
+    (file,) = shutil.copytree(tmp_path / "kernels", tmp_path / "planted").iterdir()
+    (file if unsafe == "file" else file.parent).chmod(0o777)
+    planted = KernelLibrary(detect.this_machine(), KernelCache(tmp_path / "planted"))
+    assert choose(AUTO, found(), planted).sgemm is None
+    assert measured == []
 
 
 def test_without_a_folder_every_choice_measures(measured: list[Times]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy_sgemm import NumpySgemm
-from saving import Sketch, aligned, run
+from saving import Sketch, run, saved
 
 import lite_core as lite
 from lite_core.backend import Device, Options, Partition, ReportsFindings, Stale, TakesOptions
@@ -114,10 +114,10 @@ class Product:
 
     def restored(self, saved_with: str | None, setting: str | None) -> CpuExecutable | Stale:
         """Save and restore as the core does, which rejects programs of another compatibility by itself."""
-        saved, here = (self.backend.compatibility(DEVICE, options(each)) for each in (saved_with, setting))
-        pieces = [aligned(piece) for piece in self.compiled(saved_with).save()]
+        then, here = (self.backend.compatibility(DEVICE, options(each)) for each in (saved_with, setting))
+        pieces = saved(self.compiled(saved_with))
         restored = self.backend.restore(pieces, self.part, DEVICE, options(setting))
-        assert saved == here or isinstance(restored, Stale)
+        assert then == here or isinstance(restored, Stale)
         return restored
 
     def calls_mkl(self, executable: CpuExecutable) -> bool:
@@ -201,7 +201,7 @@ def test_saved_program_is_stale_with_an_incompatible_setting(product: Product, s
 def test_saved_program_that_calls_mkl_is_not_used_with_never(
     product: Product, forbid: Callable[[Any], str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pieces = [aligned(piece) for piece in product.compiled(None).save()]
+    pieces = saved(product.compiled(None))
     assert isinstance(product.backend.restore(pieces, product.part, DEVICE, options(None)), CpuExecutable)
     stale = product.backend.restore(pieces, product.part, DEVICE, options(forbid(monkeypatch.setenv)))
     assert isinstance(stale, Stale)

@@ -11,7 +11,8 @@ from lite_conformance.judge.outcome import Failure, Outcome
 from lite_core.backend import Device, RestoresState, Unavailable
 from lite_core.ir import DType, Node, TensorType, Value
 from lite_core.plugins import PluginRecord
-from lite_core.plugins.contracts import Kind, misspelt_members
+from lite_core.plugins.contracts import Kind
+from lite_tools.checking import misspelt_members
 
 __all__ = ["cases", "require_well_spelt"]
 

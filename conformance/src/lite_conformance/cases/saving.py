@@ -13,8 +13,16 @@ from lite_conformance.cases.tensors import Array
 from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.subject import Compiled, require_same
 from lite_conformance.judge.outcome import Failure, Outcome, Refused
-from lite_core.backend import Executable, Options, Partition, RestoresState, SavesState, Stale
-from lite_core.ir import Graph
+from lite_core.backend import (
+    Executable,
+    ListsConstantsRead,
+    Options,
+    Partition,
+    RestoresState,
+    SavesState,
+    Stale,
+)
+from lite_core.ir import Graph, SavedWeights
 
 __all__ = ["damaged_save", "save_and_restore"]
 
@@ -87,11 +95,33 @@ def _saved(context: Context, compiled: Compiled) -> Pieces:
     with backend_call("save()"):
         saved = compiled.executable.save()
     # A bytes object is a sequence of ints, so the elements are checked as well.
-    if not isinstance(saved, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in saved):
-        raise Failure(f"save() must give a sequence of bytes and memoryviews, gave {type(saved).__name__}")
+    if not isinstance(saved, Sequence) or not all(isinstance(p, (bytes, memoryview, SavedWeights)) for p in saved):
+        raise Failure(
+            f"save() must give a sequence of bytes, memoryviews and SavedWeights, gave {type(saved).__name__}"
+        )
     if not saved:
         raise Refused("saving is optional: save() gave no pieces")
-    return [_stored(piece) for piece in saved]
+    return [_stored(_weights(piece, compiled.graph) if isinstance(piece, SavedWeights) else piece) for piece in saved]
+
+
+def _weights(piece: SavedWeights, graph: Graph) -> bytes | memoryview:
+    """Return the content of a piece; if it claims to be a constant in a layout, require that it is."""
+    if piece.layout is None:
+        return piece.data
+    array = next((array for value, array in graph.constants.items() if value.name == piece.constant), None)
+    if array is None or array.dtype != np.float32:
+        raise Failure(
+            f"save() gave weights in a layout of {piece.constant!r}, which is no float32 constant of the graph"
+        )
+    try:
+        piece.layout.check(array.size)
+    except ValueError as error:
+        raise Failure(f"save() gave weights of {piece.constant!r} in an impossible layout: {error}") from error
+    packed = np.empty(piece.layout.shape, np.float32)
+    piece.layout.pack(array, packed)
+    if packed.tobytes() != bytes(piece.data):
+        raise Failure(f"save() gave weights that are not {piece.constant!r} in the layout that it states")
+    return piece.data
 
 
 def _stored(piece: bytes | memoryview) -> memoryview:
@@ -104,11 +134,25 @@ def _stored(piece: bytes | memoryview) -> memoryview:
     return stored.data
 
 
+def _with_constants_read(compiled: Compiled) -> Graph:
+    """Return the graph with nonsense in the constants that the executable does not list as read.
+
+    The elements of such constants are undefined if they come from a model file.
+    """
+    if not isinstance(compiled.executable, ListsConstantsRead):
+        return compiled.graph
+    graph, names = compiled.graph.copy(), set(compiled.executable.constants_read())
+    for value, array in graph.constants.items():
+        if value.name not in names:
+            graph.constants[value] = np.frombuffer(b"\x7f" * array.nbytes, array.dtype).reshape(array.shape)
+    return graph
+
+
 def _restore(context: Context, compiled: Compiled, pieces: Pieces) -> Executable | Stale:
     backend = context.subject.backend
     assert isinstance(backend, RestoresState)  # checked by _saved()
     with backend_call("restore(), which must answer Stale(reason),"):
-        part = Partition("restored", compiled.graph)
+        part = Partition("restored", _with_constants_read(compiled))
         answer = backend.restore(pieces, part, context.subject.device, Options())
     if isinstance(answer, Stale) and not answer.reason:
         raise Failure("restore() answered Stale without a reason")

@@ -13,6 +13,7 @@ import numpy as np
 from lite_core import ops
 from lite_core.backend import Buffer, Device, Executable, MeasuresSpeed, No, Options, Partition, Unavailable, Yes
 from lite_core.builder import GraphBuilder
+from lite_core.deadline import check_time
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 
@@ -31,15 +32,8 @@ class HostBackend(MeasuresSpeed):
     name = "host"
 
     def probe(self) -> Sequence[Device] | Unavailable:
-        details = {"numpy": np.__version__}
-        return [
-            Device(
-                "host",
-                name=f"the built-in fallback: every operator in NumPy, on {platform.machine()}",
-                score=0.0,
-                details=details,
-            )
-        ]
+        name = f"the built-in fallback: every operator in NumPy, on {platform.machine()}"
+        return [Device("host", name=name, score=0.0, details={"numpy": np.__version__})]
 
     def measured(self, device: Device) -> Device:
         """Return the device with its speed, measured once per process in a few milliseconds."""
@@ -61,7 +55,7 @@ class _HostExecutable:
         self._graph = part.graph
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
-        results = evaluate_graph(self._graph, [b.data for b in inputs])
+        results = evaluate_graph(self._graph, [b.data for b in inputs], observe=lambda n, _: check_time(n.describe))
         for buffer, result in zip(outputs, results):
             buffer.store(result)
 

@@ -2,28 +2,29 @@
 
 ::
 
-    write_model("model.lite", graph, optimized=True, targets=targets, pieces={"saved/0": code, "saved/1": weights})
     file = ModelFile.open("model.lite")     # maps it; checks header, size and table
     graph = file.graph()                    # constants are read-only views of the mapping
-    code = file.section("saved/0")          # checksum verified on first access
+    code = file.section("code/0")           # checksum verified on first access
 
-:mod:`lite_core.container.layout` describes the binary layout, :mod:`lite_core.container.graph_codec` the graph's JSON.
+:mod:`lite_core.container.layout` describes the binary layout, :mod:`lite_core.container.graph_decoder` the graph's
+JSON, and :mod:`lite_core.container.trust` which code is used. ``lite_tools.writing`` writes such files.
 """
 
 from lite_core.container.format import LITE_FORMAT
 from lite_core.container.layout import FORMAT_VERSION, OPSET
+from lite_core.container.mapping import stored_panels
 from lite_core.container.reader import ModelFile
-from lite_core.container.records import PartitionRecord, PlanRecord, Section, TargetRecord
-from lite_core.container.writer import write_model
+from lite_core.container.records import PackedConstant, PartitionRecord, PlanRecord, Section, TargetRecord
 
 __all__ = [
     "FORMAT_VERSION",
     "LITE_FORMAT",
     "OPSET",
     "ModelFile",
+    "PackedConstant",
     "PartitionRecord",
     "PlanRecord",
     "Section",
     "TargetRecord",
-    "write_model",
+    "stored_panels",
 ]

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from lite_core.container.layout import MAGIC
 from lite_core.container.reader import ModelFile
-from lite_core.container.writer import write_model
 from lite_core.ir import Graph
 
 __all__ = ["LITE_FORMAT", "LiteFormat"]
 
 
 class LiteFormat:
-    """Reader and writer of the graph of a model file; see :class:`lite_core.formats.Format`."""
+    """Reader of the graph of a model file; see :class:`lite_core.formats.Format`."""
 
     name = "lite"
     suffixes: tuple[str, ...] = (".lite",)
@@ -29,10 +28,6 @@ class LiteFormat:
     def read(self, path: Path) -> Graph:
         """Return the graph of the file. Raises ModelFormatError."""
         return ModelFile.open(path).graph()
-
-    def write(self, graph: Graph, path: Path) -> None:
-        """Write the graph without targets. Raises GraphError, ModelFormatError."""
-        write_model(path, graph)
 
 
 LITE_FORMAT = LiteFormat()

@@ -14,13 +14,17 @@ All numbers are little-endian. The header, 128 bytes, is the same in every versi
 
 Sections follow, each at a multiple of 64 bytes, then the table, which is JSON::
 
-    {"opset": 22, "optimized": true, "metadata": {"key": "value", ...},
-     "sections": [[name, offset, size, [checksum, ...]], ...]}
+    {"opset": 22, "optimized": true, "metadata": {"key": "value", ...}, "seal": "4f1d...",
+     "sections": [[name, offset, size, [checksum, ...], sealed], ...]}
 
 Checksums are CRC-32 as in zlib; a section has one for each 4 MiB, so that threads can verify it in parallel. Every file
-has the sections ``graph`` (JSON, see :mod:`lite_core.container.graph_codec`), ``constants/0``, ``constants/1``, ...
-(the elements of one array each, in row-major order) and ``targets`` (JSON, see
-:mod:`lite_core.container.targets_codec`). Saved state of backends is in further sections: ``saved/0``, ``saved/1``, ...
+has the sections ``graph`` (JSON, see :mod:`lite_core.container.graph_decoder`), ``constants/0``, ``constants/1``, ...
+(the elements of one array each, in row-major order unless the graph lists another) and ``targets`` (JSON, see
+:mod:`lite_core.container.targets_decoder`). Saved state of backends is in further sections: code and its tables in
+``code/0``, ``code/1``, ..., weights in ``weights/0``, ...
+
+The seal, see :mod:`lite_core.container.trust`, covers the sections that are marked as sealed: graph, targets, code, and
+the constants that may be sizes or indices, because compiled code may rely on them.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ __all__ = [
     "HEADER_SIZE",
     "MAGIC",
     "OPSET",
+    "WEIGHTS",
     "Header",
     "Table",
     "constant_section",
@@ -50,7 +55,7 @@ __all__ = [
     "to_json",
 ]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 #: The version of the ONNX operator set of the graphs.
 OPSET = 22
 #: Built like PNG's: no text file begins with it, and a transfer that changes line ends damages it.
@@ -59,6 +64,12 @@ MAGIC = b"\x89LITE\r\n\x1a"
 ALIGNMENT = 64
 #: Bytes of a section that share one checksum.
 BLOCK = 4 << 20
+
+#: Beginning of the names of sections that hold weights, which the seal does not cover.
+WEIGHTS = "weights/"
+
+#: Size limit of a JSON document; those of networks with thousands of nodes have megabytes.
+_MOST_JSON = 1 << 28
 
 _HEADER = struct.Struct("<8sIIQQQ84s")
 _CHECKSUM = struct.Struct("<I")
@@ -76,14 +87,14 @@ def from_json(data: bytes | memoryview) -> Any:
     """Decode JSON.
 
     Raises:
-        ValueError: the data are not JSON in UTF-8, contain NaN as a number, or are nested too deep.
+        ValueError: the data are huge, not JSON in UTF-8, contain NaN as a number, or are nested too deep.
     """
 
     def reject(text: str) -> Any:
         raise ValueError(f"{text} is not a number of JSON")
 
     try:
-        return json.loads(str(data, "utf-8"), parse_constant=reject)
+        return json.loads(str(data[:_MOST_JSON], "utf-8"), parse_constant=reject)  # cut off, it is no JSON
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 
@@ -142,21 +153,22 @@ class Header(NamedTuple):
         if size != self.file_size:
             state = "cut off" if size < self.file_size else "too long"
             raise ModelFormatError(f"it is {state}: it has {size} bytes, {self.file_size} expected; copy it again")
-        if self.table_offset < HEADER_SIZE or self.table_offset + self.table_size > size:
-            raise ModelFormatError("its table is outside the file; it was not written by Lite: convert it again")
+        if not HEADER_SIZE <= self.table_offset <= size - self.table_size or self.table_size > _MOST_JSON:
+            raise ModelFormatError("its table is outside the file or huge; it is not from Lite: convert it again")
 
 
 class Table(NamedTuple):
-    """The table of a file: its sections by name, its metadata, and a flag that is True if the graph is optimized."""
+    """The table of a file: sections by name, metadata, a flag that is True if the graph is optimized, and the seal."""
 
     sections: Mapping[str, Section]
     metadata: Mapping[str, str]
     optimized: bool
+    seal: str = ""
 
     def pack(self) -> bytes:
         """Return the table as JSON."""
-        rows = [[s.name, s.offset, s.size, s.checksums] for s in self.sections.values()]
-        header = {"opset": OPSET, "optimized": self.optimized, "metadata": dict(self.metadata)}
+        rows = [list(section) for section in self.sections.values()]
+        header = {"opset": OPSET, "optimized": self.optimized, "metadata": dict(self.metadata), "seal": self.seal}
         return to_json({**header, "sections": rows})
 
     @staticmethod
@@ -171,22 +183,23 @@ class Table(NamedTuple):
         try:
             document = upgrade("table", from_json(data), header.version, FORMAT_VERSION)
             opset, optimized, metadata = document["opset"], document["optimized"], document["metadata"]
+            seal = document["seal"]
             if type(opset) is not int or type(optimized) is not bool:
                 raise ValueError("'opset' must be a number, 'optimized' true or false")
-            if not all(type(value) is str for value in metadata.values()):
-                raise ValueError("'metadata' must hold texts only")
+            if not all(type(value) is str for value in (seal, *metadata.values())):
+                raise ValueError("'metadata' and 'seal' must hold texts only")
             sections = _sections(document["sections"], header)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise ModelFormatError(f"its table is not valid ({type(error).__name__}: {error})") from error
         if opset > OPSET:
             raise ModelFormatError(header._newer_than_known(f"operator set {opset}", f"operator sets up to {OPSET}"))
-        return Table(sections, metadata, optimized)
+        return Table(sections, metadata, optimized, seal)
 
 
 def _sections(rows: Any, header: Header) -> dict[str, Section]:
     """Parse and check the sections: inside the file, aligned, not overlapping each other, the header or the table."""
     sections: dict[str, Section] = {}
-    for name, offset, size, checksums in rows:
+    for name, offset, size, checksums, sealed in rows:
         if type(name) is not str or name in sections:
             raise ValueError(f"a section's name must be a text and unique, is {name!r}")
         if not all(type(n) is int and n >= 0 for n in (offset, size, *checksums)) or offset % ALIGNMENT:
@@ -195,7 +208,7 @@ def _sections(rows: Any, header: Header) -> dict[str, Section]:
             raise ValueError(
                 f"section {name!r} has {len(checksums)} checksums, there must be one for each {BLOCK} bytes"
             )
-        sections[name] = Section(name, offset, size, tuple(checksums))
+        sections[name] = Section(name, offset, size, tuple(checksums), sealed is True)
     end = HEADER_SIZE
     table = Section("table", header.table_offset, header.table_size, ())
     for section in sorted([*sections.values(), table], key=lambda s: (s.offset, s.size)):

@@ -6,21 +6,24 @@ import mmap
 import os
 import stat
 import threading
+import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from io import RawIOBase
+from math import prod
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from lite_core.container.layout import BLOCK, HEADER_SIZE, Header, Table, constant_section
+from lite_core.container.layout import ALIGNMENT, BLOCK, HEADER_SIZE, Header, Table, constant_section
 from lite_core.container.records import Section
 from lite_core.errors import ModelFormatError
-from lite_core.ir import TensorType, product
+from lite_core.forking import new_lock
+from lite_core.ir import DType, PanelLayout, TensorType, product
 
-__all__ = ["MappedFile", "map_file"]
+__all__ = ["MappedFile", "aligned_bytes", "map_file", "stored_panels"]
 
 Array = np.ndarray[Any, Any]
 _Block = tuple[str, int, int, int]  # name of the section, offset in the file, size, checksum
@@ -33,6 +36,8 @@ class MappedFile(mmap.mmap):
 
     Arrays that view the mapping keep it alive, together with its state: the verified checksums and the arrays of
     constants. While a file is in use, opening it again therefore returns the same array objects.
+
+    Sealed sections are read once, into private memory: what was verified is what is used, whatever happens to the file.
     """
 
     header: Header
@@ -40,6 +45,8 @@ class MappedFile(mmap.mmap):
     lock: threading.RLock
     _verified: set[str]
     _constants: WeakValueDictionary[tuple[int, TensorType], Array]
+    _unpacked: WeakValueDictionary[int, _Unpacked]
+    _private: dict[str, memoryview]
 
     @staticmethod
     def of(file: RawIOBase, size: int) -> MappedFile:
@@ -49,9 +56,11 @@ class MappedFile(mmap.mmap):
         mapped = MappedFile(file.fileno(), size, access=mmap.ACCESS_READ)
         mapped.header = header
         mapped.table = Table.parse(mapped._view(header.table_offset, header.table_size), header)
-        mapped.lock = threading.RLock()
+        mapped.lock = new_lock()
         mapped._verified = set()
         mapped._constants = WeakValueDictionary()
+        mapped._unpacked = WeakValueDictionary()
+        mapped._private = {}
         return mapped
 
     def _view(self, offset: int, size: int) -> memoryview:
@@ -63,18 +72,65 @@ class MappedFile(mmap.mmap):
             if name not in self.table.sections:
                 raise ModelFormatError(f"it has no section {name!r} (it has: {', '.join(self.table.sections)})")
         self.verify(names)
-        return [self._view(section.offset, section.size) for section in map(self.table.sections.__getitem__, names)]
+        return [self._private.get(name) or self._view(*self.table.sections[name][1:3]) for name in names]
 
-    def constant(self, number: int, type: TensorType) -> Array:
-        """Return the array in a section without verification. Raises ValueError if its size does not fit the type."""
+    def constant(self, number: int, type: TensorType, layout: PanelLayout | None = None) -> Array:
+        """Return the array in a section without verification. Raises ValueError if its size does not fit the type.
+
+        If the section stores the array in a layout, its elements are undefined until :meth:`unpack`.
+        """
         array = self._constants.get((number, type))
         if array is None:
             section = self.table.sections[constant_section(number)]
-            if not type.is_static or product(type.shape or ()) * type.dtype.itemsize != section.size:
+            size = product(type.shape or ())
+            if layout is not None and isinstance(size, int):
+                layout.check(size)
+                size = product(layout.shape)
+            if not type.is_static or size * type.dtype.itemsize != section.size:
                 raise ValueError(f"section {section.name!r} has {section.size} bytes, which does not fit {type}")
-            array = np.ndarray(type.shape, type.dtype.numpy, buffer=self, offset=section.offset)  # type: ignore[arg-type]
+            if layout is None:
+                copy = self._private_copy(section) if section.sealed and section.size else None
+                buffer, offset = (self, section.offset) if copy is None else (copy, 0)
+                array = np.ndarray(type.shape, type.dtype.numpy, buffer=buffer, offset=offset)  # type: ignore[arg-type]
+                if copy is not None:
+                    weakref.finalize(array, id, self)  # keeps the mapping alive, as a view of it does
+            else:
+                array = self._space_for(number, type, layout)
             self._constants[number, type] = array
         return array
+
+    def panels(self, number: int, layout: PanelLayout) -> Array:
+        """Return the elements of a section that stores an array in a layout, float32, without verification."""
+        offset = self.table.sections[constant_section(number)].offset
+        panels: Array = np.ndarray(layout.shape, np.float32, buffer=self, offset=offset)
+        return panels
+
+    def _private_copy(self, section: Section) -> memoryview:
+        if section.name not in self._private:
+            # The first copy stays, also if two threads make one: what the seal was computed of is what is used.
+            self._private.setdefault(section.name, _private_copy(self._view(section.offset, section.size)))
+        return self._private[section.name]
+
+    def _space_for(self, number: int, type: TensorType, layout: PanelLayout) -> Array:
+        if type.dtype is not DType.FLOAT32:
+            raise ValueError(f"only float32 arrays can be stored in panels, array {number} is {type}")
+        space = self._unpacked.get(number)
+        if space is None:
+            # Anonymous pages take no memory until they are written: many programs read the panels only.
+            space = self._unpacked[number] = _Unpacked(-1, prod(layout.split) * type.dtype.itemsize)
+            space.mapped, space.number, space.layout, space.is_filled = self, number, layout, False
+            _spaces[np.frombuffer(space, np.uint8).ctypes.data] = space
+        array: Array = np.ndarray(type.shape, type.dtype.numpy, buffer=space)  # type: ignore[arg-type]
+        array.flags.writeable = False
+        return array
+
+    def unpack(self, numbers: Iterable[int]) -> None:
+        """Write the elements of arrays that are stored in panels, whose sections are verified, to their plain order."""
+        with self.lock:
+            for space in filter(None, map(self._unpacked.get, numbers)):
+                if not space.is_filled:
+                    space.layout.unpack(self.panels(space.number, space.layout), np.frombuffer(space, np.float32))
+                    space.is_filled = True
 
     def verify(self, names: Iterable[str]) -> None:
         """Verify the checksums of sections, each once in the lifetime of the mapping.
@@ -86,6 +142,9 @@ class MappedFile(mmap.mmap):
         # that shrank earlier is detected here. A file that is replaced by a rename stays complete.
         self.header.check_size(self.size())
         pending = [self.table.sections[name] for name in names if name not in self._verified]
+        for section in pending:
+            if section.sealed:
+                self._private_copy(section)
         blocks = [block for section in pending for block in _blocks(section)]
         damaged: set[str] = set()
         work = iter(blocks)
@@ -107,8 +166,54 @@ class MappedFile(mmap.mmap):
 
     def _verify(self, work: Iterator[_Block], damaged: set[str]) -> None:
         for name, offset, size, checksum in work:  # threads share one iterator: each block is verified by one of them
-            if zlib.crc32(self._view(offset, size)) != checksum:
+            content = self._private.get(name)
+            start = self.table.sections[name].offset
+            found = self._view(offset, size) if content is None else content[offset - start : offset - start + size]
+            if zlib.crc32(found) != checksum:
                 damaged.add(name)
+
+
+class _Unpacked(mmap.mmap):
+    """Memory for the plain elements of an array that a file stores in panels."""
+
+    mapped: MappedFile
+    number: int
+    layout: PanelLayout
+    is_filled: bool
+
+
+#: The memory for unpacked arrays, by its address.
+_spaces: WeakValueDictionary[int, _Unpacked] = WeakValueDictionary()
+
+
+def stored_panels(array: Array, layout: PanelLayout) -> Array | None:
+    """Return a constant in the order that a backend reads it in, if a file stores it in exactly this order, else None.
+
+    Args:
+        array: a constant of a graph, contiguous.
+        layout: the wanted order.
+
+    Raises:
+        ModelFormatError: the section is damaged.
+    """
+    space = _spaces.get(array.ctypes.data)
+    if space is None or space.layout != layout or len(space) != array.nbytes:
+        return None
+    space.mapped.verify([constant_section(space.number)])
+    return space.mapped.panels(space.number, layout)
+
+
+def aligned_bytes(size: int) -> Array:
+    """Return memory of ``size`` bytes with the alignment of a section."""
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    return memory[-memory.ctypes.data % ALIGNMENT :][:size]
+
+
+def _private_copy(data: memoryview) -> memoryview:
+    copy = aligned_bytes(len(data))
+    copy[:] = np.frombuffer(data, np.uint8)
+    copy.flags.writeable = False
+    return copy.data
 
 
 def _blocks(section: Section) -> Iterator[_Block]:
@@ -118,7 +223,7 @@ def _blocks(section: Section) -> Iterator[_Block]:
 
 
 _mapped: WeakValueDictionary[tuple[int, ...], MappedFile] = WeakValueDictionary()
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def map_file(path: Path) -> MappedFile:

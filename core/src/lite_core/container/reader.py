@@ -7,24 +7,27 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lite_core.container.graph_codec import GraphDecoder
-from lite_core.container.layout import FORMAT_VERSION, constant_section, from_json
-from lite_core.container.mapping import MappedFile, map_file
+from lite_core.container.graph_decoder import GraphDecoder, decode_packed
+from lite_core.container.layout import FORMAT_VERSION, WEIGHTS, constant_section, from_json
+from lite_core.container.mapping import MappedFile, aligned_bytes, map_file
 from lite_core.container.records import Section, TargetRecord
-from lite_core.container.targets_codec import decode_targets
-from lite_core.container.types_codec import LocalNames
+from lite_core.container.targets_decoder import decode_targets
+from lite_core.container.trust import code_digest, is_trusted
+from lite_core.container.types_decoder import LocalNames
 from lite_core.container.upgrades import upgrade
 from lite_core.errors import ModelFormatError
-from lite_core.ir import Graph, TensorType
+from lite_core.ir import Graph, PanelLayout, TensorType, evaluate_shape
 
 __all__ = ["ModelFile"]
 
 Array = np.ndarray[Any, Any]
+_CODE, _PACKED = "code/", "packed/"
 
 
 class ModelFile:
@@ -95,11 +98,52 @@ class ModelFile:
     def contents(self, names: Sequence[str]) -> list[memoryview]:
         """Return the bytes of several sections, as :meth:`section` does; they are verified in parallel.
 
+        A name ``packed/N`` stands for a constant in the order that a program reads.
+
         Raises:
             ModelFormatError: a section does not exist, or some are damaged: all of these are named.
         """
         with _errors_about(self.path):
-            return self._mapped.contents(names)
+            stored = list(map(self.section_of, names))
+            found = self._mapped.contents(stored)
+            return [self._panels(name) if _is_packed(name) else data for name, data in zip(names, found)]
+
+    def section_of(self, name: str) -> str:
+        """Return the section with a piece of saved state: for ``packed/N`` that of the constant, else ``name``."""
+        return constant_section(self._packed_number(name)[0]) if _is_packed(name) else name
+
+    @property
+    def has_code(self) -> bool:
+        """True if a prepared plan contains state that a backend saved, all of which counts as code."""
+        return bool(self._first_pieces)
+
+    @cached_property
+    def digest_covers_code(self) -> bool:
+        """True if the digest covers the graph, the targets and the first piece of every saved state."""
+        sealed = {section.name for section in self.sections if section.sealed}
+        return sealed >= {"graph", "targets", *self._first_pieces}
+
+    @cached_property
+    def _first_pieces(self) -> set[str]:
+        partitions = [part for target in self.targets for plan in target.plans for part in plan.partitions]
+        return {part.sections[0] for part in partitions if part.sections}
+
+    @cached_property
+    def code_digest(self) -> str:
+        """The digest of the file's code, see :mod:`lite_core.container.trust`. Reads no weights.
+
+        Raises:
+            ModelFormatError: a section that it covers is damaged.
+        """
+        names = [section.name for section in self.sections if section.sealed]
+        with _errors_about(self.path):
+            return code_digest(dict(zip(names, self._mapped.contents(names))))
+
+    def code_is_trusted(self, saved: str) -> bool:
+        """Return True if the file's code may be used. ``saved`` is one of :data:`lite_core.container.trust.SAVED`."""
+        if saved != "own" or not self.digest_covers_code:
+            return saved == "trust"
+        return is_trusted(self.code_digest, self._mapped.table.seal)
 
     def graph(self, *, verify: bool = True) -> Graph:
         """Return a new graph at each call; its constants are always the same read-only arrays.
@@ -126,8 +170,14 @@ class ModelFile:
         """
         wanted = {id(array) for array in arrays}
         with _errors_about(self.path):
-            found = [number for (number, _), array in list(self._constants.items()) if id(array) in wanted]
-            self._mapped.verify([constant_section(number) for number in dict.fromkeys(found)])
+            found = {number for (number, _), array in list(self._constants.items()) if id(array) in wanted}
+            if found & self._stripped:
+                raise ModelFormatError(
+                    "it was converted with --strip, without the constants that only other shapes, targets and settings "
+                    "than the prepared ones need (`lite inspect` lists the plans): convert the model without --strip"
+                )
+            self._mapped.verify([constant_section(number) for number in sorted(found)])
+            self._mapped.unpack(found)
 
     @cached_property
     def targets(self) -> tuple[TargetRecord, ...]:
@@ -138,7 +188,9 @@ class ModelFile:
         """
         with _errors_about(self.path, "targets"), self._mapped.lock:
             document = upgrade("targets", from_json(self.section("targets")), self.format_version, FORMAT_VERSION)
-            return decode_targets(document, self._graph_document["graph"], self._mapped.table.sections, self._names)
+            names = {name for name, section in self._mapped.table.sections.items() if _is_saved(section)}
+            names.update(f"{_PACKED}{number}" for number in range(len(self._packed)))
+            return decode_targets(document, self._graph_document["graph"], names, self._names)
 
     def verify(self) -> None:
         """Verify every section.
@@ -153,13 +205,61 @@ class ModelFile:
     def _graph_document(self) -> Any:
         return upgrade("graph", from_json(self.section("graph")), self.format_version, FORMAT_VERSION)
 
+    @cached_property
+    def _packed(self) -> list[tuple[int, PanelLayout]]:
+        return decode_packed(self._graph_document)
+
+    @cached_property
+    def _layouts(self) -> dict[int, PanelLayout]:
+        """The layout of each array that is stored in panels, by its number."""
+        return dict(reversed(self._packed))
+
+    @property
+    def is_stripped(self) -> bool:
+        """True if the file lacks constants that its prepared plans do not read."""
+        return bool(self._stripped)
+
+    @cached_property
+    def _stripped(self) -> set[int]:
+        with _errors_about(self.path, "graph"):
+            return {int(number) for number in self._graph_document.get("stripped", [])}
+
+    def _packed_number(self, name: str) -> tuple[int, PanelLayout]:
+        return self._packed[int(name.removeprefix(_PACKED))]
+
+    def _panels(self, name: str) -> memoryview:
+        """Return a verified constant in the order of a packed section, which is made if the file stores another one."""
+        number, layout = self._packed_number(name)
+        stored = self._layouts[number]
+        panels = self._mapped.panels(number, stored)
+        if layout != stored:
+            plain = next(array for (n, _), array in self._constants.items() if n == number)
+            self._mapped.unpack([number])
+            layout.check(plain.size)
+            panels = aligned_bytes(plain.itemsize * prod(layout.shape)).view(np.float32).reshape(layout.shape)
+            layout.pack(plain, panels)
+        panels.flags.writeable = False
+        return panels.reshape(-1).view(np.uint8).data
+
     def _constant(self, number: int, type: TensorType) -> Array:
-        array = self._mapped.constant(number, type)
+        if number in self._stripped:
+            array = np.broadcast_to(np.zeros((), type.dtype.numpy), evaluate_shape(type.shape or (), {}))
+        else:
+            array = self._mapped.constant(number, type, self._layouts.get(number))
         self._constants[number, type] = array
         return array
 
     def __repr__(self) -> str:
         return f"<ModelFile {str(self.path)!r}: {len(self.sections)} sections, {self.producer}>"
+
+
+def _is_packed(name: str) -> bool:
+    return name.startswith(_PACKED)
+
+
+def _is_saved(section: Section) -> bool:
+    """Return True if a section may hold saved state: code that the seal covers, or weights."""
+    return section.name.startswith(WEIGHTS) or (section.sealed and section.name.startswith(_CODE))
 
 
 class _ModelFileError(ModelFormatError):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from lite_core.ir import TensorType
+import numpy as np
 
-__all__ = ["PartitionRecord", "PlanRecord", "Section", "TargetRecord"]
+from lite_core.ir import PanelLayout, TensorType
+
+__all__ = ["PackedConstant", "PartitionRecord", "PlanRecord", "Section", "TargetRecord"]
 
 
 class Section(NamedTuple):
@@ -18,12 +20,28 @@ class Section(NamedTuple):
         offset: in bytes from the beginning of the file, a multiple of 64.
         size: in bytes.
         checksums: CRC-32, as computed by ``zlib.crc32``, of each block of 4 MiB; the last block may be shorter.
+        sealed: True if the section is covered by the seal of the file's code, see :mod:`lite_core.container.trust`.
     """
 
     name: str
     offset: int
     size: int
     checksums: tuple[int, ...]
+    sealed: bool = False
+
+
+class PackedConstant(NamedTuple):
+    """A constant of the graph in the order in which a program reads it; the name of its section is ``packed/N``.
+
+    Attributes:
+        array: the constant, float32, the same object as in the graph.
+        layout: the order of its elements.
+        data: the elements in that order.
+    """
+
+    array: np.ndarray[Any, Any]
+    layout: PanelLayout
+    data: bytes | memoryview
 
 
 class PartitionRecord(NamedTuple):
@@ -37,7 +55,9 @@ class PartitionRecord(NamedTuple):
         outputs: names and types of its output values.
         compatibility: text that must match before the saved state is used; empty if the backend states none.
         sections: names of the sections with the pieces of the saved state, in order; empty if the backend saved
-            nothing. Equal pieces of several partitions are stored in one section.
+            nothing. Equal pieces of several partitions are stored in one section: ``code/N``, ``weights/N``, or
+            ``packed/N`` for a :class:`PackedConstant`.
+        reads: names of the constants that the restored partition reads from the graph.
     """
 
     name: str
@@ -47,6 +67,7 @@ class PartitionRecord(NamedTuple):
     outputs: tuple[tuple[str, TensorType], ...]
     compatibility: str = ""
     sections: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
 
 
 class PlanRecord(NamedTuple):
@@ -69,6 +90,9 @@ class TargetRecord(NamedTuple):
             device during conversion, so that nodes are placed when the model is loaded.
         refusals: for each node, pairs of a refusing backend and its reason.
         plans: one for each prepared set of input shapes and number of threads.
+        level: name of the processor level that the plans were compiled for, such as ``x86-64-v3``.
+        features: what a device must contain to run them, see :attr:`lite_core.backend.Device.features`. A target has
+            one record for each level, the preferred one first.
     """
 
     backend: str
@@ -78,3 +102,5 @@ class TargetRecord(NamedTuple):
     devices: tuple[str, ...]
     refusals: tuple[tuple[tuple[str, str], ...], ...]
     plans: tuple[PlanRecord, ...] = ()
+    level: str = ""
+    features: tuple[str, ...] = ()

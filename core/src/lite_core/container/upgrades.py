@@ -20,8 +20,17 @@ class Upgrade(NamedTuple):
     targets: Callable[[Any], Any] = _unchanged
 
 
+def _table_2(table: Any) -> Any:
+    return {**table, "seal": "", "sections": [[*row, False] for row in table["sections"]]}
+
+
+def _targets_2(targets: Any) -> Any:
+    return [{**target, "plans": []} for target in targets]
+
+
 #: By old version: ``UPGRADES[1]`` converts version 1 to 2. An older version without an entry cannot be read.
-UPGRADES: dict[int, Upgrade] = {}
+#: Version 1 kept code and weights in the same sections, without a seal: its plans are not used.
+UPGRADES: dict[int, Upgrade] = {1: Upgrade(table=_table_2, targets=_targets_2)}
 
 
 def upgrade(part: Literal["table", "graph", "targets"], document: Any, version: int, present: int) -> Any:

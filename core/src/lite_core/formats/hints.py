@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from lite_core.checks import is_there
 from lite_core.formats.contract import Format
 from lite_core.plugins import PluginManager
 from lite_core.plugins.known import format_distribution, format_distributions
 
 __all__ = ["describe_file", "folder_listing", "reader_hint"]
 
-#: First bytes of well-known files that are not models Lite reads, with a description and a remedy.
-_FOREIGN_FILES = {
-    b"PK\x03\x04": "a zip archive (unpack it, or export the model for inference first)",
-    b"\x80\x02": "a Python pickle; Lite never unpickles, export the model for inference first",
-    b"\x80\x04": "a Python pickle; Lite never unpickles, export the model for inference first",
-    b"\x89HDF": "an HDF5 file (Keras); convert it to ONNX first",
-    b"TFL3": "a TensorFlow Lite model",
-    b"\x1f\x8b": "a gzip file; unpack it first",
-    b"version https://git-lfs": "a pointer of Git LFS, not the file itself; `git lfs pull` fetches that",
-    b"<!doctype html": "a web page, not a model; fetch the file itself",
-    b"<html": "a web page, not a model; fetch the file itself",
-    b"<ir_version": "an ONNX model as text; onnx.parser.parse_model reads it, and onnx.save writes the model",
-    b"ir_version:": "an ONNX model as text; onnx.load(FILE, 'textproto') reads it, and onnx.save writes the model",
-}
+#: First bytes, one character each, of well-known files that are not models Lite reads: a description and a remedy.
+_FOREIGN_FILES = Path(__file__).with_name("foreign_files.json")
 
 
 def reader_hint(path: Path, plugins: PluginManager, readers: Iterable[Format]) -> str:
@@ -46,7 +35,7 @@ def reader_hint(path: Path, plugins: PluginManager, readers: Iterable[Format]) -
 
 def folder_listing(path: Path) -> str:
     """List the nearest existing folder of a path, which may be mistyped."""
-    folder = next((p for p in path.absolute().parents if p.is_dir()), Path("/"))
+    folder = next((p for p in path.absolute().parents if is_there(p) and p.is_dir()), Path("/"))
     names = sorted(p.name for p in folder.iterdir())
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     return f"{str(folder)!r} holds {shown or 'nothing'}"
@@ -62,7 +51,10 @@ def describe_file(path: Path) -> str:
     if not beginning:
         return "an empty file"
     text = beginning.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    for magic, meaning in _FOREIGN_FILES.items():
+    import json  # not at the top: needed only if a file is not a model
+
+    for characters, meaning in json.loads(_FOREIGN_FILES.read_text(encoding="utf-8")).items():
+        magic = characters.encode("latin-1")
         if beginning.startswith(magic) or beginning[4:8] == magic or text.startswith(magic):
-            return meaning
+            return str(meaning)
     return f"a file that begins with {beginning[:16]!r}"

@@ -15,6 +15,7 @@ from lite_core.ir.dims import (
     quotient,
 )
 from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value, format_graph
+from lite_core.ir.panels import PanelLayout, SavedWeights
 from lite_core.ir.types import DType, TensorType
 from lite_core.ir.verifier import verify_structure
 
@@ -25,6 +26,8 @@ __all__ = [
     "Graph",
     "Node",
     "Origin",
+    "PanelLayout",
+    "SavedWeights",
     "Shape",
     "SymbolicDim",
     "TensorType",

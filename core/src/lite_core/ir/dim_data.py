@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lite_core.ir.dims import Dim, SymbolicDim, _Atom, _atom_order, _Compound, _Monomial, _simplest
+from lite_core.ir.dims import OPERATIONS, Dim, SymbolicDim, _Atom, _atom_order, _Compound, _Monomial, _simplest
 
 __all__ = ["dim_from_data", "dim_to_data"]
 
-_OPERATORS = ("//", "%", "max", "broadcast")
 # Readers of dimensions recurse; an explicit limit makes the result independent of the call depth.
 _MOST_NESTING = 100
 
@@ -67,7 +66,7 @@ def _atom_from_data(data: Any, names: Mapping[str, str], nesting: int) -> _Atom:
     if isinstance(data, str):
         return names[data]
     operator, left, right = data
-    if operator not in _OPERATORS:
-        raise ValueError(f"{operator!r} is not an operator of dimensions (these are: {', '.join(_OPERATORS)})")
+    if operator not in OPERATIONS:
+        raise ValueError(f"{operator!r} is not an operator of dimensions (these are: {', '.join(OPERATIONS)})")
     sides = [_from_data(side, names, nesting) for side in (left, right)]
     return _Compound((operator, *(sorted(sides, key=str) if operator == "broadcast" else sides)))

@@ -68,12 +68,7 @@ class _Compound(tuple):  # type: ignore[type-arg]
 
     def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
         operator, left, right = self
-        a, b = _substitute(left, bindings), _substitute(right, bindings)
-        if operator == "max":
-            return maximum(a, b)
-        if operator == "broadcast":
-            return broadcast(a, b)
-        return _divide(a, b) if operator == "//" else _remainder(a, b)
+        return OPERATIONS[operator](_substitute(left, bindings), _substitute(right, bindings))
 
     @property
     def atoms(self) -> int:
@@ -297,13 +292,11 @@ def broadcast(a: Dim, b: Dim) -> Dim:
         return b if a == 1 else a
     if a == b or b == 1:
         return a
-    if a == 1:
-        return b
     # A known size other than 1 determines the result: the unknown one must be that size or 1.
+    if a == 1 or isinstance(b, int):
+        return b
     if isinstance(a, int):
         return a
-    if isinstance(b, int):
-        return b
     left, right = sorted((a, b), key=str)
     return _compound(("broadcast", left, right))
 
@@ -417,13 +410,12 @@ def _divide(a: Dim, b: Dim) -> Dim:
     whole: Dim = 0
     remainder: Dim = 0
     for monomial, coefficient in _terms_of(a).items():
-        term = _simplest({monomial: coefficient})
         if coefficient % b == 0:
             whole = whole + _simplest({monomial: coefficient // b})
         elif monomial == ():
             whole, remainder = whole + coefficient // b, remainder + coefficient % b
         else:
-            remainder = remainder + term
+            remainder = remainder + _simplest({monomial: coefficient})
     common = reduce(gcd, _terms_of(remainder).values(), b)
     if common > 1:
         remainder = _simplest({m: c // common for m, c in _terms_of(remainder).items()})
@@ -442,6 +434,10 @@ def _divide(a: Dim, b: Dim) -> Dim:
                 constant = remainder._terms.get((), 0)
                 return whole + _divide(inner + constant * divisor, divisor * b)
     return whole + SymbolicDim({(_Compound(("//", remainder, b)),): 1})
+
+
+#: The functions for the operators of compounds.
+OPERATIONS = {"//": _divide, "%": _remainder, "max": maximum, "broadcast": broadcast}
 
 
 def _bracket(dim: Dim) -> str:

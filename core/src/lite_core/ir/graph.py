@@ -104,6 +104,12 @@ class Node:
                 used.extend(attribute.captured())
         return used
 
+    def copy_with(
+        self, inputs: Iterable[Value | None], outputs: Iterable[Value | None], attributes: Mapping[str, Attribute]
+    ) -> Node:
+        """Return a node with the same operator, name and origin that reads and writes other values."""
+        return Node(self.op, inputs, outputs, attributes, domain=self.domain, name=self.name, origin=self.origin)
+
     def describe(self) -> str:
         """Return one line for messages: name, operator, origin and input types."""
         types = ", ".join("-" if v is None else str(v.type) for v in self.inputs)
@@ -236,14 +242,10 @@ class Graph:
             inputs=[mapping[v] for v in self.inputs],
             constants={mapping[v]: array for v, array in self.constants.items()},
             nodes=[
-                Node(
-                    node.op,
+                node.copy_with(
                     [None if v is None else mapping.get(v, v) for v in node.inputs],
                     [None if v is None else mapping[v] for v in node.outputs],
                     {k: a._copy(mapping) if isinstance(a, Graph) else a for k, a in node.attributes.items()},
-                    domain=node.domain,
-                    name=node.name,
-                    origin=node.origin,
                 )
                 for node in self.nodes
             ],

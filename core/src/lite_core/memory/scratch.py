@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from lite_core.backend import Buffer, Memory, ViewsMemory
+from lite_core.forking import new_lock
 from lite_core.ir import DType, TensorType
 from lite_core.memory.host_memory import HostMemory
 
@@ -54,7 +54,7 @@ class ScratchPool:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._free: dict[str, list[ScratchBlock]] = {}
 
     def take(self, memory: Memory, size: int) -> ScratchBlock:

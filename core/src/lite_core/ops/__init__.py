@@ -25,6 +25,7 @@ __all__ = [
     "define",
     "find",
     "get",
+    "left_out",
     "op",
     "optional",
     "required",
@@ -72,6 +73,10 @@ _FAMILIES = (
 )
 
 
+#: Operators of plugins that the opset does not have, by their qualified names, with the reason.
+left_out: dict[str, str] = {}
+
+
 def find(op_type: str, domain: str = "") -> OpDef | None:
     """Return the operator, or None if the opset does not have it.
 
@@ -89,10 +94,13 @@ def get(node: Node) -> OpDef:
     """Return the operator of a node. Raises GraphError if the opset does not have it."""
     definition = find(node.op, node.domain)
     if definition is None:
-        raise GraphError(
-            f"{node.describe()}: the opset has no operator {node.qualified_op!r}; `lite ops` lists what it has"
-        )
+        raise GraphError(f"{node.describe()}: {_unknown(node)}; `lite ops` lists what it has")
     return definition
+
+
+def _unknown(node: Node) -> str:
+    name = node.qualified_op
+    return f"the opset has no operator {name!r}" + (f": {left_out[name]}" if name in left_out else "")
 
 
 def add(definition: OpDef) -> None:
@@ -118,7 +126,7 @@ def verify(graph: Graph) -> None:
     def check(node: Node) -> Iterator[str]:
         definition = find(node.op, node.domain)
         if definition is None:
-            yield f"the opset has no operator {node.qualified_op!r}"
+            yield _unknown(node)
         else:
             yield from definition.check(node)
 

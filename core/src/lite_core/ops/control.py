@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.errors import GraphError
+from lite_core.deadline import check_time
+from lite_core.errors import GraphError, RunTimeoutError
 from lite_core.ir import Dim, DType, Graph, SymbolicDim, TensorType, Value, fresh_dim
 from lite_core.ops.dtypes import ALL
 from lite_core.ops.inference import Inference, fail, normalize_axis
@@ -110,6 +111,32 @@ def if_(cond: Array, *, then_branch: Graph, else_branch: Graph, run_graph: RunGr
     return run_graph(then_branch if _truth(cond) else else_branch, [])
 
 
+# **** the cost of inferring nested loops ****
+
+#: A loop's body is inferred up to this number of times, so each nested loop multiplies the time.
+_ROUNDS = 3
+#: The number of inferred nodes that a loop may cost, and the limit for large bodies as a multiple of their nodes.
+_MOST_INFERRED, _MOST_TIMES = 300_000, 30
+
+
+def _check_nesting(body: Graph) -> None:
+    """Refuse a loop whose types take too long to infer, before they are inferred: some nest deeper than any model."""
+    nodes, inferred = _cost(body)
+    if inferred > max(_MOST_INFERRED, _MOST_TIMES * nodes):
+        raise fail(f"loops in its body are nested too deep: types of {nodes} nodes would be inferred {inferred} times")
+
+
+def _cost(graph: Graph) -> tuple[int, int]:
+    """Return the number of nodes of a graph and its sub-graphs, and how often nodes are inferred."""
+    nodes = inferred = len(graph.nodes)
+    for node in graph.nodes:
+        for inner in node.subgraphs:
+            inner_nodes, inner_inferred = _cost(inner)
+            nodes += inner_nodes
+            inferred += inner_inferred * (1 if node.op == "If" else _ROUNDS)
+    return nodes, inferred
+
+
 # **** types that a body carries from one iteration to the next ****
 
 
@@ -195,6 +222,7 @@ def _trips(inference: Inference, body: Graph) -> int | None:
 
 def _infer_loop(inference: Inference) -> list[TensorType]:
     body: Graph = inference.attributes["body"]
+    _check_nesting(body)
     _check_one_element(inference, 0, "M")
     _check_one_element(inference, 1, "cond")
     initial = [inference.type(i) for i in range(2, len(inference.types))]
@@ -256,17 +284,27 @@ def loop(
     limit = None if m is None else int(m.reshape(()))
     keep_going = True if cond is None else _truth(cond)
     carried, scanned, iteration = list(initial), [], 0
+    count = len(body.outputs) - 1 - len(initial)
     while keep_going and (limit is None or iteration < limit):
         arguments = [np.array(iteration, np.int64), np.array(keep_going), *carried]
-        condition, *outputs = run_graph(body, [_as_declared(v, a) for v, a in zip(body.inputs, arguments)])
+        condition, *outputs = _run_body(run_graph, body, arguments, iteration)
         carried = outputs[: len(initial)]
-        scanned.append(outputs[len(initial) :])
+        if count:  # an endless loop must not fill the memory
+            scanned.append(outputs[len(initial) :])
         keep_going = cond is None or _truth(condition)
         iteration += 1
     if iteration == 0:
         return [*carried, *_empty(infer_outputs()[len(initial) :])]
-    count = len(body.outputs) - 1 - len(initial)
     return [*carried, *(np.stack([s[i] for s in scanned]) for i in range(count))]
+
+
+def _run_body(run_graph: RunGraph, body: Graph, arguments: Sequence[Array], iteration: int) -> list[Array]:
+    """Run one iteration of a loop if there is time left."""
+    check_time("iteration {}".format, iteration)
+    try:
+        return run_graph(body, [_as_declared(v, a) for v, a in zip(body.inputs, arguments)])
+    except RunTimeoutError as error:
+        raise RunTimeoutError(f"iteration {iteration}: {error}") from error
 
 
 def _empty(types: Sequence[TensorType]) -> list[Array]:
@@ -289,6 +327,7 @@ def _scan_axes(given: tuple[int, ...] | None, count: int, name: str) -> tuple[in
 def _infer_scan(inference: Inference) -> list[TensorType]:
     attributes = inference.attributes
     body: Graph = attributes["body"]
+    _check_nesting(body)
     types = [inference.type(i) for i in range(len(inference.types))]
     count = attributes["num_scan_inputs"]
     if not 1 <= count <= len(types):
@@ -378,9 +417,8 @@ def scan(
     if len({len(s) for s in sequences}) != 1:
         raise fail(f"scan inputs differ in length: {[len(s) for s in sequences]}")
     collected = []
-    for elements in zip(*sequences):
-        arguments = [_as_declared(v, a) for v, a in zip(body.inputs, (*states, *elements))]
-        outputs = run_graph(body, arguments)
+    for iteration, elements in enumerate(zip(*sequences)):
+        outputs = _run_body(run_graph, body, (*states, *elements), iteration)
         states = outputs[: len(states)]
         collected.append(outputs[len(states) :])
     if not collected:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from lite_core.errors import ExecutionError, GraphError, LiteError
+from lite_core.errors import ExecutionError, GraphError, LiteError, RunTimeoutError
+from lite_core.forking import undivided
 from lite_core.ir import Graph, Node, TensorType, Value
 from lite_core.ops.infer import GraphInference
 from lite_core.ops.inference import Inference
@@ -91,7 +93,7 @@ def evaluate_node(
         run = run_graph or run_with_references
         return evaluate_op(definition, arrays, attributes, len(node.outputs), run, infer_outputs)
     except LiteError as error:
-        kind = GraphError if isinstance(error, GraphError) else ExecutionError
+        kind = next((k for k in (GraphError, RunTimeoutError) if isinstance(error, k)), ExecutionError)
         raise kind(f"{node.describe()}: {error}") from error
     except Exception as error:
         raise ExecutionError(f"{node.describe()}: the reference failed with {type(error).__name__}: {error}") from error
@@ -121,7 +123,9 @@ def evaluate_op(
         extra["run_graph"] = run_graph
     if "infer_outputs" in definition.extra_keywords:
         extra["infer_outputs"] = infer_outputs
-    with np.errstate(all="ignore"):  # NaN and Inf are valid results
+    # NumPy's matrix products hold locks. A loop does not: its body may run for hours.
+    is_loop = "run_graph" in definition.extra_keywords
+    with nullcontext() if is_loop else undivided(), np.errstate(all="ignore"):  # NaN and Inf are valid results
         results = definition.reference(*arguments, **attributes, **extra)
         if not isinstance(results, (tuple, list)):
             results = (results,)

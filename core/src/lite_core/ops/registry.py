@@ -243,11 +243,13 @@ class OpDef:
         bound = self._bound_types(inference.types)
         try:
             return [self._output_type(i, inferred, bound) for i, inferred in enumerate(self.infer(inference))]
-        except LiteError:
+        except (LiteError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
+            owner = getattr(self.infer, "__module__", "")
             raise GraphError(
-                f"the inference of {self.qualified_name} failed with {type(error).__name__}: {error}"
+                f"the inference of {self.qualified_name}, in the module {owner}, failed with "
+                f"{type(error).__name__}: {error}"
             ) from error
 
     def _output_type(self, index: int, inferred: Inferred, bound: Mapping[str, DType]) -> TensorType:

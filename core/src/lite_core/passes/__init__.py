@@ -20,27 +20,7 @@ from lite_core.passes.shape_folding import ShapeFolding
 from lite_core.passes.swish_fusion import SwishFusion
 from lite_core.passes.transpose_reshape_cleaning import TransposeReshapeCleaning
 
-__all__ = [
-    "BatchNormFolding",
-    "BranchInlining",
-    "CommonSubexpression",
-    "ConstantFolding",
-    "DeadNodeElimination",
-    "GeluFusion",
-    "HardSwishFusion",
-    "IdentityElimination",
-    "Inspect",
-    "LayerNormFusion",
-    "Pass",
-    "PassRecord",
-    "PassResult",
-    "ShapeFolding",
-    "SwishFusion",
-    "TransposeReshapeCleaning",
-    "default_passes",
-    "optimize",
-    "run_passes",
-]
+__all__ = ["Inspect", "Pass", "PassRecord", "PassResult", "default_passes", "optimize", "run_passes"]
 
 
 def default_passes(known: KnownInference | None = None) -> list[Pass]:

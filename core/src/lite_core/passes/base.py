@@ -10,22 +10,20 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from lite_core import ops
 from lite_core.errors import GraphError, LiteError, PassError
 from lite_core.ir import Graph
 
-__all__ = ["Inspect", "Pass", "PassRecord", "PassResult", "run_passes"]
+__all__ = ["Inspect", "Pass", "PassRecord", "PassResult", "apply", "run_passes"]
 
 logger = logging.getLogger("lite.passes")
 
 _MOST_ROUNDS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class PassResult:
+class PassResult(NamedTuple):
     """The graph after a pass; ``changed`` is True if the pass changed anything."""
 
     graph: Graph
@@ -41,8 +39,7 @@ class Pass(Protocol):
     def __call__(self, graph: Graph) -> PassResult: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PassRecord:
+class PassRecord(NamedTuple):
     """A record of one run of a pass, for tables and logs."""
 
     name: str
@@ -60,28 +57,24 @@ class PassRecord:
 Inspect = Callable[[str, Graph, Graph], float]
 
 
-def _apply(pass_: Pass, graph: Graph) -> PassResult:
-    """Run a pass; an exception or invalid result becomes a PassError that names the pass."""
+def apply(pass_: Pass, graph: Graph) -> PassResult:
+    """Run a pass once. Raises PassError, which names the pass, if it fails or leaves an invalid graph."""
     try:
         result = pass_(graph)
-    except LiteError:
+    except (LiteError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         raise PassError(
             f"pass {pass_.name!r} failed on graph {graph.name!r} with {type(error).__name__}: {error}"
         ) from error
     if not isinstance(result, PassResult):
         raise PassError(f"pass {pass_.name!r} returned {type(result).__name__}, not a PassResult")
     if result.changed and not type(pass_).__module__.startswith("lite_core."):
-        _verify(pass_.name, result.graph)
+        try:
+            ops.verify(result.graph)
+        except GraphError as problem:
+            raise PassError(f"pass {pass_.name!r} left a graph that is not valid: {problem}") from problem
     return result
-
-
-def _verify(name: str, graph: Graph) -> None:
-    try:
-        ops.verify(graph)
-    except GraphError as problem:
-        raise PassError(f"pass {name!r} left a graph that is not valid: {problem}") from problem
 
 
 def run_passes(
@@ -109,7 +102,7 @@ def run_passes(
         for pass_ in passes:
             before = graph.copy() if inspect else graph
             nodes, start = len(graph.nodes), time.perf_counter()
-            result = _apply(pass_, graph)
+            result = apply(pass_, graph)
             seconds = time.perf_counter() - start
             graph = result.graph
             error = inspect(pass_.name, before, graph) if result.changed and inspect else None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,7 @@ _LEAST_ORDINARY, _GREATEST_ORDINARY = 1e-30, 1e30
 _PRODUCERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
-@dataclass(slots=True)
-class _Affine:
+class _Affine(NamedTuple):
     """``y = scale * x + offset``; both are float64 vectors of one value per channel, or of a single value."""
 
     scale: Array
@@ -88,22 +86,17 @@ def _affine_of(scope: Scope, node: Node, data: Value, rank: int, producer: Node)
     axis = 1 if producer.op in ("Conv", "ConvTranspose") else rank - 1
     other = next(v for v in node.inputs if v is not data) if node.inputs[0] is not node.inputs[1] else None
     array = scope.constant(other)
-    if array is None or (node.op in ("Div", "Sub") and node.inputs[0] is not data):
-        return None
-    if array.ndim > rank:
+    if array is None or array.ndim > rank or (node.op in ("Div", "Sub") and node.inputs[0] is not data):
         return None
     padded = (1,) * (rank - array.ndim) + array.shape
     if any(size != 1 for i, size in enumerate(padded) if i != axis):
         return None
     vector = array.reshape(-1).astype(np.float64)
-    one, zero = np.ones(1), np.zeros(1)
     with np.errstate(all="ignore"):
-        affine = {
-            "Mul": lambda: _Affine(vector, zero),
-            "Div": lambda: _Affine(1 / vector, zero),
-            "Add": lambda: _Affine(one, vector),
-            "Sub": lambda: _Affine(one, -vector),
-        }[node.op]()
+        if node.op in ("Mul", "Div"):
+            affine = _Affine(vector if node.op == "Mul" else 1 / vector, np.zeros(1))
+        else:
+            affine = _Affine(np.ones(1), vector if node.op == "Add" else -vector)
     return affine if np.isfinite(affine.scale).all() and np.isfinite(affine.offset).all() else None
 
 
@@ -135,18 +128,17 @@ def _fold(scope: Scope, producer: Node, node: Node, affine: _Affine) -> bool:
     bias = scope.constant(bias_value)
     if bias_value is not None and bias is None:
         return False
-    op = producer.op
+    op, first = producer.op, producer.inputs[0]
     if op == "MatMul" and affine.offsets:
-        first = producer.inputs[0]
         if first is None or first.type.rank != 2:
             return False
         op = "Gemm"
     new_weights = _scaled_weights(producer, weights, affine.scale, attributes) if affine.scales else weights
-    new_bias = _new_bias(producer, weights, bias, affine, channels, attributes)
+    new_bias = _new_bias(producer, bias, affine, channels, weights.dtype)
     if not _is_finite(new_weights, weights) or (new_bias is not None and not _is_finite(new_bias, bias)):
         return False
 
-    inputs = [producer.inputs[0], producer.inputs[1]]
+    inputs = [first, producer.inputs[1]]
     if affine.scales:
         inputs[1] = _new_constant(scope, producer.inputs[1], "folded", new_weights)
     if new_bias is not None:
@@ -202,23 +194,16 @@ def _product(weights: Array, scale: Array) -> Array:
     return _rounded(weights.astype(np.float64) * scale, weights.dtype)
 
 
-def _new_bias(
-    node: Node,
-    weights: Array,
-    bias: Array | None,
-    affine: _Affine,
-    channels: int,
-    attributes: dict[str, Any],
-) -> Array | None:
+def _new_bias(node: Node, bias: Array | None, affine: _Affine, channels: int, dtype: np.dtype[Any]) -> Array | None:
     """Return the bias after folding; None if there was none and none is needed."""
     if bias is None and not affine.offsets:
         return None
     old = np.zeros(channels) if bias is None else bias.astype(np.float64)
     if node.op == "Gemm":
-        old = old * attributes["beta"]
+        old = old * ops.get(node).attributes_of(node)["beta"]
     new = old * affine.scale + affine.offset
     # A Gemm's bias may have any shape that broadcasts to its output; a convolution's is a vector.
-    return _rounded(new if node.op == "Gemm" else np.broadcast_to(new, (channels,)), weights.dtype)
+    return _rounded(new if node.op == "Gemm" else np.broadcast_to(new, (channels,)), dtype)
 
 
 def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
@@ -245,18 +230,8 @@ def _split(scope: Scope, node: Node) -> None:
     if not (_is_finite(scale, None) and _is_finite(offset, None)):
         return
     product = scope.new_value(f"{output.name}.scaled", output.type)
-    multiply = Node(
-        "Mul",
-        [data, scope.new_constant(f"{output.name}.scale", scale)],
-        [product],
-        name=f"{node.name}.scale",
-        origin=node.origin,
-    )
-    add = Node(
-        "Add",
-        [product, scope.new_constant(f"{output.name}.offset", offset)],
-        [output],
-        name=node.name,
-        origin=node.origin,
-    )
+    factor = scope.new_constant(f"{output.name}.scale", scale)
+    term = scope.new_constant(f"{output.name}.offset", offset)
+    multiply = Node("Mul", [data, factor], [product], name=f"{node.name}.scale", origin=node.origin)
+    add = Node("Add", [product, term], [output], name=node.name, origin=node.origin)
     scope.replace([node], [multiply, add])

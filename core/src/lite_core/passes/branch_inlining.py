@@ -11,7 +11,7 @@ from lite_core.ops.infer import GraphInference, infer_graph
 from lite_core.passes.dead_node_elimination import DeadNodeElimination
 from lite_core.passes.identity_elimination import IdentityElimination
 from lite_core.passes.rewriting import Scope, ScopePass
-from lite_core.passes.shape_folding import fold_to_constant
+from lite_core.passes.shape_folding import decided_branch, fold_to_constant
 
 __all__ = ["BranchInlining", "inline_decided_branches"]
 
@@ -70,10 +70,9 @@ def inline_decided_branches(graph: Graph) -> Graph | None:
 
 def _inline(scope: Scope, node: Node, condition: Array | None) -> bool:
     """Replace an If by its selected branch; return False if the condition is unknown."""
-    if condition is None or condition.size != 1 or condition.dtype == object:
+    taken = decided_branch(node, condition)
+    if taken is None:
         return False
-    taken = node.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"]
-    assert isinstance(taken, Graph)
     scope.graph.constants.update(taken.constants)
     identities = [
         Node("Identity", [inner], [outer], name=f"{node.name}.{index}", origin=node.origin)

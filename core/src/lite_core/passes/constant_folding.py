@@ -48,10 +48,10 @@ class ConstantFolding(ScopePass):
 
     def __init__(self, size_limit: int = 256 * 1024) -> None:
         self.size_limit = size_limit
-        self._bytes_left: int | None = None
+        self._bytes_left = -1  # before the first graph
 
     def __call__(self, graph: Graph) -> PassResult:
-        if self._bytes_left is None:  # NOTE: not reset between rounds, because each round adds constants
+        if self._bytes_left < 0:  # NOTE: not reset between rounds, because each round adds constants
             stored = sum(array.nbytes for scope in graph.walk() for array in scope.constants.values())
             self._bytes_left = _MOST_BYTES + _MOST_TIMES * stored
         return super().__call__(graph)
@@ -73,8 +73,7 @@ class ConstantFolding(ScopePass):
         inputs = [scope.constant(v) for v in node.inputs]
         if any(a is None and v is not None for a, v in zip(inputs, node.inputs)) or _widens_weights(node, inputs):
             return None
-        limit = max(self.size_limit, 2 * sum(a.nbytes for a in inputs if a is not None))
-        limit = limit if self._bytes_left is None else min(limit, self._bytes_left)
+        limit = min(self._bytes_left, max(self.size_limit, 2 * sum(a.nbytes for a in inputs if a is not None)))
         try:
             if not self._fits(node, inputs, limit):
                 return None
@@ -85,7 +84,7 @@ class ConstantFolding(ScopePass):
         size = sum(a.nbytes for a in results)
         if size > limit:
             return None
-        self._bytes_left = None if self._bytes_left is None else self._bytes_left - size
+        self._bytes_left -= size
         return results
 
     @staticmethod

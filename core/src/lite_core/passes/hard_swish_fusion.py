@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lite_core import ops
 from lite_core.ir import Node, Value
-from lite_core.passes.polynomial import Match, Polynomial, is_close, match_polynomial
+from lite_core.passes.polynomial import Polynomial, is_close, match_polynomial
 from lite_core.passes.rewriting import Scope, ScopePass
 
 __all__ = ["HardSwishFusion"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Clamp:
+class _Clamp(NamedTuple):
     """``t = min(max(scale * argument + offset, low), high)`` as one or two nodes."""
 
     nodes: tuple[Node, ...]
@@ -73,7 +72,7 @@ def _fuse(scope: Scope, clamp: _Clamp) -> bool:
         linear = all(c == 0 for key, c in inner.items() if sum(key) > 1) and inner.get((1, 0), 0.0) != 0
         return linear and is_close(result, {(0, 1): factor}, dtype) and between_0_and_1(factor)
 
-    match: Match | None = match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_swish)
+    match = match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_swish)
     if match is not None:
         scope.substitute(match.nodes, "HardSwish", [match.source])
         return True
@@ -105,7 +104,7 @@ def _clamps(scope: Scope, node: Node) -> Iterator[_Clamp]:
 
 
 def _min_max(scope: Scope, node: Node) -> Iterator[_Clamp]:
-    outer = _tensor_and_limit(scope, node)
+    outer = scope.tensor_and_scalar(node)
     if outer is None:
         return
     value, outer_limit = outer
@@ -115,20 +114,9 @@ def _min_max(scope: Scope, node: Node) -> Iterator[_Clamp]:
     if inner_node.op == "Relu":
         inner = None if inner_node.inputs[0] is None else (inner_node.inputs[0], 0.0)
     else:
-        inner = _tensor_and_limit(scope, inner_node)
+        inner = scope.tensor_and_scalar(inner_node)
     if inner is None or (inner_node.op == "Relu" and node.op == "Max"):
         return
     low, high = (inner[1], outer_limit) if node.op == "Min" else (outer_limit, inner[1])
     if low <= high:
         yield _Clamp((inner_node, node), inner[0], low, high)
-
-
-def _tensor_and_limit(scope: Scope, node: Node) -> tuple[Value, float] | None:
-    """Return the tensor and the number of a Min or Max of a tensor and a number."""
-    if len(node.inputs) != 2:
-        return None
-    for value, other in (node.inputs, node.inputs[::-1]):
-        limit = scope.scalar(other)
-        if value is not None and limit is not None and scope.constant(value) is None:
-            return value, limit
-    return None

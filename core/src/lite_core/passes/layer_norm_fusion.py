@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ __all__ = ["LayerNormFusion"]
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(slots=True)
-class _Normalization:
+class _Normalization(NamedTuple):
     """``(x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon)`` and the nodes that compute it."""
 
     source: Value
@@ -52,13 +50,16 @@ class LayerNormFusion(ScopePass):
 
 
 def _normalization(scope: Scope, last: Node) -> _Normalization | None:
-    for centered_value, deviation_value in _quotients(scope, last):
+    for centered_value, deviation_value, division in _quotients(scope, last):
         centered = scope.producer(centered_value, "Sub")
         root, variance_value = _root(scope, deviation_value)
         shifted = scope.producer(variance_value, "Add")
         if centered is None or root is None or shifted is None:
             continue
-        variance_output, epsilon = _tensor_and_number(scope, shifted)
+        sum_of = scope.tensor_and_scalar(shifted)
+        if sum_of is None:
+            continue
+        variance_output, epsilon = sum_of
         variance = scope.producer(variance_output, "ReduceMean")
         mean = scope.producer(centered.inputs[1], "ReduceMean")
         source = centered.inputs[0]
@@ -73,36 +74,21 @@ def _normalization(scope: Scope, last: Node) -> _Normalization | None:
             or axis != _normalized_axis(scope, variance, source)
         ):
             continue
-        nodes = [mean, centered, square, variance, shifted, root]
-        reciprocal = scope.producer(deviation_value) if last.op == "Div" else _reciprocal_of(scope, last)
-        if reciprocal is not None and reciprocal not in nodes:
-            nodes.append(reciprocal)
-        nodes.append(last)
+        nodes = [mean, centered, square, variance, shifted, root, *division]
         output = last.outputs[0]
         # NOTE: an epsilon with more dimensions than x would widen the result.
-        if output is None or output.type.shape != source.type.shape:
-            continue
-        if all(v is None or scope.used_only_by(v, nodes) for n in nodes[:-1] for v in n.outputs):
+        if output is not None and output.type.shape == source.type.shape and scope.are_private(nodes):
             return _Normalization(source, axis, epsilon, nodes)
     return None
 
 
-def _quotients(scope: Scope, node: Node) -> list[tuple[Value | None, Value | None]]:
-    """Return the possible pairs of numerator and denominator of a node that computes a quotient."""
+def _quotients(scope: Scope, node: Node) -> list[tuple[Value | None, Value | None, list[Node]]]:
+    """Return the possible numerators and denominators of a quotient, and the nodes that divide."""
     a, b = node.inputs
     if node.op == "Div":
-        return [(a, b)]
-    pairs = []
-    for numerator, factor in ((a, b), (b, a)):
-        reciprocal = scope.producer(factor, "Reciprocal")
-        if reciprocal is not None:
-            pairs.append((numerator, reciprocal.inputs[0]))
-    return pairs
-
-
-def _reciprocal_of(scope: Scope, node: Node) -> Node | None:
-    found = (scope.producer(v, "Reciprocal") for v in node.inputs)
-    return next((n for n in found if n is not None), None)
+        return [(a, b, [node])]
+    factors = ((numerator, scope.producer(factor, "Reciprocal")) for numerator, factor in ((a, b), (b, a)))
+    return [(numerator, inverse.inputs[0], [inverse, node]) for numerator, inverse in factors if inverse is not None]
 
 
 def _root(scope: Scope, value: Value | None) -> tuple[Node | None, Value | None]:
@@ -110,15 +96,6 @@ def _root(scope: Scope, value: Value | None) -> tuple[Node | None, Value | None]
     if node is None or (node.op == "Pow" and scope.scalar(node.inputs[1]) != 0.5):
         return None, None
     return node, node.inputs[0]
-
-
-def _tensor_and_number(scope: Scope, node: Node) -> tuple[Value | None, float]:
-    """Return the tensor and the number of an Add of a tensor and a number."""
-    for value, other in (node.inputs, node.inputs[::-1]):
-        number = scope.scalar(other)
-        if number is not None:
-            return value, number
-    return None, 0.0
 
 
 def _is_square(scope: Scope, node: Node, of: Value | None) -> bool:

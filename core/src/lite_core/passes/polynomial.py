@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lite_core.ir import DType, Node, Value
 from lite_core.passes.rewriting import Scope
@@ -76,9 +77,9 @@ def _apply(op: str, operands: list[Polynomial]) -> Polynomial | None:
         return _combine(second, first, 1.0 if op == "Add" else -1.0)
     if op == "Mul":
         return _multiply(first, second)
-    number = second.get((0, 0), 0.0) if set(second) <= {(0, 0)} else None
-    if number is None:
+    if not set(second) <= {(0, 0)}:
         return None
+    number = second.get((0, 0), 0.0)
     if op == "Div":
         return None if number == 0 else _combine(first, {}, 1.0 / number)
     if number not in (1, 2, 3):
@@ -105,8 +106,7 @@ def _multiply(a: Polynomial, b: Polynomial) -> Polynomial | None:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A found pattern.
 
     Attributes:
@@ -191,10 +191,9 @@ def _follow(
         if (step > 0 or argument_nodes) and last is not None and accepts(argument, result):
             nodes.remove(last)
             nodes.append(last)
-            private = all(v is None or scope.used_only_by(v, nodes) for node in nodes[:-1] for v in node.outputs)
             # NOTE: a constant with more dimensions than x would widen the result.
             same_shape = source.type.shape is not None and source.type.shape == value.type.shape
-            return Match(source, tuple(nodes), argument, result) if private and same_shape else None
+            return Match(source, tuple(nodes), argument, result) if same_shape and scope.are_private(nodes) else None
         user = scope.sole_consumer(value)
         if user is None or len(user.outputs) != 1 or user.outputs[0] is None:
             return None

@@ -105,6 +105,20 @@ class Scope:
         """Return True if only ``nodes`` read the value."""
         return value not in self._outputs and all(user in nodes for user in self.consumers(value))
 
+    def are_private(self, nodes: Sequence[Node]) -> bool:
+        """Return True if only ``nodes`` read the results of all of them except the last."""
+        return all(v is None or self.used_only_by(v, nodes) for node in nodes[:-1] for v in node.outputs)
+
+    def tensor_and_scalar(self, node: Node) -> tuple[Value, float] | None:
+        """Return the tensor and the number that a node of two inputs reads; None if it reads something else."""
+        if len(node.inputs) != 2:
+            return None
+        for value, other in (node.inputs, node.inputs[::-1]):
+            number = self.scalar(other)
+            if number is not None and value is not None and self.constant(value) is None:
+                return value, number
+        return None
+
     # **** editing ****
 
     def new_value(self, wanted: str, type: TensorType) -> Value:
@@ -130,7 +144,6 @@ class Scope:
                 self._consumers.setdefault(value, []).append(node)
             self._producers.update((v, node) for v in node.outputs if v is not None)
         self._replacements[old[-1]] = new
-        self.changed = True
 
     def substitute(
         self,
@@ -143,15 +156,8 @@ class Scope:
     ) -> Node:
         """Replace ``old`` nodes by one node, which takes over the name and the first output of the last of them."""
         last = old[-1]
-        node = Node(
-            op,
-            inputs,
-            last.outputs[:1],
-            attributes,
-            domain=domain,
-            name=last.name,
-            origin=first_origin(old),
-        )
+        origin = first_origin(old)
+        node = Node(op, inputs, last.outputs[:1], attributes, domain=domain, name=last.name, origin=origin)
         self.replace(old, [node])
         return node
 
@@ -164,14 +170,12 @@ class Scope:
                 array = np.asarray(array, order="C")
                 value.type = TensorType.of_array(array)
                 self.graph.constants[value] = array
-        self.changed = True
 
     def merge(self, node: Node, equal: Mapping[Value, Value]) -> None:
         """Remove a node whose outputs are no graph outputs; their users read the equal values instead."""
         self._unregister(node)
         for old, new in equal.items():
             self._redirect(old, new)
-        self.changed = True
 
     def bypass(self, node: Node, source: Value) -> bool:
         """Remove a node whose first output equals ``source``; return False if it must stay.
@@ -193,7 +197,6 @@ class Scope:
             self._producers[output] = producer
             del self._producers[source]
             self._redirect(source, output)
-        self.changed = True
         return True
 
     def _redirect(self, old: Value, new: Value) -> None:
@@ -206,6 +209,7 @@ class Scope:
 
     def _unregister(self, node: Node) -> None:
         """Mark a node as removed, and remove it from the producers and users."""
+        self.changed = True
         self._removed.add(node)
         for value in dict.fromkeys(node.used()):
             users = self._consumers.get(value, [])

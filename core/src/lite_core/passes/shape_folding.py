@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lite_core.ir import Dim, Graph, Node, Shape, TensorType
@@ -10,7 +12,9 @@ from lite_core.passes.base import PassResult
 from lite_core.passes.identity_elimination import passed_through
 from lite_core.passes.rewriting import IMPURE_OPS, Scope
 
-__all__ = ["ShapeFolding", "fold_to_constant"]
+__all__ = ["ShapeFolding", "decided_branch", "fold_to_constant"]
+
+Array = np.ndarray[Any, Any]
 
 _SHAPE_NO_OPS = frozenset({"Expand", "Reshape", "Slice"})
 
@@ -72,10 +76,17 @@ def _fold_scope(graph: Graph, outer: Scope | None, inference: GraphInference) ->
 def _reachable_subgraphs(node: Node, inference: GraphInference) -> list[Graph]:
     """Return a node's sub-graphs, without a branch of an If that is never taken: its types may be inconsistent."""
     condition = inference.value_of(node.inputs[0]) if node.op == "If" and node.inputs[0] is not None else None
+    taken = decided_branch(node, condition)
+    return node.subgraphs if taken is None else [taken]
+
+
+def decided_branch(node: Node, condition: Array | None) -> Graph | None:
+    """Return the branch of an If that a condition selects; None if the condition is not known."""
     if condition is None or condition.size != 1 or condition.dtype == object:
-        return list(node.subgraphs)
+        return None
     taken = node.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"]
-    return [taken] if isinstance(taken, Graph) else []
+    assert isinstance(taken, Graph)
+    return taken
 
 
 def _keep_declared(node: Node, types: list[TensorType], inference: GraphInference) -> None:

@@ -79,15 +79,6 @@ class _Region:
         self.nodes.append(producer)  # after its inputs: the order stays topological
         return True
 
-    def is_private(self, last: Node) -> bool:
-        """Return True if no node outside the region reads its results."""
-        users = {*self.nodes, last}
-        return all(
-            v is not None and not self.scope.is_output(v) and users.issuperset(self.scope.consumers(v))
-            for node in self.nodes
-            for v in node.outputs
-        )
-
 
 def sink_transposes(scope: Scope, node: Node) -> bool:
     """Remove a Transpose by computing the element-wise nodes above it in its output layout.
@@ -101,7 +92,7 @@ def sink_transposes(scope: Scope, node: Node) -> bool:
     region = _Region(scope, order)
     if not region.collect(middle) or not region.nodes or not region.cancelled:
         return False
-    if not region.is_private(node):
+    if not scope.are_private([*region.nodes, node]):
         return False
     moved: dict[Value, Value] = dict(region.sources)
     new_nodes = []
@@ -114,17 +105,7 @@ def sink_transposes(scope: Scope, node: Node) -> bool:
             v if v is None or i >= positions else moved.get(v) or _moved_constant(scope, v, order)
             for i, v in enumerate(old.inputs)
         ]
-        new_nodes.append(
-            Node(
-                old.op,
-                inputs,
-                [moved[value]],
-                old.attributes,
-                domain=old.domain,
-                name=old.name,
-                origin=old.origin,
-            )
-        )
+        new_nodes.append(old.copy_with(inputs, [moved[value]], old.attributes))
     scope.replace([*region.nodes, node], new_nodes)
     return True
 

@@ -24,21 +24,16 @@ __all__ = [
 def installed_backends(plugins: PluginManager | None = None) -> dict[str, Backend]:
     """Return every backend by name: the built-in ones, then the plugins'.
 
-    A backend with a duplicate name is recorded as a failure and omitted.
+    A backend with the name of a built-in one is recorded as a failure and omitted.
     """
     plugins = plugins or default_plugins()
-    backends: dict[str, Backend] = {}
-    owners: dict[str, str] = {}
-    for builtin in (HostBackend(), NullBackend()):
-        backends[builtin.name] = builtin
-        owners[builtin.name] = "lite-core itself"
+    backends: dict[str, Backend] = {builtin.name: builtin for builtin in (HostBackend(), NullBackend())}
     for record, backend in plugins.ask("lite_backends"):
-        if backend.name in backends:
-            taken = f"the backend name {backend.name!r} is taken by {owners[backend.name]}"
+        if backend.name in ("host", "null"):
+            taken = f"the backend name {backend.name!r} is taken by lite-core itself"
             plugins.reject(record, "lite_backends", taken, backend)
         else:
             backends[backend.name] = backend
-            owners[backend.name] = record.label
     return backends
 
 
@@ -68,10 +63,12 @@ def available_backends(plugins: PluginManager | None = None) -> dict[str, Backen
 
 
 def left_out_backends(plugins: PluginManager | None = None) -> dict[str, str]:
-    """Return the installed backends that must not be used, with the reason."""
-    allowed = allowed_backends()
-    reason = f"LITE_BACKENDS={os.environ.get('LITE_BACKENDS')} leaves it out"
-    return {name: reason for name in installed_backends(plugins) if allowed is not None and name not in allowed}
+    """Return the installed backends that must not be used, with the reason and the remedy."""
+    plugins = plugins or default_plugins()
+    installed, allowed = installed_backends(plugins), allowed_backends()
+    listed = f"LITE_BACKENDS={os.environ.get('LITE_BACKENDS')} leaves it out: add it there, or unset the variable"
+    left_out = {name: why for name, why in plugins.refused.get("lite_backends", {}).items() if name not in installed}
+    return left_out | {name: listed for name in installed if allowed is not None and name not in allowed}
 
 
 def plugins_with(*backends: Backend) -> PluginManager:

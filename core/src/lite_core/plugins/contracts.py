@@ -1,4 +1,4 @@
-"""Required and optional members of the objects that plugins provide, and detection of misspelt optional members."""
+"""Required members of the objects that plugins provide, and texts about faults of plugins."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import inspect
 from typing import Any, Literal
 
 from lite_core import backend as contract
+from lite_core.ops import OpDef
 
-__all__ = ["Kind", "missing_members", "misspelt_members", "required_of_hook"]
+__all__ = ["Kind", "fault_text", "item_problem", "members", "missing_members"]
 
 Kind = Literal["backend", "executable", "memory"]
 
@@ -16,25 +17,6 @@ _REQUIRED: dict[Kind, type] = {
     "backend": contract.Backend,
     "executable": contract.Executable,
     "memory": contract.Memory,
-}
-_OPTIONAL: dict[Kind, tuple[type, ...]] = {
-    "backend": (
-        contract.DescribesTarget,
-        contract.MeasuresSpeed,
-        contract.ProvidesMemory,
-        contract.ReportsFindings,
-        contract.RestoresState,
-        contract.StatesCompatibility,
-        contract.TakesOptions,
-    ),
-    "executable": (
-        contract.HasNotes,
-        contract.ListsConstantsRead,
-        contract.ProfilesKernels,
-        contract.ReportsMemoryUse,
-        contract.SavesState,
-    ),
-    "memory": (contract.SharesHostMemory, contract.ViewsMemory),
 }
 
 #: Required members of the items of hooks; see the contracts named by HookSpecs.
@@ -45,51 +27,36 @@ _REQUIRED_OF_HOOKS = {
     "lite_commands": ("name", "callback"),
 }
 
-#: Similarity of names, 0 to 1, from which one counts as a misspelling: ``restor`` and ``restore`` have 0.92.
-_SIMILARITY = 0.85
+
+def fault_text(error: BaseException) -> str:
+    """Return the type and message of an exception of a plugin. Raises a KeyboardInterrupt again: it is no fault."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return f"{type(error).__name__}: {error}"
 
 
-def required_of_hook(hook: str) -> tuple[str, ...]:
-    """Return the names of the members that an item of a hook must have."""
-    return _members(_REQUIRED["backend"]) if hook == "lite_backends" else _REQUIRED_OF_HOOKS[hook]
+def item_problem(hook: str, item: Any) -> str:
+    """Return the reason why an item of a hook cannot be used; empty if it can."""
+    required = members(_REQUIRED["backend"]) if hook == "lite_backends" else _REQUIRED_OF_HOOKS[hook]
+    missing = [name for name in required if not hasattr(item, name)]
+    if missing:
+        return f"{item!r} lacks {', '.join(missing)}"
+    if not isinstance(item.name, str):
+        return f"the name of {item!r} is not a string"
+    if hook == "lite_formats" and not (callable(item.read) and all(isinstance(s, str) for s in item.suffixes)):
+        return f"format {item.name!r} must have a method read, and suffixes that are strings"
+    if hook == "lite_ops" and not (isinstance(item, OpDef) and str(item.domain) == item.domain not in ("", "lite")):
+        return f"operator {item.name!r} must be an OpDef in a domain of the plugin, is of {type(item).__name__}"
+    return ""
 
 
 def missing_members(instance: object, kind: Kind) -> list[str]:
     """Return the names of required members of the contract that an object lacks."""
-    return [name for name in _members(_REQUIRED[kind]) if not hasattr(instance, name)]
-
-
-def misspelt_members(checked: object, kind: Kind) -> list[tuple[str, str]]:
-    """Return the public members of an object that look like a misspelt optional member of the contract.
-
-    Without a warning, an optional part with a misspelt name would silently never be used.
-
-    Args:
-        checked: an object, or its class.
-        kind: the contract that it implements.
-
-    Returns:
-        Pairs of the object's name and the name in the contract. If a class lists the Protocol among its bases, mypy
-        checks its members, too.
-    """
-    cls: type[Any] = checked if isinstance(checked, type) else type(checked)
-    own = set() if cls is checked else {name for name in getattr(checked, "__dict__", ()) if not name.startswith("_")}
-    present = own | {name for name in dir(cls) if not name.startswith("_")}
-    known = {name for part in (_REQUIRED[kind], *_OPTIONAL[kind]) for name in _members(part)}
-    lacking = [name for part in _OPTIONAL[kind] for name in _members(part) if name not in present]
-    return sorted((name, meant) for name in present - known for meant in lacking if _is_similar(name, meant))
-
-
-def _is_similar(name: str, meant: str) -> bool:
-    import difflib  # not at the top: only a process that has plugins needs it
-
-    ours, theirs = name.replace("_", "").lower(), meant.replace("_", "").lower()
-    # SequenceMatcher rates swapped letters lower than missing ones.
-    return sorted(ours) == sorted(theirs) or difflib.SequenceMatcher(None, ours, theirs).ratio() >= _SIMILARITY
+    return [name for name in members(_REQUIRED[kind]) if not hasattr(instance, name)]
 
 
 @functools.cache
-def _members(protocol: type) -> tuple[str, ...]:
+def members(protocol: type) -> tuple[str, ...]:
     """Return the names of the members that a Protocol declares: attributes, then methods, in order of declaration."""
     declared = [*inspect.get_annotations(protocol), *vars(protocol)]
     return tuple(dict.fromkeys(name for name in declared if not name.startswith("_")))

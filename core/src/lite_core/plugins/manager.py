@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,8 +14,9 @@ import pluggy
 
 from lite_core import ops
 from lite_core.errors import PluginError
-from lite_core.ops import OpDef
-from lite_core.plugins.contracts import misspelt_members, required_of_hook
+from lite_core.forking import new_lock, undivided
+from lite_core.plugins.claims import refused_claims
+from lite_core.plugins.contracts import fault_text, item_problem
 from lite_core.plugins.hooks import ENTRY_POINT_GROUP, HookSpecs
 from lite_core.plugins.installed import EntryPoint, installed_entry_points
 from lite_core.plugins.record import PluginRecord, record_of
@@ -27,17 +27,25 @@ __all__ = ["PluginManager", "default_plugins"]
 # LITE_TRACE_PLUGINS=1 enables all messages, see lite_core.log.
 logger = logging.getLogger("lite.plugins")
 
+#: Hooks whose items need different names, and what the items are. lite-tools settles the names of commands.
+_EXCLUSIVE = {"lite_backends": "backend", "lite_formats": "format", "lite_ops": "operator"}
+
+
+class _StrictError(PluginError):
+    """A failure of a plugin while ``LITE_STRICT_PLUGINS=1`` is set; a plugin cannot raise it itself."""
+
 
 class PluginManager:
     """Loader of plugins, which calls their hooks and isolates the plugins from each other. Thread-safe.
 
     Args:
         entry_points: returns the entry points of plugins; by default the installed ones of the group ``lite.plugins``.
+            The attribute of this name can be replaced until plugins are discovered.
     """
 
     def __init__(self, entry_points: Callable[[], Iterable[EntryPoint]] | None = None) -> None:
-        self._entry_points = entry_points or (lambda: installed_entry_points(ENTRY_POINT_GROUP))
-        self._lock = threading.RLock()
+        self.entry_points = entry_points or (lambda: installed_entry_points(ENTRY_POINT_GROUP))
+        self._lock = new_lock()
         self._records: list[PluginRecord] | None = None
         self._pending: list[tuple[PluginRecord, EntryPoint]] = []
         self._manager = pluggy.PluginManager("lite")
@@ -45,31 +53,22 @@ class PluginManager:
         self._loaded: list[tuple[PluginRecord, object]] = []
         self._answers: dict[str, list[tuple[PluginRecord, Any]]] = {}
         self._loading = False
+        #: By hook, the names that no plugin provides because several packages claim them, with the reason.
+        self.refused: dict[str, dict[str, str]] = {}
 
     def discover(self) -> list[PluginRecord]:
         """Return the record of every installed plugin, from metadata alone; nothing is imported."""
-        with self._lock:
+        with undivided(), self._lock:
             if self._records is None:
                 start = perf_counter()
-                found = [(record_of(entry), entry) for entry in self._entry_points()]
-                found.sort(key=lambda pair: (pair[0].distribution, pair[0].name))
-                owners: dict[str, PluginRecord] = {}
-                duplicates: list[PluginRecord] = []
-                self._records = []
-                for record, entry in found:
-                    owner = owners.setdefault(record.name, record)
-                    if owner is record:
-                        self._pending.append((record, entry))
-                    elif (owner.module, owner.distribution) == (record.module, record.distribution):
-                        continue  # the same distribution occurs twice on sys.path
-                    else:
-                        duplicates.append(record)
-                    self._records.append(record)
+                found = [(record_of(entry), entry) for entry in self.entry_points()]
+                # A distribution that occurs twice on sys.path counts once.
+                unique = {(r.distribution, r.name, r.module): (r, entry) for r, entry in reversed(found)}
+                self._pending = [unique[key] for key in sorted(unique)]
+                self._records = [record for record, _ in self._pending]
+                for record in self._records:
                     logger.debug("plugin %s is found, it is the module %s", record.label, record.module)
                 logger.debug("%d plugins found in %s", len(self._records), _elapsed(start))
-                for record in duplicates:
-                    taken = f"the name is taken by {owners[record.name].label}, uninstall one"
-                    self._fail(record, "duplicate", taken)
             return self._records
 
     def records(self) -> list[PluginRecord]:
@@ -80,20 +79,33 @@ class PluginManager:
     def ask(self, hook: str) -> list[tuple[PluginRecord, Any]]:
         """Return the items that the plugins provide for a hook, each with its plugin's record.
 
-        An item that lacks a required member is recorded as a failure and omitted.
+        An item that lacks a required member, or whose name another package claims, too, is recorded as a failure and
+        omitted; see :attr:`refused`.
         """
-        with self._lock:
+        with undivided(), self._lock:
             if hook not in self._answers:
                 self._load()
                 answers = [(r, item) for r, plugin in self._loaded for item in self._ask_one(hook, r, plugin)]
                 if self._loading:
                     return answers  # called by a plugin during loading: the result is incomplete and not cached
-                self._answers[hook] = answers
+                self._answers[hook] = self._without_refused(hook, answers) if hook in _EXCLUSIVE else answers
             return list(self._answers[hook])
+
+    def _without_refused(self, hook: str, answers: list[tuple[PluginRecord, Any]]) -> list[tuple[PluginRecord, Any]]:
+        claims = [(record, item.qualified_name if hook == "lite_ops" else item.name) for record, item in answers]
+        refused = refused_claims(claims)
+        self.refused[hook] = {claims[position][1]: reason for position, (reason, _) in refused.items()}
+        for position, (reason, is_fault) in refused.items():
+            record, name = claims[position]
+            if is_fault:
+                self._fail(record, hook, f"{_EXCLUSIVE[hook]} {name!r}: {reason}")
+            else:
+                record.warnings.append(f"{_EXCLUSIVE[hook]} {name!r}: {reason}")
+        return [answer for position, answer in enumerate(answers) if position not in refused]
 
     def register(self, plugin: object, name: str, distribution: str = "this process") -> PluginRecord:
         """Add a plugin that is not installed: a module or object with hooks, for tests and notebooks."""
-        with self._lock:
+        with undivided(), self._lock:
             self._load()
             record = PluginRecord(name, distribution, "-", getattr(plugin, "__name__", type(plugin).__name__))
             self.discover().append(record)
@@ -104,7 +116,7 @@ class PluginManager:
 
     def reject(self, record: PluginRecord, phase: str, error: str, item: object = None) -> None:
         """Record that an item of a plugin cannot be used; ``ask`` no longer returns ``item``."""
-        with self._lock:
+        with undivided(), self._lock:
             if item is not None and phase in self._answers:
                 self._answers[phase] = [pair for pair in self._answers[phase] if pair[1] is not item]
             self._fail(record, phase, error)
@@ -112,7 +124,7 @@ class PluginManager:
     # **** loading ****
 
     def _load(self) -> None:
-        with self._lock:
+        with undivided(), self._lock:
             self.discover()
             if self._loading or not self._pending:
                 return
@@ -144,22 +156,20 @@ class PluginManager:
         """Record any exception of a plugin, including SystemExit, instead of raising it."""
         try:
             yield
-        except (KeyboardInterrupt, PluginError):
+        except _StrictError:
             raise
         except BaseException as error:
-            self._fail(record, phase, f"{type(error).__name__}: {error}", error)
+            self._fail(record, phase, fault_text(error), error)
 
     def _add_operators(self) -> None:
-        """Add the operators of plugins to the opset; they must not be in one of Lite's domains."""
+        """Add the operators of plugins to the opset."""
         for record, definition in self.ask("lite_ops"):
-            if not isinstance(definition, OpDef):
-                self._fail(record, "lite_ops", f"{definition!r} is not an OpDef")
-            elif definition.domain in ("", "lite"):
-                self._fail(record, "lite_ops", f"{definition.qualified_name} is in a domain reserved for Lite")
-            elif ops.find(definition.name, definition.domain) not in (None, definition):
-                self._fail(record, "lite_ops", f"operator {definition.qualified_name} is already defined")
-            else:
+            found = ops.find(definition.name, definition.domain)
+            if found is None or found is definition:
                 ops.add(definition)
+            else:
+                self.reject(record, "lite_ops", f"operator {definition.qualified_name} is already defined", definition)
+        ops.left_out.update(self.refused.get("lite_ops", {}))
 
     def _register(self, record: PluginRecord, plugin: object) -> None:
         with self._isolated(record, "version"):
@@ -191,39 +201,30 @@ class PluginManager:
         with self._isolated(record, hook):
             for result in caller():
                 for item in result:
-                    missing = [m for m in required_of_hook(hook) if not hasattr(item, m)]
-                    if missing:
-                        self._fail(record, hook, f"{item!r} lacks {', '.join(missing)}")
-                    elif not isinstance(item.name, str):
-                        self._fail(record, hook, f"the name of {item!r} is not a string")
+                    if problem := item_problem(hook, item):
+                        self._fail(record, hook, problem)
                     else:
                         accepted.append(item)
-                        if hook == "lite_backends":
-                            self._warn_of_misspelt(record, item)
         if accepted:
             record.provides[hook] = [item.name for item in accepted]
         given = ", ".join(record.provides.get(hook, ())) or "nothing"
         logger.debug("plugin %s: %s gave %s in %s", record.label, hook, given, _elapsed(start))
         return accepted
 
-    def _warn_of_misspelt(self, record: PluginRecord, backend: Any) -> None:
-        for found, meant in misspelt_members(backend, "backend"):
-            warning = f"backend {backend.name!r} has {found!r}, which is never used: it looks like a misspelt {meant!r}"
-            if warning not in record.warnings:
-                record.warnings.append(warning)
-                logger.warning("plugin %s: %s", record.label, warning)
-
     def _fail_version(self, record: PluginRecord, problem: str) -> None:
         self._fail(record, "version", f"{problem}; install versions of lite-core and {record.distribution} that fit")
 
     def _fail(self, record: PluginRecord, phase: str, error: str, cause: BaseException | None = None) -> None:
-        record.phase, record.error = phase, error
+        is_new = error not in record.error
+        if is_new:
+            record.phase, record.error = phase, f"{record.error}; {error}" if record.failed else error
         if cause is not None:
             record.traceback = "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
         message = f"plugin {record.label} failed at {phase}, its contribution there is ignored: {error}"
         if os.environ.get("LITE_STRICT_PLUGINS") == "1":
-            raise PluginError(message) from cause
-        logger.warning("%s (`lite doctor` shows the details)", message)
+            raise _StrictError(message) from cause
+        if is_new:
+            logger.warning("%s (`lite doctor` shows the details)", message)
 
 
 def _elapsed(start: float) -> str:

@@ -18,9 +18,9 @@ class PluginRecord:
         distribution: the installed distribution it belongs to.
         version: that distribution's version.
         module: the module that the entry point names.
-        phase: ``discovered``, ``ready``, or the phase that failed: ``duplicate``, ``version`` (before the
-            import or after it), ``import``, ``register``, or the name of a hook.
-        error: the reason of the failure, in one line; empty if there is none.
+        phase: ``discovered``, ``ready``, or the latest phase that failed: ``version`` (before the import or after it),
+            ``import``, ``register``, the name of a hook, ``probe`` or ``sniff``.
+        error: the reasons of the failures, in one line; empty if there is none.
         traceback: the full traceback, if the failure was an exception.
         provides: names of the items that its hooks returned, by hook.
         warnings: one sentence for each likely mistake that causes no failure, such as a misspelt optional member of a

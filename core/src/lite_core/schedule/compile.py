@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lite_core.backend import (
     Executable,
@@ -18,7 +18,7 @@ from lite_core.backend import (
 )
 from lite_core.errors import ExecutionError
 from lite_core.memory import HostMemory
-from lite_core.plugins.contracts import Kind, missing_members, misspelt_members
+from lite_core.plugins.contracts import Kind, fault_text, missing_members
 from lite_core.schedule.control import ControlExecutable, PlanBody
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.partition import PlacedPartition
@@ -28,8 +28,6 @@ __all__ = ["CompileError", "CompiledPartition", "compile_partition", "restore_pa
 logger = logging.getLogger("lite.schedule")
 
 _HOST = HostMemory()
-#: Classes of executables and memories whose members were compared with the contract.
-_checked_classes: set[type[Any]] = set()
 
 
 class CompileError(ExecutionError):
@@ -74,8 +72,8 @@ def compile_partition(
         return _checked_result(placed, executable, memory_of(candidate))
     except CompileError:
         raise
-    except Exception as error:
-        raise CompileError(placed, f"{type(error).__name__}: {error}") from error
+    except BaseException as error:
+        raise CompileError(placed, fault_text(error)) from error
 
 
 def restore_partition(
@@ -94,9 +92,10 @@ def restore_partition(
         return (
             executable if isinstance(executable, Stale) else _checked_result(placed, executable, memory_of(candidate))
         )
-    except Exception as error:
+    except BaseException as error:
+        text = fault_text(error)
         logger.warning("restoring %s failed", part.name, exc_info=True)
-        return Stale(f"restoring it failed with {type(error).__name__}: {error}")
+        return Stale(f"restoring it failed with {text}")
 
 
 def compatibility_of(candidate: Candidate, options: Options) -> str:
@@ -123,20 +122,4 @@ def _checked_result(placed: PlacedPartition, executable: Executable, memory: Mem
                 f"backend {label!r}: its {type(instance).__name__} for partition {part.name!r} lacks "
                 f"{', '.join(missing)}; see lite_core/backend.py"
             )
-        _warn_of_misspelt_members(type(instance), kind, label)
     return CompiledPartition(placed.partition, placed.candidate, executable, memory)
-
-
-def _warn_of_misspelt_members(checked: type[Any], kind: Kind, label: str) -> None:
-    """Warn, once for each class, of members that are never used because their names differ from the contract."""
-    if checked in _checked_classes:
-        return
-    _checked_classes.add(checked)
-    for found, meant in misspelt_members(checked, kind):
-        logger.warning(
-            "backend %r: its %s has %r, which is never used: it looks like a misspelt %r",
-            label,
-            checked.__name__,
-            found,
-            meant,
-        )

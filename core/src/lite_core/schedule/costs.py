@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_core.backend import Device, MeasuresSpeed, Memory
+from lite_core.forking import new_lock
 from lite_core.ir import Node, TensorType, Value
 from lite_core.memory import HostMemory
 from lite_core.memory.sharing import can_share, new_array
@@ -187,12 +187,8 @@ def _copy_seconds(memory: Memory, elements: int) -> tuple[float, float]:
         download()
         uploads.append(between - start)
         downloads.append(time.perf_counter() - between)
-    return _median(uploads), _median(downloads)
-
-
-def _median(seconds: list[float]) -> float:
-    # Importing ``statistics`` would take longer than both measurements.
-    return sorted(seconds)[len(seconds) // 2]
+    middle = len(uploads) // 2  # importing ``statistics`` would take longer than both measurements
+    return sorted(uploads)[middle], sorted(downloads)[middle]
 
 
 def _line(small_seconds: float, large_seconds: float) -> tuple[float, float]:
@@ -203,7 +199,7 @@ def _line(small_seconds: float, large_seconds: float) -> tuple[float, float]:
 
 
 _links = {HostMemory.space: Link(HostMemory.space)}
-_measuring = threading.Lock()
+_measuring = new_lock()
 
 
 def _measured_link(memory: Memory) -> Link:

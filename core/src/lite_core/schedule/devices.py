@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lite_core.backend import Backend, Device, Options, TakesOptions, Unavailable
+from lite_core.checks import require
 from lite_core.errors import BackendUnavailableError, InputError
-from lite_core.plugins import allowed_backends
+from lite_core.plugins import PluginManager, allowed_backends, available_backends, backend_sources, left_out_backends
 from lite_core.plugins.known import backend_distribution
+from lite_core.schedule.probing import probe
 
-__all__ = ["Candidate", "Selection", "probe", "select_devices"]
+__all__ = ["Candidate", "Selection", "select_devices"]
 
 logger = logging.getLogger("lite.schedule")
 
@@ -50,10 +52,9 @@ class Selection(NamedTuple):
 
 def select_devices(
     requested: str | Sequence[str],
-    backends: Mapping[str, Backend],
+    plugins: PluginManager,
     *,
     fallback: str = "host",
-    left_out: Mapping[str, str] | None = None,
     targets: Sequence[str] = (),
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Selection:
@@ -62,9 +63,8 @@ def select_devices(
     Args:
         requested: ``"auto"``, a backend's name, ``"name:index"`` for one of its devices, or several in
             order of preference. The environment variable ``LITE_BACKEND`` overrides it.
-        backends: every usable backend by name.
+        plugins: the plugins that provide backends.
         fallback: ``"host"`` lets the host backend run nodes that the named ones refuse; ``"never"`` forbids it.
-        left_out: backends that are installed but must not be used, with the reason.
         targets: the backends that the model's file was converted for, the preferred one first: ``"auto"`` uses the
             available ones, and other backends only if none of them is available.
         backend_options: options of backends, by the backend's name.
@@ -74,22 +74,21 @@ def select_devices(
         BackendUnavailableError: a backend requested by name is not installed or has no device; the message contains the
             reason. ``"auto"`` logs the reasons, and raises only if no device remains.
     """
-    if fallback not in ("host", "never"):
-        raise InputError(f"fallback must be 'host' or 'never', is {fallback!r}")
+    require(fallback in ("host", "never"), "fallback", "'host' or 'never'", fallback)
     forced = os.environ.get("LITE_BACKEND")
     log: list[str] = []
     if forced:
         requested = [name.strip() for name in forced.split(",") if name.strip()]
         log.append(f"LITE_BACKEND={forced} overrides the program's choice of backends")
-    left_out = left_out or {}
+    backends, left_out = available_backends(plugins), left_out_backends(plugins)
     log += [f"{name}: {why}" for name, why in left_out.items() if name != "null"]  # null is never automatic
     unknown = sorted((allowed_backends() or frozenset()) - backends.keys())
     log += [f"{name}: LITE_BACKENDS names it, but it is not installed" for name in unknown]
     names = _requested_names(requested)
     if names == ["auto"]:
-        candidates = _for_targets(backends, targets, left_out, log) if targets else _by_score(backends, log)
+        candidates = _for_targets(targets, plugins, log) if targets else _by_score(backends, plugins, log)
     else:
-        candidates = [_by_name(name, backends, left_out, log) for name in names]
+        candidates = [_by_name(name, plugins, log) for name in names]
     if fallback == "host" and not any(c.device.backend == "host" for c in candidates):
         host = backends["host"]
         devices = host.probe()
@@ -108,28 +107,26 @@ def select_devices(
     return Selection(tuple(candidates), tuple(log), names == ["auto"])
 
 
-def _for_targets(
-    backends: Mapping[str, Backend], targets: Sequence[str], left_out: Collection[str], log: list[str]
-) -> list[Candidate]:
+def _for_targets(targets: Sequence[str], plugins: PluginManager, log: list[str]) -> list[Candidate]:
     """Return the candidates that a model's file was converted for, or all others if none of its targets is available.
 
     Other backends are probed only in the second case: probing may take long and start drivers needlessly.
     """
+    backends, left_out, listed = available_backends(plugins), left_out_backends(plugins), ", ".join(targets)
     log += [
         f"{name}: the model is made for it, but it is not installed: {_how_to_install(name)}"
         for name in targets
         if name not in backends and name not in left_out
     ]
-    listed = ", ".join(targets)
-    others = {name: backend for name, backend in backends.items() if name not in (*targets, "host", "null")}
-    found = _by_score({name: backend for name, backend in backends.items() if name in targets}, log)
+    others = [name for name in backends if name not in (*targets, "host", "null")]
+    found = _by_score([name for name in backends if name in targets], plugins, log)
     if len({c.device.backend for c in found}) > 1:
         found.sort(key=lambda c: targets.index(c.device.backend))
         log.append(f"taken in the order of the model's targets: {listed}")
     if found or [*targets] == ["host"]:
         log += [f"{name}: not a target of the model ({listed}); name it as backend to use it" for name in others]
         return found
-    found = _by_score(others, log)
+    found = _by_score(others, plugins, log)
     if {*targets} != {"host"}:
         instead = ", ".join(c.device.label for c in found) or "host, the slow references,"
         log.append(f"none of the model's targets ({listed}) is available: {instead} will compile and run it instead")
@@ -144,8 +141,8 @@ def _with_options(
     Options of a backend that this session does not use are logged and ignored: the same program may also run on other
     machines.
     """
-    if not isinstance(given, Mapping) or not all(isinstance(own, Mapping) for own in given.values()):
-        raise InputError(f"backend_options must be like {{'NAME': {{'option': value}}}}, is {given!r}")
+    fits = isinstance(given, Mapping) and all(isinstance(own, Mapping) for own in given.values())
+    require(fits, "backend_options", "like {'NAME': {'option': value}}", given)
     used = {c.device.backend: c.backend for c in candidates}
     for name, own in given.items():
         if name not in used:
@@ -166,42 +163,40 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(map(str, names)))
 
 
-def _requested_names(requested: object) -> list[str]:
+def _requested_names(requested: Any) -> list[str]:
     names = [requested] if isinstance(requested, str) else requested
-    if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) and n for n in names):
-        raise InputError(
-            f"backend must be 'auto', a backend's name, or a list of names in order of preference, is {requested!r}"
-        )
+    fits = isinstance(names, Sequence) and bool(names) and all(isinstance(n, str) and n for n in names)
+    require(fits, "backend", "'auto', a backend's name, or a list of names in order of preference", requested)
     return list(names)
 
 
-def _by_score(backends: Mapping[str, Backend], log: list[str]) -> list[Candidate]:
-    """Return all available devices except ``host`` and ``null``, highest score first."""
+def _by_score(names: Iterable[str], plugins: PluginManager, log: list[str]) -> list[Candidate]:
+    """Return all available devices of backends except ``host`` and ``null``, highest score first."""
+    backends, sources = available_backends(plugins), backend_sources(plugins)
     found: list[Candidate] = []
-    for name, backend in backends.items():
+    for name in names:
         if name in ("null", "host"):
             continue
-        devices = probe(backend)
+        devices = probe(backends[name], sources[name], automatic=True)
         if isinstance(devices, Unavailable):
             log.append(f"{name}: not available: {_reason(devices)}")
         else:
-            found += [Candidate(backend, device) for device in devices]
+            found += [Candidate(backends[name], device) for device in devices]
     found.sort(key=lambda c: -c.device.score)
     log += [f"{c.device.label}: {c.device.name}, score {c.device.score:g}" for c in found]
     return found
 
 
-def _by_name(name: str, backends: Mapping[str, Backend], left_out: Mapping[str, str], log: list[str]) -> Candidate:
+def _by_name(name: str, plugins: PluginManager, log: list[str]) -> Candidate:
+    backends, left_out = available_backends(plugins), left_out_backends(plugins)
     base, _, index = name.partition(":")
     if base == "auto":
         raise InputError('"auto" cannot be combined: name backends in order of preference, or use backend="auto"')
     if base in left_out:
-        raise BackendUnavailableError(
-            f"backend {base!r} is installed, but {left_out[base]}; add it to LITE_BACKENDS, or unset that"
-        )
+        raise BackendUnavailableError(f"backend {base!r} is installed, but {left_out[base]}")
     if base not in backends:
         raise BackendUnavailableError(_not_installed(base, [*backends, *left_out]))
-    devices = probe(backends[base])
+    devices = probe(backends[base], backend_sources(plugins)[base])
     if isinstance(devices, Unavailable):
         raise BackendUnavailableError(f"backend {base!r} is not available: {_reason(devices)}")
     number = int(index) if index.isdigit() else 0 if not index else -1
@@ -225,22 +220,6 @@ def _not_installed(name: str, installed: Sequence[str]) -> str:
         f"backend {name!r} is not installed (installed: {_listed(installed)}): {_how_to_install(name)}{also}; "
         "`lite backends` shows what is installed and what failed to load"
     )
-
-
-def probe(backend: Backend) -> Sequence[Device] | Unavailable:
-    """Return the devices that a backend finds; any failure is reported as Unavailable, so that it is isolated."""
-    try:
-        answer = backend.probe()
-        devices = answer if isinstance(answer, Unavailable) else list(answer)
-    except Exception as error:
-        logger.warning("backend %r raised in probe()", backend.name, exc_info=True)
-        return Unavailable(f"its probe() failed with {type(error).__name__}: {error}")
-    if isinstance(devices, Unavailable):
-        return devices
-    invalid = [d for d in devices if not isinstance(d, Device)]
-    if invalid:
-        return Unavailable(f"its probe() returned {invalid[0]!r}, which is not a Device")
-    return devices or Unavailable("its probe() found no device")
 
 
 def _reason(answer: Unavailable) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from lite_core.backend import No, Yes
 from lite_core.errors import BackendUnavailableError, InputError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import Graph, Node
+from lite_core.plugins.contracts import fault_text
 from lite_core.schedule.devices import Candidate
 
 __all__ = ["NodeAssignment", "Placement", "ask", "place", "place_bodies", "place_nodes"]
@@ -151,6 +152,6 @@ def ask(candidate: Candidate, node: Node) -> Yes | No:
     """Ask a backend whether a device can run a node; any failure of the backend counts as No."""
     try:
         answer = candidate.backend.supports(node, candidate.device)
-    except Exception as error:
-        return No(f"its supports() failed with {type(error).__name__}: {error}")
+    except BaseException as error:
+        return No(f"its supports() failed with {fault_text(error)}")
     return answer if isinstance(answer, (Yes, No)) else No(f"its supports() answered {answer!r}, not Yes or No")

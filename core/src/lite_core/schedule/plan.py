@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.backend import Buffer, Interval, Memory, Options, Partition, ViewsMemory
+from lite_core.deadline import check_time
 from lite_core.errors import InputError
 from lite_core.ir import Graph, Value
 from lite_core.memory import HostMemory, read_only
@@ -109,6 +110,9 @@ class Plan:
                 memory with inputs or with each other.
             profile: receives the time of each partition, copy and kernel.
 
+        Raises:
+            RunTimeoutError: the time that the run was given is over before a step; see :mod:`lite_core.deadline`.
+
         Returns:
             One array per graph output, in order. The caller owns it: it shares memory with no input, constant, other
             output or later run.
@@ -116,6 +120,7 @@ class Plan:
         buffers = {v: Buffer(v.type, _HOST, read_only(array)) for v, array in zip(self._inputs, inputs)}
         run = Run(buffers, [self._pool.take(memory, size) for memory, size in self.arenas], out, profile)
         for step in self.steps:
+            check_time(step.describe)
             step.run(run)
         outputs = [self._collect(value, found, is_own, run) for value, found, is_own in self._outputs]
         for block in run.blocks:  # after a failure they are not reused: a device may still be writing to them

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
+
+from lite_core.forking import new_lock, undivided
 
 __all__ = ["PlanCache", "PlanStatistics", "Signature"]
 
@@ -43,7 +44,7 @@ class PlanCache(Generic[P]):
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._slots: OrderedDict[Signature, _Slot[P]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._hits = self._misses = self._evictions = 0
 
     def find(self, signature: Signature) -> P | None:
@@ -69,7 +70,7 @@ class PlanCache(Generic[P]):
             while len(self._slots) > self._capacity:
                 self._slots.popitem(last=False)
                 self._evictions += 1
-        with slot.lock:
+        with undivided(), slot.lock:
             found = slot.plan is not None
             if slot.plan is None:
                 slot.plan = make(signature)
@@ -91,5 +92,5 @@ class _Slot(Generic[P]):
     __slots__ = ("lock", "plan")
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.plan: P | None = None

@@ -63,7 +63,7 @@ _Record = TypeVar("_Record", "PartitionTime", "CopyTime", "KernelRecord")
 
 
 class RunProfile:
-    """The times of one run, recorded by ``session.run(..., profile=...)``. ``print`` shows tables.
+    """The times of one run, recorded by ``session.run(..., profile=...)``.
 
     Attributes:
         partitions: the time of each partition, in run order.
@@ -93,19 +93,8 @@ class RunProfile:
         ops = {node.name: node.qualified_op for node in part.graph.nodes}
         for kernel in kernels:
             op = "+".join(dict.fromkeys(ops[name] for name in kernel.nodes if name in ops))
-            self.kernels.append(
-                KernelRecord(
-                    kernel.name,
-                    device,
-                    part.name,
-                    op or "-",
-                    tuple(kernel.nodes),
-                    kernel.seconds,
-                    kernel.flops,
-                    kernel.bytes,
-                    kernel.peak_share,
-                )
-            )
+            name, nodes, measured = kernel.name, tuple(kernel.nodes), kernel[2:]
+            self.kernels.append(KernelRecord(name, device, part.name, op or "-", nodes, *measured))
 
     def add_repeated(self, inside: RunProfile) -> None:
         """Record the profile of a node's bodies; repeated runs of a partition, copy or kernel are summed."""
@@ -143,56 +132,16 @@ class RunProfile:
         return json.dumps(self.as_dict(), indent=2)
 
     def __str__(self) -> str:
-        """Return tables: kernels, slowest first; totals by operator; copies; partitions."""
-        tables = (self._kernel_table(), self._op_table(), self._copy_table(), self._partition_table())
-        notes = "\n".join(f"{part.partition}: {note}" for part in self.partitions for note in part.notes)
-        return "\n\n".join(filter(None, (*tables, notes)))
-
-    def _kernel_table(self) -> str:
-        rows = [
-            (
-                kernel.kernel,
-                kernel.op,
-                _milliseconds(kernel.seconds),
-                _percent(kernel.seconds, self.seconds),
-                _rate(kernel.flops, kernel.seconds),
-                _rate(kernel.bytes, kernel.seconds),
-                "-" if kernel.peak_share is None else f"{kernel.peak_share:.0%}",
-                ", ".join(kernel.nodes),
-            )
-            for kernel in sorted(self.kernels, key=lambda kernel: -kernel.seconds)
+        """Return a line for each kernel, slowest first, copy and partition, and the notes; `lite run` prints tables."""
+        kernels = sorted(self.kernels, key=lambda kernel: -kernel.seconds)
+        times = [(k.seconds, f"{k.kernel} ({k.op}): {', '.join(k.nodes)}") for k in kernels]
+        times += [
+            (c.seconds, f"copied {c.value}, {c.bytes or 'zero copy'}, {c.source} to {c.target}") for c in self.copies
         ]
-        return _table(("kernel", "op", "ms", "of run", "GFLOP/s", "GB/s", "of peak", "nodes"), rows, numbers=(2, 6))
-
-    def _op_table(self) -> str:
-        counts = _totals((kernel.op, 1) for kernel in self.kernels)
-        rows = [
-            (op, f"{counts[op]:.0f}", _milliseconds(seconds), _percent(seconds, self.seconds))
-            for op, seconds in self.by_op().items()
-        ]
-        return _table(("op", "kernels", "ms", "of run"), rows, numbers=(1, 3))
-
-    def _copy_table(self) -> str:
-        rows = [
-            (
-                copy.value,
-                copy.source,
-                copy.target,
-                f"{copy.bytes / 1024:.1f}" if copy.bytes else "zero copy",
-                _milliseconds(copy.seconds),
-                _rate(copy.bytes, copy.seconds),
-            )
-            for copy in self.copies
-        ]
-        return _table(("copied", "from", "to", "KiB", "ms", "GB/s"), rows, numbers=(3, 5))
-
-    def _partition_table(self) -> str:
-        rows = [
-            (p.partition, p.device, str(p.nodes), _milliseconds(p.seconds), _percent(p.seconds, self.seconds))
-            for p in self.partitions
-        ]
-        rows.append(("the whole run", "", "", _milliseconds(self.seconds), _percent(self.seconds, self.seconds)))
-        return _table(("partition", "device", "nodes", "ms", "of run"), rows, numbers=(2, 4))
+        times += [(p.seconds, f"{p.partition} on {p.device}, {p.nodes} nodes") for p in self.partitions]
+        notes = [f"{part.partition}: {note}" for part in self.partitions for note in part.notes]
+        lines = [f"{seconds * 1e3:9.3f} ms  {text}" for seconds, text in [*times, (self.seconds, "the whole run")]]
+        return "\n".join([*lines, *notes])
 
 
 def _summed(records: Iterable[_Record], key: Callable[[_Record], Hashable], *amounts: str) -> list[_Record]:
@@ -210,32 +159,3 @@ def _totals(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
     for key, amount in pairs:
         totals[key] = totals.get(key, 0.0) + amount
     return totals
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:.3f}"
-
-
-def _percent(part: float, whole: float) -> str:
-    return f"{part / whole:.1%}" if whole else "-"
-
-
-def _rate(amount: float, seconds: float) -> str:
-    """Format a rate in billions per second."""
-    return f"{amount / seconds / 1e9:.1f}" if amount and seconds else "-"
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: tuple[int, int]) -> str:
-    """Format aligned columns; the first to the last column of ``numbers`` are right-aligned. Empty without rows."""
-    if not rows:
-        return ""
-    widths = [max(len(row[i]) for row in (headers, *rows)) for i in range(len(headers))]
-    first, last = numbers
-    lines = [
-        "  ".join(
-            cell.rjust(width) if first <= i <= last else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in (headers, *rows)
-    ]
-    return "\n".join(lines)

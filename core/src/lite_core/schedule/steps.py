@@ -60,26 +60,21 @@ class Step(Protocol):
     @property
     def memory(self) -> Memory:
         """The memory space of the results."""
-        ...
 
     @property
     def scratch_bytes(self) -> int:
         """Size of the step's scratch memory."""
-        ...
 
     scratch: Allocation | None
 
     def has_own_storage(self, value: Value) -> bool:
         """Return True if a result gets separate storage in every run, so that it needs no memory in an arena."""
-        ...
 
     def run(self, run: Run) -> None:
         """Execute the step: read from the run's buffers, and add the results to them."""
-        ...
 
     def describe(self) -> str:
         """Return a one-line description."""
-        ...
 
 
 class PartitionStep:
@@ -159,16 +154,15 @@ class PartitionStep:
     ) -> None:
         executable = self._executable
         kernels: Sequence[KernelTime] = ()
-        if isinstance(executable, ProfilesKernels):
-            start = time.perf_counter()
-            kernels = executable.run_profiled(arguments, results, scratch)
+        profiling = executable if isinstance(executable, ProfilesKernels) else None  # slow, so that it is not timed
+        start = time.perf_counter()
+        if profiling is not None:
+            kernels = profiling.run_profiled(arguments, results, scratch)
         else:
-            start = time.perf_counter()
             executable.run(arguments, results, scratch)
         seconds = time.perf_counter() - start
-        profile.add(
-            self.part, self.label, seconds, kernels, executable.notes if isinstance(executable, HasNotes) else ()
-        )
+        notes = executable.notes if isinstance(executable, HasNotes) else ()
+        profile.add(self.part, self.label, seconds, kernels, notes)
 
     def describe(self) -> str:
         counts = ", ".join(f"{op} {n}" if n > 1 else op for op, n in self.part.graph.op_counts().items())

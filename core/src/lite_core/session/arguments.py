@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lite_core.checks import require
 from lite_core.errors import GraphError, InputError
 from lite_core.ir import SymbolicDim, TensorType, Value
 from lite_core.ops.infer import bind_symbols
@@ -57,15 +58,12 @@ def to_arrays(
         named: further inputs given as keywords.
 
     Raises:
-        InputError: lists all inputs that are missing, unknown, or of a wrong shape or element type.
+        InputError: lists all inputs that are missing, unknown, given twice, or of a wrong shape or element type.
     """
-    if given is not None and not isinstance(given, Mapping):
-        raise InputError(
-            f"model {model!r}: inputs must be a mapping of names to arrays, such as "
-            f"{{{inputs[0].name if inputs else 'name'!r}: array}}, is {type(given).__name__}"
-        )
+    require(isinstance(given, (Mapping, type(None))), "inputs", "a mapping of names to arrays, as {'x': array}", given)
     everything = {**(given or {}), **named}
-    problems = _name_problems(inputs, everything)
+    problems = [f"input {name!r} is given twice, also as a keyword" for name in named if name in (given or {})]
+    problems += _name_problems(inputs, everything)
     arrays: dict[str, Array] = {}
     for value in inputs:
         if value.name in everything:
@@ -87,12 +85,13 @@ def check_shapes(
     Raises:
         InputError: a shape is missing, names an unknown input, or does not fit.
     """
+    require(isinstance(shapes, Mapping), "shapes", "a mapping of input names to shapes, such as {'x': (1, 3)}", shapes)
     complete = {v.name: v.type.shape for v in inputs if v.type.is_static}
     complete.update((n, tuple(s) if isinstance(s, Sequence) else s) for n, s in shapes.items())
     problems = _name_problems(inputs, complete)
     for value in inputs:
         shape = complete.get(value.name, ())
-        whole = isinstance(shape, tuple) and all(isinstance(d, int) and d >= 0 for d in shape)
+        whole = isinstance(shape, tuple) and all(type(d) is int and d >= 0 for d in shape)
         if value.name in complete and not (whole and value.type.accepts(shape)):  # type: ignore[arg-type]
             problems.append(f"input {value.name!r} must have shape {_shape_text(value.type)}, given {shape}")
     problems = problems or _symbol_problems(inputs, complete)  # type: ignore[arg-type]
@@ -107,18 +106,17 @@ def check_out(outputs: Mapping[str, TensorType], out: Mapping[str, Array] | None
     Raises:
         InputError: an array violates one of these.
     """
+    require(isinstance(out, (Mapping, type(None))), "out", "a mapping of output names to arrays", out)
     for name, array in (out or {}).items():
         expected = outputs.get(name)
         if expected is None:
             raise InputError(f"out= names {name!r}, the outputs are: {', '.join(outputs)}")
-        if not isinstance(array, np.ndarray):
-            raise InputError(f"out[{name!r}] must be an array of type {expected}, is {type(array).__name__}")
+        require(isinstance(array, np.ndarray), f"out[{name!r}]", f"an array of type {expected}", array)
         if array.dtype != expected.dtype.numpy or not expected.accepts(array.shape) or not array.flags.c_contiguous:
             raise InputError(
                 f"out[{name!r}] must be a contiguous array of type {expected}, is {array.dtype}{list(array.shape)}"
             )
-        if not array.flags.writeable:
-            raise InputError(f"out[{name!r}] is read-only")
+        require(array.flags.writeable, f"out[{name!r}]", "writable", array)
     for (a, first), (b, second) in combinations((out or {}).items(), 2):
         if np.may_share_memory(first, second):
             raise InputError(f"out[{a!r}] and out[{b!r}] share memory: one would overwrite the other")

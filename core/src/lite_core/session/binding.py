@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 class RunSession(Protocol):
     """The part of ``Session.run``'s signature that a binding needs."""
 
-    def __call__(self, inputs: Mapping[str, Any], *, out: Mapping[str, Array] | None = None) -> dict[str, Array]: ...
+    def __call__(self, inputs: Mapping[str, Any], **options: Any) -> dict[str, Array]: ...
 
 
 class Binding:
@@ -36,6 +36,10 @@ class Binding:
         #: The arrays that each run writes.
         self.outputs: dict[str, Array] = dict(outputs) if outputs else run(self.inputs)
 
-    def run(self) -> dict[str, Array]:
-        """Run on the present content of the input arrays; return the output arrays, overwritten."""
-        return self._run(self.inputs, out=self.outputs)
+    def run(self, *, timeout: float | None = None) -> dict[str, Array]:
+        """Run on the present content of the input arrays; return the output arrays, overwritten.
+
+        Args:
+            timeout: see :meth:`lite_core.Session.run`.
+        """
+        return self._run(self.inputs, out=self.outputs, timeout=timeout)

@@ -27,6 +27,7 @@ def load(
     placement: Mapping[str, str] | None = None,
     optimize: bool = True,
     plans: int = MOST_PLANS,
+    saved: str | None = None,
     plugins: PluginManager | None = None,
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     reader_options: Mapping[str, Any] | None = None,
@@ -49,15 +50,19 @@ def load(
         placement: node name pattern to backend, for nodes that must run there.
         optimize: run the graph passes first. A .lite file is already optimized.
         plans: maximum number of cached plans; each is for one set of input shapes.
+        saved: use of the code in a .lite file: ``"own"``, the default, uses code that this user made on this machine or
+            trusts (`lite trust`), ``"trust"`` any code, ``"ignore"`` none. Without it, the model is compiled again. The
+            environment variable ``LITE_SAVED`` sets the default.
         plugins: the plugins to use instead of the installed ones, for tests.
         backend_options: options of backends, by the backend's name: ``{"NAME": {"option": value}}``. Each backend
             checks its own options; an error message lists the valid ones.
         reader_options: options of the reader of the model's format, such as ``{"params": path}``.
 
     Raises:
-        ModelFormatError: no installed reader can read the file, or it is damaged.
+        ModelFormatError: no installed reader recognises the file, or it is damaged.
+        UntrustedCodeError: the code of the file is not trusted, and nothing else here can run the model.
         UnsupportedOperatorError: operators cannot be lowered or run; all are listed.
-        InputError: an argument or option is unknown or invalid.
+        InputError: an argument or option is unknown or invalid, or there is no such file or folder.
         BackendUnavailableError: a backend requested by name cannot be used.
     """
     with collector_paused():
@@ -72,6 +77,7 @@ def load(
             placement=placement,
             optimize=optimize,
             plans=plans,
+            saved=saved,
             plugins=plugins,
             backend_options=backend_options,
         )

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from lite_core.checks import require
 from lite_core.container import ModelFile
-from lite_core.errors import InputError
 from lite_core.formats import find_model
 from lite_core.ir import Graph
 from lite_core.plugins import PluginManager
@@ -49,17 +49,16 @@ def open_model(
         reader_options: options of the format's reader, such as the path of a parameter file.
 
     Raises:
-        ModelFormatError: no installed reader can read the file, or it is damaged.
+        ModelFormatError: no installed reader recognises the file, or it is damaged.
         UnsupportedOperatorError: operators cannot be lowered; all are listed.
-        InputError: ``model`` is neither a path nor a graph, or its reader has no such option.
+        InputError: ``model`` is neither a graph nor the path of a file or folder, or its reader has no such option.
     """
+    is_named = isinstance(reader_options, Mapping) and all(isinstance(name, str) for name in reader_options)
+    require(is_named or reader_options is None, "reader_options", "a mapping of option names to values", reader_options)
     options = dict(reader_options or {})
     if isinstance(model, Graph):
-        if options:
-            raise InputError(f"a graph takes no reader_options, given: {', '.join(options)}")
+        require(not options, "reader_options", "empty for a graph", options)
         return OpenedModel(model, is_callers=True)
-    if not isinstance(model, (str, os.PathLike)):
-        raise InputError(f"model must be a path or a Graph, is {type(model).__name__}")
     found = find_model(model, plugins)
     if found.is_lite_file:
         found.check_options(options)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from lite_core.backend import ListsConstantsRead, Options, Partition, Stale
+from lite_core.backend import Options, Partition, Stale
 from lite_core.container import ModelFile, PartitionRecord, PlanRecord, TargetRecord
-from lite_core.errors import ModelFormatError
+from lite_core.errors import ModelFormatError, UnsupportedOperatorError, UntrustedCodeError
 from lite_core.ir import Graph, SymbolicDim, TensorType
 from lite_core.schedule import (
     Candidate,
@@ -19,15 +20,47 @@ from lite_core.schedule import (
     Placement,
     Plan,
     cut,
+    place,
     restore_partition,
 )
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.placement import place_bodies
 from lite_core.schedule.planner import Planner
 
-__all__ = ["Prepared"]
+__all__ = ["Prepared", "place_without_code"]
 
 Array = np.ndarray[Any, Any]
+
+
+def place_without_code(
+    file: ModelFile | None, graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str], saved: str
+) -> Placement:
+    """Place the nodes of a model whose prepared code, if its file has any, is not used.
+
+    Raises:
+        UntrustedCodeError: the code is not trusted, and the device that it was prepared for cannot run without it.
+        UnsupportedOperatorError: some nodes run on no candidate.
+    """
+    first = candidates[0].device.backend
+    is_prepared = file is not None and any(first in record.devices for record in file.targets if record.plans)
+    refused: UnsupportedOperatorError | None = None
+    try:
+        placement = place(graph, candidates, pins)
+    except UnsupportedOperatorError as error:
+        if not is_prepared:
+            raise
+        refused = error
+    is_stuck = is_prepared and saved != "ignore" and (refused or 0 not in placement.choice)
+    if file is not None and is_stuck and not file.code_is_trusted(saved):
+        problems = refused.problems if refused else ()
+        reasons = [p.reason for p in problems] or [why for a in placement.assignments for _, why in a.refusals] or [""]
+        raise UntrustedCodeError(
+            f"model {str(file.path)!r}: {first} cannot run it without the file's code ({reasons[0]}), which this user "
+            f"did not make on this machine. If you trust its origin: lite trust {quote(str(file.path))}"
+        ) from refused
+    if refused:
+        raise refused
+    return placement
 
 
 class Prepared:
@@ -47,7 +80,12 @@ class Prepared:
 
     @staticmethod
     def find(
-        file: ModelFile, candidates: Sequence[Candidate], options: Options, sources: Mapping[str, str], log: list[str]
+        file: ModelFile,
+        candidates: Sequence[Candidate],
+        options: Options,
+        sources: Mapping[str, str],
+        saved: str,
+        log: list[str],
     ) -> Prepared | None:
         """Return the file's prepared part for the session's first device, or None with the reason in ``log``.
 
@@ -56,10 +94,17 @@ class Prepared:
             candidates: the session's devices.
             options: the session's options.
             sources: distribution and version of each installed backend.
-            log: receives a line with the reason if the prepared part cannot be used.
+            saved: one of :data:`lite_core.container.trust.SAVED`.
+            log: receives a line with the reason if the prepared part, or its preferred level, cannot be used.
         """
         first = candidates[0].device.backend
-        record = next((r for r in file.targets if r.backend == first), None)
+        levels = [record for record in file.targets if record.backend == first]
+        lacking = [sorted({*record.features}.difference(candidates[0].device.features)) for record in levels]
+        record = next((record for record, lacks in zip(levels, lacking) if not lacks), None)
+        for level, lacks in zip(levels, lacking):
+            if level is record:
+                break
+            log.append(f"{first}: the file's {level.level} needs {', '.join(lacks)}, which this processor lacks")
         if record is None:
             return None
         if "" in record.devices:
@@ -67,8 +112,8 @@ class Prepared:
             return None
         needed = {*record.devices, *(part.backend for plan in record.plans for part in plan.partitions)}
         missing = sorted(needed - {c.device.backend for c in candidates})
-        if os.environ.get("LITE_SAVED") == "ignore":
-            why = "LITE_SAVED=ignore is set"
+        if saved == "ignore":
+            why = "saved='ignore' or LITE_SAVED=ignore is set"
         elif record.plugin != sources.get(first):
             why = f"it was made with {record.plugin}, installed is {sources.get(first, 'none')}"
         elif (record.precision, record.exact) != (options.precision, options.exact):
@@ -78,6 +123,10 @@ class Prepared:
             )
         elif missing:
             why = f"it also needs {', '.join(missing)}, which this session does not use"
+        elif not file.code_is_trusted(saved):
+            if not file.has_code:  # then its placement and types are the file's word only, and soon made again
+                return None
+            why = f"this user did not make their code on this machine. To trust it: lite trust {quote(str(file.path))}"
         else:
             return Prepared(file, record, candidates)
         log.append(f"{first}: the prepared plans of the model's file are not used: {why}; the model is compiled again")
@@ -128,6 +177,8 @@ class Prepared:
             CompileError: a backend failed to compile a stale partition.
             ModelFormatError: the record does not fit the graph, or a section that is read is damaged.
         """
+        if self._file.is_stripped:  # it cannot be compiled for another number of threads
+            options = replace(options, threads=record.threads)
         self._set_types(record, graph)
         placement = self.placement(graph)
         compiled: list[CompiledPartition] = []
@@ -152,8 +203,6 @@ class Prepared:
                     infer()
                     inferred = True
                 restored = planner.compile(placed)
-            else:
-                self._file.verify_constants(_constants_read(restored))
             compiled.append(restored)
         return Plan(graph, placement, compiled, planner.pool)
 
@@ -166,6 +215,8 @@ class Prepared:
         names = [v.name for v in own.inputs], [v.name for v in own.outputs]
         if names != ([*record.inputs], [name for name, _ in record.outputs]):
             return Stale("it was prepared with other inputs or outputs")
+        unread = {id(array) for value, array in own.constants.items() if value.name not in record.reads}
+        self._file.verify_constants(array for array in own.every_constant() if id(array) not in unread)
         return restore_partition(placed, self._file.contents(record.sections), record.compatibility, options)
 
     def _set_types(self, record: PlanRecord, graph: Graph) -> None:
@@ -198,12 +249,3 @@ def _fits(type: TensorType, declared: TensorType) -> bool:
     return (type.dtype, type.rank) == (declared.dtype, declared.rank) and all(
         isinstance(dim, SymbolicDim) or dim == size for dim, size in zip(declared.shape, type.shape)
     )
-
-
-def _constants_read(compiled: CompiledPartition) -> list[Array]:
-    """Return the constants that a partition's executable reads; all if it does not list them."""
-    constants = compiled.part.graph.constants
-    if not isinstance(compiled.executable, ListsConstantsRead):
-        return list(compiled.part.graph.every_constant())
-    names = set(compiled.executable.constants_read())
-    return [array for value, array in constants.items() if value.name in names]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from lite_core.errors import GraphError, PassError
 from lite_core.ir import Graph
-from lite_core.plugins import PluginManager, default_plugins
+from lite_core.plugins import PluginManager, PluginRecord, default_plugins
+from lite_core.plugins.contracts import fault_text
 
 __all__ = ["ReadyGraph", "make_ready"]
 
@@ -35,7 +37,7 @@ def make_ready(
 
     Raises:
         GraphError: the graph is not valid.
-        PassError: a pass failed.
+        PassError: a pass of Lite failed. A pass of a plugin that fails is recorded and left out.
     """
     from lite_core import ops, passes  # not at the top: prepared plans need neither
     from lite_core.ops.infer import KnownInference, infer_graph
@@ -46,9 +48,48 @@ def make_ready(
     known = KnownInference.taken_from(graph)
     changed_by: tuple[str, ...] = ()
     if run_passes:
-        extra = [item for _, item in (plugins or default_plugins()).ask("lite_passes")]
+        plugins = plugins or default_plugins()
+        extra = [_PluginPass(plugins, record, pass_) for record, pass_ in plugins.ask("lite_passes")]
         graph, records = passes.optimize(graph, extra=extra, known=known, copy=False)
         changed_by = tuple(dict.fromkeys(record.name for record in records if record.changed))
     infer_graph(graph, known=known)
     graph.align_constants()  # after the passes: by then most weights are new, aligned arrays
     return ReadyGraph(graph, changed_by)
+
+
+class _PluginPass:
+    """A pass of a plugin, which rewrites a copy. If the result is not valid, the pass is recorded and left out."""
+
+    def __init__(self, plugins: PluginManager, record: PluginRecord, pass_: Any) -> None:
+        self.name = pass_.name
+        self._plugins, self._record, self._pass = plugins, record, pass_
+
+    def __call__(self, graph: Graph) -> Any:
+        from lite_core.ops.infer import infer_graph
+        from lite_core.passes.base import PassResult, apply
+
+        try:
+            result = apply(self._pass, _protected_copy(graph))
+            if result.changed:
+                infer_graph(result.graph)
+                if _interface(result.graph) != _interface(graph):
+                    raise GraphError(f"it changed the inputs and outputs to {_interface(result.graph)}")
+                return result
+        except BaseException as error:
+            problem = str(error) if isinstance(error, PassError) else f"pass {self.name!r}: {fault_text(error)}"
+            self._plugins.reject(self._record, "lite_passes", problem, self._pass)
+        return PassResult(graph, changed=False)
+
+
+def _protected_copy(graph: Graph) -> Graph:
+    """Return a copy with constants that cannot be written, because they share memory with those of the graph."""
+    copy = graph.copy()
+    for scope in copy.walk():
+        for value, array in scope.constants.items():
+            scope.constants[value] = array.view()
+            scope.constants[value].flags.writeable = False
+    return copy
+
+
+def _interface(graph: Graph) -> list[tuple[str, str]]:
+    return [(value.name, value.dtype.value) for value in (*graph.inputs, *graph.outputs)]

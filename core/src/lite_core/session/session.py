@@ -13,19 +13,21 @@ from typing import Any
 import numpy as np
 
 from lite_core.backend import Options
+from lite_core.checks import require
 from lite_core.collector import collector_paused
 from lite_core.container import ModelFile
+from lite_core.container.trust import saved_setting
+from lite_core.deadline import run_within
 from lite_core.errors import GraphError, InputError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import Graph, TensorType
 from lite_core.memory import ScratchPool
-from lite_core.plugins import PluginManager, available_backends, backend_sources, default_plugins, left_out_backends
+from lite_core.plugins import PluginManager, backend_sources, default_plugins
 from lite_core.schedule import (
     CompileError,
     NodeAssignment,
     Plan,
     PlanStatistics,
     RunProfile,
-    place,
     select_devices,
 )
 from lite_core.schedule.plan import copy_into
@@ -34,7 +36,7 @@ from lite_core.schedule.planner import Planner
 from lite_core.session.arguments import check_out, check_shapes, overlapping, ready_arrays, to_arrays
 from lite_core.session.binding import Binding
 from lite_core.session.opening import OpenedModel
-from lite_core.session.prepared import Prepared
+from lite_core.session.prepared import Prepared, place_without_code
 from lite_core.session.ready import make_ready
 from lite_core.version import __version__
 
@@ -73,23 +75,26 @@ class Session:
         placement: Mapping[str, str] | None = None,
         optimize: bool = True,
         plans: int = MOST_PLANS,
+        saved: str | None = None,
         plugins: PluginManager | None = None,
         backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        if precision not in _PRECISIONS:
-            raise InputError(f"precision must be one of {', '.join(_PRECISIONS)}, is {precision!r}")
-        for name, number in (("threads", threads), ("plans", plans)):
-            if number is not None and (not isinstance(number, int) or number < 1):
-                raise InputError(f"{name} must be a whole number, at least 1, is {number!r}")
+        require(precision in _PRECISIONS, "precision", f"one of {', '.join(_PRECISIONS)}", precision)
+        for name, number in (("threads", 1 if threads is None else threads), ("plans", plans)):
+            require(type(number) is int and number >= 1, name, "a whole number, at least 1", number)
+        for name, flag in (("exact", exact), ("tune", tune), ("optimize", optimize)):
+            require(isinstance(flag, bool), name, "True or False", flag)
+        is_pins = isinstance(placement, Mapping) and {type(t) for pin in placement.items() for t in pin} <= {str}
+        require(is_pins or placement is None, "placement", "a mapping of node name patterns to devices", placement)
+        require(isinstance(plugins, (PluginManager, type(None))), "plugins", "a PluginManager", plugins)
         plugins, file = plugins or default_plugins(), model.file
         #: The .lite file of the model, else None.
         self.file: ModelFile | None = file
         self._options = Options(threads or os.cpu_count() or 1, precision, exact, tune)
         self._selection = select_devices(
             backend,
-            available_backends(plugins),
+            plugins,
             fallback=fallback,
-            left_out=left_out_backends(plugins),
             targets=[] if file is None else [record.backend for record in file.targets],
             backend_options=backend_options,
         )
@@ -97,9 +102,11 @@ class Session:
         self._notes: list[str] = []
         self._pins = dict(placement or {})
         self._prepared: Prepared | None = None
+        use = saved_setting(saved)
         if file is not None:
             if not self._pins:
-                self._prepared = Prepared.find(file, candidates, self._options, backend_sources(plugins), self._notes)
+                sources = backend_sources(plugins)
+                self._prepared = Prepared.find(file, candidates, self._options, sources, use, self._notes)
             if self._prepared is None:
                 _check_operators(model.graph, file)
                 file.verify_constants(model.graph.every_constant())
@@ -110,7 +117,7 @@ class Session:
             self.graph = make_ready(
                 model.graph, plugins, run_passes=optimize and not model.optimized, copy=model.is_callers
             ).graph
-            self._placement = place(self.graph, candidates, self._pins)
+            self._placement = place_without_code(file, self.graph, candidates, self._pins, use)
         self._latest = self._placement
         self._plans: PlanCache[Plan] = PlanCache(plans)
         self._planner = Planner(self._selection, self._pins, self._options, ScratchPool(), self._notes)
@@ -129,6 +136,7 @@ class Session:
         *,
         out: Mapping[str, Array] | None = None,
         profile: RunProfile | bool | None = None,
+        timeout: float | None = None,
         **named: Any,
     ) -> dict[str, Array]:
         """Run the model.
@@ -138,15 +146,20 @@ class Session:
             out: arrays to write outputs into, by name; contiguous and of the right type.
             profile: receives the time of each partition and kernel; ``True`` creates a profile, available as
                 :attr:`last_profile`.
-            named: inputs whose names are identifiers may be given as keywords.
+            timeout: seconds after which the run stops. This is tested before each step of the plan and each iteration
+                of a loop: one partition, or one operator of a backend, always runs to its end.
+            named: inputs may be given as keywords, if their names are identifiers other than those above.
 
         Returns:
             Output name to array, in the model's order. The caller owns the arrays: no later run and no other thread
             changes them, and they outlive the session.
 
         Raises:
-            InputError: an input is missing, unknown, or of a wrong shape or element type.
+            InputError: an input is missing, unknown, given twice, or of a wrong shape or element type.
+            RunTimeoutError: the time is over; the session can run again.
         """
+        if timeout is not None:
+            return run_within(timeout, lambda: self.run(inputs, out=out, profile=profile, **named))
         given = inputs if not named else named if inputs is None else None
         arrays = ready_arrays(self._wanted, given)
         # A cached plan implies that the shapes were checked when it was made.
@@ -156,7 +169,7 @@ class Session:
             plan = self._plans.get(tuple([array.shape for array in arrays]), self._make_plan)
         if profile:
             return self._run_profiled(plan, arrays, out, RunProfile() if profile is True else profile)
-        if out:
+        if out is not None:
             return self._run_into(plan, arrays, out, None)
         return dict(zip(self._output_names, plan.run(arrays)))
 
@@ -187,6 +200,8 @@ class Session:
             inputs: arrays that the caller writes before each run.
             outputs: arrays that receive the outputs; if omitted, allocated by a first run.
         """
+        for name, given in (("inputs", inputs), ("outputs", {} if outputs is None else outputs)):
+            require(isinstance(given, Mapping), name, "a mapping of names to arrays", given)
         return Binding(self.run, inputs, outputs)
 
     # **** inspection ****
@@ -245,8 +260,8 @@ class Session:
         self, plan: Plan, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile | None
     ) -> dict[str, Array]:
         """Run and write outputs into the given arrays; an array that shares memory with an input is written last."""
-        out = out or {}
         check_out(self.outputs, out)
+        out = out or {}
         late = overlapping(out, arrays)
         direct = {name: array for name, array in out.items() if name not in late}
         outputs = dict(zip(self._output_names, plan.run(arrays, direct, profile)))
@@ -257,6 +272,7 @@ class Session:
     def _run_profiled(
         self, plan: Plan, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile
     ) -> dict[str, Array]:
+        require(isinstance(profile, RunProfile), "profile", "a RunProfile, True or None", profile)
         profile.clear()
         start = time.perf_counter()
         outputs = self._run_into(plan, arrays, out, profile)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lite_core.container import FORMAT_VERSION, write_model
+from lite_core.container import FORMAT_VERSION
+from lite_tools.writing import write_model
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))

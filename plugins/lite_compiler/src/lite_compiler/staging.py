@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
@@ -20,6 +19,7 @@ from lite_core.backend import (
     ProfilesKernels,
     ReportsMemoryUse,
 )
+from lite_core.forking import new_lock, undivided
 from lite_core.ir import Graph, Node, TensorType
 from lite_core.memory import HostMemory
 from lite_core.memory.scratch import ScratchPool
@@ -71,7 +71,7 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse):
     ) -> None:
         self._memory = memory
         self._scratch = ScratchPool()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         # NOTE: the cache holds no bound method: a reference cycle would delay freeing executables until the garbage
         # collector runs.
         self._stages = lru_cache(_MAX_STAGES)(partial(_make_stage, graph, memory, compile, data_dependent_nodes))
@@ -107,7 +107,7 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse):
         return MemoryUse(arenas, intervals, scratch, sum(u.weight_bytes for u in uses))
 
     def _stage(self, types: Sequence[TensorType]) -> _Stage:
-        with self._lock:  # no two threads compile the same stage
+        with undivided(), self._lock:  # no two threads compile the same stage
             stage = self._stages(tuple(type.shape for type in types))
             self._latest = stage.parts
             return stage

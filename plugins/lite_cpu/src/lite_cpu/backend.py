@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from lite_core.backend import (
     Unavailable,
     Yes,
 )
+from lite_core.forking import new_lock
 from lite_core.ir import DType, Graph, Node
 from lite_core.memory import HostMemory
 from lite_cpu.external import ExternalSgemm
@@ -43,12 +43,20 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lock = threading.Lock()
-        self._shared: _Shared | None = None
+        self._lock = new_lock()
+        self._shared: dict[str, _Shared] = {}
 
     @abstractmethod
     def machine(self) -> Machine:
-        """Return the description of the processor that kernels are compiled for."""
+        """Return the description of this machine's processor, for which kernels are compiled."""
+
+    def machine_of(self, device: Device) -> Machine:
+        """Return the description of a device's processor: of this machine's unless the backend has several levels."""
+        return self.machine()
+
+    def runs_here(self, machine: Machine) -> bool:
+        """Return True if this processor can run code for a machine."""
+        return True
 
     @abstractmethod
     def probe(self) -> Sequence[Device] | Unavailable:
@@ -73,7 +81,7 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
         narrow = next((v.dtype for v in values if v.dtype.is_narrow), None)
         if narrow is not None:
             return No(f"it has no kernels for {narrow}")
-        if not self.machine().half and any(v.dtype is DType.FLOAT16 for v in values):
+        if not self.machine_of(device).half and any(v.dtype is DType.FLOAT16 for v in values):
             return No("the processor has no instruction that converts float16")
         reason = refusal(node)
         return Yes() if reason is None else No(reason)
@@ -88,17 +96,17 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
         def compile_static(graph: Graph) -> CpuExecutable:
             return shared.compile(graph, relevant, find_sgemm)
 
-        shared, relevant = self._share(), self._relevant_options(options)
+        shared, relevant = self._share(self.machine_of(device)), self._relevant_options(options)
         find_sgemm = partial(self.external_sgemm, options)
         if can_compile_whole(part.graph):
             return shared.compile(part.graph, relevant, find_sgemm, part.identity)
         return StagedExecutable(part.graph, HostMemory(), compile_static)
 
     def compatibility(self, device: Device, options: Options) -> str:
-        """Return a text that must be equal for saved programs to be used: machine, version of the code, options."""
+        """Return a text that must be equal for saved programs to be used: version of the code, options."""
         from lite_cpu.saved.frame import compatibility
 
-        return compatibility(self._share().library.identity, self._relevant_options(options))
+        return compatibility(self._relevant_options(options))
 
     def restore(
         self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
@@ -111,21 +119,22 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
         """Return the session's options without those of the backend's own options that programs do not depend on."""
         return replace(options, own=self.binding_options(options))
 
-    def _share(self) -> _Shared:
+    def _share(self, machine: Machine | None = None) -> _Shared:
+        machine = machine or self.machine()
         with self._lock:
-            if self._shared is None:
-                self._shared = _Shared(self.machine())
-            return self._shared
+            if machine.name not in self._shared:
+                self._shared[machine.name] = _Shared(machine, self.runs_here(machine))
+            return self._shared[machine.name]
 
 
 class _Shared:
-    """State shared by the partitions of a process: compiled kernels, packed weights, and analyses by identity."""
+    """Compiled kernels, packed weights and analyses by identity, shared by all partitions for one machine."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, runs_here: bool) -> None:
         from lite_cpu.lowering.weights import WeightCache
         from lite_cpu.machine_code.library import KernelLibrary
 
-        self.library = KernelLibrary(machine)
+        self.library = KernelLibrary(machine, runs_here=runs_here)
         self.weights = WeightCache()
         self._analyses: weakref.WeakKeyDictionary[PartitionIdentity, PartitionAnalysis] = weakref.WeakKeyDictionary()
         self._peak_flops = 0.0
@@ -154,16 +163,16 @@ class _Shared:
         from lite_cpu.runtime import usable_threads
         from lite_cpu.saved.restoring import restore_program
 
-        restored = restore_program(
-            pieces, graph, options.threads, compatibility, self.library, self.weights, find_sgemm
-        )
+        restored = restore_program(pieces, graph, options.threads, compatibility, self.weights, find_sgemm)
         if isinstance(restored, Stale):
             return restored
         return CpuExecutable(restored, usable_threads(options.threads), self.peak_flops)
 
     def peak_flops(self) -> float:
-        """Return the floating-point operations per second of one core, measured at the first call."""
-        if not self._peak_flops:
+        """Return the floating-point operations per second of one core, measured once; 0 without a compiler."""
+        from lite_cpu.machine_code.objects import missing_compiler
+
+        if not self._peak_flops and not missing_compiler():
             from lite_cpu.peak import measure_peak_flops
 
             self._peak_flops = measure_peak_flops(self.library)

@@ -240,9 +240,10 @@ class Pointer:
             value = self.k.b.load(self.ir, typ=type_)
             value.align = stored.itemsize
         else:
+            # LLVM 20 takes the alignment as an operand, LLVM 22 as an attribute; it rewrites calls of the older form.
             name = f"llvm.masked.load.{_suffix(type_)}.p0"
-            zero = ir.Constant(type_, None)
-            value = self.k.intrinsic(name, type_, [self.ir, mask.ir, zero], pointer_alignment=(0, stored.itemsize))
+            alignment, zero = ir.Constant(I32, stored.itemsize), ir.Constant(type_, None)
+            value = self.k.intrinsic(name, type_, [self.ir, alignment, mask.ir, zero])
         loaded = Val(self.k, value, stored, lanes)
         return loaded.ne(0) if self.dtype is DType.BOOL else loaded
 
@@ -254,7 +255,17 @@ class Pointer:
             self.k.b.store(value.ir, self.ir, align=stored.itemsize)
         else:
             name = f"llvm.masked.store.{_suffix(value.ir.type)}.p0"
-            self.k.intrinsic(name, ir.VoidType(), [value.ir, self.ir, mask.ir], pointer_alignment=(1, stored.itemsize))
+            alignment = ir.Constant(I32, stored.itemsize)
+            self.k.intrinsic(name, ir.VoidType(), [value.ir, self.ir, alignment, mask.ir])
+
+    def stream(self, vector: Val) -> None:
+        """Store a vector in memory without reading its cache lines, for data that is not needed again soon.
+
+        The address is a multiple of the vector's size. Other threads see the data after :meth:`Emitter.order_stores`.
+        """
+        size = vector.dtype.itemsize * vector.lanes
+        instruction = self.k.b.store(vector.ir, self.ir, align=size)
+        instruction.set_metadata("nontemporal", self.k.module.add_metadata([ir.Constant(I32, 1)]))
 
     def prefetch(self, *, write: bool = False, level: int = 1) -> None:
         """Prefetch the cache line of this address; ``level`` 1 is the nearest cache."""
@@ -421,24 +432,12 @@ class Emitter:
         value = self.intrinsic(f"{name}.{_suffix(first.ir.type)}", first.ir.type, [a.ir for a in arguments])
         return Val(self, value, first.dtype, first.lanes)
 
-    def intrinsic(
-        self,
-        name: str,
-        result: ir.Type,
-        arguments: Sequence[ir.Value],
-        *,
-        pointer_alignment: tuple[int, int] | None = None,
-    ) -> ir.Value:
-        """Call an intrinsic by its full name; ``pointer_alignment`` is (argument, alignment in bytes)."""
+    def intrinsic(self, name: str, result: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
+        """Call an intrinsic by its full name."""
         function = self.module.globals.get(name)
         if function is None:
             function = ir.Function(self.module, ir.FunctionType(result, [a.type for a in arguments]), name)
-        attributes = {}
-        if pointer_alignment is not None:
-            attribute = ir.ArgumentAttributes()
-            attribute.align = pointer_alignment[1]
-            attributes = {pointer_alignment[0]: attribute}
-        return self.b.call(function, list(arguments), arg_attrs=attributes)
+        return self.b.call(function, list(arguments))
 
     def call_address(self, address: Val, arguments: Sequence[Val | Pointer], *, convention: str = "") -> None:
         """Call the C function at an address, which is an int64, and ignore its result.
@@ -449,6 +448,10 @@ class Emitter:
         # llvmlite reads the callee's type from the called value, and an opaque pointer has none.
         callee = self.b.inttoptr(address.ir, signature.as_pointer())
         self.b.call(callee, [a.ir for a in arguments], cconv=convention or None)
+
+    def order_stores(self) -> None:
+        """Make all earlier stores visible to other threads before any later one."""
+        self.b.fence("seq_cst")
 
     def choose(self, condition: Val, yes: Pointer, no: Pointer) -> Pointer:
         """Select one of two addresses without a branch."""

@@ -12,9 +12,11 @@ from lite_core.backend import (
     Executable,
     Interval,
     KernelTime,
+    ListsConstantsRead,
     MemoryUse,
     ProfilesKernels,
     ReportsMemoryUse,
+    SavedWeights,
     SavesState,
 )
 from lite_core.errors import ExecutionError
@@ -25,7 +27,7 @@ __all__ = ["CompiledProgram", "CpuExecutable", "Pieces", "StepInfo"]
 Array = np.ndarray[Any, Any]
 
 #: A saved program, as a model file stores it; arrays are views, not copies.
-Pieces = list[bytes | memoryview]
+Pieces = list[bytes | memoryview | SavedWeights]
 
 
 class StepInfo(NamedTuple):
@@ -57,13 +59,13 @@ class CompiledProgram(NamedTuple):
     save: Callable[[], Pieces]
 
 
-class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
+class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState, ListsConstantsRead):
     """An executable that runs a compiled program; runs share no state, so several threads may use it at once.
 
     Args:
         compiled: the program.
         threads: maximum number of threads of a run.
-        peak_flops: returns the floating-point operations per second of one core, for profiles.
+        peak_flops: returns the floating-point operations per second of one core, for profiles; 0 if unknown.
     """
 
     def __init__(self, compiled: CompiledProgram, threads: int, peak_flops: Callable[[], float]) -> None:
@@ -82,6 +84,15 @@ class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
     def save(self) -> Pieces:
         """Return the program, its kernels and the packed weights as pieces for :meth:`CpuBackend.restore`."""
         return self._save()
+
+    def constants_read(self) -> Sequence[str]:
+        """Return the names of the graph's constants that :meth:`CpuBackend.restore` and the restored program read."""
+        from lite_cpu.saved.constants import names_read
+        from lite_cpu.saved.frame import read_frame
+
+        program = self._save()[0]
+        assert not isinstance(program, SavedWeights)
+        return names_read(read_frame(memoryview(program)).description["constants"])
 
     def memory_use(self) -> MemoryUse:
         """Return the sizes of arena, scratch memory and weights, and the lifetimes of the tensors in the arena."""
@@ -123,7 +134,9 @@ class CpuExecutable(Executable, ProfilesKernels, ReportsMemoryUse, SavesState):
         self.run(inputs, outputs, scratch, times)
         seconds = np.diff(times) * 1e-9
         return [
-            KernelTime(s.kernel, s.nodes, float(t), s.flops, s.bytes, s.flops / t / peak if s.flops and t else None)
+            KernelTime(
+                s.kernel, s.nodes, float(t), s.flops, s.bytes, s.flops / t / peak if s.flops and t and peak else None
+            )
             for s, t in zip(self._steps, seconds)
         ]
 

@@ -12,6 +12,7 @@ from lite_core.backend import Device, Executable, No, Options, Partition, Unavai
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import DType, Graph, Node
 from lite_onnxruntime.executable import OnnxRuntimeExecutable, open_session
+from lite_onnxruntime.forkable import ForkableSession, import_onnxruntime
 from lite_onnxruntime.onnx_models import onnx_model
 from lite_onnxruntime.refusals import refusal
 from lite_onnxruntime.single_node import single_node
@@ -43,7 +44,7 @@ class OnnxRuntimeBackend:
     def report(self) -> Sequence[str]:
         """Return the lines that ``lite doctor`` shows."""
         try:
-            import onnxruntime
+            onnxruntime = import_onnxruntime()
         except ImportError as error:
             return [f"the package onnxruntime cannot be imported: {error}"]
         providers = ", ".join(onnxruntime.get_available_providers())
@@ -59,8 +60,11 @@ class OnnxRuntimeBackend:
         return No(reason) if reason else Yes()
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        def open() -> Any:
+            return open_session(onnx_model(part.graph), options.threads, fuse=not _has_doubles(part.graph))
+
         try:
-            session = open_session(onnx_model(part.graph), options.threads, fuse=not _has_doubles(part.graph))
+            session = ForkableSession(open)
         except LiteError:
             raise
         except Exception as error:  # ONNX Runtime raises a dozen types without a common base class

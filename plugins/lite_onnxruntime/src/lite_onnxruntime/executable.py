@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from lite_core.backend import Buffer
-from lite_core.errors import ExecutionError
+from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import DType, Graph
+from lite_onnxruntime.forkable import ForkableSession, import_onnxruntime
+from lite_onnxruntime.stoppable import run_stoppably
 
 __all__ = ["OnnxRuntimeExecutable", "open_session"]
 
@@ -38,8 +40,7 @@ def open_session(model: bytes, threads: int, *, fuse: bool = True) -> Any:
     Raises:
         Exception: one of ONNX Runtime's many types: it has no kernel, or the model is not valid for it.
     """
-    import onnxruntime
-
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -63,10 +64,16 @@ class OnnxRuntimeExecutable:
 
     scratch_bytes = 0
 
-    def __init__(self, session: Any, graph: Graph) -> None:
-        self._session = session
+    def __init__(self, session: ForkableSession, graph: Graph) -> None:
+        self._forkable = session
+        nodes = (node for scope in graph.walk() for node in scope.nodes)
+        self._loops = [node.describe() for node in nodes if node.op in ("Loop", "Scan")]
         self._inputs = [value.name for value in graph.inputs]
         self._outputs = [value.name for value in graph.outputs]
+
+    @property
+    def _session(self) -> Any:
+        return self._forkable.get()
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
         binding = self._session.io_binding()
@@ -78,7 +85,15 @@ class OnnxRuntimeExecutable:
             else:
                 _bind(binding.bind_output, name, buffer.data)
         try:
-            self._session.run_with_iobinding(binding)
+            if self._loops:
+                session = self._session
+                run_stoppably(
+                    lambda options: session.run_with_iobinding(binding, options), lambda: ", ".join(self._loops)
+                )
+            else:
+                self._session.run_with_iobinding(binding)
+        except LiteError:
+            raise
         except Exception as error:  # ONNX Runtime raises a dozen types without a common base class
             raise ExecutionError(f"backend 'onnxruntime': {error}") from error
         for result, buffer in zip(binding.get_outputs(), outputs):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,8 +22,10 @@ from lite_core.backend import (
     Yes,
 )
 from lite_core.errors import BackendUnavailableError
+from lite_core.forking import new_lock
 from lite_core.ir import DType, Graph, Node
 from lite_opencl.device.devices import FoundDevice, describe, find_devices
+from lite_opencl.device.process import lost_drivers
 
 if TYPE_CHECKING:
     from lite_opencl.compiled.executable import OpenClExecutable
@@ -39,7 +40,7 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
     name = "opencl"
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._found: list[FoundDevice] | Unavailable | None = None
 
     def probe(self) -> Sequence[Device] | Unavailable:
@@ -116,6 +117,8 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
         ]
 
     def _devices(self) -> list[FoundDevice] | Unavailable:
+        if (lost := lost_drivers()) is not None:
+            return lost
         with self._lock:
             if self._found is None or isinstance(self._found, Unavailable):
                 self._found = find_devices()

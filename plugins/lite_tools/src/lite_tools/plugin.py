@@ -14,6 +14,7 @@ LITE_API_VERSION = 1
 _COMMANDS = {
     "backends": "List the installed backends, their devices, and reasons why devices are missing",
     "bench": "Measure the run time of a model on one or several backends",
+    "cache": "Show, clear or fill the cache of compiled kernels",
     "check": "Check that a model can be read and run, and list all problems",
     "convert": "Convert a model to a .lite file for one or several targets",
     "doctor": "Show the environment, all plugins, and their problems",
@@ -21,6 +22,7 @@ _COMMANDS = {
     "new-backend": "Create the package of a new backend, with kernels and tests",
     "ops": "List the operators of the opset, or describe one of them",
     "run": "Run a model on arrays, images or random inputs",
+    "trust": "Trust the code in a .lite file that somebody else made",
 }
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lite_core.backend import Device, Options, ReportsFindings, TakesOptions, Unavailable
+from lite_core.backend import Device, HasLevels, Options, ReportsFindings, TakesOptions, Unavailable
 from lite_core.errors import BackendUnavailableError
+from lite_core.forking import new_lock
 from lite_core.plugins.options import check_known
 from lite_cpu.backend import CpuBackend
 from lite_cpu.external import ExternalSgemm
@@ -27,12 +27,12 @@ _LLVM = "pip install 'lite-cpu[compile]'"
 _TOO_OLD = "the backend `host` runs on every processor"
 
 
-class X86Backend(CpuBackend, ReportsFindings, TakesOptions):
+class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions):
     """Backend for x86-64 processors of level v2 or above."""
 
     def __init__(self) -> None:
         super().__init__("x86")
-        self._choosing = threading.Lock()
+        self._choosing = new_lock()
         self._choices: dict[MklSetting, Choice] = {}
 
     def machine(self) -> Machine:
@@ -45,6 +45,22 @@ class X86Backend(CpuBackend, ReportsFindings, TakesOptions):
         if missing:
             raise BackendUnavailableError(f"backend 'x86' is not available: {missing.reason}. {missing.remedy}")
         return detect.this_machine()
+
+    def machine_of(self, device: Device) -> Machine:
+        """Return the machine of the device's level."""
+        return detect.machine_of_level(device.level) if device.level else self.machine()
+
+    def runs_here(self, machine: Machine) -> bool:
+        return detect.features_of(machine) <= detect.this_processor().features
+
+    def device_of_level(self, level: str) -> Device:
+        """Return a device with exactly the features of a level, such as ``x86-64-v3`` or ``x86-64-v4+vnni``.
+
+        Raises:
+            InputError: there is no such level; the message lists all.
+        """
+        machine = detect.machine_of_level(level)
+        return Device(self.name, name=level, score=10.0, features=detect.features_of(machine), level=machine.name)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         check_known(self.name, options, KNOWN_OPTIONS)
@@ -88,6 +104,8 @@ class X86Backend(CpuBackend, ReportsFindings, TakesOptions):
                 flops=speed.peak_flops(machine, processor.clock_hertz, cores),
                 bandwidth=speed.bandwidth(cores),
                 launch_seconds=speed.LAUNCH_SECONDS,
+                features=detect.features_of(machine),
+                level=machine.name,
             )
         ]
 

@@ -14,9 +14,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+from lite_core.errors import InputError
 from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4, Machine
 
 __all__ = [
@@ -24,8 +26,10 @@ __all__ = [
     "Processor",
     "cache_bytes",
     "clock_hertz",
+    "features_of",
     "is_x86_64",
     "machine_for",
+    "machine_of_level",
     "missing_features",
     "parse_cpuinfo",
     "this_machine",
@@ -210,6 +214,36 @@ def machine_for(processor: Processor, forced: str = "") -> Machine:
     elif forced:
         logger.warning("LITE_X86_LEVEL=%s is none of %s; %s is used", forced, ", ".join(_LEVELS), level)
     return _with_extensions(_LEVELS[level], _EXTENSIONS[level], processor)
+
+
+def machine_of_level(name: str) -> Machine:
+    """Return the machine of a level, such as ``x86-64-v3`` or ``x86-64-v4+vnni``.
+
+    Raises:
+        InputError: there is no such level; the message lists all.
+    """
+    if is_x86_64() and this_processor().features and this_machine().name == name:
+        return this_machine()
+    levels = {f"{_LEVELS[level].name}{extra}": level for level in _LEVELS for extra in _extension_texts(level)}
+    if name not in levels:
+        raise InputError(f"x86 has no level {name!r}; the levels are: {', '.join(levels)}")
+    level = levels[name]
+    present = frozenset(feature for feature, label in _EXTENSIONS[level].items() if label in name.split("+")[1:])
+    return _with_extensions(_LEVELS[level], _EXTENSIONS[level], Processor(name, present, {}))
+
+
+def features_of(machine: Machine) -> frozenset[str]:
+    """Return the features that code for a machine may use, by LLVM's names."""
+    level = next(level for level, base in _LEVELS.items() if machine.name.split("+")[0] == base.name)
+    extensions = {feature for feature in _EXTENSIONS[level] if f"+{feature}" in machine.features}
+    return frozenset({*missing_features(level, frozenset()), *extensions})
+
+
+def _extension_texts(level: str) -> list[str]:
+    """Return the endings of a level's names: nothing, and each combination of its extensions in their order."""
+    labels = list(_EXTENSIONS[level].values())
+    chosen = [each for count in range(len(labels) + 1) for each in combinations(labels, count)]
+    return ["".join(f"+{label}" for label in each) for each in chosen]
 
 
 def _with_extensions(base: Machine, extensions: Mapping[str, str], processor: Processor) -> Machine:

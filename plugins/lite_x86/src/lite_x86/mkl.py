@@ -11,12 +11,12 @@ import logging
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lite_core.forking import new_lock
 from lite_x86.mkl_search import Location
 from lite_x86.mkl_search import locations as default_locations
 
@@ -81,7 +81,7 @@ class Search(NamedTuple):
         return [f"MKL: {self.outcome}", *(f"  {attempt}" for attempt in self.attempts)]
 
 
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def search() -> Search:

@@ -22,6 +22,7 @@ from lite_cpu.executable import CpuExecutable
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.library import KernelLibrary
+from lite_cpu.sources import sources_version
 from lite_x86.detect import this_processor
 from lite_x86.mkl import Mkl, Search
 from lite_x86.options import MklSetting
@@ -99,7 +100,8 @@ def _rejected(mkl: Mkl, reason: str) -> Choice:
 
 def _times(mkl: Mkl, sgemm: ExternalSgemm, library: KernelLibrary) -> Times:
     """Return the times, measured once on a machine and again when MKL or Lite's kernels change."""
-    key = f"{this_processor().model}, {library.identity}, MKL {mkl.version} at {mkl.path}"
+    kernels = f"{library.machine.name}, lite_cpu {sources_version()}"
+    key = f"{this_processor().model}, {kernels}, MKL {mkl.version} at {mkl.path}"
     files = DiskCache(library.cache.folder, ".json", logger)
     name = f"sgemm-{hashlib.sha256(key.encode()).hexdigest()}"
     times = _read_times(files, name)
@@ -118,7 +120,7 @@ def _read_times(files: DiskCache, name: str) -> Times | None:
     try:
         stored = json.loads(content)
         return Times(float(stored["mkl_seconds"]), float(stored["own_seconds"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         logger.warning("%s cannot be read (%r): MKL is measured again", files.path(name), error)
         return None
 

@@ -11,8 +11,9 @@ import zipfile
 from pathlib import Path
 
 from lite_core.errors import InputError
+from lite_core.storage import cache_folder, make_private_folder
 
-__all__ = ["cache_folder", "find_node_data"]
+__all__ = ["find_node_data"]
 
 _INSIDE = "backend/test/data/node"
 _REMEDY = (
@@ -26,14 +27,13 @@ def find_node_data(given: str | os.PathLike[str] | None = None) -> Path | None:
 
     Args:
         given: that folder, one that contains it as the package ``onnx`` does, or a wheel or another zip file of
-            onnx, which is unpacked into the cache (``LITE_CACHE``, or ``~/.cache/lite``). When omitted, the
-            installed package ``onnx``.
+            onnx, which is unpacked into Lite's cache folder. When omitted, the installed package ``onnx``.
 
     Returns:
         The folder, or None if ``given`` is omitted and the installed package has no data.
 
     Raises:
-        InputError: ``given`` does not exist or has no node data.
+        InputError: ``given`` does not exist or has no node data, or cannot be unpacked.
     """
     if given is None:
         return _installed()
@@ -46,14 +46,6 @@ def find_node_data(given: str | os.PathLike[str] | None = None) -> Path | None:
     if not path.exists():
         raise InputError(f"there is no file or folder {str(path)!r} with ONNX node data; {_REMEDY}")
     return _unpacked(path)
-
-
-def cache_folder() -> Path:
-    """Return the folder for unpacked data: ``LITE_CACHE``, or ``lite`` in the user's cache folder."""
-    chosen = os.environ.get("LITE_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lite"
 
 
 def _installed() -> Path | None:
@@ -79,12 +71,28 @@ def _unpacked(archive: Path) -> Path:
             names = [n for n in opened.namelist() if f"{_INSIDE}/" in n]
             if not any(n.endswith("/model.onnx") for n in names):
                 raise InputError(f"{str(archive)!r} has no ONNX node data ({_INSIDE}/*/model.onnx); {_REMEDY}")
-            target = cache_folder() / f"node-data-{_digest(archive)}"
+            target = _cache_folder(archive) / f"node-data-{_digest(archive)}"
             if not target.exists():
                 _extract(opened, names, target)
     except zipfile.BadZipFile as error:
         raise InputError(f"{str(archive)!r} is neither a folder nor a wheel or zip file: {error}") from error
     return target
+
+
+def _cache_folder(archive: Path) -> Path:
+    """Return the folder for unpacked data, which other users cannot change."""
+    folder = cache_folder("onnx-node-data")
+    problem = "LITE_CACHE_DIR is off"
+    if folder is not None:
+        try:
+            make_private_folder(folder)
+            return folder
+        except OSError as error:
+            problem = f"{folder} cannot be used: {error}"
+    raise InputError(
+        f"{str(archive)!r} cannot be unpacked into the cache: {problem}. "
+        "Set LITE_CACHE_DIR to another folder, or unpack it and name the folder instead"
+    )
 
 
 def _digest(file: Path) -> str:
@@ -97,7 +105,6 @@ def _digest(file: Path) -> str:
 
 def _extract(archive: zipfile.ZipFile, names: list[str], target: Path) -> None:
     """Unpack the data to ``target`` atomically by renaming, because several processes may do this at once."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="node-data-", dir=target.parent))
     try:
         archive.extractall(work, names)

@@ -73,9 +73,10 @@ def emit_dots(k: Emitter, form: DotForm, sums: Val, left: Val, right: Val) -> Va
     if form == INT16_PAIRS:
         return sums + _dot_pairs(k, a, right)
     if form.left is DType.UINT8:
-        name = f"llvm.x86.avx512.vpdpbusd.{32 * sums.lanes}"
-    else:
-        name = f"llvm.aarch64.neon.sdot.v{sums.lanes}i32.v{count}i8"
+        # LLVM 20 takes the bytes as int32. LLVM 22 takes them as bytes, and rewrites calls of the older form.
+        name, groups = f"llvm.x86.avx512.vpdpbusd.{32 * sums.lanes}", k.b.bitcast(right.ir, sums.ir.type)
+        return Val(k, k.intrinsic(name, sums.ir.type, [sums.ir, left.ir, groups]), I32, sums.lanes)
+    name = f"llvm.aarch64.neon.sdot.v{sums.lanes}i32.v{count}i8"
     return Val(k, k.intrinsic(name, sums.ir.type, [sums.ir, a.ir, right.ir]), I32, sums.lanes)
 
 

@@ -148,6 +148,8 @@ class Recurrent(Kernel):
                 length = p["steps"]
                 if self.lengths:
                     length = tensors.at("lengths", 0, 0, sequences[0], DType.INT32).load().to(DType.INT64)
+                    # Any number may be given: the loop must neither leave the tensors nor run for hours.
+                    length = k.maximum(k.minimum(length, p["steps"]), 0)
                 backwards = direction >= p["first_reversed"]
                 weights = tensors.at("weights", 0, direction, 0)
                 with k.loop(0, length) as turn:

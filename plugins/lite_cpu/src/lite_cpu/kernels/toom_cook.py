@@ -17,15 +17,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from math import prod, sqrt
-from typing import Any
 
 import numpy as np
 
 from lite_cpu.emitter import Emitter, Val
 
-__all__ = ["TAPS", "emit_input_transform", "emit_output_transform", "transform_weights", "window"]
-
-Array = np.ndarray[Any, Any]
+__all__ = [
+    "TAPS",
+    "emit_filter_transform",
+    "emit_input_transform",
+    "emit_output_transform",
+    "filter_matrix",
+    "window",
+]
 
 #: Taps of the filter in each direction.
 TAPS = 3
@@ -46,25 +50,21 @@ def _squares(outputs: int, left_out: float | None = None) -> list[float]:
     return [float(round(c * 4)) / 4 for c in np.poly(roots)[::-1]] if roots else [1.0]
 
 
-def transform_weights(outputs: int, weights: Array) -> Array:
-    """Return ``G g G^T`` of filters, computed in float64.
-
-    Args:
-        outputs: m, 2 or 4.
-        weights: [columns, channels, 3, 3].
-
-    Returns:
-        float32 [(m + 2)^2, channels, columns].
-    """
+def filter_matrix(outputs: int) -> list[list[float]]:
+    """Return the rows of ``G``: for the point 0, for each pair of points of opposite sign, and for infinity."""
     points = [0.0, *(sign * p for p in _PAIRS[outputs] for sign in (1, -1))]
     rows = [[p**j / prod(p - q for q in points if q != p) for j in range(TAPS)] for p in points]
-    g = np.array([*rows, [0.0] * (TAPS - 1) + [1.0]])
-    columns, channels = weights.shape[:2]
-    # The taps are transposed instead of the points, because there are fewer taps.
-    taps = weights.reshape(columns, channels, TAPS * TAPS).transpose(2, 1, 0).astype(np.float64, order="C")
-    points_of = np.kron(g, g) @ taps.reshape(TAPS * TAPS, -1)
-    transformed: Array = points_of.reshape(-1, channels, columns).astype(np.float32)
-    return transformed
+    return [*rows, [0.0] * (TAPS - 1) + [1.0]]
+
+
+def emit_filter_transform(k: Emitter, outputs: int, g: Sequence[Val]) -> list[Val]:
+    """Emit ``G g`` for the three taps of a row or a column, without fused multiply-adds."""
+    zero, *pairs, _ = filter_matrix(outputs)
+    transformed = [g[0] * zero[0]]
+    for scales in pairs[::2]:
+        even, odd = g[0] * scales[0] + g[2] * scales[2], g[1] * scales[1]
+        transformed += [even + odd, even - odd]
+    return [*transformed, g[2]]
 
 
 def emit_input_transform(k: Emitter, outputs: int, d: Sequence[Val]) -> list[Val]:

@@ -51,9 +51,7 @@ def lower_graph(
 ) -> Lowering:
     """Lower a graph whose shapes are known, without planning memory. Arguments as for :func:`compile_graph`."""
     graph, analysis, roles = _with_roles(graph, analysis or PartitionAnalysis(), weights)
-    lowering = Lowering(
-        library.machine, graph, options, weights, external_sgemm, analysis.cache, roles.with_constant_weights
-    )
+    lowering = Lowering(library, graph, options, weights, external_sgemm, analysis.cache, roles.with_constant_weights)
     nodes = graph.nodes
     elementwise = {nodes[i] for i in roles.elementwise}
     reserve_destinations(lowering, elementwise)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from lite_compiler.fusion import Group
 from lite_compiler.tensors import dense_strides
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
-from lite_core.ir import DType, Graph, Node, Value
+from lite_core.ir import DType, Graph, Node, PanelLayout, Value
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.kernels.gemm import gemm_tile, pack_panels
@@ -22,7 +23,7 @@ from lite_cpu.lowering.chaining import run_chain
 from lite_cpu.lowering.copying import copy_elements, vectorizable
 from lite_cpu.lowering.lowering_cache import LoweringCache
 from lite_cpu.lowering.steps import StepEmitter
-from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.lowering.weights import Recipe, WeightCache
 from lite_cpu.tensors import FIRST_ARGUMENT, Storage, Tensor
 
 __all__ = ["Lowering", "channels_last_order"]
@@ -117,9 +118,18 @@ class Lowering(StepEmitter):
         """Return an array as a tensor. The array must not change; the program keeps it alive."""
         return self.weights.tensor(array)
 
-    def packed(self, key: Hashable, arrays: Sequence[Array], pack: Callable[[], Array]) -> Tensor:
-        """Return packed weights; ``pack`` is called once in the process for the same ``arrays`` and ``key``."""
-        return self.constant(self.weights.get(key, arrays, pack))
+    def packed(
+        self, key: Hashable, arrays: Sequence[Array], pack: Callable[[], Array], recipe: Recipe | None = None
+    ) -> Tensor:
+        """Return packed weights; ``pack`` is called once in the process for the same ``arrays`` and ``key``.
+
+        Args:
+            key: identifies the packing.
+            arrays: the constants that are packed.
+            pack: packs them.
+            recipe: how to pack the only array without the compiler, so that a model file need not store both.
+        """
+        return self.constant(self.weights.get(key, arrays, pack, recipe))
 
     def packed_panels(self, weights: Value) -> Tensor:
         """Pack the known weights [columns, depth, 1, ...] of a pointwise convolution into panels of B."""
@@ -128,7 +138,10 @@ class Lowering(StepEmitter):
         if array is None:
             raise ExecutionError(f"weights {weights.name!r} are not known before the run")
         matrix: Array = array.reshape(array.shape[:2]).T
-        return self.packed(("panels", lanes, vectors), [array], lambda: pack_panels(matrix[None], lanes, vectors))
+        columns, depth = array.shape[:2]
+        layout = PanelLayout((columns, depth), (1, 0), depth, columns, lanes * vectors, lanes)
+        pack = partial(pack_panels, matrix[None], lanes, vectors)
+        return self.packed(("panels", lanes, vectors), [array], pack, layout)
 
     def bias(self, bias: Value | None, columns: int) -> Tensor:
         """Return a bias as a dense tensor; zeros if there is none."""

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Node
+from lite_core.ir import Node, PanelLayout
 from lite_cpu.kernels.tiles import gemm_tile, pack_columns
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.packing import pack_at_run_time
+from lite_cpu.lowering.weights import Recipe
 from lite_cpu.lowering.window import as_image
 from lite_cpu.tensors import Tensor
 
 __all__ = ["Filters", "filters_of"]
 
 Array = np.ndarray[Any, Any]
+
+#: Order of the dimensions of filters in matrices [groups, height * width * depth, columns].
+_MATRIX_ORDER = (0, 3, 4, 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,9 @@ class Filters:
         elements: Array = np.ndarray(self.view.shape, self.source.dtype, memory, self.view.byte_offset, strides)
         return elements
 
-    def packed(self, lowering: Lowering, key: Hashable, pack: Callable[[Array], Array]) -> Tensor:
+    def packed(
+        self, lowering: Lowering, key: Hashable, pack: Callable[[Array], Array], recipe: Recipe | None = None
+    ) -> Tensor:
         """Return known weights packed by ``pack``, which is called once in the process for the same ``key``."""
         found = self._packed.get(key)
         if found is None:
@@ -52,8 +59,19 @@ class Filters:
             assert elements is not None
             assert source is not None
             view = (self.view.shape, self.view.strides, self.view.offset)
-            found = self._packed[key] = lowering.packed((key, view), [source], lambda: pack(elements))
+            found = self._packed[key] = lowering.packed((key, view), [source], lambda: pack(elements), recipe)
         return found
+
+    def layout(self, lanes: int, vectors: int) -> PanelLayout | None:
+        """Return the layout of :meth:`panels` if the view is a transposition of the whole constant, else None."""
+        groups, columns = self.view.shape[:2]
+        dims = sorted(range(5), key=lambda d: (self.view.shape[d] > 1, -self.view.strides[d]))
+        split = tuple(self.view.shape[d] for d in dims)
+        dense = all(self.view.strides[d] == prod(split[i + 1 :]) for i, d in enumerate(dims) if split[i] > 1)
+        if self.source is None or not dense or self.view.offset or prod(split) != self.source.size or not prod(split):
+            return None
+        order = tuple(dims.index(d) for d in _MATRIX_ORDER)
+        return PanelLayout(split, order, prod(split) // (groups * columns), columns, lanes * vectors, lanes)
 
     def panels(self, lowering: Lowering) -> Tensor:
         """Return the matrices [groups, height * width * depth, columns] packed into panels [groups, n].
@@ -61,10 +79,9 @@ class Filters:
         See :func:`~lite_cpu.kernels.tiles.pack_panels`.
         """
         groups, columns = self.view.shape[:2]
-        order = (0, 3, 4, 2, 1)
         if self.source is None:
             depth = self.view.size // max(1, groups * columns)
-            matrices = lowering.dense(self.view.permute(order)).reshape((groups, depth, columns))
+            matrices = lowering.dense(self.view.permute(_MATRIX_ORDER)).reshape((groups, depth, columns))
             assert matrices is not None
             return pack_at_run_time(lowering, matrices)
         lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
@@ -73,12 +90,12 @@ class Filters:
             depth = elements.size // max(1, groups * columns)
 
             def matrices_of(part: slice) -> Array:
-                matrices: Array = elements[:, part].transpose(order)
+                matrices: Array = elements[:, part].transpose(_MATRIX_ORDER)
                 return matrices.reshape(groups, depth, part.stop - part.start)
 
             return pack_columns(matrices_of, (groups, depth, columns), lanes, vectors)
 
-        return self.packed(lowering, ("panels", lanes, vectors), pack)
+        return self.packed(lowering, ("panels", lanes, vectors), pack, self.layout(lanes, vectors))
 
 
 def filters_of(lowering: Lowering, node: Node, groups: int, *, transposed: bool = False) -> Filters:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import DType
+from lite_core.ir import DType, PanelLayout
 from lite_cpu.kernels.packing import Contiguous, Pack
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.lowering.context import Lowering
@@ -46,16 +46,20 @@ def pack_constant(
     """
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
     key: Hashable = ("matrix", transposed, scale, dtype, lanes, vectors)
+    stacked = array.reshape(prod(array.shape[:-2]), *(1, *array.shape)[-2:])
+    order = (0, 2, 1) if transposed else (0, 1, 2)
+    depth, columns = stacked.transpose(order).shape[1:]
+    is_exact = scale == 1 and dtype is DType.FLOAT32 and columns > 1 and array.size
+    layout = PanelLayout(stacked.shape, order, depth, columns, lanes * vectors, lanes) if is_exact else None
 
     def pack() -> Array:
-        matrices: Array = array.reshape(prod(array.shape[:-2]), *(1, *array.shape)[-2:])
-        matrices = matrices.swapaxes(1, 2) if transposed else matrices
+        matrices: Array = stacked.transpose(order)
         matrices = matrices if scale == 1 else matrices * np.float32(scale)
         packed: Array = matrices[:, :, 0] if matrices.shape[2] == 1 else pack_panels(matrices, lanes, vectors)
         rounded: Array = packed.astype(dtype.numpy, copy=False)
         return rounded
 
-    return lowering.packed(key, [array], pack)
+    return lowering.packed(key, [array], pack, layout)
 
 
 def pack_at_run_time(lowering: Lowering, b: Tensor) -> Tensor:

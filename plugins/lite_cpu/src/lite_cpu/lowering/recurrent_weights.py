@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.tensors import split_dimensions
-from lite_core.ir import Value
+from lite_core.ir import PanelLayout, Value
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.packing import pack_at_run_time
@@ -67,7 +67,10 @@ def input_panels(lowering: Lowering, value: Value, gates: int, hidden: int) -> T
 
     array = lowering.known(value)
     if array is not None:
-        return lowering.packed(("input panels", gates, lanes, vectors), [array], lambda: arrange(array))
+        split = (directions, gates, blocks, lanes, depth)
+        layout = PanelLayout(split, (4, 0, 2, 1, 3), depth, columns, lanes * vectors, lanes)
+        recipe = None if hidden % lanes or not array.size else layout
+        return lowering.packed(("input panels", gates, lanes, vectors), [array], lambda: arrange(array), recipe)
     arranged = lowering.allocate((depth, directions, blocks, gates, lanes), value.dtype)
     source = split_dimensions(lowering.tensor(value), [(directions,), (gates, hidden), (depth,)])
     _copy_blocks(lowering, source, arranged.permute((1, 3, 2, 4, 0)))
@@ -89,7 +92,11 @@ def recurrent_weights(lowering: Lowering, value: Value, passes: Sequence[Sequenc
 
     array = lowering.known(value)
     if array is not None:
-        return lowering.packed(("recurrent weights", tuple(passes), lanes), [array], lambda: arrange(array))
+        split, width = (directions, gates, blocks, lanes, hidden), gates * lanes
+        layout = PanelLayout(split, (0, 2, 4, 1, 3), hidden, width, width, lanes)
+        in_order = [number for numbers in passes for number in numbers] == [*range(gates)] and len(passes) == 1
+        recipe = layout if in_order and array.size and not hidden % lanes else None
+        return lowering.packed(("recurrent weights", tuple(passes), lanes), [array], lambda: arrange(array), recipe)
     arranged = lowering.allocate((directions, blocks * hidden * gates * lanes), value.dtype)
     source = split_dimensions(lowering.tensor(value), [(directions,), (gates, hidden), (hidden,)])
     start = 0

@@ -10,6 +10,7 @@ from lite_compiler.tensors import dense_strides
 from lite_core.ir import DType
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.machine import Machine
+from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.tensors import ARENA, Storage, Tensor
 
 __all__ = ["PlannedStep", "StepEmitter"]
@@ -45,14 +46,19 @@ class StepEmitter:
     """An emitter of steps, which also allocates the tensors between them.
 
     Attributes:
-        machine: the processor that kernels are compiled for.
+        library: the library that compiles and loads the kernels.
         steps: the steps emitted so far.
     """
 
-    machine: Machine
+    library: KernelLibrary
     steps: list[PlannedStep] = field(default_factory=list, kw_only=True)
     #: Names of the nodes that are being lowered.
     _names: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def machine(self) -> Machine:
+        """The processor that kernels are compiled for."""
+        return self.library.machine
 
     def allocate(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Tensor:
         """Return a dense tensor in the arena; ``order`` lists its dimensions from outermost to innermost."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -10,13 +9,59 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_compiler.tensors import dense_strides
-from lite_core.ir import DType
+from lite_core.container import stored_panels
+from lite_core.forking import new_lock
+from lite_core.ir import DType, PanelLayout
 from lite_cpu.aligned import aligned_empty, is_aligned
 from lite_cpu.tensors import ABSOLUTE, Storage, Tensor
 
-__all__ = ["WeightCache"]
+__all__ = ["Derivation", "Recipe", "WeightCache", "WinogradRecipe"]
 
 Array = np.ndarray[Any, Any]
+
+
+class WinogradRecipe(NamedTuple):
+    """Weights of Winograd's algorithm, which are made from the filters again where they are needed.
+
+    Attributes:
+        outputs: outputs of a tile in each dimension.
+        lanes: elements of a vector register.
+        vectors: vectors of a panel.
+        shape: shape of the filters as a view of the constant: groups, columns, channels, height, width.
+        strides: strides of the view, in elements.
+        offset: beginning of the view, in elements.
+    """
+
+    outputs: int
+    lanes: int
+    vectors: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+    @property
+    def packed_shape(self) -> tuple[int, int]:
+        """The shape of the weights: for each point of a tile the panels of a matrix [channels, columns]."""
+        columns, channels = self.shape[1:3]
+        return (self.outputs + 2) ** 2, channels * -(-columns // self.lanes) * self.lanes
+
+
+#: A description by which a packed array can be made from its only source without the compiler.
+Recipe = PanelLayout | WinogradRecipe
+
+
+class Derivation(NamedTuple):
+    """The derivation of a packed array.
+
+    Attributes:
+        text: identifies how it was made, in every process.
+        sources: the constants that it was made from.
+        recipe: how to make it again from the only source; None if only the compiler can.
+    """
+
+    text: str
+    sources: list[Array]
+    recipe: Recipe | None
 
 
 class _Constant(Storage):
@@ -75,7 +120,7 @@ class WeightCache:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._made = _Table()
         self._offered = _Table()
         #: Offered arrays by id, kept alive until their first source is freed.
@@ -84,6 +129,7 @@ class WeightCache:
         #: Arrays that were derived twice, kept alive until their source is freed; None after the first time.
         self._rederived: dict[Hashable, Array | None] = {}
         self._origins: dict[int, tuple[weakref.ref[Array], Hashable]] = {}
+        self._recipes: dict[int, Recipe] = {}
         self._constants: weakref.WeakValueDictionary[int, _Constant] = weakref.WeakValueDictionary()
 
     def tensor(self, array: Array) -> Tensor:
@@ -94,26 +140,46 @@ class WeightCache:
             found = self._constants[id(array)] = _Constant(array)
         return Tensor(found, found.dtype, found.shape, found.strides)
 
-    def get(self, key: Hashable, sources: Sequence[Array], make: Callable[[], Array]) -> Array:
-        """Return the array for these sources and this key; ``make`` creates it if it does not exist."""
+    def get(
+        self, key: Hashable, sources: Sequence[Array], make: Callable[[], Array], recipe: Recipe | None = None
+    ) -> Array:
+        """Return the array for these sources and this key; ``make`` creates it if it does not exist.
+
+        If ``recipe`` is a layout in which a model file stores the source, the array is the one in the file.
+        """
         origins = [self.origin(s) for s in sources]
         full_key, arrays = (key, *(origin.derivation for origin in origins)), [origin.array for origin in origins]
         with self._lock:
             array = self._made.find(full_key, arrays)
             if array is None:
                 array = self._offered.find(str(full_key), arrays)
+                if array is None and isinstance(recipe, PanelLayout):
+                    array = stored_panels(sources[0], recipe)
                 if array is None:
                     array = _owned(make(), sources)
                 self._made.add(full_key, arrays, array)
+                if recipe is not None and arrays[0] is sources[0]:
+                    self._remember(array, recipe)
             return array
 
-    def offer(self, text: str, sources: Sequence[Array], array: Array) -> Array:
+    def _remember(self, array: Array, recipe: Recipe) -> None:
+        if id(array) not in self._recipes:
+            self._recipes[id(array)] = recipe
+            weakref.finalize(array, self._recipes.pop, id(array), None)
+
+    def offered(self, text: str, sources: Sequence[Array]) -> Array | None:
+        """Return the array that was offered for these sources, or None."""
+        with self._lock:
+            return self._offered.find(text, sources)
+
+    def offer(self, text: str, sources: Sequence[Array], array: Array, recipe: Recipe | None = None) -> Array:
         """Add a restored array that :meth:`get` returns instead of creating it. It lives as long as the constants.
 
         Args:
-            text: the text that :meth:`texts` returned for the array when it was saved.
+            text: the text of the array's derivation when it was saved.
             sources: the constants that the array was created from.
             array: the aligned array, usually mapped from the file that the constants are mapped from.
+            recipe: how to make it again, if it can be.
 
         Returns:
             ``array``, or the equivalent array that was offered before.
@@ -123,16 +189,18 @@ class WeightCache:
             if found is not None and (found.shape, found.dtype) == (array.shape, array.dtype):
                 return found
             self._offered.add(text, sources, array)
+            if recipe is not None:
+                self._remember(array, recipe)
             if sources:
                 self._alive[id(array)] = array
                 weakref.finalize(sources[0], self._alive.pop, id(array), None)
             return array
 
-    def texts(self) -> dict[int, tuple[str, list[Array]]]:
-        """Return for each array of :meth:`get`, by its id, a text that tells how it was created, and its sources."""
+    def derivations(self) -> dict[int, Derivation]:
+        """Return the derivation of each array of :meth:`get`, by its id."""
         with self._lock:
             entries = [*self._made.items(), *self._offered.items()]
-        return {id(array): (str(key), sources) for key, sources, array in entries}
+            return {id(a): Derivation(str(key), sources, self._recipes.get(id(a))) for key, sources, a in entries}
 
     def derived(self, derivation: Hashable, source: Array, make: Callable[[Array], Array]) -> Array:
         """Return the array that ``make`` derives from ``source``. It lives while it is used, and is recreated later.

@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from lite_cpu.kernels.tiles import gemm_tile, pack_columns
-from lite_cpu.kernels.toom_cook import TAPS, transform_weights, window
+from lite_cpu.kernels.tiles import gemm_tile
+from lite_cpu.kernels.toom_cook import TAPS, window
 from lite_cpu.kernels.winograd import Winograd, WinogradShape
+from lite_cpu.kernels.winograd_weights import WinogradWeights
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.convolution_task import Convolution
 from lite_cpu.lowering.filters import Filters
+from lite_cpu.lowering.weights import WinogradRecipe
 from lite_cpu.lowering.window import Window, image_strides, with_contiguous_channels
 from lite_cpu.machine import Machine
 from lite_cpu.tensors import Tensor
+from lite_cpu.winograd_preparation import prepare_winograd
 
 __all__ = ["best_tile", "winograd"]
 
@@ -60,16 +63,11 @@ def best_tile(machine: Machine, geometry: Window, source: Tensor, target: Tensor
 
 def winograd(lowering: Lowering, task: Convolution, filters: Filters, outputs: int) -> None:
     """Emit one step that computes a convolution with tiles of ``outputs`` x ``outputs``."""
-    target, machine = task.target, lowering.machine
-    lanes, (_, vectors) = machine.lanes(), gemm_tile(machine)
+    target, lanes = task.target, lowering.machine.lanes()
     source = with_contiguous_channels(lowering, task.source)
     batch, channels, height, width = source.shape
     columns, out_height, out_width = target.shape[1:]
-    weights = filters.packed(
-        lowering,
-        ("winograd", outputs, lanes, vectors),
-        lambda elements: _pack(outputs, elements[0], lanes, vectors),
-    )
+    weights = _weights(lowering, filters, outputs)
     tiles = batch * -(-out_height // outputs) * -(-out_width // outputs)
     tile_block, column_block = _blocks(lowering, outputs, tiles, channels, columns)
     shape = WinogradShape(
@@ -87,11 +85,20 @@ def winograd(lowering: Lowering, task: Convolution, filters: Filters, outputs: i
     )
 
 
-def _pack(outputs: int, weights: Array, lanes: int, vectors: int) -> Array:
-    """Transform weights and pack them into panels, one panel at a time so that intermediate results stay in cache."""
-    columns, channels = weights.shape[:2]
-    shape = (window(outputs) ** 2, channels, columns)
-    return pack_columns(lambda part: transform_weights(outputs, weights[part]), shape, lanes, vectors)
+def _weights(lowering: Lowering, filters: Filters, outputs: int) -> Tensor:
+    """Return the transformed filters, packed into panels."""
+    lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
+    view, source, kernel = filters.view, filters.source, WinogradWeights(outputs)
+    assert source is not None
+    recipe = WinogradRecipe(outputs, lanes, vectors, view.shape, view.strides, view.offset)
+
+    def pack(_: Array) -> Array:
+        address = lowering.library.addresses([kernel])[kernel]
+        if not lowering.library.runs_here:  # for a model file, which stores the recipe instead of these weights
+            return np.empty(recipe.packed_shape, np.float32)
+        return prepare_winograd(address, source, recipe, lowering.options.threads)
+
+    return filters.packed(lowering, ("winograd", outputs, lanes, vectors), pack, recipe)
 
 
 def _blocks(lowering: Lowering, outputs: int, tiles: int, channels: int, columns: int) -> tuple[int, int]:

@@ -15,12 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 
+from lite_core.forking import new_lock
 from lite_core.storage import DiskCache, cache_folder
 from lite_cpu.machine_code.file_lock import file_lock
 from lite_cpu.machine_code.image import CodeImage, CodeImageError
+from lite_cpu.machine_code.llvm import installed_version
 from lite_cpu.sources import sources_version
 
 __all__ = ["CacheStatistics", "KernelCache", "code_version", "default_folder"]
@@ -68,8 +69,8 @@ class KernelCache:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._images: dict[str, CodeImage] = {}
-        self._key_locks: dict[str, threading.Lock] = {}  # each held by the thread that reads or builds the kernel
-        self._guard = threading.Lock()  # protects tables and statistics; never held while reading or building
+        self._key_locks: dict[str, threading.RLock] = {}  # each held by the thread that reads or builds the kernel
+        self._guard = new_lock()  # protects tables and statistics; never held while reading or building
         self._statistics = CacheStatistics()
         self._files = DiskCache(folder, ".kernel", logger)
 
@@ -85,7 +86,7 @@ class KernelCache:
         ``build`` are passed on, and nothing is kept.
         """
         with self._guard:
-            key_lock = self._key_locks.setdefault(key, threading.Lock())
+            key_lock = self._key_locks.setdefault(key, new_lock())
         with key_lock:
             image = self._images.get(key) or self._read(key)
             if image is None:
@@ -193,8 +194,4 @@ def _full_key(key: str) -> bytes:
 @functools.cache
 def code_version() -> str:
     """Return the versions of llvmlite and of this package's sources, which determine a kernel's code with its key."""
-    # llvmlite is not imported, because stored kernels run without it. Its metadata folder has the version in its name.
-    llvmlite = find_spec("llvmlite")
-    folder = Path(llvmlite.origin).parents[1] if llvmlite is not None and llvmlite.origin else None
-    versions = sorted(path.name for path in folder.glob("llvmlite-*")) if folder else ["no llvmlite"]
-    return f"{', '.join(versions)}, lite_cpu {sources_version()}"
+    return f"llvmlite {installed_version()}, lite_cpu {sources_version()}"

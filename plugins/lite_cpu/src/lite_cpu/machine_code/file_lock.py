@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from lite_core.storage import open_private
+
 if sys.platform != "win32":
     import fcntl
 
@@ -22,7 +24,8 @@ def file_lock(path: Path, patience_seconds: float) -> Iterator[bool]:
     """Hold the lock at ``path`` for the body, or continue without it after ``patience_seconds``.
 
     It is meant for work that is wasteful, but harmless, to do twice. The operating system releases the lock of a
-    process that dies. If the system has no such locks (Windows), or the folder is not writable, the body runs at once.
+    process that dies. If the system has no such locks (Windows), or the file cannot be opened safely (see
+    :func:`lite_core.storage.open_private`), the body runs at once.
 
     Args:
         path: the lock file; it is created if missing, with its folder, and removed by the holder.
@@ -50,17 +53,24 @@ def file_lock(path: Path, patience_seconds: float) -> Iterator[bool]:
                 # file. Both find the work done, because it is finished before the file is removed.
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
+                _unlock(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _open(path: Path) -> int | None:
     if sys.platform != "win32":
-        # If the folder is not writable, the caller will notice and report it when it writes the result.
+        # If the folder cannot be used, the caller will notice and report it when it writes the result.
         with suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            return open_private(path, os.O_RDWR | os.O_CREAT)
     return None
+
+
+def _unlock(descriptor: int) -> None:
+    # Closing the file is not enough: a process that was forked meanwhile has it open, too.
+    if sys.platform != "win32":
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _try_lock(descriptor: int) -> bool:

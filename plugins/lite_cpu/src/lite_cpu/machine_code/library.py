@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from lite_core.forking import new_lock, undivided
 from lite_cpu.machine import Machine
 from lite_cpu.machine_code.image import CodeImage, CodeImageError
 from lite_cpu.machine_code.loading import LoadedCode, load
-from lite_cpu.sources import sources_version
 
 if TYPE_CHECKING:
     from lite_cpu.kernels.base import Kernel
     from lite_cpu.machine_code.cache import KernelCache
 
-__all__ = ["KernelLibrary"]
+__all__ = ["KernelLibrary", "kernel_addresses"]
 
 #: Number of threads that compile. LLVM runs without the GIL, emitting IR does not.
 _COMPILE_THREADS = 2
@@ -34,12 +33,14 @@ class KernelLibrary:
     Args:
         machine: the machine that kernels are compiled for.
         cache: the cache of compiled kernels; by default the one in the default folder, created when first used.
+        runs_here: False if this processor cannot run the machine's kernels, which are compiled for a model file.
     """
 
-    def __init__(self, machine: Machine, cache: KernelCache | None = None) -> None:
+    def __init__(self, machine: Machine, cache: KernelCache | None = None, *, runs_here: bool = True) -> None:
         self.machine = machine
+        self.runs_here = runs_here
         self._cache = cache
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._addresses: dict[Kernel, int] = {}
         self._mapped: dict[str, _Mapped] = {}
         self._loaded: list[LoadedCode] = []
@@ -53,14 +54,9 @@ class KernelLibrary:
             self._cache = KernelCache(default_folder())
         return self._cache
 
-    @property
-    def identity(self) -> str:
-        """Machine and version of the code; libraries of equal identity may exchange compiled kernels."""
-        return f"{self.machine.name}, lite_cpu {sources_version()}"
-
     def addresses(self, kernels: Iterable[Kernel]) -> dict[Kernel, int]:
         """Return the addresses of kernels; new ones are compiled and loaded."""
-        with self._lock:
+        with undivided(), self._lock:
             found = {k: self._addresses.get(k, 0) for k in kernels}
             new = {k: k.key(self.machine) for k, address in found.items() if not address}
             if new:
@@ -73,31 +69,16 @@ class KernelLibrary:
             return found
 
     def images(self, keys: Iterable[str]) -> dict[str, CodeImage]:
-        """Return the images of loaded kernels by key, for :meth:`provide` of another library."""
+        """Return the images of kernels by key. All were compiled on this machine: none comes from a model file."""
         return {key: self._mapped[key].image for key in keys}
-
-    def provide(self, images: Mapping[str, CodeImage]) -> dict[str, int]:
-        """Load kernels that were compiled elsewhere and return their addresses by key; they are not compiled again.
-
-        Raises:
-            CodeLoadError: the kernels are for another processor.
-            CodeImageError: a kernel has several entry points, or none.
-        """
-        with self._lock:
-            self._map({key: image for key, image in images.items() if key not in self._mapped})
-            return {key: self._mapped[key].address for key in images}
 
     def _map(self, images: Mapping[str, CodeImage]) -> None:
         if not images:
             return
-        for key, image in images.items():
-            if len(image.entries) != 1:
-                raise CodeImageError(f"kernel {key}: expected one entry point, found {sorted(image.entries)}")
         loaded = load(list(images.values()))
         self._loaded.append(loaded)
-        for number, (key, image) in enumerate(images.items()):
-            (symbol,) = image.entries
-            self._mapped[key] = _Mapped(image, loaded.address(number, symbol))
+        addresses = kernel_addresses(images, loaded)
+        self._mapped.update((key, _Mapped(image, addresses[key])) for key, image in images.items())
 
     def _builder(self, kernel: Kernel) -> Callable[[], CodeImage]:
         def build() -> CodeImage:
@@ -110,3 +91,18 @@ class KernelLibrary:
             return compile_ir(k.text(), self.machine, optimize=kernel.optimize)
 
         return build
+
+
+def kernel_addresses(images: Mapping[str, CodeImage], loaded: LoadedCode) -> dict[str, int]:
+    """Return the addresses of kernels by key; ``loaded`` contains their images in the same order.
+
+    Raises:
+        CodeImageError: a kernel has several entry points, or none.
+    """
+    addresses = {}
+    for number, (key, image) in enumerate(images.items()):
+        if len(image.entries) != 1:
+            raise CodeImageError(f"kernel {key}: expected one entry point, found {sorted(image.entries)}")
+        (symbol,) = image.entries
+        addresses[key] = loaded.address(number, symbol)
+    return addresses

@@ -5,16 +5,13 @@ Importing this module does not import llvmlite; the first call of :func:`compile
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import re
-import threading
-from importlib.util import find_spec
 from typing import Any, Literal
 
 from lite_core.errors import LiteError
 from lite_cpu.machine import Machine
 from lite_cpu.machine_code.image import CodeImage, CodeImageError
+from lite_cpu.machine_code.llvm import binding, missing_compiler, optimize_and_emit
 from lite_cpu.machine_code.loading import CodeLoadError, LoadedCode, load
 
 __all__ = [
@@ -41,21 +38,9 @@ _FUNCTION_ATTRIBUTES = '"no-builtins" nounwind'
 #: Level of LLVM's optimizations; see :func:`compile_ir`.
 Optimize = Literal["plain", "loops", "vectorize"]
 
-_initialize_lock = threading.Lock()
-_initialized = False
-
 
 class KernelCompileError(LiteError):
     """LLVM rejected the IR of a kernel, or its code cannot be a self-contained image."""
-
-
-@functools.cache
-def missing_compiler() -> str:
-    """Return why this environment cannot compile kernels, and what to install; an empty text if it can."""
-    # find_spec does not import llvmlite, which saved programs run without.
-    if find_spec("llvmlite") is not None:
-        return ""
-    return "compiling kernels needs llvmlite, which is not installed: pip install 'lite-cpu[compile]'"
 
 
 def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") -> CodeImage:
@@ -88,34 +73,27 @@ def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") 
 
 def _emit_object(module_ir: str, machine: Machine, optimize: Optimize) -> bytes:
     """Parse, verify and optimize a module, and compile it to an ELF object."""
-    llvm = _llvm()
-    target_machine = llvm.Target.from_triple(machine.triple).create_target_machine(
-        cpu=machine.cpu, features=",".join(machine.features), opt=3, reloc="pic", codemodel="small"
-    )
-    module = llvm.parse_assembly(module_ir, llvm.create_context())
-    module.triple = machine.triple
-    module.data_layout = str(target_machine.target_data)
-    module.verify()
-    for value in (*module.functions, *module.global_variables):
-        if value.linkage == llvm.Linkage.external and not value.is_declaration:
-            # NOTE: references to symbols that another library could replace go through a table of absolute addresses;
-            # references to hidden symbols are direct.
-            value.visibility = llvm.Visibility.hidden
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = optimize == "vectorize"
-    options.loop_interleaving = options.loop_unrolling = optimize == "vectorize"
-    passes = llvm.create_pass_builder(target_machine, options)
-    pipeline = _plain_pipeline(llvm) if optimize == "plain" else passes.getModulePassManager()
-    lib = llvm.ffi.lib
-    _unlocked(lib.LLVMPY_RunNewModulePassManager)(pipeline, module, passes)
-    with llvm.ffi.OutputString() as error:
-        buffer = _unlocked(lib.LLVMPY_TargetMachineEmitToMemory)(target_machine, module, True, error)
-        if not buffer:
-            raise RuntimeError(str(error))
-    try:
-        return ctypes.string_at(lib.LLVMPY_GetBufferStart(buffer), lib.LLVMPY_GetBufferSize(buffer))
-    finally:
-        lib.LLVMPY_DisposeMemoryBuffer(buffer)
+    llvm = binding()
+    # NOTE: the module is closed here also after an error. Otherwise the garbage collector may close its context first,
+    # and closing the module then ends the process.
+    with llvm.parse_assembly(module_ir, llvm.create_context()) as module:
+        target_machine = llvm.Target.from_triple(machine.triple).create_target_machine(
+            cpu=machine.cpu, features=",".join(machine.features), opt=3, reloc="pic", codemodel="small"
+        )
+        module.triple = machine.triple
+        module.data_layout = str(target_machine.target_data)
+        module.verify()
+        for value in (*module.functions, *module.global_variables):
+            if value.linkage == llvm.Linkage.external and not value.is_declaration:
+                # NOTE: references to symbols that another library could replace go through a table of absolute
+                # addresses; references to hidden symbols are direct.
+                value.visibility = llvm.Visibility.hidden
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.slp_vectorization = optimize == "vectorize"
+        options.loop_interleaving = options.loop_unrolling = optimize == "vectorize"
+        passes = llvm.create_pass_builder(target_machine, options)
+        pipeline = _plain_pipeline(llvm) if optimize == "plain" else passes.getModulePassManager()
+        return optimize_and_emit(pipeline, module, passes, target_machine)
 
 
 def _plain_pipeline(llvm: Any) -> Any:
@@ -132,25 +110,3 @@ def _plain_pipeline(llvm: Any) -> Any:
     pipeline.add_new_gvn_pass()
     pipeline.add_simplify_cfg_pass()
     return pipeline
-
-
-def _unlocked(function: Any) -> Any:
-    """Return a function of llvmlite's library without the lock that admits one thread at a time.
-
-    LLVM only requires that threads share no context. The two calls that take nine tenths of the time are made this
-    way, so that kernels compile in parallel. The function still checks its arguments against llvmlite's signature.
-    """
-    return getattr(function, "_cfn", function)
-
-
-def _llvm() -> Any:
-    """Import llvmlite's binding, initialize all of its targets once, and return it."""
-    from llvmlite import binding
-
-    global _initialized
-    with _initialize_lock:
-        if not _initialized:
-            binding.initialize_all_targets()
-            binding.initialize_all_asmprinters()
-            _initialized = True
-    return binding

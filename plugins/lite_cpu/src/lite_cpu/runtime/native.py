@@ -21,7 +21,7 @@ from lite_cpu.runtime.layout import SystemField
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["IS_WINDOWS", "Native", "native", "provide_native"]
+__all__ = ["IS_WINDOWS", "Native", "load_native", "native"]
 
 IS_WINDOWS = sys.platform == "win32"
 
@@ -49,8 +49,7 @@ class Native(NamedTuple):
         stop: ``stop(pool)`` asks the workers to exit.
         worker: address of the threads' start routine; 0 on systems without POSIX threads.
         system: the addresses described by :class:`SystemField`.
-        name: name of the code, for :func:`provide_native`.
-        image: the code, for :func:`provide_native`.
+        image: the code, for :func:`load_native`.
         code: the mapping of the code, which must stay alive.
     """
 
@@ -58,27 +57,13 @@ class Native(NamedTuple):
     stop: Callable[[int], None]
     worker: int
     system: npt.NDArray[np.int64]
-    name: str
-    image: CodeImage
+    image: bytes
     code: LoadedCode
-
-
-_provided: dict[str, CodeImage] = {}
-
-
-def provide_native(name: str, image: CodeImage) -> None:
-    """Offer the runtime's code, for example from a model file, to a process that has not loaded it yet.
-
-    Args:
-        name: name of the code, see :attr:`Native.name`.
-        image: the code.
-    """
-    _provided[name] = image
 
 
 @functools.cache
 def native() -> Native:
-    """Return the runtime of this process; the first call loads it from a cache, or compiles it.
+    """Return the runtime that is compiled on this machine; the first call loads it from the cache, or compiles it.
 
     Raises:
         BackendUnavailableError: this processor is neither x86-64 nor AArch64.
@@ -92,13 +77,23 @@ def native() -> Native:
     machine = _MACHINES[processor]
     system = "windows" if IS_WINDOWS else "posix"
     name = f"runtime {machine.name} {system}"
-    image = _provided.get(name) or _compiled(name, machine)
-    code = load([image])
+    return load_native(_compiled(name, machine).to_bytes())
+
+
+@functools.lru_cache(maxsize=8)
+def load_native(image: bytes) -> Native:
+    """Return the runtime with this code, which a model file may bring: programs of the file run in it.
+
+    Raises:
+        CodeImageError: the bytes are not a runtime.
+        CodeLoadError: the code is for another processor.
+    """
+    code = load([CodeImage.from_bytes(image)])
     run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(code.address(0, "lite_run"))
     if IS_WINDOWS:
-        return Native(run, _nothing_to_stop, 0, _windows_functions(), name, image, code)
+        return Native(run, _nothing_to_stop, 0, _windows_functions(), image, code)
     stop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(0, "lite_stop"))
-    return Native(run, stop, code.address(0, "lite_worker"), _posix_functions(), name, image, code)
+    return Native(run, stop, code.address(0, "lite_worker"), _posix_functions(), image, code)
 
 
 def _compiled(name: str, machine: Machine) -> CodeImage:

@@ -7,13 +7,13 @@ import ctypes
 import logging
 import os
 import signal
-import threading
 import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lite_core.forking import new_lock
 from lite_cpu.runtime.layout import LINE, SLOT_FIELDS, PoolField, SlotField
 from lite_cpu.runtime.native import IS_WINDOWS, Native, native
 
@@ -38,13 +38,17 @@ class ThreadPool:
     The calling thread takes part in a run, therefore ``threads - 1`` workers are created. They end when the pool is
     closed or garbage-collected, and when the interpreter exits; a run in progress then continues without them.
 
+    Args:
+        threads: number of threads including the caller.
+        code: the runtime that the workers run.
+
     Attributes:
         threads: number of threads including the caller; fewer than requested if the system refused more.
         address: address of the struct :class:`PoolField`.
     """
 
-    def __init__(self, threads: int) -> None:
-        self._native = native()
+    def __init__(self, threads: int, code: Native | None = None) -> None:
+        self._native = code or native()
         self._memory = _aligned_int64_array(PoolField.SLOTS + threads * SLOT_FIELDS)
         self.address: int = self._memory.ctypes.data
         self._memory[PoolField.SYSTEM] = self._native.system.ctypes.data
@@ -103,29 +107,30 @@ def usable_threads(threads: int) -> int:
     return max(1, min(threads, processors))
 
 
-def shared_pool(threads: int) -> ThreadPool | None:
-    """Return the process's pool of :func:`usable_threads` threads; None for a single thread."""
+def shared_pool(threads: int, code: Native) -> ThreadPool | None:
+    """Return the process's pool of :func:`usable_threads` threads for a runtime; None for a single thread."""
     try:
-        return _pools[threads]
+        return _pools[threads, id(code.code)]
     except KeyError:
-        return _make_shared_pool(threads)
+        return _make_shared_pool(threads, code)
 
 
-_pools: dict[int, ThreadPool | None] = {1: None}
-_pools_lock = threading.Lock()
+#: By the number of threads and the identity of the runtime's code, which a pool keeps alive.
+_pools: dict[tuple[int, int], ThreadPool | None] = {}
+_pools_lock = new_lock()
 
 
-def _make_shared_pool(threads: int) -> ThreadPool | None:
-    usable = usable_threads(threads)
+def _make_shared_pool(threads: int, code: Native) -> ThreadPool | None:
+    usable, own = usable_threads(threads), id(code.code)
     with _pools_lock:
-        if threads not in _pools:
+        if (threads, own) not in _pools:
             if usable < threads:
                 logger.warning("%d threads requested, %d used: %s", threads, usable, _why_fewer())
-            if usable not in _pools:
-                pool = ThreadPool(usable)
-                _pools[usable] = pool if pool.threads > 1 else None
-            _pools[threads] = _pools[usable]
-        return _pools[threads]
+            if (usable, own) not in _pools:
+                pool = ThreadPool(usable, code) if usable > 1 else None
+                _pools[usable, own] = pool if pool is not None and pool.threads > 1 else None
+            _pools[threads, own] = _pools[usable, own]
+        return _pools[threads, own]
 
 
 def _why_fewer() -> str:
@@ -135,11 +140,8 @@ def _why_fewer() -> str:
 
 
 def _forget_pools() -> None:
-    """Drop the pools in a forked child: their threads, and the holder of the lock, exist only in the parent."""
-    global _pools_lock
-    _pools_lock = threading.Lock()
+    """Drop the pools in a forked child: their threads exist only in the parent."""
     _pools.clear()
-    _pools[1] = None
 
 
 if hasattr(os, "register_at_fork"):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lite_cpu.runtime.layout import ProgramField, StepField
-from lite_cpu.runtime.native import native
+from lite_cpu.runtime.native import Native, native
 from lite_cpu.runtime.pool import shared_pool
 from lite_cpu.runtime.tables import Int64Array, ProgramError, ProgramTables, Step
 
@@ -28,9 +28,11 @@ class Program:
         arena_bytes: size of the memory shared by the steps of a run.
         thread_scratch_bytes: size of each thread's scratch memory; its content does not survive a step.
         owners: objects to keep alive, because the steps hold addresses of their code and data.
+        code: the runtime that runs it; by default the one that is compiled on this machine.
 
     Attributes:
         tables: the steps.
+        native: the runtime that runs it.
         arena_bytes: the argument, rounded up to :data:`ALIGNMENT`.
         thread_scratch_bytes: the argument, rounded up to :data:`ALIGNMENT`.
         base_count: number of base addresses that a run needs.
@@ -45,12 +47,13 @@ class Program:
         arena_bytes: int,
         thread_scratch_bytes: int,
         owners: Sequence[object] = (),
+        code: Native | None = None,
     ) -> None:
         self.tables = steps if isinstance(steps, ProgramTables) else ProgramTables.of(steps)
         self.arena_bytes = _round_up(arena_bytes)
         self.thread_scratch_bytes = _round_up(thread_scratch_bytes)
         self.base_count = 1 + int(self.tables.pointers[:, 0].max(initial=0))
-        self._native = native()
+        self.native = code or native()
         self._owners = tuple(owners)
         self._steps = self.tables.steps.copy()
         self._steps[:, StepField.POINTERS] += self.tables.pointers.ctypes.data
@@ -89,8 +92,8 @@ class Program:
             raise self._wrong_addresses(addresses)
         bases = struct.pack(f"{count}q", *addresses)
         # NOTE: this local variable keeps the pool alive, in case the interpreter exits and drops it during the run.
-        pool = shared_pool(threads) if threads > 1 and self._is_parallel else None
-        self._native.run(
+        pool = shared_pool(threads, self.native) if threads > 1 and self._is_parallel else None
+        self.native.run(
             self._address,
             bases,
             None if pool is None else pool.address,
@@ -103,7 +106,7 @@ class Program:
         head[ProgramField.STEP_COUNT] = len(self._steps)
         head[ProgramField.SCRATCH_OFFSET] = self.arena_bytes
         head[ProgramField.SCRATCH_BYTES] = self.thread_scratch_bytes
-        head[ProgramField.SYSTEM] = self._native.system.ctypes.data
+        head[ProgramField.SYSTEM] = self.native.system.ctypes.data
         head.flags.writeable = False
         return head
 

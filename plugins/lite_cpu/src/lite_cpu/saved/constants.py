@@ -5,18 +5,20 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from lite_core.ir import DType, Graph
+from lite_core.ir import DType, Graph, SavedWeights
 from lite_cpu.aligned import LINE_BYTES
-from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.lowering.weights import WeightCache, WinogradRecipe
+from lite_cpu.machine_code.file_code import FileCode
 from lite_cpu.saved.frame import SavedStateError
 from lite_cpu.tensors import Storage
 
-__all__ = ["describe_constants", "find_constants"]
+__all__ = ["describe_constants", "find_constants", "names_read"]
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +27,7 @@ _SAMPLE_BYTES = 256
 
 def describe_constants(
     storages: Sequence[Storage], graph: Graph, weights: WeightCache
-) -> tuple[list[dict[str, Any]], list[memoryview]]:
+) -> tuple[list[dict[str, Any]], list[bytes | SavedWeights]]:
     """Return one entry per storage, by which :func:`find_constants` finds the memory again, and the pieces to save.
 
     Args:
@@ -34,9 +36,9 @@ def describe_constants(
         weights: the cache that records which arrays were packed from which constants.
     """
     in_graph = _GraphConstants(graph)
-    texts = weights.texts()
+    derivations = weights.derivations()
     described: list[dict[str, Any]] = []
-    pieces: list[memoryview] = []
+    pieces: list[bytes | SavedWeights] = []
     for storage in storages:
         elements, array = _memory(storage)
         known = in_graph.find(elements, array)
@@ -44,37 +46,60 @@ def describe_constants(
             name, offset = known
             described.append({"graph": name, "offset": offset, "bytes": storage.bytes})
             continue
-        piece = elements.reshape(-1).view(np.uint8).data
-        entry: dict[str, Any] = {
-            "dtype": DType.of(array).value,
-            "shape": list(array.shape),
-            "fingerprint": _fingerprint(piece),
-        }
-        if id(array) in texts:
-            key, sources = texts[id(array)]
-            names = [in_graph.names.get(id(source)) for source in sources]
-            if None not in names:
-                entry |= {"key": key, "sources": names}
-        described.append(entry)
-        pieces.append(piece)
+        entry: dict[str, Any] = {"dtype": DType.of(array).value, "shape": list(array.shape)}
+        derivation = derivations.get(id(array))
+        names = [in_graph.names.get(id(source)) for source in derivation.sources] if derivation else []
+        recipe = None
+        # NOTE: an array that is made from nothing, such as zeros, gets no key: it would serve models of other files.
+        if derivation is not None and names and None not in names:
+            entry |= {"key": derivation.text, "sources": names}
+            recipe = derivation.recipe
+        if isinstance(recipe, WinogradRecipe):
+            described.append(entry | {"winograd": recipe})
+            continue
+        data = elements.reshape(-1).view(np.uint8).data
+        described.append(entry | {"fingerprint": _fingerprint(data, DType.of(array))})
+        if recipe is not None:
+            pieces.append(SavedWeights(data, str(names[0]), recipe))
+        else:
+            # Integers may be indices or sizes, which count as code.
+            pieces.append(SavedWeights(data) if _is_weight(DType.of(array)) else bytes(data))
     return described, pieces
 
 
+def _is_weight(dtype: DType) -> bool:
+    """Return True for types that kernels compute with: no index or size is stored in fewer than four bytes."""
+    return dtype.is_floating or (dtype.itemsize <= 2 and dtype is not DType.BOOL)
+
+
+def names_read(described: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the graph's constants that :func:`find_constants` or the program itself reads."""
+    plain = [entry["graph"] for entry in described if "graph" in entry]
+    return [*dict.fromkeys([*plain, *(entry["sources"][0] for entry in described if "winograd" in entry)])]
+
+
 def find_constants(
-    described: Sequence[Mapping[str, Any]], graph: Graph, pieces: Sequence[memoryview], weights: WeightCache
+    described: Sequence[Mapping[str, Any]],
+    graph: Graph,
+    pieces: Sequence[memoryview],
+    weights: WeightCache,
+    code: FileCode,
+    threads: int,
 ) -> list[Array]:
-    """Return the contiguous memory of a program's constants, which are constants of the graph or pieces.
+    """Return the contiguous memory of a program's constants: constants of the graph, pieces, or made from constants.
 
     Args:
         described: the entries made by :func:`describe_constants`.
         graph: the partition's graph.
         pieces: the saved pieces, in their order.
         weights: the cache that receives packed arrays; if another session has restored one, that one is used.
+        code: the program's code, which contains the kernels that make weights.
+        threads: number of threads that make weights.
 
     Raises:
         SavedStateError: a constant or a piece is missing, or not of the expected size.
     """
-    expected = sum("graph" not in entry for entry in described)
+    expected = sum("fingerprint" in entry for entry in described)
     if len(pieces) != expected:
         raise SavedStateError(f"there are {len(pieces)} saved arrays, expected {expected}")
     rest = iter(pieces)
@@ -84,22 +109,37 @@ def find_constants(
         if "graph" in entry:
             found.append(_part_of_constant(entry, in_graph))
             continue
-        array = _saved_array(entry, next(rest))
-        if "key" in entry:
+        array = _saved_array(entry, next(rest)) if "fingerprint" in entry else None
+        if "key" in entry and entry["sources"]:
             sources = [in_graph.get(name) for name in entry["sources"]]
             present = [source for source in sources if source is not None]
             if len(present) < len(sources):
                 raise SavedStateError(f"constants are missing: {', '.join(entry['sources'])}")
+            if array is None:
+                array = weights.offered(entry["key"], present)
+            if array is None:
+                array = _winograd_weights(entry, present[0], code, threads)
             array = weights.offer(entry["key"], present, array)
+        if array is None:
+            raise SavedStateError(f"an array is neither saved nor made from a constant: {entry}")
         found.append(array)
     return found
+
+
+def _winograd_weights(entry: Mapping[str, Any], source: Array, code: FileCode, threads: int) -> Array:
+    """Make the weights of a Winograd convolution from its filters."""
+    from lite_cpu.winograd_preparation import prepare_winograd
+
+    outputs, lanes, vectors, shape, strides, offset = entry["winograd"]
+    recipe = WinogradRecipe(outputs, lanes, vectors, tuple(shape), tuple(strides), offset)
+    return prepare_winograd(code.addresses[entry["maker"]], source, recipe, threads, code.native)
 
 
 def _saved_array(entry: Mapping[str, Any], piece: memoryview) -> Array:
     dtype, shape = DType(entry["dtype"]).numpy, tuple(entry["shape"])
     if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize != piece.nbytes:
         raise SavedStateError(f"a saved array has {piece.nbytes} bytes, which is no {dtype}{list(shape)}")
-    if _fingerprint(piece) != entry["fingerprint"]:
+    if _fingerprint(piece, DType(entry["dtype"])) != entry["fingerprint"]:
         raise SavedStateError(f"a saved array {dtype}{list(shape)} is not the one that belongs there")
     array: Array = np.ndarray(shape, dtype, piece)
     if array.__array_interface__["data"][0] % LINE_BYTES:
@@ -107,9 +147,15 @@ def _saved_array(entry: Mapping[str, Any], piece: memoryview) -> Array:
     return array
 
 
-def _fingerprint(piece: memoryview) -> int:
-    """Return a checksum of both ends of an array, in constant time; the checksums of the file detect damage."""
-    return zlib.crc32(piece[-_SAMPLE_BYTES:], zlib.crc32(piece[:_SAMPLE_BYTES]))
+def _fingerprint(piece: memoryview, dtype: DType) -> int | str:
+    """Return what identifies the content of an array.
+
+    Weights may come from anyone, and a start need not read all of them: a checksum of both ends tells them apart. Other
+    arrays may hold indices or sizes, so all of their content is bound to the program, which is trusted.
+    """
+    if _is_weight(dtype):
+        return zlib.crc32(piece[-_SAMPLE_BYTES:], zlib.crc32(piece[:_SAMPLE_BYTES]))
+    return sha256(piece).hexdigest()
 
 
 def _part_of_constant(entry: Mapping[str, Any], in_graph: Mapping[str, Array]) -> Array:

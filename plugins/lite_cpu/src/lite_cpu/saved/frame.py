@@ -1,14 +1,14 @@
-"""Binary format of a saved program: a header with a checksum, a description, and a body of tables and code.
+"""Binary format of a saved program without its code: a header with a checksum, a description, and tables.
 
 ================  ======================================================================================
 offset            content
 ================  ======================================================================================
-0                 ``LITECPU3``
+0                 ``LITECPU4``
 8                 CRC-32 of everything from byte 12 on
 12                size of the whole frame and of the description in bytes: 64 bits each, little-endian
                   like all numbers here
 64                the description, JSON
-multiple of 64    the body: tables and code; the description has their sizes
+multiple of 64    the body: the tables; the description has their sizes
 ================  ======================================================================================
 """
 
@@ -24,10 +24,11 @@ from lite_core.backend import Options
 from lite_core.errors import LiteError
 from lite_core.ir import Graph
 from lite_cpu.aligned import LINE_BYTES
+from lite_cpu.sources import sources_version
 
 __all__ = ["Frame", "SavedStateError", "compatibility", "describe_graph", "read_frame", "write_frame"]
 
-_MAGIC = b"LITECPU3"
+_MAGIC = b"LITECPU4"
 _CHECKED_FROM = 12
 _HEADER = struct.Struct("<8sIQQ")  # magic, checksum, size of the frame, size of the description
 _HEADER_BYTES = 64
@@ -44,15 +45,14 @@ class Frame(NamedTuple):
     body: memoryview
 
 
-def compatibility(identity: str, options: Options) -> str:
-    """Return a text that must be equal for saved programs to be used.
+def compatibility(options: Options) -> str:
+    """Return a text that must be equal for saved programs to be used. The core compares what the processor needs.
 
     Args:
-        identity: the identity of the kernel library.
         options: the session's options; of the backend's own options only those that programs depend on.
     """
     own = "".join(f", {name}={value}" for name, value in sorted(options.own.items()))
-    return f"{identity}, {options.precision}{', exact' if options.exact else ''}{own}"
+    return f"lite_cpu {sources_version()}, {options.precision}{', exact' if options.exact else ''}{own}"
 
 
 def describe_graph(graph: Graph) -> dict[str, Any]:

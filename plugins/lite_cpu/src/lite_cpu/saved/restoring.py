@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from math import prod
 from typing import Any
 
@@ -15,11 +16,9 @@ from lite_core.ir import Graph
 from lite_cpu.executable import CompiledProgram, StepInfo
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.lowering.weights import WeightCache
-from lite_cpu.machine_code.image import CodeImage
-from lite_cpu.machine_code.library import KernelLibrary
+from lite_cpu.machine_code.file_code import code_of_file
 from lite_cpu.runtime import Program, ProgramTables
 from lite_cpu.runtime.layout import STEP_FIELDS, StepField
-from lite_cpu.runtime.native import provide_native
 from lite_cpu.saved.constants import find_constants
 from lite_cpu.saved.frame import SavedStateError, describe_graph, read_frame
 from lite_cpu.tensors import ABSOLUTE
@@ -37,7 +36,6 @@ def restore_program(
     graph: Graph,
     threads: int,
     compatibility: str,
-    library: KernelLibrary,
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None],
 ) -> CompiledProgram | Stale:
@@ -48,12 +46,11 @@ def restore_program(
         graph: the partition's graph; the types of its inputs and outputs are known.
         threads: number of threads that the session allows.
         compatibility: the text of this process, see :func:`~lite_cpu.saved.frame.compatibility`.
-        library: receives the kernels.
         weights: receives the packed weights, for other programs.
         external_sgemm: returns another library's matrix product; called only if the program needs it.
     """
     try:
-        return _restore(pieces, graph, threads, compatibility, library, weights, external_sgemm)
+        return _restore(pieces, graph, threads, compatibility, weights, external_sgemm)
     except LiteError as error:
         return Stale(str(error))
     except _MALFORMED as error:
@@ -65,7 +62,6 @@ def _restore(
     graph: Graph,
     threads: int,
     compatibility: str,
-    library: KernelLibrary,
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None],
 ) -> CompiledProgram:
@@ -81,26 +77,32 @@ def _restore(
         reader.int64_array(saved["params"]),
         tuple([info.kernel for info in infos]),
     )
-    kernels = {key: CodeImage.from_bytes(reader.take(size)) for key, size in saved["kernels"]}
-    for name, size in saved["runtime"]:
-        provide_native(name, CodeImage.from_bytes(reader.take(size)))
-    constants = find_constants(saved["constants"], graph, pieces[1:], weights)
+    keys, first = [key for key, _ in saved["kernels"]], 2 + len(saved["kernels"])
+    if len(pieces) < first:
+        raise SavedStateError(f"there are {len(pieces)} pieces, expected {first} with the code, and the saved arrays")
+    runtime, *kernels = [bytes(piece) for piece in pieces[1:first]]
+    checksums = [saved["runtime"], *(checksum for _, checksum in saved["kernels"])]
+    if [sha256(code).hexdigest() for code in (runtime, *kernels)] != checksums:
+        raise SavedStateError("the pieces of code are not those that were saved with the program")
+    code = code_of_file(keys, kernels, runtime)
+    constants = find_constants(saved["constants"], graph, pieces[first:], weights, code, threads)
     faults, arena_bytes = tuple(map(str, saved["faults"])), _size(saved["arena_bytes"])
     extents = _extents(graph, arena_bytes, bool(faults))
-    tables.check(len(kernels), np.array([*extents, *(array.nbytes for array in constants)], np.int64))
-    addresses = library.provide(kernels)
+    tables.check(len(keys), np.array([*extents, *(array.nbytes for array in constants)], np.int64))
     if not _fits(saved["threads"], threads):
-        # The work above is not lost: compiling the partition again finds the kernels and the packed weights.
+        # The work above is not lost: compiling the partition again finds the packed weights.
         raise SavedStateError(f"the saved program divides its work among {saved['threads']} thread(s), not {threads}")
     numbers = tables.steps[:, StepField.KERNEL]
-    tables.steps[:, StepField.KERNEL] = np.array(list(addresses.values()), np.int64)[numbers]
+    tables.steps[:, StepField.KERNEL] = np.array(list(code.addresses.values()), np.int64)[numbers]
     _point_to(tables.pointers, constants, len(extents))
     if saved["external"]:
         sgemm = external_sgemm()
         if sgemm is None:
             raise SavedStateError("the saved program calls another library's matrix product, and none is chosen here")
         tables.params[saved["external"]] = sgemm.address
-    program = Program(tables, arena_bytes, _size(saved["thread_scratch_bytes"]), owners=[library, *constants])
+    program = Program(
+        tables, arena_bytes, _size(saved["thread_scratch_bytes"]), owners=[code, *constants], code=code.native
+    )
     intervals = tuple([Interval(*map(_size, interval)) for interval in saved["intervals"]])
     return CompiledProgram(program, infos, faults, intervals, sum(a.nbytes for a in constants), lambda: [*pieces])
 
@@ -118,9 +120,14 @@ def _fits(planned: int, threads: int) -> bool:
     """Return True if a program planned for ``planned`` threads runs well on ``threads`` threads.
 
     Measured: work divided for more threads takes fewer threads no longer, except a single thread, which takes up to a
-    tenth longer. More threads than planned stay busy if work is divided into several parts per planned thread.
+    tenth longer. More threads than planned stay busy if work is divided into several parts per planned thread. Without
+    a compiler, any program is better than none.
     """
-    return planned == threads or (planned > 1 and 1 < threads <= 2 * planned)
+    if planned == threads or (planned > 1 and 1 < threads <= 2 * planned):
+        return True
+    from lite_cpu.machine_code.objects import missing_compiler
+
+    return bool(missing_compiler())
 
 
 def _size(number: int) -> int:
@@ -140,7 +147,7 @@ class _Reader:
         """Return the next ``size`` bytes."""
         start, end = self._position, self._position + size
         if not start <= end <= len(self._body):
-            raise SavedStateError(f"the saved state has {len(self._body)} bytes of tables and code, fewer than {end}")
+            raise SavedStateError(f"the saved state has {len(self._body)} bytes of tables, fewer than {end}")
         self._position = end
         return bytes(self._body[start:end])
 

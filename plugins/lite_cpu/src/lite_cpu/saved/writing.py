@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from lite_core.backend import Options
 from lite_core.ir import Graph
 from lite_cpu.executable import Pieces, StepInfo
 from lite_cpu.kernels.external_product import ExternalProduct
+from lite_cpu.kernels.winograd_weights import WinogradWeights
 from lite_cpu.lowering.memory import lifetimes_of
 from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.machine_code.image import CodeImage
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program
 from lite_cpu.runtime.layout import StepField
-from lite_cpu.runtime.native import native
 from lite_cpu.saved.constants import describe_constants
 from lite_cpu.saved.frame import compatibility, describe_graph, write_frame
 from lite_cpu.tensors import ABSOLUTE, FIRST_ARGUMENT, Storage
@@ -51,20 +53,20 @@ def save_program(
     """
     keys = {step.kernel: step.kernel.key(library.machine) for step in planned}
     images = library.images(keys.values())
-    numbers = {key: number for number, key in enumerate(images)}
     storages = [tensor.storage for step in planned for tensor in step.tensors]
     constants = list(dict.fromkeys(s for s in storages if s.base == ABSOLUTE))
     described, packed = describe_constants(constants, graph, weights)
+    images |= _makers_of_weights(described, library)
+    numbers = {key: number for number, key in enumerate(images)}
     steps = program.tables.steps.copy()
     steps[:, StepField.KERNEL] = [numbers[keys[step.kernel]] for step in planned]
     first_constant = FIRST_ARGUMENT + len(graph.inputs) + len(graph.outputs) + bool(faults)
     pointers = _relative(program.tables.pointers, storages, constants, first_constant)
-    runtime = native()
-    code = {**images, runtime.name: runtime.image}
-    codes = {key: image.to_bytes() for key, image in code.items()}
     external, params = _external_calls(planned, program)
+    code = {key: image.to_bytes() for key, image in images.items()}
     description: dict[str, Any] = {
-        "compatibility": compatibility(library.identity, options),
+        "compatibility": compatibility(options),
+        "machine": library.machine.name,
         "threads": options.threads,
         "graph": describe_graph(graph),
         "arena_bytes": program.arena_bytes,
@@ -76,11 +78,21 @@ def save_program(
         "pointers": len(pointers),
         "params": len(params),
         "constants": described,
-        "kernels": [[key, len(codes[key])] for key in images],
-        "runtime": [[runtime.name, len(codes[runtime.name])]],
+        "runtime": sha256(program.native.image).hexdigest(),
+        "kernels": [[key, sha256(image).hexdigest()] for key, image in code.items()],
     }
     tables = [table.astype("<i8").tobytes() for table in (steps, pointers, params)]
-    return [write_frame(description, [*tables, *codes.values()]), *packed]
+    return [write_frame(description, tables), program.native.image, *code.values(), *packed]
+
+
+def _makers_of_weights(described: Sequence[dict[str, Any]], library: KernelLibrary) -> dict[str, CodeImage]:
+    """Return the kernels that make weights when the program is restored, and add their keys to the entries."""
+    made = [entry for entry in described if "winograd" in entry]
+    makers = {entry["winograd"].outputs: WinogradWeights(entry["winograd"].outputs) for entry in made}
+    library.addresses(makers.values())
+    for entry in made:
+        entry["maker"] = makers[entry["winograd"].outputs].key(library.machine)
+    return library.images([entry["maker"] for entry in made])
 
 
 def _relative(

@@ -18,6 +18,7 @@ from lite_core.errors import GraphError, LiteError, ModelFormatError
 from lite_core.ir import DType, Graph, Origin, TensorType, Value
 from lite_onnx.lowering.attributes import attributes_for, read_attributes
 from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.expansion import MAX_DEPTH, MAX_NODES
 from lite_onnx.lowering.functions import call, schema_function
 from lite_onnx.lowering.interface import add_outputs, tensor_type
 from lite_onnx.lowering.node import Item, SourceNode
@@ -42,12 +43,10 @@ _FIXED_OUTPUT_COUNT = ("If", "Loop", "Scan", "Split")
 
 _SCALARS = (TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()))
 
-#: The maximum depth of nested graphs and functions; deeper ones are a sign of a damaged model. The types in a loop are
-#: inferred at least twice, and each nested loop doubles the time: a loop has a larger weight.
-_MAX_DEPTH, _LOOP_WEIGHT = 40, 5
-#: The maximum number of nodes, besides those of the model's own graph, that functions and loops are expanded to, and of
-#: bytes of constants in them: in a short file, functions that call one another can expand to any number.
-_MAX_NODES, _MAX_BYTES = 100_000, 1 << 28
+#: The types in a loop are inferred at least twice, and each nested loop doubles the time: a loop adds more depth.
+_LOOP_WEIGHT = 5
+#: The maximum number of bytes of constants, besides those of the file, that functions and loops are expanded to.
+_MAX_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,11 @@ class GraphLowering:
         self.functions = functions
         self.problems: list[Problem] = []
         self._files = ExternalFiles(path)
-        self._nodes_left = _MAX_NODES
-        self._bytes_left = _MAX_BYTES + 2 * size
+        self._nodes_left = MAX_NODES
+        self._size = size
+        self._bytes = 0
+        #: The node of the model's own graph that is being lowered, for messages.
+        self.position = ""
 
     # **** graphs ****
 
@@ -179,11 +181,12 @@ class GraphLowering:
         """
         is_sparse = isinstance(tensor, SparseTensorProto)
         array = read_sparse_tensor(tensor) if is_sparse else read_tensor(tensor, self._files)
-        if is_sparse or tensor.data_location != TensorProto.EXTERNAL:
-            self._bytes_left -= array.nbytes
-        if self._bytes_left < 0:
+        self._bytes += array.nbytes
+        stored = self._size + self._files.total_bytes
+        if self._bytes > _MAX_BYTES + 2 * stored:
             raise ModelFormatError(
-                f"model {str(self.path)!r} is damaged: its functions and loops contain too many copies of constants"
+                f"model {str(self.path)!r} is damaged: its {stored} bytes contain too many copies of constants, "
+                f"{self._bytes} bytes so far"
             )
         return array
 
@@ -192,13 +195,16 @@ class GraphLowering:
     def lower_nodes(self, nodes: Sequence[NodeProto], wanted: Iterable[str], context: Context) -> None:
         """Lower the nodes that the wanted names depend on, and continue after failures to find every problem."""
         scope = context.scope
-        if scope.depth > _MAX_DEPTH:
+        if scope.depth > MAX_DEPTH:
             raise ModelFormatError(f"model {str(self.path)!r} is damaged: its graphs and functions are nested too deep")
-        for node in in_order(nodes, wanted, self.path):
+        ordered = in_order(nodes, wanted, self.path)
+        for number, node in enumerate(ordered, 1):
+            if scope.depth == 0:
+                self.position = f"node {number} of {len(ordered)}"
             self._nodes_left -= 1
             if self._nodes_left < 0:
                 raise ModelFormatError(
-                    f"model {str(self.path)!r} has functions or loops that expand to more than {_MAX_NODES} nodes"
+                    f"model {str(self.path)!r} has functions or loops that expand to more than {MAX_NODES} nodes"
                 )
             self._lower_one(node, context)
 
@@ -230,6 +236,8 @@ class GraphLowering:
             logger.debug("%s %s", qualified, name, exc_info=True)
             reason = f"its attributes or inputs are damaged ({type(error).__name__}: {error})"
             self.problems.append(Problem(qualified, name, reason, "export the model again, or copy it again"))
+        except MemoryError as error:  # a size in a damaged file
+            self.problems.append(Problem(qualified, name, f"there is not enough memory for it: {error}"))
         finally:
             context.builder.origin = origin
         if len(self.problems) > before:

@@ -112,8 +112,11 @@ def add_outputs(name: str, item: Item, builder: GraphBuilder) -> None:
         builder.output(item, name if is_free else builder.unique_name(name))
 
 
-def _dim(dim: int | str) -> Dim:
-    """Convert a dimension. Negative sizes, blank names and names with ``?`` are unknown: they become fresh symbols."""
+def _dim(dim: int | str | bytes) -> Dim:
+    """Convert a dimension. Negative sizes, blank names and names with ``?`` are unknown: they become fresh symbols.
+
+    NOTE: protobuf returns a name that is not UTF-8 as bytes, without an error; it is unknown, too.
+    """
     if isinstance(dim, str):
         return SymbolicDim.named(dim) if dim.strip() and "?" not in dim else fresh_dim()
-    return dim if dim >= 0 else fresh_dim()
+    return dim if isinstance(dim, int) and dim >= 0 else fresh_dim()

@@ -11,6 +11,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import GraphError, LiteError, ModelFormatError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import DType, Graph
 from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.expansion import check_expansion
 from lite_onnx.lowering.graphs import GraphLowering, Problem
 from lite_onnx.lowering.interface import InputOptions, declare_input
 from lite_onnx.lowering.opsets import opsets_of
@@ -47,6 +48,7 @@ def lower(model: onnx.ModelProto, path: Path, options: InputOptions = _NOTHING) 
 
 def _lower(model: onnx.ModelProto, path: Path, options: InputOptions) -> Graph:
     functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
+    check_expansion(model.graph, functions, path)
     lowering = GraphLowering(path, functions, model.ByteSize())
     builder = GraphBuilder(model.graph.name or path.stem)
     scope = Scope(opsets_of(model, path))
@@ -58,7 +60,12 @@ def _lower(model: onnx.ModelProto, path: Path, options: InputOptions) -> Graph:
     for output in model.graph.output:
         if output.name and not builder.is_taken(output.name):
             builder.unique_name(output.name)  # reserves the name: bodies, which are lowered first, may use it, too
-    lowering.lower_graph(model.graph, context)
+    try:
+        lowering.lower_graph(model.graph, context)
+    except (GraphError, ModelFormatError) as error:
+        if lowering.position:
+            error.args = (f"{error} (at {lowering.position})",)
+        raise
     if lowering.problems:
         raise _error(path, lowering.problems)
     if not builder.graph.outputs:

@@ -33,6 +33,11 @@ class ExternalFiles:
         self._model = model
         self._mapped: dict[Path, Array] = {}
 
+    @property
+    def total_bytes(self) -> int:
+        """The size of the files that have been mapped."""
+        return sum(data.nbytes for data in self._mapped.values())
+
     def bytes_of(self, tensor: TensorProto, count: int) -> Array:
         """Return the bytes of a tensor: as many as the model says, or ``count`` if it does not say.
 

@@ -11,6 +11,7 @@ import onnx
 from google.protobuf.message import EncodeError
 from onnx import checker, shape_inference
 
+from lite_core.checks import is_there
 from lite_core.errors import GraphError, ModelFormatError
 from lite_core.ir import Graph
 from lite_onnx.writer.constants import MAX_INLINE_BYTES, ExternalConstants, InlineConstants
@@ -50,6 +51,7 @@ def write(
         ModelFormatError: the file cannot be written.
     """
     file = Path(path)
+    is_there(file)  # a device or a pipe must not be replaced
     if external_data is None:
         external_data = sum(array.nbytes for array in graph.every_constant()) > MAX_INLINE_BYTES
     try:

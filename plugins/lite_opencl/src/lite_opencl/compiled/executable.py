@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -22,12 +21,13 @@ from lite_core.backend import (
     ReportsMemoryUse,
     SavesState,
 )
+from lite_core.forking import new_lock
 from lite_core.ir import DType, TensorType
 from lite_opencl.compiled.faults import RECORD
 from lite_opencl.compiled.graph import CompiledGraph
 from lite_opencl.compiled.launches import ImageLocation, Launch, Location, Space
 from lite_opencl.compiled.saved import save
-from lite_opencl.device.errors import opencl_call
+from lite_opencl.device.errors import opencl_call, require_drivers
 from lite_opencl.device.memory import Allocation, DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
 
@@ -82,7 +82,7 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
         self.scratch_bytes = compiled.arena_bytes
         self._runtime = runtime
         self._slots = [_Slot() for _ in (*compiled.graph.inputs, *compiled.graph.outputs, None)]
-        self._binding = threading.Lock()
+        self._binding = new_lock()
         with opencl_call(runtime.name, "setting the arguments of kernels"):
             self._steps = [(launch, self._bound_kernel(launch)) for launch in compiled.launches]
 
@@ -126,6 +126,7 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
 
     def _run(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue) -> list[cl.Event]:
         """Run all kernels and return their events in order."""
+        require_drivers(self._runtime.name, "running a partition")
         try:
             events = self._enqueue(memories, queue)
             with opencl_call(self._runtime.name, "waiting for a partition"):

@@ -42,11 +42,8 @@ def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
     """Return the pieces of a partition whose kernels have run."""
     keys = compiled.programs
     programs = [_framed(runtime.programs.binary(key)) for key in keys]
-    packed = [
-        _framed(runtime.memory.download(constant).tobytes())
-        for constant, name in zip(compiled.constants, compiled.names)
-        if name is None
-    ]
+    constants = [constant for constant, name in zip(compiled.constants, compiled.names) if name is None]
+    packed = [_framed(runtime.memory.download(constant).tobytes()) for constant in constants]
     header = {
         "partition": fingerprint(compiled.graph),
         "programs": [[key, _checksum(piece)] for key, piece in zip(keys, programs)],
@@ -59,6 +56,7 @@ def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
         "choices": {problem: choice._asdict() for problem, choice in compiled.choices.items()},
         "tuned": compiled.is_tuned,
     }
+    # NOTE: packed constants count as code: they may be tables of indices, which kernels do not check.
     return [_framed(json.dumps(header).encode()), *programs, *packed]
 
 
@@ -96,9 +94,13 @@ def _assembled(
     header: dict[str, Any], pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime
 ) -> CompiledGraph | Stale:
     programs, packed = header["programs"], iter(pieces[len(header["programs"]) :])
+    keys: dict[str, str] = {}
     for (key, _), piece in zip(programs, pieces):
-        if not runtime.programs.restore(key, bytes(_content(piece))):
+        restored = runtime.programs.restore(key, bytes(_content(piece)))
+        if not restored:
             return Stale(f"the driver refuses the program {key}")
+        keys[key] = restored
+    launches = [launch_from_json(item) for item in header["launches"]]
     arrays = {value.name: array for value, array in graph.constants.items()}
     constants = [
         _uploaded(next(packed), runtime) if name is None else runtime.constants.plain(arrays[name])
@@ -109,7 +111,7 @@ def _assembled(
     runtime.tuning.offer(choices)
     return CompiledGraph(
         graph,
-        [launch_from_json(item) for item in header["launches"]],
+        [launch._replace(program=keys[launch.program]) for launch in launches],
         constants,
         header["names"],
         header["arena"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lite_core.forking import new_lock
 from lite_core.ir import TensorType
 from lite_opencl.device.memory import Allocation, DeviceArray, DeviceMemory
 
@@ -36,7 +36,7 @@ class ConstantPool:
 
     def __init__(self, memory: DeviceMemory) -> None:
         self._memory = memory
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._entries: dict[tuple[Hashable, ...], _Entry] = {}
 
     def get(self, key: Hashable, sources: Sequence[Any], make: Callable[[], Array]) -> DeviceArray:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lite_core.backend import Device, Unavailable
+from lite_opencl.device.process import about_to_use_drivers
 
 __all__ = ["FoundDevice", "compiles_nothing", "describe", "find_devices"]
 
@@ -103,13 +105,15 @@ class FoundDevice:
 def find_devices() -> list[FoundDevice] | Unavailable:
     """Return every device of every platform, the best first; only those that ``LITE_OPENCL_DEVICE`` names if set."""
     try:
-        import pyopencl as cl
+        with _without_own_cache():
+            import pyopencl as cl
     except Exception as error:
         return Unavailable(f"pyopencl cannot be imported: {type(error).__name__}: {error}", _BINDING)
     try:
         platforms = cl.get_platforms()
     except cl.Error as error:
         return Unavailable(f"the loader finds no platform: {error}; {_searched_folders(cl)}", _DRIVERS)
+    about_to_use_drivers()
     found: list[FoundDevice] = []
     faults: list[str] = []
     remedy = _DRIVERS
@@ -132,6 +136,22 @@ def find_devices() -> list[FoundDevice] | Unavailable:
         return Unavailable(f"{problem}; {_searched_folders(cl)}", remedy)
     found.sort(key=lambda f: -f.score)
     return _chosen(found, os.environ.get("LITE_OPENCL_DEVICE", ""))
+
+
+@contextmanager
+def _without_own_cache() -> Iterator[None]:
+    """Import pyopencl without its cache: pickled code, in a folder that it does not check, for functions never called.
+
+    Making the functions anew takes no longer than reading them. A setting of the user is left as it is.
+    """
+    if "PYOPENCL_NO_CACHE" in os.environ:
+        yield
+        return
+    os.environ["PYOPENCL_NO_CACHE"] = "true"
+    try:
+        yield
+    finally:
+        os.environ.pop("PYOPENCL_NO_CACHE", None)
 
 
 def compiles_nothing(version: str) -> bool:

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import pyopencl as cl
 
 from lite_core.errors import ExecutionError
+from lite_opencl.device.process import lost_drivers
 
-__all__ = ["OpenClError", "buffer_too_large", "opencl_call", "status_name"]
+__all__ = ["OpenClError", "buffer_too_large", "opencl_call", "require_drivers", "status_name"]
 
 _REMEDIES = {
     "INVALID_BUFFER_SIZE": "run smaller inputs, or another backend",
@@ -42,13 +43,26 @@ def opencl_call(device: str, doing: str) -> Iterator[None]:
     Args:
         device: the name of the device.
         doing: the action of the body, for the message: ``"building kernel 'gemm'"``.
+
+    Raises:
+        ExecutionError: this process has lost its drivers; the body is not run.
     """
+    require_drivers(device, doing)
     try:
         yield
     except cl.Error as error:
         status = status_name(error)
         remedy = _REMEDIES.get(status, "`lite doctor` shows the device and its driver")
-        raise OpenClError(status, f"{doing} on {device} failed with CL_{status}{_details(error)}\n{remedy}") from error
+        raise OpenClError(
+            status, f"{doing} on {device} failed: {error.routine} returned CL_{status}{_details(error)}\n{remedy}"
+        ) from error
+
+
+def require_drivers(device: str, doing: str) -> None:
+    """Raise an ExecutionError if this process has lost its drivers; for the arguments see :func:`opencl_call`."""
+    lost = lost_drivers()
+    if lost is not None:
+        raise ExecutionError(f"backend 'opencl', {doing} on {device}: {lost.reason}; {lost.remedy}")
 
 
 def buffer_too_large(device: str, what: str, largest: int) -> OpenClError:

@@ -7,12 +7,12 @@ if the elements are 16-bit floats.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import NamedTuple
 
 import pyopencl as cl
 
+from lite_core.forking import new_lock
 from lite_core.ir import DType
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.device.errors import opencl_call
@@ -56,7 +56,7 @@ class ImagePool:
     def __init__(self, context: cl.Context, device: str) -> None:
         self._context = context
         self._device = device
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._images: weakref.WeakKeyDictionary[Allocation, cl.Image] = weakref.WeakKeyDictionary()
 
     def get(self, constant: Allocation, dtype: DType) -> cl.Image:

@@ -15,6 +15,7 @@ from lite_core.ir import TensorType, evaluate_shape
 from lite_core.memory import read_only
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.device.errors import opencl_call
+from lite_opencl.device.mapping import unmap
 from lite_opencl.device.pinned import PinnedPool
 
 __all__ = ["Allocation", "DeviceArray", "DeviceMemory", "SharedMemory", "memory_for"]
@@ -150,7 +151,7 @@ class SharedMemory(DeviceMemory, SharesHostMemory):
     def synchronize(self, data: DeviceArray) -> None:
         """Make writes to a wrapped array visible to the host: a driver may have kept them in other memory."""
         with opencl_call(self._device, f"synchronizing {data.bytes} bytes of main memory"):
-            self._map(data, cl.map_flags.READ, is_blocking=False).base.release(self._queue).wait()
+            unmap(self._map(data, cl.map_flags.READ, is_blocking=False), self._queue).wait()
 
     def constant(self, array: Array) -> DeviceArray:
         """Return the array itself if it is contiguous and aligned, else a copy."""
@@ -173,7 +174,7 @@ class SharedMemory(DeviceMemory, SharesHostMemory):
             yield mapped
         finally:
             # NOTE: kernels run in another queue, which does not wait for this one.
-            mapped.base.release(self._queue).wait()
+            unmap(mapped, self._queue).wait()
 
     def _map(self, data: DeviceArray, flags: cl.map_flags, *, is_blocking: bool) -> Any:
         buffer, shape, bytes_ = data.allocation.buffer, (data.bytes,), np.dtype(np.uint8)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import os
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyopencl as cl
+
+from lite_core.forking import new_lock
+from lite_opencl.device.mapping import unmap_quietly
 
 __all__ = ["PinnedPool"]
 
@@ -29,6 +33,8 @@ class _Block:
         access: Any = cl.map_flags.READ | cl.map_flags.WRITE
         shape, bytes_ = (_BLOCK_BYTES,), np.dtype(np.uint8)
         self.array: Any = cl.enqueue_map_buffer(queue, self._buffer, access, 0, shape, bytes_, is_blocking=True)[0]
+        # The queue is in order: transfers that may still be running after a failure end before the mapping does.
+        weakref.finalize(self, unmap_quietly, self.array, queue, os.getpid())
 
 
 class PinnedPool:
@@ -45,7 +51,7 @@ class PinnedPool:
     def __init__(self, context: cl.Context, queue: cl.CommandQueue) -> None:
         self._context = context
         self._queue = queue
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._free: list[_Block] = []
 
     def upload(self, source: Array, buffer: cl.Buffer, offset: int) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyopencl as cl
 
+from lite_core.forking import new_lock
 from lite_opencl.device.errors import opencl_call
 
 __all__ = ["QueuePool"]
@@ -27,7 +27,7 @@ class QueuePool:
     def __init__(self, context: cl.Context, device: str) -> None:
         self._context = context
         self._device = device
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._free: list[cl.CommandQueue] = []
 
     @contextmanager

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
 import pyopencl as cl
 
+from lite_core.forking import new_lock
 from lite_opencl.device.constants import ConstantPool
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.device.errors import opencl_call
@@ -51,7 +50,7 @@ class DeviceRuntime:
         self.tuning = TuningTable(found, cache_folder())
 
 
-_lock = threading.Lock()
+_lock = new_lock()
 _runtimes: dict[tuple[int, str], DeviceRuntime] = {}
 
 

@@ -8,9 +8,9 @@ the cache only after it has run; see :meth:`ProgramLibrary.store`.
 from __future__ import annotations
 
 import hashlib
+import linecache
 import logging
 import os
-import threading
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import pyopencl as cl
 
+from lite_core.forking import new_lock
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.device.errors import opencl_call, status_name
 from lite_opencl.programs.binary_cache import BinaryCache, cache_folder
@@ -38,6 +39,9 @@ BUILD_OPTIONS: tuple[str, ...] = ("-cl-mad-enable",)
 
 #: Environment variables that change the code PoCL generates from a source. Those that are set are part of every key.
 _COMPILER_VARIABLES = ("POCL_EXTRA_BUILD_FLAGS", "POCL_WORK_GROUP_METHOD", "POCL_WORK_GROUP_SPECIALIZATION")
+
+#: Mark in the key of a program from a model file, before the checksum of its binary.
+_OF_FILE = " of file "
 
 #: The largest number of concurrent builds. PoCL and some drivers hold a lock while they build, and gain nothing.
 _MAX_BUILDERS = 8
@@ -93,7 +97,7 @@ class _Entry:
     """A program that is ready, or that one thread is about to load or build."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.program: cl.Program | None = None
         self.is_cached = False
 
@@ -112,7 +116,7 @@ class ProgramLibrary:
         self._found = found
         self.cache = BinaryCache(folder or cache_folder())
         self._compiler_settings = [f"{n}={os.environ[n]}" for n in _COMPILER_VARIABLES if n in os.environ]
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._entries: dict[str, _Entry] = {}
         self._keys: dict[str, str] = {}
         self.statistics = CacheStatistics()
@@ -150,19 +154,26 @@ class ProgramLibrary:
         found = len(wanted) - len(in_memory) - len(missing)
         return Loaded(len(in_memory), found, len(missing), time.perf_counter() - start, unfinished)
 
-    def restore(self, key: str, binary: bytes) -> bool:
-        """Load a program from a binary that was saved with a model. Return False if the driver refuses it."""
-        entry = self._entry(key)
+    def restore(self, key: str, binary: bytes) -> str | None:
+        """Load a program from a binary that a model file brings, and return its key; None if the driver refuses it.
+
+        The key contains a checksum of the binary: the program serves files with this binary only, and neither models
+        that are compiled here nor the cache on disk.
+        """
+        own = f"{key.partition(_OF_FILE)[0]}{_OF_FILE}{hashlib.sha256(binary).hexdigest()}"
+        entry = self._entry(own)
         with entry.lock:
             if entry.program is None:
                 entry.program = self._from_binary(key, binary)
                 entry.is_cached = True
-            return entry.program is not None
+            return own if entry.program is not None else None
 
     def kernel(self, key: str, name: str) -> cl.Kernel:
         """Return a new kernel object of a loaded program."""
         with opencl_call(self._found.name, f"making kernel {name!r}"):
-            return cl.Kernel(self._ready(key), name)
+            kernel = cl.Kernel(self._ready(key), name)
+        _forget_generated_text()
+        return kernel
 
     def binary(self, key: str) -> bytes:
         """Return the binary of a program.
@@ -170,7 +181,7 @@ class ProgramLibrary:
         NOTE: PoCL creates it at the first query, from the kernels that have run until then, and never updates it.
         """
         entry = self._entries[key]
-        with entry.lock:
+        with entry.lock, opencl_call(self._found.name, "reading the binary of a program"):
             return _binary_of(self._ready(key))
 
     def store(self, keys: Sequence[str]) -> None:
@@ -250,6 +261,13 @@ class ProgramLibrary:
                 rebuilt=s.rebuilt + rebuilt,
                 build_seconds=s.build_seconds + build_seconds,
             )
+
+
+def _forget_generated_text() -> None:
+    """Drop the text of functions that pyopencl generates for each kernel object, and would keep for ever."""
+    for name in [*linecache.cache]:
+        if name.startswith("<generated: 'pyopencl invoker"):
+            linecache.cache.pop(name, None)
 
 
 def _binary_of(program: cl.Program) -> bytes:

@@ -11,11 +11,11 @@ import hashlib
 import json
 import logging
 import math
-import threading
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lite_core.forking import new_lock
 from lite_core.storage import DiskCache
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.programs.sources import sources_version
@@ -70,8 +70,8 @@ class TuningTable:
         self._files = DiskCache(folder, ".json", logger)
         self._name = f"tuning-{hashlib.sha256(self._device.encode()).hexdigest()[:16]}"
         #: Held during a measurement, since concurrent ones would disturb each other. Measurements may be nested.
-        self.measuring = threading.RLock()
-        self._lock = threading.Lock()
+        self.measuring = new_lock()
+        self._lock = new_lock()
         self._measured: dict[str, Choice] | None = None  # None: the file is not read yet
         self._from_files: dict[str, Choice] = {}
 

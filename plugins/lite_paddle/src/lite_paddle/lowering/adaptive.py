@@ -12,6 +12,7 @@ import numpy as np
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimension
+from lite_paddle.lowering.limits import check_parts, check_table
 
 __all__ = ["adaptive_average", "adaptive_maximum", "bins"]
 
@@ -72,6 +73,7 @@ def _averaging_matrix(context: Context, x: Value, axis: int, count: int) -> Valu
     """Return a matrix [count, L] whose row i has ``1 / size`` at the elements of bin i, and zeros elsewhere."""
     size = dimension(context, x, axis)
     if isinstance(size, int):
+        check_table(count, size)
         matrix = np.zeros((count, size), x.dtype.numpy)
         for row, (begin, end) in enumerate(bins(size, count)):
             matrix[row, begin:end] = 1 / (end - begin)
@@ -91,6 +93,7 @@ def _averaging_matrix(context: Context, x: Value, axis: int, count: int) -> Valu
 
 def _bin_vectors(context: Context, size: Value, count: int) -> tuple[Value, Value]:
     """Return begin and end of each bin, int64 [count], of an axis whose size is computed when the model runs."""
+    check_table(count)
     numbers = context.builder.ints(*range(count))
     divisor = context.builder.ints(count)
     begins = context.node("Div", [context.node("Mul", [numbers, size]), divisor])
@@ -100,6 +103,7 @@ def _bin_vectors(context: Context, size: Value, count: int) -> tuple[Value, Valu
 
 
 def _maximum_axis(context: Context, x: Value, axis: int, count: int) -> Value:
+    check_parts(count)
     size = dimension(context, x, axis)
     axes = context.builder.ints(axis)
     if isinstance(size, int):

@@ -113,6 +113,8 @@ def _lower_operator(op: SourceOp, context: Context) -> None:
             f"its attributes or inputs are damaged ({type(error).__name__}: {error})",
             "export the model again, or copy it again",
         ) from error
+    except MemoryError as error:  # a size in a damaged file
+        raise Unlowerable(f"there is not enough memory for it: {error}") from error
 
 
 def _model_name(program: SourceProgram) -> str:

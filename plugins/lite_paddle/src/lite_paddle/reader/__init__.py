@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike, fspath
+from os import SEEK_END, PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lite_core.errors import ModelFormatError
+from lite_core.checks import path_of
+from lite_core.errors import InputError, ModelFormatError
 
 from ..source import SourceProgram
 from .detect import ProgramFile, candidates_of_stem, find_parameters, find_program, programs_in, sniff_file
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from .pir import PirProgram
 
 __all__ = ["read", "sniff"]
+
+#: The size of the largest program. Programs of thousands of operators have a few megabytes.
+_MOST_BYTES = 2**28
+#: Bytes at the end of a file that are examined before it is read.
+_TAIL_BYTES = 4096
 
 
 def sniff(path: str | PathLike[str]) -> str | None:
@@ -32,14 +38,14 @@ def sniff(path: str | PathLike[str]) -> str | None:
         ``"legacy"``, ``"pir"``, or None if it is no Paddle model. Never raises for a foreign file.
     """
     try:
-        path = _as_path("path", path)
+        path = path_of("path", path)
         if path.is_dir():
             found = programs_in(path)
         elif path.is_file():
             return sniff_file(path)
         else:
             found = candidates_of_stem(path) if path.name else []
-    except (OSError, TypeError, ValueError, ModelFormatError):
+    except (OSError, ValueError, InputError, ModelFormatError):
         return None  # neither an invalid path nor one that the system rejects is a model
     return found[0].kind if found else None
 
@@ -58,14 +64,17 @@ def read(path: str | PathLike[str], params: str | PathLike[str] | None = None) -
 
     Raises:
         ModelFormatError: A file is foreign, truncated, damaged or missing, or the program is one for
-            training; or a path is empty.
-        TypeError: A path is neither a string nor path-like.
+            training.
+        InputError: A path is neither a string nor path-like, is empty, or contains a null character; or there is
+            no parameter file at ``params``.
     """
-    program, parameters = _as_path("path", path), None if params is None else _as_path("params", params)
+    program, parameters = path_of("path", path), None if params is None else path_of("params", params)
     try:
         return _read(program, parameters)
     except (OSError, UnicodeError) as error:
         raise ModelFormatError(f"cannot read {path}: {error}") from error
+    except MemoryError as error:
+        raise ModelFormatError(f"{path}: there is not enough memory for the program") from error
     except (
         AttributeError,
         IndexError,
@@ -81,16 +90,6 @@ def read(path: str | PathLike[str], params: str | PathLike[str] | None = None) -
         ) from error
 
 
-def _as_path(what: str, given: str | PathLike[str]) -> Path:
-    """Convert a caller's path; an empty one, which would mean the current directory, is an error."""
-    text = fspath(given) if isinstance(given, str | PathLike) else given
-    if not isinstance(text, str):
-        raise TypeError(f"{what} is of type {type(given).__name__}, expected a str or pathlib.Path")
-    if not text or "\0" in text:
-        raise ModelFormatError(f"{what} is {text!r}, expected a program file, its directory or its stem")
-    return Path(text)
-
-
 def _read(path: Path, params: Path | None) -> SourceProgram:
     found = find_program(path)
     program = _parse(found)
@@ -100,7 +99,7 @@ def _read(path: Path, params: Path | None) -> SourceProgram:
 
 def _parse(found: ProgramFile) -> PirProgram | LegacyProgram:
     """Parse the program; the parser of the other kind is not even imported."""
-    data = found.path.read_bytes()
+    data = _content(found)
     if found.kind == "pir":
         from .pir import PirProgram
 
@@ -108,6 +107,28 @@ def _parse(found: ProgramFile) -> PirProgram | LegacyProgram:
     from .legacy import LegacyProgram
 
     return LegacyProgram(found.path, data)
+
+
+def _content(found: ProgramFile) -> bytes:
+    """Return the bytes of a program.
+
+    Raises:
+        ModelFormatError: It is larger than any program, or incomplete.
+    """
+    with found.path.open("rb") as file:
+        size = file.seek(0, SEEK_END)
+        if size > _MOST_BYTES:
+            raise ModelFormatError(
+                f"{found.path} has {size} bytes; a program has at most {_MOST_BYTES}, its parameters are in other files"
+            )
+        file.seek(max(0, size - _TAIL_BYTES))
+        tail = file.read().rstrip()
+        if found.kind == "pir" and not tail.endswith(b"}"):
+            raise ModelFormatError(
+                f"{found.path}: the JSON is truncated or damaged: its {size} bytes end with {tail[-8:]!r}"
+            )
+        file.seek(0)
+        return file.read()
 
 
 def _load_parameters(

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lite_core.errors import ModelFormatError
+from lite_core.checks import is_there
+from lite_core.errors import InputError, ModelFormatError
 
 _HEAD_BYTES = 4096
 _PROGRAM_SUFFIXES = (".json", ".pdmodel")
@@ -136,11 +137,12 @@ def find_parameters(program: Path, names: Sequence[str], params: Path | None) ->
         params: The path that the caller gave explicitly.
 
     Raises:
+        InputError: The file that the caller gave does not exist.
         ModelFormatError: No file fits; the message lists the names tried.
     """
     if params is not None:
-        if not params.exists():
-            raise ModelFormatError(f"the parameter file {params} does not exist")
+        if not is_there(params):
+            raise InputError(f"the parameter file {params} does not exist (params=)")
         return params
     directory = program.parent
     stem = program.name.removesuffix(program.suffix)

@@ -49,7 +49,7 @@ def command(
     """Check that MODEL can be read and run, and show on which devices its nodes would run.
 
     MODEL is a file or a folder. All problems are listed. The exit code is 1 if the model cannot run on this machine or
-    on one of the targets, and 3 if only plugins of targets are missing.
+    on one of the targets, 3 if only plugins of targets are missing, and 6 if the file is damaged or foreign.
     """
     try:
         if targets is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from lite_core.errors import ConversionError, ModelFormatError
 from lite_core.ir import Graph, TensorType
 from lite_tools.cli.model_file import open_verified
 from lite_tools.commands.conversions import print_report, shown_progress, size_text
@@ -65,6 +66,13 @@ _FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json"}
     default=None,
     help="Store compiled code and packed weights in the file.  [default: only with float32 weights]",
 )
+@click.option(
+    "--cpu",
+    default="",
+    metavar="LEVEL,...",
+    help="Processor levels to compile for, preferred first, such as x86-64-v4,x86-64-v3.  [default: this machine's]",
+)
+@click.option("--strip", is_flag=True, help="Leave out constants that no prepared plan reads.")
 @click.option("--allow-fallback", is_flag=True, help="Let other targets, then host, run nodes that a target refuses.")
 @click.option(
     "--data",
@@ -118,7 +126,10 @@ def command(
         _refuse_options(output)
     graph = open_verified(model, reader if params is None else {**reader, "params": params}).graph
     if writer is not None:
-        writer.write(graph, output)
+        try:
+            writer.write(graph, output)
+        except ModelFormatError as error:  # which stands for damaged files elsewhere
+            raise ConversionError(f"model {model!r}: {str(output)!r} is not written", [str(error)]) from error
         _print_written(model, graph, output, writer.name, as_json)
         return
     types = {value.name: value.type for value in graph.inputs}

@@ -11,24 +11,27 @@ import click
 import numpy as np
 
 from lite_core import __version__
-from lite_core.backend import API_VERSION, ReportsFindings
-from lite_core.plugins import PluginRecord, available_backends, default_plugins
-from lite_tools.cli.backends import backend_rows, record_row
-from lite_tools.cli.group import commands_of_plugins
+from lite_core.backend import API_VERSION
+from lite_core.plugins import PluginRecord
+from lite_tools.cli.backends import backend_rows, print_failure
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json, table
+from lite_tools.examining.plain_data import record_row
+from lite_tools.examining.plugins import examine_plugins
 
 _VARIABLES = (
     "LITE_BACKEND",
     "LITE_BACKENDS",
     "LITE_LOG",
     "GLOG_v",
+    "LITE_PLUGINS",
+    "LITE_PROBE_TIMEOUT",
     "LITE_STRICT_PLUGINS",
     "LITE_TRACE_PLUGINS",
     "OMP_NUM_THREADS",
 )
-_HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes")
+_EXAMINED = ("lite_backends", "report", "lite_formats", "lite_ops", "lite_passes", "lite_commands")
 
 
 @click.command("doctor")
@@ -36,17 +39,17 @@ _HOOKS = ("lite_backends", "lite_formats", "lite_ops", "lite_passes")
 def command(as_json: bool) -> int:
     """Show the environment, all plugins, and their problems.
 
-    The exit code is 1 if a plugin failed. Suspicious findings are warnings, which do not change the exit code.
+    Each plugin is imported in a separate process, and what it provides is tried: its backends find their devices, its
+    formats look at files, its passes rewrite a small graph. The exit code is 1 if a plugin failed, crashed, or did not
+    answer within 20 seconds (or the number that LITE_PROBE_TIMEOUT sets). Suspicious findings are warnings, which do
+    not change the exit code.
     """
-    plugins = default_plugins()
-    for hook in _HOOKS:
-        plugins.ask(hook)
-    commands_of_plugins()  # records unusable commands
-    rows = backend_rows()
-    reports = _reports()
-    records = plugins.records()
+    plugins = examine_plugins(*_EXAMINED)
+    rows = backend_rows(plugins)
+    reports = {name: lines for plugin in plugins for name, lines in plugin.reports.items() if lines}
+    records = [plugin.record for plugin in plugins]
     facts = _facts()
-    failed = [r for r in records if r.failed]
+    failed = [plugin for plugin in plugins if plugin.record.failed]
     warned = [r for r in records if r.warnings]
     if as_json:
         shown = [record_row(r) for r in records]
@@ -60,11 +63,9 @@ def command(as_json: bool) -> int:
     table(columns, [[row[c] for c in columns] for row in rows])
     for name, lines in reports.items():
         console.print("\n".join([f"\n{name}", *(f"  {line}" for line in lines)]), markup=False)
-    for record in failed:
-        console.print(f"\nplugin {record.label} failed at {record.phase}: {record.error}", markup=False)
-        if record.traceback:
-            console.print(record.traceback.rstrip(), markup=False)
-        console.print(f"next: pip install --upgrade {record.distribution} lite-core", markup=False)
+    for plugin in failed:
+        print_failure(plugin.record, with_traceback=True)
+        console.print("next: " + "\n  or: ".join(plugin.remedies), markup=False)
     for record in warned:
         console.print("\n".join([f"\nplugin {record.label}", *(f"  {w}" for w in record.warnings)]), markup=False)
     if not failed and not warned:
@@ -82,20 +83,6 @@ def _facts() -> dict[str, str]:
     }
     facts.update({name: os.environ[name] for name in _VARIABLES if name in os.environ})
     return facts
-
-
-def _reports() -> dict[str, list[str]]:
-    """Return the reports of backends that have one, by the backend's name."""
-    backends = available_backends().items()
-    reports = {name: _report(backend) for name, backend in backends if isinstance(backend, ReportsFindings)}
-    return {name: lines for name, lines in reports.items() if lines}
-
-
-def _report(backend: ReportsFindings) -> list[str]:
-    try:
-        return [str(line) for line in backend.report()]
-    except Exception as error:  # a broken backend may fail in report(), too
-        return [f"report() failed with {type(error).__name__}: {error}"]
 
 
 def _plugin_row(record: PluginRecord) -> tuple[str, str, str, str, str]:

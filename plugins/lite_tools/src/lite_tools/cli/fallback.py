@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,8 +12,14 @@ from lite_core.session import Session
 
 __all__ = ["Percentage", "check_required"]
 
+# Older versions of click have no subscript here when the program runs.
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[float]
+else:
+    _ParamType = click.ParamType
 
-class Percentage(click.ParamType[float]):
+
+class Percentage(_ParamType):
     """A share between 0 and 1, written ``5%`` or ``5``."""
 
     name = "percent"

@@ -2,78 +2,121 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import click
 
 from lite_core import __version__
-from lite_core.plugins import default_plugins
+from lite_core.plugins import ENTRY_POINT_GROUP, PluginManager, PluginRecord, default_plugins
+from lite_core.plugins.claims import refused_claims
+from lite_core.plugins.installed import EntryPoint, installed_entry_points
 from lite_core.plugins.known import command_distribution
+from lite_tools import plugin as plugin_of_tools
 from lite_tools.commands.errors import UnavailableError
 
-__all__ = ["commands_of_plugins", "lite"]
-
-#: The plugin whose commands are registered first: no other plugin can take their names.
-_LITE_TOOLS = "lite_tools.plugin"
+__all__ = ["commands_of_plugins", "lite", "owner_of"]
 
 
 class _Commands(click.Group):
-    """The commands of plugins."""
+    """The commands of plugins. Commands of lite-tools load no other plugin: `lite doctor` works if others crash."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(commands_of_plugins())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return commands_of_plugins().get(name)
+        return _own_commands().get(name) or commands_of_plugins().get(name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        distribution = command_distribution(args[0])
-        if distribution and args[0] not in commands_of_plugins():
-            raise UnavailableError(
-                f"the command {args[0]!r} comes with {distribution}, which is not installed",
-                f"pip install {distribution}",
-            )
+        name = args[0]
+        if name not in _own_commands() and name not in commands_of_plugins():
+            if name in _refused:
+                raise UnavailableError(f"the command {name!r} cannot be run: {_refused[name]}", "lite doctor")
+            if distribution := command_distribution(name):
+                raise UnavailableError(
+                    f"the command {name!r} comes with {distribution}, which is not installed",
+                    f"pip install {distribution}",
+                )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, command.get_short_help_str(100)) for name, command in commands_of_plugins().items()]
+        from lite_tools.examining.plugins import examine_plugins  # not at the top: other commands start faster
+
+        _own_commands()  # raises if lite-tools itself cannot be used
+        plugins = examine_plugins("lite_commands")
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(rows))
+            formatter.write_dl(sorted(item for plugin in plugins for item in plugin.commands.items()))
+        failed = [plugin.record.label for plugin in plugins if plugin.record.failed]
+        if failed:
+            with formatter.section("Plugins that failed, see `lite doctor`"):
+                formatter.write_text(", ".join(failed))
 
 
-def commands_of_plugins() -> dict[str, click.Command]:
-    """Return the commands of plugins by name; unusable ones are recorded and skipped.
+#: The names of commands that several plugins claim, or that the user has given to another plugin, with the reason.
+_refused: dict[str, str] = {}
+
+
+@cache
+def _own_commands() -> dict[str, click.Command]:
+    """Return the commands of lite-tools by name.
 
     Raises:
         UnavailableError: the plugin lite-tools itself is missing or failed.
     """
-    plugins = default_plugins()
-    commands: dict[str, click.Command] = {}
-    owners: dict[str, str] = {}
-    for record, command in sorted(plugins.ask("lite_commands"), key=lambda answer: answer[0].module != _LITE_TOOLS):
+    own = PluginManager(_own_entry_points)
+    commands = {str(command.name): command for _, command in own.ask("lite_commands")}
+    if not own.records():
+        again = "pip install --force-reinstall lite-tools"
+        raise UnavailableError("lite-tools is not among the installed plugins", again)
+    (record,) = own.records()
+    if record.failed:
+        problem = f"plugin {record.label} failed at {record.phase}: {record.error}"
+        raise UnavailableError(problem, f"pip install --upgrade {record.distribution} lite-core")
+    return commands
+
+
+def _own_entry_points() -> list[EntryPoint]:
+    """Return the entry point of lite-tools, but not one with which another package names the same module."""
+    own = (e for e in installed_entry_points(ENTRY_POINT_GROUP) if e.value == plugin_of_tools.__name__)
+    return [e for e in own if e.dist is None or e.dist.name.replace("_", "-").lower() == "lite-tools"][:1]
+
+
+def commands_of_plugins() -> dict[str, click.Command]:
+    """Return the commands of all plugins by name; unusable ones are recorded and skipped.
+
+    Raises:
+        UnavailableError: the plugin lite-tools itself is missing or failed.
+    """
+    plugins, own = default_plugins(), _own_commands()
+    others: list[tuple[PluginRecord, click.Command]] = []
+    for record, command in plugins.ask("lite_commands"):
+        if record.module == plugin_of_tools.__name__:
+            continue
         if not isinstance(command, click.Command):
             problem = f"{command!r} is not a click.Command"
         elif not command.name:
             problem = f"{command!r} has no name"
-        elif command.name in owners:
-            problem = f"the command name {command.name!r} is taken by {owners[command.name]}"
+        elif command.name in own:
+            problem = f"the command name {command.name!r} is taken by lite-tools"
         else:
-            commands[command.name] = command
-            owners[command.name] = record.label
+            others.append((record, command))
             continue
         plugins.reject(record, "lite_commands", problem, command)
-    _check_own()
-    return commands
+    refused = refused_claims([(record, str(command.name)) for record, command in others])
+    for position, (reason, is_fault) in refused.items():
+        record, command = others[position]
+        _refused[str(command.name)] = reason
+        if is_fault:
+            plugins.reject(record, "lite_commands", f"command {command.name!r}: {reason}", command)
+    return own | {str(c.name): c for position, (_, c) in enumerate(others) if position not in refused}
 
 
-def _check_own() -> None:
-    own = next((record for record in default_plugins().records() if record.module == _LITE_TOOLS), None)
-    if own is None:
-        again = "pip install --force-reinstall lite-tools"
-        raise UnavailableError("lite-tools is not among the installed plugins", again)
-    if own.failed:
-        problem = f"plugin {own.label} failed at {own.phase}: {own.error}"
-        raise UnavailableError(problem, f"pip install --upgrade {own.distribution} lite-core")
+def owner_of(name: str) -> PluginRecord | None:
+    """Return the plugin that provides a command; None for a command of lite-tools or an unknown one."""
+    if name in _own_commands():
+        return None
+    return next((record for record, command in default_plugins().ask("lite_commands") if command.name == name), None)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

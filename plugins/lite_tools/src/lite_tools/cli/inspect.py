@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from lite_core.container import LITE_FORMAT, ModelFile
+from lite_core.container import ModelFile
 from lite_core.errors import ModelFormatError
+from lite_core.formats import find_model
 from lite_core.ir import Graph, format_graph
 from lite_core.session import Session, load, make_ready
 from lite_tools.cli.graph_data import graph_to_dict
 from lite_tools.cli.memory import memory_report, print_memory_report
 from lite_tools.cli.model_file import file_report, open_verified, prepared_shapes, print_file_report, print_targets
-from lite_tools.commands.exit_codes import EXIT_UNAVAILABLE
+from lite_tools.commands.exit_codes import EXIT_FILE
 from lite_tools.commands.inputs import parse_shapes
 from lite_tools.commands.options import (
     backend_option,
@@ -114,14 +114,15 @@ def _show_memory(model: str, session: Session, shapes: tuple[str, ...], as_json:
 
 
 def _show_sections(model: str, as_json: bool) -> None:
-    if not LITE_FORMAT.sniff(Path(model)):
+    found = find_model(model)
+    if not found.is_lite_file:
         raise click.UsageError(f"--sections is only for .lite files; convert {model!r} with `lite convert` first")
-    report = file_report(ModelFile.open(model))
+    report = file_report(ModelFile.open(found.path))
     damaged = [section["name"] for section in report["sections"] if not section["whole"]]
     if as_json:
         print_json(report)  # names the damaged sections: a second document with the error would not be JSON
         if damaged:
-            raise click.exceptions.Exit(EXIT_UNAVAILABLE)
+            raise click.exceptions.Exit(EXIT_FILE)
         return
     print_file_report(report)
     if damaged:

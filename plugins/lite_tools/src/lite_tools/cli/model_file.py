@@ -42,7 +42,7 @@ def file_report(file: ModelFile) -> dict[str, Any]:
     for target in file.targets:
         for number, plan in enumerate(target.plans):
             for name in (name for part in plan.partitions for name in part.sections):
-                users.setdefault(name, []).append(f"{target.backend}/{number}")
+                users.setdefault(file.section_of(name), []).append(f"{target.backend}/{number}")
     return {
         "file": str(file.path),
         "format": file.format_version,
@@ -66,6 +66,7 @@ def file_report(file: ModelFile) -> dict[str, Any]:
 def _target(target: TargetRecord) -> dict[str, Any]:
     return {
         "backend": target.backend,
+        "level": target.level,
         "plugin": target.plugin,
         "precision": target.precision,
         "exact": target.exact,
@@ -113,7 +114,8 @@ def print_targets(file: ModelFile) -> None:
             ", ".join(f"{count} nodes on {name}" for name, count in counts.most_common()) or "no device was available"
         )
         settings = f"{target.precision}{', exact' if target.exact else ''}"
-        console.print(f"for {target.backend}, by {target.plugin}, {settings}: {nodes}", markup=False)
+        name = " ".join(filter(None, (target.backend, target.level)))
+        console.print(f"for {name}, by {target.plugin}, {settings}: {nodes}", markup=False)
         for plan in target.plans:
             console.print(f"  prepared for {_plan_text(plan)}", markup=False)
 

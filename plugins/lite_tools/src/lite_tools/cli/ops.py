@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from lite_core import ops
-from lite_core.ops import AttributeSpec, OpDef
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json, table
+from lite_tools.examining.plain_data import operator_row
+from lite_tools.examining.plugins import examine_plugins, qualified_name
 
 _NOTATION = "Signatures: inputs -> outputs, each as NAME: TYPE; ? means optional, * means any number."
 
@@ -19,52 +20,47 @@ _NOTATION = "Signatures: inputs -> outputs, each as NAME: TYPE; ? means optional
 @json_option
 def command(name: str | None, as_json: bool) -> None:
     """List the operators of Lite's opset, or describe the operator NAME."""
-    definitions = list(ops.all_ops())
+    rows = [operator_row(definition) for definition in ops.all_ops()]
+    named = [] if name is None else _named(name, rows)
+    if not named:
+        plugins = examine_plugins("lite_ops")
+        rows = sorted([*rows, *(row for p in plugins for row in p.operators)], key=lambda r: (r["domain"], r["name"]))
+        failed = [plugin.record.label for plugin in plugins if plugin.record.failed]
     if name is not None:
-        wanted = name.lower()
-        definitions = [d for d in definitions if wanted in (d.name.lower(), d.qualified_name.lower())]
-        if not definitions:
+        named = named or _named(name, rows)
+        if not named:
             raise click.BadParameter(f"the opset has no operator {name!r}; `lite ops` lists them", param_hint="NAME")
     if as_json:
-        print_json({"opset": ops.OPSET_VERSION, "operators": [_as_dict(d) for d in definitions]})
+        print_json({"opset": ops.OPSET_VERSION, "operators": named or rows})
     elif name is not None:
-        for definition in definitions:
-            _describe(definition)
+        for row in named:
+            _describe(row)
     else:
-        table(("operator", "signature"), [(d.qualified_name, d.signature) for d in definitions])
+        table(("operator", "signature"), [(qualified_name(row), row["signature"]) for row in rows])
         console.print(f"\n{_NOTATION}")
         console.print(
-            f"{len(definitions)} operators: those of ONNX opset {ops.OPSET_VERSION}, and Lite's own in the domain lite"
+            f"{len(rows)} operators: those of ONNX opset {ops.OPSET_VERSION}, and Lite's own in the domain lite"
         )
+        if failed:
+            console.print(f"without those of plugins that failed: {', '.join(failed)}\nnext: lite doctor", markup=False)
 
 
-def _as_dict(definition: OpDef) -> dict[str, Any]:
-    return {
-        "name": definition.name,
-        "domain": definition.domain,
-        "signature": definition.signature,
-        "types": {k: [d.value for d in v] for k, v in definition.types.items()},
-        "attributes": {
-            k: {"kind": a.kind, "default": a.default, "required": a.required, "choices": list(a.choices)}
-            for k, a in definition.attributes.items()
-        },
-        "documentation": definition.documentation,
-    }
+def _named(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if name.lower() in (row["name"].lower(), qualified_name(row).lower())]
 
 
-def _default(attribute: AttributeSpec) -> str:
-    if attribute.required:
+def _default(attribute: dict[str, Any]) -> str:
+    if attribute["required"]:
         return "required"
-    return "none" if attribute.default is None else str(attribute.default)
+    return "none" if attribute["default"] is None else str(attribute["default"])
 
 
-def _describe(definition: OpDef) -> None:
-    console.print(f"{definition.qualified_name}: {definition.signature}", markup=False)
+def _describe(row: dict[str, Any]) -> None:
+    console.print(f"{qualified_name(row)}: {row['signature']}", markup=False)
     console.print(_NOTATION + "\n", markup=False)
-    console.print(definition.documentation + "\n", markup=False)
-    types = [(name, ", ".join(d.value for d in allowed)) for name, allowed in definition.types.items()]
-    table(("type", "one of"), types)
-    if definition.attributes:
+    console.print(row["documentation"] + "\n", markup=False)
+    table(("type", "one of"), [(name, ", ".join(allowed)) for name, allowed in row["types"].items()])
+    if row["attributes"]:
         console.print()
-        rows = [(name, a.kind, _default(a), ", ".join(a.choices)) for name, a in definition.attributes.items()]
+        rows = [(name, a["kind"], _default(a), ", ".join(a["choices"])) for name, a in row["attributes"].items()]
         table(("attribute", "kind", "default", "one of"), rows)

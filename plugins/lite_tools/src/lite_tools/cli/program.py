@@ -19,9 +19,12 @@ from lite_core.errors import (
     LiteError,
     ModelFormatError,
     UnsupportedOperatorError,
+    UntrustedCodeError,
 )
-from lite_tools.cli.group import lite
-from lite_tools.commands.errors import UnavailableError
+from lite_core.plugins import default_plugins
+from lite_core.plugins.known import format_distribution
+from lite_tools.cli.group import lite, owner_of
+from lite_tools.commands.errors import UnavailableError, exit_code_of
 from lite_tools.commands.exit_codes import EXIT_CRASH, EXIT_FAILURE, EXIT_OK, EXIT_UNAVAILABLE, EXIT_USAGE
 
 __all__ = ["main"]
@@ -63,44 +66,59 @@ def _run(arguments: list[str]) -> int:
         next_command = error.next_command if isinstance(error, UnavailableError) else ""
         return _fail(error.format_message(), error.exit_code, as_json, next_command or f"lite {arguments[0]} --help")
     except LiteError as error:
-        return _fail(str(error), _exit_code(error), as_json, _next_command(error, arguments))
+        model = _model_in(arguments)
+        package = _missing_reader(model) if isinstance(error, ModelFormatError) else None
+        if package:
+            return _fail(str(error), EXIT_UNAVAILABLE, as_json, f"pip install {package}")
+        return _fail(str(error), exit_code_of(error), as_json, _next_command(error, arguments, model))
     except MemoryError as error:
         return _fail(f"there is not enough memory. {error}".rstrip(), EXIT_FAILURE, as_json)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _DISK_FULL:
             raise
         print(traceback.format_exc(), file=sys.stderr)
+        owner = owner_of(arguments[0])
+        if owner is not None:
+            text = f"the command {arguments[0]!r} of plugin {owner.label} failed with {type(error).__name__}: {error}"
+            return _fail(text, EXIT_CRASH, as_json, f"pip install --upgrade {owner.distribution} lite-core")
         return _fail(f"Lite itself failed with {type(error).__name__}: {error}", EXIT_CRASH, as_json, "lite doctor")
 
 
-def _exit_code(error: LiteError) -> int:
-    if isinstance(error, InputError):
-        return EXIT_USAGE
-    return EXIT_UNAVAILABLE if isinstance(error, (BackendUnavailableError, ModelFormatError)) else EXIT_FAILURE
+def _missing_reader(model: str | None) -> str | None:
+    """Return the package that reads the format of a model, if it is not installed."""
+    package = None if model is None else format_distribution(model)
+    is_installed = any(record.distribution == package and not record.failed for record in default_plugins().records())
+    return None if is_installed else package
 
 
-def _next_command(error: LiteError, arguments: list[str]) -> str:
+def _next_command(error: LiteError, arguments: list[str], model: str | None) -> str:
     """Return the command that shows more about an error."""
+    name = "MODEL" if model is None else shlex.quote(model)
     if isinstance(error, BackendUnavailableError):
         return "lite backends"
     if isinstance(error, UnsupportedOperatorError):
-        return f"lite check {_model_in(arguments)}"
-    if isinstance(error, InputError):
-        return f"lite inspect {_model_in(arguments)}"
+        return f"lite check {name}"
     if isinstance(error, ConversionError):
-        return f"lite check {_model_in(arguments)} --targets NAME"
-    return "lite doctor"
+        return f"lite check {name} --targets NAME"
+    if isinstance(error, UntrustedCodeError):
+        return f"lite trust {name}"
+    if isinstance(error, ModelFormatError) and name.endswith(".lite") and "--sections" not in arguments:
+        return f"lite inspect {name} --sections"
+    if isinstance(error, InputError) and model is not None and os.path.exists(model):
+        return f"lite inspect {name}"
+    is_about_arguments = isinstance(error, (InputError, ModelFormatError))
+    return f"lite {arguments[0]} --help" if is_about_arguments else "lite doctor"
 
 
-def _model_in(arguments: list[str]) -> str:
-    """Return the argument MODEL of a command line, quoted for a shell."""
+def _model_in(arguments: list[str]) -> str | None:
+    """Return the argument MODEL of a command line; None if the command has none."""
     with click.Context(lite) as context:
         command = lite.get_command(context, arguments[0])
     if command is None:
-        return "MODEL"
+        return None
     # resilient_parsing: no prompts, and no errors, which were already reported
-    model = command.make_context(arguments[0], arguments[1:], resilient_parsing=True).params.get("model")
-    return shlex.quote(model) if model else "MODEL"
+    model: str | None = command.make_context(arguments[0], arguments[1:], resilient_parsing=True).params.get("model")
+    return model
 
 
 def _flush() -> None:

@@ -32,6 +32,7 @@ from lite_tools.commands.options import (
     tune_option,
 )
 from lite_tools.commands.printing import console, milliseconds, print_json, table
+from lite_tools.commands.profiles import print_profile
 from lite_tools.diagnostics import ConsistencyReport, FinitenessReport, check_consistency, check_finite
 
 _MAX_SHOWN = 5
@@ -180,7 +181,8 @@ def command(
             f"{repeat} runs: median {milliseconds(statistics.median(times))}, fastest {milliseconds(min(times))}"
         )
     if show_profile:
-        console.print(f"\n{profile}", markup=False)
+        console.print()
+        print_profile(profile)
     if save:
         console.print(f"outputs written to {save}", markup=False)
     for line in _deviations(session, plan):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lite_tools.commands.exit_codes import (
         EXIT_CRASH,
         EXIT_FAILURE,
+        EXIT_FILE,
         EXIT_NOTHING,
         EXIT_OK,
         EXIT_UNAVAILABLE,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "EXIT_CRASH": "exit_codes",
     "EXIT_FAILURE": "exit_codes",
+    "EXIT_FILE": "exit_codes",
     "EXIT_NOTHING": "exit_codes",
     "EXIT_OK": "exit_codes",
     "EXIT_UNAVAILABLE": "exit_codes",
@@ -90,6 +92,7 @@ _MODULES = {
 __all__ = [
     "EXIT_CRASH",
     "EXIT_FAILURE",
+    "EXIT_FILE",
     "EXIT_NOTHING",
     "EXIT_OK",
     "EXIT_UNAVAILABLE",

@@ -51,7 +51,8 @@ def print_report(report: ConversionReport) -> None:
         console.print(f"warning: {warning}", markup=False)
     for note in (*(note for target in report.targets for note in target.notes), *report.notes):
         console.print(f"note: {note}", markup=False)
-    console.print(f"written: {report.output} ({size_text(report.size)})", markup=False)
+    parts = ", ".join(f"{name} {size_text(size)}" for name, size in report.split.items() if size)
+    console.print(f"written: {report.output} ({size_text(report.size)}: {parts})", markup=False)
 
 
 def _target_row(target: TargetReport, checks: Sequence[Check]) -> tuple[str, ...]:
@@ -60,7 +61,8 @@ def _target_row(target: TargetReport, checks: Sequence[Check]) -> tuple[str, ...
     threads = ", ".join(map(str, target.threads)) or "-"
     own = [check.agrees for check in checks if check.target == target.name]
     verified = ("yes" if all(own) else "DISAGREES") if own else "no device" if target.absent else "no"
-    return f"{target.name} ({target.plugin})", nodes, plans, threads, size_text(target.saved_bytes), verified
+    name = " ".join(filter(None, (target.name, target.level)))
+    return f"{name} ({target.plugin})", nodes, plans, threads, size_text(target.saved_bytes), verified
 
 
 def _print_refusals(targets: Sequence[TargetReport]) -> None:

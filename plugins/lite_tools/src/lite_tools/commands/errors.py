@@ -1,4 +1,4 @@
-"""Errors of commands, and a check that a file can be written."""
+"""Errors of commands, the exit codes of Lite's errors, and a check that a file can be written."""
 
 from __future__ import annotations
 
@@ -7,9 +7,23 @@ from pathlib import Path
 
 import click
 
-from lite_tools.commands.exit_codes import EXIT_UNAVAILABLE
+from lite_core.errors import BackendUnavailableError, InputError, LiteError, ModelFormatError
+from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_FILE, EXIT_UNAVAILABLE, EXIT_USAGE
 
-__all__ = ["UnavailableError", "check_writable"]
+__all__ = ["UnavailableError", "check_writable", "exit_code_of"]
+
+#: The exit code of each class of errors. The first class that an error belongs to decides.
+_EXIT_CODES: tuple[tuple[type[LiteError], int], ...] = (
+    (InputError, EXIT_USAGE),
+    (BackendUnavailableError, EXIT_UNAVAILABLE),
+    (ModelFormatError, EXIT_FILE),  # with UntrustedCodeError
+    (LiteError, EXIT_FAILURE),
+)
+
+
+def exit_code_of(error: LiteError) -> int:
+    """Return the exit code of a command that an error ends."""
+    return next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
 
 
 class UnavailableError(click.ClickException):
@@ -35,13 +49,20 @@ def check_writable(file: str, option: str) -> None:
         option: the option that names it, for the message.
 
     Raises:
-        click.BadParameter: its folder does not exist, or the file or its folder is write-protected.
+        click.BadParameter: it is a pipe or a device, its folder does not exist, or the file or its folder is
+            write-protected.
     """
-    path = Path(file)
-    folder = path.parent
-    if path.is_dir():
-        raise click.BadParameter(f"{file!r} is a folder; name a file", param_hint=option)
-    if not folder.is_dir():
-        raise click.BadParameter(f"{file!r} cannot be written: there is no folder {str(folder)!r}", param_hint=option)
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise click.BadParameter(f"{file!r} cannot be written: permission denied", param_hint=option)
+    folder = str(Path(file).parent)
+    reason = ""
+    if not file or "\0" in file:
+        reason = "is not the name of a file"
+    elif os.path.isdir(file):
+        reason = "is a folder; name a file"
+    elif os.path.exists(file) and not os.path.isfile(file):
+        reason = "is a pipe or a device, which would be replaced or waited for; name a file"
+    elif not os.path.isdir(folder):
+        reason = f"cannot be written: there is no folder {folder!r}"
+    elif not os.access(file if os.path.exists(file) else folder, os.W_OK):
+        reason = "cannot be written: permission denied"
+    if reason:
+        raise click.BadParameter(f"{file!r} {reason}", param_hint=option)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
-import zipfile
-import zlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 import numpy as np
 
+from lite_core.checks import is_there
+from lite_core.errors import ModelFormatError
 from lite_core.ir import TensorType
+from lite_tools.commands.array_files import read_array_file, read_arrays
 from lite_tools.commands.errors import UnavailableError
 
 __all__ = ["ImageOptions", "collect_inputs", "parse_shapes"]
 
 Array = np.ndarray[Any, Any]
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff"}
-_READ_ERRORS = (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,10 @@ def collect_inputs(
     """
     found: dict[str, tuple[Array, str]] = {}
     for text in files:
-        is_file = Path(text).is_file()
+        is_file = os.path.isfile(text)
         if Path(text).suffix.lower() == ".npz" and (is_file or "=" not in text):
-            found.update({n: (array, text) for n, array in _read_archive(text).items()})
+            with _reading(_existing(text), "a NumPy archive (.npz) of inputs"):
+                found.update({n: (array, text) for n, array in read_arrays(Path(text), types, every=True).items()})
         else:
             name, file = _split_name(types, text, "--input", has_no_name=is_file)
             found[name] = (_load(file, name, types[name], shapes.get(name), image), file)
@@ -127,7 +129,11 @@ def _split_name(types: Mapping[str, TensorType], text: str, option: str, has_no_
 
 
 def _existing(file: str) -> str:
-    if not Path(file).is_file():
+    try:
+        exists = is_there(Path(file)) and not os.path.isdir(file)
+    except ModelFormatError as error:  # a pipe or a device
+        raise click.BadParameter(str(error), param_hint="--input") from None
+    if not exists:
         raise click.BadParameter(f"there is no file {file!r}", param_hint="--input")
     return file
 
@@ -136,41 +142,20 @@ def _load(file: str, name: str, type_: TensorType, shape: tuple[int, ...] | None
     suffix = Path(_existing(file)).suffix.lower()
     if suffix in _IMAGES:
         return _load_image(file, name, type_, shape, image)
-    with _reading(file, "a NumPy array file (.npy or .npz)"), Path(file).open("rb") as content:
-        is_archive = content.read(2) == b"PK"
-        if not is_archive:
-            content.seek(0)
-            return _read_array(content)
-    arrays = _read_archive(file)
-    if name not in arrays:
-        names = ", ".join(arrays) or "nothing"
-        raise click.BadParameter(f"{file} contains {names}, not {name!r}", param_hint="--input")
-    return arrays[name]
-
-
-def _read_archive(file: str) -> dict[str, Array]:
-    """Return the arrays of an .npz file by name."""
-    with _reading(_existing(file), "a NumPy archive (.npz)"), zipfile.ZipFile(file) as archive:
-        members = [name for name in archive.namelist() if name.endswith(".npy")]
-        arrays = {}
-        for member in members:
-            with archive.open(member) as content:
-                arrays[member.removesuffix(".npy")] = _read_array(content)
-        return arrays
-
-
-def _read_array(content: IO[bytes]) -> Array:
-    array: Array = np.lib.format.read_array(content, allow_pickle=False)
-    return array
+    with _reading(file, f"a NumPy array file (.npy or .npz) for the input {name!r}"):
+        return read_array_file(Path(file), name, type_)
 
 
 @contextmanager
-def _reading(file: str, kind: str, *also: type[Exception]) -> Iterator[None]:
+def _reading(file: str, kind: str) -> Iterator[None]:
     """Turn exceptions for foreign, damaged or truncated files into an error that names the file."""
     try:
         yield
-    except _READ_ERRORS + also as error:
-        raise click.BadParameter(f"{file} cannot be read as {kind}: {error}", param_hint="--input") from None
+    # NumPy, zipfile and Pillow raise many kinds for damaged files: TokenError, struct.error, zlib.error, SyntaxError,
+    # and MemoryError for a size that no file has.
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+        raise click.BadParameter(f"{file} cannot be read as {kind}: {reason}", param_hint="--input") from None
 
 
 def _load_image(file: str, name: str, type_: TensorType, shape: tuple[int, ...] | None, image: ImageOptions) -> Array:
@@ -183,7 +168,7 @@ def _load_image(file: str, name: str, type_: TensorType, shape: tuple[int, ...] 
         raise click.BadParameter(f"input {name} is {type_}, not a batch of images", param_hint="--input")
     channels_last = dims[3] in (1, 3) and dims[1] not in (1, 3)
     channels, height, width = (dims[3], dims[1], dims[2]) if channels_last else dims[1:]
-    with _reading(file, "an image", SyntaxError, Image.DecompressionBombError), Image.open(file) as opened:
+    with _reading(file, "an image"), Image.open(file) as opened:
         picture = opened.convert("L" if channels == 1 else "RGB")
     size = (
         width if isinstance(width, int) else picture.width,

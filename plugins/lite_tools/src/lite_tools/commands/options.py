@@ -66,7 +66,7 @@ def _reader_options(context: click.Context, parameter: click.Parameter, texts: S
         name, separator, value = text.partition("=")
         try:
             options[name] = json.loads(value) if separator and name.isidentifier() else None
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # ValueError: also an integer of thousands of digits
             raise click.BadParameter(f"{value!r} of {name} is not JSON: {error}") from None
         if options[name] is None:
             raise click.BadParameter(f'write NAME=JSON, such as lengths={{"x": 3}}, not {text!r}')
@@ -100,7 +100,7 @@ def _backend_options(
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # also an integer of thousands of digits, and lists nested too deep
         return text
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,20 +14,24 @@ from typing import Any
 import numpy as np
 
 from lite_core.backend import Options
-from lite_core.container import ModelFile, write_model
-from lite_core.errors import InputError, LiteError
+from lite_core.container import ModelFile
+from lite_core.errors import ConversionError, InputError, LiteError, ModelFormatError
 from lite_core.ir import Graph, Shape, SymbolicDim
 from lite_core.plugins import PluginManager, default_plugins
 from lite_core.schedule import Candidate
 from lite_core.session import make_ready, open_model
 from lite_core.session.arguments import check_shapes
+from lite_core.storage import configuration_folder, remove_abandoned
+from lite_tools.conversion.arguments import check_kinds, output_path
 from lite_tools.conversion.pieces import Pieces
 from lite_tools.conversion.prepare import PreparedTarget, Shapes, prepare_target, typed_graph
 from lite_tools.conversion.problems import coverage_problems, raise_disagreement, raise_problems
-from lite_tools.conversion.report import Check, ConversionReport, GraphSummary
-from lite_tools.conversion.targets import Coverage, coverage_of, fallback_candidates, find_targets
+from lite_tools.conversion.report import Check, ConversionReport, GraphSummary, file_split
+from lite_tools.conversion.stripping import unread_constants
+from lite_tools.conversion.targets import Coverage, at_levels, coverage_of, fallback_candidates, find_targets
 from lite_tools.conversion.verification import Sample, check_reference, check_target, draw_samples
 from lite_tools.quantization import SCHEMES, OutputAccuracy, compare_outputs, quantize_weights
+from lite_tools.writing import seal, write_model
 
 __all__ = ["LIMITS", "PRECISIONS", "STORED_TYPES", "convert"]
 
@@ -46,6 +53,8 @@ def convert(
     shapes: Mapping[str, Sequence[int]] | Sequence[Mapping[str, Sequence[int]]] | None = None,
     *,
     weights: str = "float32",
+    cpu: str | Sequence[str] = (),
+    strip: bool = False,
     exact: bool = False,
     tune: bool = False,
     threads: int | Sequence[int] | None = None,
@@ -80,6 +89,11 @@ def convert(
             default; for other symbolic dimensions without ``shapes``, the file has no plans.
         weights: the type to store weights in: ``"float32"`` does not change them, ``"float16"`` halves their size,
             ``"int8"`` stores a byte for each element and a scale for each channel. Arithmetic does not change.
+        cpu: levels of processors to compile for, the preferred one first, such as ``["x86-64-v4", "x86-64-v3"]``: the
+            file then holds code for each, and a session uses the first that its processor can run. By default, the code
+            is for this machine's processor.
+        strip: leave out the constants that no prepared plan reads. The file is smaller, but runs only with the prepared
+            shapes on its targets.
         exact: forbid algorithms that trade accuracy for speed; a session uses prepared plans only if it has the same
             setting.
         tune: let backends measure which of their kernels are fastest on this machine, and store the choice; like
@@ -104,18 +118,23 @@ def convert(
 
     Raises:
         InputError: an argument is wrong, or shapes or data do not fit the model.
-        ModelFormatError: the model cannot be read, or the file cannot be written.
+        ModelFormatError: the model cannot be read.
         UnsupportedOperatorError: the reader cannot lower operators; all are listed.
         BackendUnavailableError: no installed plugin has a target; the message says what to install.
-        ConversionError: a target refuses nodes or fails to compile, or the new file has different results.
+        ConversionError: a target refuses nodes or fails to compile, the new file has different results, or it cannot be
+            written.
     """
-    path = Path(output)
-    _check_arguments(path, precision, weights, limit, verify)
+    path = output_path(output)
+    check_kinds(targets=targets, cpu=cpu, shapes=shapes, threads=threads, data=data, limit=limit, seed=seed)
+    check_kinds(strip=strip, exact=exact, tune=tune, allow_fallback=allow_fallback, prepare=prepare, verify=verify)
+    check_kinds(force=force, plugins=plugins, progress=progress)
+    _check_arguments(precision, weights, verify)
     settings = _Settings(
         plugins=plugins or default_plugins(),
         options=[Options(count, precision, exact, tune) for count in _thread_counts(threads)],
         allow_fallback=allow_fallback,
         store=weights == "float32" if prepare is None else prepare,
+        strip=strip,
         limit=LIMITS[precision] if limit is None else limit,
         force=force,
         progress=progress or (lambda text: None),
@@ -129,23 +148,26 @@ def convert(
     quantized = None if weights == "float32" else quantize_weights(graph, weights)
     graph = graph if quantized is None else quantized.graph
     signatures = _signatures(graph, shapes)
-    coverages = _ask_targets(original.name, signatures[0][1] if signatures else graph, targets, settings)
+    levels = [level for level in (cpu.split(",") if isinstance(cpu, str) else cpu) if level]
+    coverages = _ask_targets(original.name, signatures[0][1] if signatures else graph, targets, levels, settings)
     samples: list[Sample] = []
     if verify or quantized is not None:
         settings.progress("running the references")
         oracle = original if quantized is None else graph
         samples = draw_samples(oracle, [wanted for wanted, _ in signatures], data, seed)
-    pieces = Pieces()
+    pieces = Pieces(graph)
     prepared = _prepare(graph, coverages, signatures, pieces, settings)
     accuracy: tuple[OutputAccuracy, ...] = ()
     if quantized is not None:
         settings.progress("measuring the accuracy of stored weights")
         accuracy = compare_outputs(original, graph, [sample.inputs for sample in samples])
     checks = _write(path, graph, prepared, pieces, coverages, samples if verify else [], settings)
+    file = ModelFile.open(path)
     return ConversionReport(
         model=original.name,
         output=path,
         size=path.stat().st_size,
+        split=file_split(file),
         precision=precision,
         stored_as=weights,
         before=GraphSummary.of(original),
@@ -155,7 +177,7 @@ def convert(
         weights=() if quantized is None else quantized.weights,
         accuracy=accuracy,
         checks=tuple(checks),
-        notes=tuple(_notes(graph, bool(shapes), len(signatures), settings.store, checks)),
+        notes=tuple(_notes(graph, bool(shapes), len(signatures), settings.store, checks)) + _trust_notes(file),
     )
 
 
@@ -176,6 +198,7 @@ class _Settings:
     options: Sequence[Options]
     allow_fallback: bool
     store: bool
+    strip: bool
     limit: float
     force: bool
     progress: Callable[[str], None]
@@ -189,22 +212,14 @@ class _Settings:
 def _thread_counts(threads: int | Sequence[int] | None) -> list[int]:
     """Return the numbers of threads to prepare plans for, in ascending order."""
     wanted = (1, os.cpu_count() or 1) if threads is None else (threads,) if isinstance(threads, int) else tuple(threads)
-    if not wanted or not all(isinstance(count, int) and count >= 1 for count in wanted):
-        raise InputError(f"threads must be a positive integer or several of them, not {threads!r}")
     return sorted({*wanted})
 
 
-def _check_arguments(path: Path, precision: str, weights: str, limit: float | None, verify: bool) -> None:
+def _check_arguments(precision: str, weights: str, verify: bool) -> None:
     if precision not in PRECISIONS:
         raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
     if weights not in STORED_TYPES:
         raise InputError(f"weights must be one of {', '.join(STORED_TYPES)}, not {weights!r}")
-    if limit is not None and not limit >= 0:
-        raise InputError(f"limit must be a share of an output's range, such as 1e-3, not {limit!r}")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"output {str(path)!r} cannot be written: there is no folder {str(path.parent)!r}")
-    if path.is_dir():
-        raise InputError(f"output {str(path)!r} is a folder; name a file, such as {str(path / 'model.lite')!r}")
     if verify and os.environ.get("LITE_BACKEND"):
         raise InputError(
             f"LITE_BACKEND={os.environ['LITE_BACKEND']} would override the targets in the verification: unset it, or "
@@ -242,9 +257,13 @@ def _one_item(shape: Shape | None) -> tuple[int, ...] | None:
     return tuple(dim if isinstance(dim, int) else 1 for dim in shape)
 
 
-def _ask_targets(model: str, graph: Graph, requested: str | Sequence[str], settings: _Settings) -> list[Coverage]:
+def _ask_targets(
+    model: str, graph: Graph, requested: str | Sequence[str], levels: Sequence[str], settings: _Settings
+) -> list[Coverage]:
     settings.progress("asking the targets")
     targets, missing = find_targets(requested, settings.plugins)
+    if levels:
+        targets = at_levels(targets, levels)
     coverages = [coverage_of(graph, target) for target in targets]
     raise_problems(model, missing, [] if settings.allow_fallback else coverage_problems(coverages))
     return coverages
@@ -283,31 +302,47 @@ def _write(
     """Write the file under a temporary name, verify it with the samples, and rename it."""
     settings.progress("writing the file")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.unverified")
+    remove_abandoned(path.parent.glob(f".*{glob.escape(path.name)}.*.unverified*"))
     try:
-        write_model(
-            temporary,
-            graph,
-            targets=[part.record for part in prepared],
-            pieces=pieces.sections,
-            optimized=True,
-        )
+        try:
+            write_model(
+                temporary,
+                graph,
+                targets=[part.record for part in prepared],
+                pieces=pieces.sections,
+                packed=pieces.packed,
+                stripped=unread_constants(graph, prepared, pieces) if settings.strip else (),
+                optimized=True,
+                seal=seal,
+            )
+        except ModelFormatError as error:  # which stands for damaged files elsewhere
+            raise ConversionError(f"model {graph.name!r}: its file is not written", [str(error)]) from error
         checks = _verify(ModelFile.open(temporary), coverages, samples, settings) if samples else []
         if not settings.force:
             raise_disagreement(graph.name, checks)
-        os.replace(temporary, path)
+        try:
+            os.replace(temporary, path)
+        except OSError as error:
+            why = f"{str(path)!r} cannot be written: {error.strerror or error}"
+            raise ConversionError(f"model {graph.name!r}: its file is not written", [why]) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
     return checks
 
 
 def _verify(
     file: ModelFile, coverages: Sequence[Coverage], samples: Sequence[Sample], settings: _Settings
 ) -> list[Check]:
-    settings.progress("verifying with the references")
-    checks = check_reference(file, samples, settings.limit)
+    checks = []
+    if not settings.strip:
+        settings.progress("verifying with the references")
+        checks = check_reference(file, samples, settings.limit)
+    verified: set[str] = set()  # a session uses the first level that the processor can run
     for coverage in coverages:
         target = coverage.target
-        if not target.absent:
+        if not target.absent and target.name not in verified:
+            verified.add(target.name)
             settings.progress(f"verifying on {target.name}")
             backends = [target.name, *(c.device.backend for c in settings.fallback_candidates(coverage, coverages))]
             checks += check_target(file, backends, samples, settings.limit, settings.plugins, settings.options[-1])
@@ -332,6 +367,15 @@ def _notes(graph: Graph, shapes_given: bool, plans: int, store: bool, checks: Se
     if any(not check.agrees for check in checks):
         notes.append("the results of the file differ from those of the model; it was written anyway")
     return notes
+
+
+def _trust_notes(file: ModelFile) -> tuple[str, ...]:
+    if not file.has_code or file.code_is_trusted("own"):
+        return ()
+    return (
+        f"the code in the file could not be sealed with your key in {configuration_folder()}: sessions compile the "
+        f"model again until you run: lite trust {shlex.quote(str(file.path))}",
+    )
 
 
 def _shape_text(shape: Shape | None) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lite_core.backend import Options, SavesState
+from lite_core.backend import ListsConstantsRead, Options, SavedWeights, SavesState
 from lite_core.container import PartitionRecord, PlanRecord, TargetRecord
 from lite_core.errors import GraphError, InputError
 from lite_core.ir import Graph
@@ -113,6 +113,8 @@ def prepare_target(
         devices=tuple(names[index] for index in placement.choice),
         refusals=tuple(assignment.refusals for assignment in placement.assignments),
         plans=tuple(records),
+        level=candidate.device.level,
+        features=tuple(sorted(candidate.device.features)) if records else (),
     )
     saved = {name for plan in records for part in plan.partitions for name in part.sections}
     saved_bytes = 0 if pieces is None else pieces.size(saved)
@@ -127,8 +129,10 @@ def _partition_records(plan: Plan, options: Options, pieces: Pieces) -> tuple[Pa
     numbers = {node: number for number, node in enumerate(plan.graph.nodes)}
     records = []
     for compiled in plan.compiled:
-        sections = tuple(map(pieces.add, _save(compiled)))
         inner = compiled.part.graph
+        constants = {value.name: array for value, array in inner.constants.items()}
+        executable = compiled.executable
+        sections = tuple(pieces.add(piece, constants) for piece in _save(compiled))
         records.append(
             PartitionRecord(
                 name=compiled.part.name,
@@ -138,12 +142,13 @@ def _partition_records(plan: Plan, options: Options, pieces: Pieces) -> tuple[Pa
                 outputs=tuple((value.name, value.type) for value in inner.outputs),
                 compatibility=compatibility_of(compiled.candidate, options) if sections else "",
                 sections=sections,
+                reads=tuple(executable.constants_read() if isinstance(executable, ListsConstantsRead) else constants),
             )
         )
     return tuple(records)
 
 
-def _save(compiled: CompiledPartition) -> Sequence[bytes | memoryview]:
+def _save(compiled: CompiledPartition) -> Sequence[bytes | memoryview | SavedWeights]:
     """Return the pieces that the backend saves for a partition; empty if it saves nothing."""
     if not isinstance(compiled.executable, SavesState):
         return ()
@@ -153,9 +158,9 @@ def _save(compiled: CompiledPartition) -> Sequence[bytes | memoryview]:
     except Exception as error:
         raise CompileError(placed, f"its save() failed with {type(error).__name__}: {error}") from error
     # NOTE: a bytes object is a Sequence, too: of integers.
-    if not isinstance(saved, Sequence) or not all(isinstance(piece, (bytes, memoryview)) for piece in saved):
+    if not isinstance(saved, Sequence) or not all(isinstance(p, (bytes, memoryview, SavedWeights)) for p in saved):
         raise CompileError(
-            placed, f"its save() returned {type(saved).__name__}, not a sequence of bytes and memoryviews"
+            placed, f"its save() returned {type(saved).__name__}, not a sequence of bytes, memoryviews and SavedWeights"
         )
     return saved
 
@@ -178,6 +183,7 @@ def _report(
         notes.append(f"{target.name} saves no state: sessions on it compile the model when they load")
     return TargetReport(
         name=target.name,
+        level=target.level,
         plugin=target.plugin,
         absent=target.absent,
         nodes=dict(Counter(filter(None, record.devices))),

@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lite_core.container import ModelFile
 from lite_core.ir import Graph
 from lite_tools.conversion.targets import Refusal
 from lite_tools.quantization import OutputAccuracy, WeightRecord
 
-__all__ = ["Check", "ConversionReport", "GraphSummary", "TargetReport"]
+__all__ = ["Check", "ConversionReport", "GraphSummary", "TargetReport", "file_split"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,22 @@ class GraphSummary:
         return GraphSummary(sum(counts.values()), counts, size)
 
 
+def file_split(file: ModelFile) -> dict[str, int]:
+    """Return the size in bytes of each part of a model file: weights, weights packed besides, code, graph and plans."""
+    parts = {"constants": "weights", "weights": "weights packed besides", "code": "code"}
+    sizes = dict.fromkeys([*parts.values(), "graph and plans"], 0)
+    for section in file.sections:
+        sizes[parts.get(section.name.partition("/")[0], "graph and plans")] += section.size
+    return sizes
+
+
 @dataclass(frozen=True, slots=True)
 class TargetReport:
     """The content of the file for one target.
 
     Attributes:
         name: the backend's name.
+        level: the level of the processor that the code is for; empty if the backend has none.
         plugin: the distribution of the backend, with its version.
         absent: the reason why this machine has no device of it; empty if it has one.
         nodes: the number of nodes that each backend runs for this target; empty if no device could be asked.
@@ -53,6 +64,7 @@ class TargetReport:
     """
 
     name: str
+    level: str
     plugin: str
     absent: str
     nodes: Mapping[str, int]
@@ -121,6 +133,7 @@ class ConversionReport:
         model: the model that was converted.
         output: the file that was written.
         size: the size of the file in bytes.
+        split: the size in bytes of each part of the file, see :func:`file_split`.
         precision: the type that backends may compute in.
         stored_as: the type that weights are stored in.
         before: the graph as it was read.
@@ -136,6 +149,7 @@ class ConversionReport:
     model: str
     output: Path
     size: int
+    split: Mapping[str, int]
     precision: str
     stored_as: str
     before: GraphSummary

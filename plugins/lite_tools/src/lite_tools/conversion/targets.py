@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lite_core.backend import Backend, DescribesTarget, Device, No, Unavailable, Yes
+from lite_core.backend import Backend, DescribesTarget, Device, HasLevels, No, Unavailable, Yes
 from lite_core.errors import InputError
 from lite_core.ir import Graph, Node
 from lite_core.plugins import PluginManager, available_backends, backend_sources, left_out_backends
+from lite_core.plugins.contracts import fault_text
 from lite_core.plugins.known import backend_distribution
 from lite_core.schedule import Candidate
-from lite_core.schedule.devices import probe
 from lite_core.schedule.placement import ask
+from lite_core.schedule.probing import probe
 
-__all__ = ["Coverage", "Refusal", "Target", "coverage_of", "fallback_candidates", "find_targets"]
+__all__ = ["Coverage", "Refusal", "Target", "at_levels", "coverage_of", "fallback_candidates", "find_targets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,14 @@ class Target:
         plugin: the distribution of the backend, with its version: ``"lite-x86 0.1.0"``.
         candidate: the device to ask and to compile for; None if there is none and the backend describes none.
         absent: the reason why this machine has no device of it; empty if it has one.
+        level: the level of the processor that the code is for; empty for that of the device.
     """
 
     name: str
     plugin: str
     candidate: Candidate | None
     absent: str = ""
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,35 @@ def find_targets(requested: str | Sequence[str], plugins: PluginManager) -> tupl
     return targets, problems
 
 
+def at_levels(targets: Sequence[Target], levels: Sequence[str]) -> list[Target]:
+    """Return each target once for each of the levels, if its backend has levels.
+
+    Raises:
+        InputError: a backend has no such level, or none of the backends has levels.
+    """
+    found: list[Target] = []
+    for target in targets:
+        found += _levels_of(target, levels) or [target]
+    if not any(target.level for target in found):
+        raise InputError(f"none of the targets has levels of processors, given: {', '.join(levels)}")
+    return found
+
+
+def _levels_of(target: Target, levels: Sequence[str]) -> list[Target]:
+    """Return a target once for each level; nothing if its backend has no levels."""
+    if target.candidate is None or not isinstance(target.candidate.backend, HasLevels):
+        return []
+    present = frozenset() if target.absent else target.candidate.device.features
+    found = []
+    for level in dict.fromkeys(levels):
+        device = target.candidate.backend.device_of_level(level)
+        lacks = ", ".join(sorted(device.features - present))
+        absent = target.absent or (lacks and f"this processor lacks {lacks}")
+        candidate = target.candidate._replace(device=device)
+        found.append(replace(target, candidate=candidate, absent=absent, level=level))
+    return found
+
+
 def coverage_of(graph: Graph, target: Target) -> Coverage:
     """Ask a target about every node of a graph whose types are inferred."""
     if target.candidate is None:
@@ -144,14 +176,15 @@ def fallback_candidates(coverage: Coverage, targets: Sequence[Target], plugins: 
 
 
 def _present_targets(backends: dict[str, Backend], plugins: dict[str, str]) -> list[Target]:
-    targets = [_target(backend, plugins[name]) for name, backend in backends.items() if name not in ("host", "null")]
+    others = {name: backend for name, backend in backends.items() if name not in ("host", "null")}
+    targets = [_target(backend, plugins[name], automatic=True) for name, backend in others.items()]
     present = [(t.candidate.device.score, t) for t in targets if t.candidate and not t.absent]
     present.sort(key=lambda pair: -pair[0])
     return [target for _, target in present] or [_target(backends["host"], plugins["host"])]
 
 
-def _target(backend: Backend, plugin: str) -> Target:
-    found = probe(backend)
+def _target(backend: Backend, plugin: str, *, automatic: bool = False) -> Target:
+    found = probe(backend, plugin, automatic=automatic)
     if not isinstance(found, Unavailable):
         return Target(backend.name, plugin, Candidate(backend, found[0]))
     absent = f"{found.reason}. {found.remedy}" if found.remedy else found.reason
@@ -159,8 +192,8 @@ def _target(backend: Backend, plugin: str) -> Target:
         return Target(backend.name, plugin, None, absent)
     try:
         device: object = backend.target()
-    except Exception as error:  # a failing plugin is treated like a target that cannot be asked
-        return Target(backend.name, plugin, None, f"{absent}; its target() failed with {type(error).__name__}: {error}")
+    except BaseException as error:  # a failing plugin is treated like a target that cannot be asked
+        return Target(backend.name, plugin, None, f"{absent}; its target() failed with {fault_text(error)}")
     if not isinstance(device, Device):
         return Target(backend.name, plugin, None, f"{absent}; its target() returned {device!r}, which is not a Device")
     return Target(backend.name, plugin, Candidate(backend, device), absent)
@@ -171,7 +204,7 @@ def _missing(name: str, installed: Sequence[str], plugins: PluginManager) -> str
     if name == "auto":
         return "target 'auto' cannot be combined with others: name the targets, or only 'auto'"
     if name in left_out_backends(plugins):
-        return f"target {name!r}: {left_out_backends(plugins)[name]}; add it to LITE_BACKENDS, or unset the variable"
+        return f"target {name!r} is installed, but {left_out_backends(plugins)[name]}"
     base, separator, _ = name.partition(":")
     if separator:
         return f"target {name!r}: targets are backends, not single devices: name {base!r}"

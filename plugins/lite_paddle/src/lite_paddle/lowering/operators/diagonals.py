@@ -8,6 +8,7 @@ from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimension, dimensions, shape_vector, size_vector
 from lite_paddle.lowering.integers import Element, add_elements, normalized
+from lite_paddle.lowering.limits import check_table
 from lite_paddle.lowering.operators.constant import filled
 from lite_paddle.lowering.operators.reduction import reduced
 from lite_paddle.lowering.registry import lowers
@@ -19,6 +20,7 @@ def _coordinates(context: Context, length: Element, offset: int) -> Value:
     """Return row and column of each element of a diagonal, int64 [length, 2]. Positive offsets lie to the right."""
     corner = np.array([max(-offset, 0), max(offset, 0)], np.int64)
     if isinstance(length, int):
+        check_table(length, 2)
         return context.builder.constant(np.arange(max(length, 0))[:, None] + corner)
     zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))
     steps = context.node("Range", [zero, context.reshape(length, []), one])

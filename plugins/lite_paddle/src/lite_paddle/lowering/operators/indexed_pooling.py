@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from lite_core.ir import DType, Value
@@ -9,6 +11,7 @@ from lite_paddle.lowering.adaptive import bins
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimension, integer_vector, reshape_to, shape_vector, static_dimension
 from lite_paddle.lowering.layout import in_channels_first
+from lite_paddle.lowering.limits import check_parts, check_table
 from lite_paddle.lowering.operators.pooling import PoolGeometry, pool_maximum, read_geometry
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
@@ -51,7 +54,7 @@ def pool_with_index(op: SourceOp, context: Context) -> None:
 def _pool(context: Context, x: Value, geometry: PoolGeometry, sizes: list[int | Value]) -> tuple[Value, Value]:
     out, index = context.nodes("MaxPool", [x], geometry.attributes(), outputs=2)
     if all(isinstance(s, int) for s in sizes):
-        plane = context.builder.ints(int(np.prod([s for s in sizes if isinstance(s, int)])))
+        plane = context.builder.ints(prod(s for s in sizes if isinstance(s, int)))
     else:
         plane = context.node("ReduceProd", [shape_vector(context, sizes)], {"keepdims": 1})
     return out, context.node("Mod", [index, plane])
@@ -63,14 +66,16 @@ def _pool_bins(context: Context, x: Value, counts: list[int]) -> tuple[Value, Va
     sizes = [static_dimension(x, a, why) for a in range(2, 2 + len(counts))]
     parts: list[tuple[Value, Value]] = []
     boxes: list[list[tuple[int, int]]] = [[]]
+    check_parts(prod(counts))
+    check_table(*sizes)
     for size, count in zip(sizes, counts):
         boxes = [[*box, edges] for box in boxes for edges in bins(size, count)]
-    positions = context.builder.constant(np.arange(int(np.prod(sizes)), dtype=np.int64).reshape(sizes))
+    positions = context.builder.constant(np.arange(prod(sizes), dtype=np.int64).reshape(sizes))
     axes = context.builder.ints(*range(2, 2 + len(counts)))
     batch = [dimension(context, x, a) for a in (0, 1)]
     for box in boxes:
         begins, ends = (context.builder.ints(*edge) for edge in zip(*box))
-        elements = int(np.prod([e - b for b, e in box]))
+        elements = prod(e - b for b, e in box)
         part = context.node("Slice", [x, begins, ends, axes])
         flat = reshape_to(context, part, [*batch, elements])
         first = context.node("ArgMax", [flat], {"axis": 2, "keepdims": 0})

@@ -8,6 +8,7 @@ from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimensions, reshape_to, static_dimension
 from lite_paddle.lowering.layout import in_channels_first, per_channel
+from lite_paddle.lowering.limits import check_table
 from lite_paddle.lowering.operators.activation import activate
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
@@ -20,7 +21,10 @@ def _layout(op: SourceOp) -> str:
 
 def _vector(context: Context, given: Value | None, default: float, like: Value, size: int) -> Value:
     """Return a parameter, or a vector of one repeated number if the model has none."""
-    return given if given is not None else context.builder.constant(np.full(size, default, like.dtype.numpy))
+    if given is not None:
+        return given
+    check_table(size)
+    return context.builder.constant(np.full(size, default, like.dtype.numpy))
 
 
 # **** running statistics ****
@@ -100,6 +104,7 @@ def layer_norm(op: SourceOp, context: Context) -> None:
                 return None
             static = all(isinstance(d, int) for d in normalized)
             shape = tuple(normalized) if static else (1,)
+            check_table(*shape)
             return context.builder.constant(np.full(shape, default, x.dtype.numpy))
         given = context.cast(given, x.dtype)
         if given.type.rank == len(normalized):

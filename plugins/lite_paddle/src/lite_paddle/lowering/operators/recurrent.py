@@ -9,6 +9,7 @@ import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Array, Context
+from lite_paddle.lowering.limits import check_parts
 from lite_paddle.lowering.operators.activation import activate
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
@@ -180,6 +181,7 @@ def _unpacked(context: Context, op: SourceOp, x: Value, layers: int, directions:
     size = x.shape[-1] if x.type.rank else None
     if packed is None or packed.dtype == object or not isinstance(size, int):
         raise Unlowerable("its packed weights, or the size of its input, are not known before the model runs")
+    check_parts(layers)
     flat, offset = np.asarray(packed).reshape(-1), 0
     arrays: list[Array] = []
     shapes: list[tuple[int, ...]] = []

@@ -14,6 +14,7 @@ from lite_core.ir import Attribute, DType, Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimension, shape_vector
 from lite_paddle.lowering.integers import add_elements
+from lite_paddle.lowering.limits import check_parts
 from lite_paddle.lowering.operators.constant import filled
 from lite_paddle.lowering.operators.rearrangement import flipped
 from lite_paddle.lowering.registry import lowers
@@ -77,6 +78,7 @@ def sequence_conv(op: SourceOp, context: Context) -> None:
     length, start = int(context.attribute(op, "contextLength")), int(op.attrs["contextStart"])
     if op.attrs["paddingTrainable"] or int(op.attrs["contextStride"]) != 1:
         raise Unlowerable("trained padding and context strides other than 1 are not supported")
+    check_parts(length)
     before, after = max(-start, 0), max(start + length - 1, 0)
     ints = context.builder.ints
     padded = context.node("Pad", [x, ints(before, 0, after, 0), context.scalar(0, x)])

@@ -11,11 +11,15 @@ from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import SourceNode
 from lite_onnx.lowering.unlowerable import Unlowerable
 
-__all__ = ["MACHINE_LEARNING", "Array", "array", "as_float32", "as_rows", "shaped_array", "string"]
+__all__ = ["MACHINE_LEARNING", "Array", "array", "as_float32", "as_rows", "empty_weights", "shaped_array", "string"]
 
 MACHINE_LEARNING = "ai.onnx.ml"
 
 Array = np.ndarray[Any, Any]
+
+#: Limits of a table of weights: elements, and elements for each weight that the file lists. A short file can state any
+#: number of targets.
+_MOST_ELEMENTS, _MOST_PER_WEIGHT = 1 << 23, 128
 
 
 def array(node: SourceNode, name: str, dtype: Any) -> Array:
@@ -33,6 +37,17 @@ def shaped_array(node: SourceNode, name: str, dtype: Any, *shape: int) -> Array:
     if found.size != np.prod(shape):
         raise Unlowerable(f"its attribute {name!r} has {found.size} elements, not {' * '.join(map(str, shape))}")
     return found.reshape(shape)
+
+
+def empty_weights(leaves: int, targets: int, listed: int) -> Array:
+    """Return a table [leaves, targets] of NaN, for ``listed`` weights.
+
+    Raises:
+        Unlowerable: it would be large, and almost all of it empty.
+    """
+    if targets < 0 or leaves * targets > max(_MOST_ELEMENTS, _MOST_PER_WEIGHT * listed):
+        raise Unlowerable(f"it has {targets} targets, too many for its {listed} weights")
+    return np.full((leaves, targets), np.nan)
 
 
 def string(node: SourceNode, name: str, default: str, *choices: str) -> str:

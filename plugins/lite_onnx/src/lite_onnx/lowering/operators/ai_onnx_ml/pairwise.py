@@ -46,20 +46,15 @@ def pairwise_probabilities(scores: Value, slopes: Array, shifts: Array, classes:
 
 def _matrix(chances: Value, classes: int, context: Context) -> Value:
     """Return Q [N, classes, classes]: ``sum of r_ji^2`` on the diagonal, ``-r_ji r_ij`` elsewhere."""
-    pairs = list(combinations(range(classes), 2))
-    ahead, behind = np.zeros((2, len(pairs), classes * classes), np.float32)
-    for row, (first, second) in enumerate(pairs):
-        ahead[row, first * classes + second] = behind[row, second * classes + first] = 1
-    rest = context.add("Sub", [context.scalar_like(1, chances), chances])
     # r [N, classes, classes]: the probability of each class against each other one; zeros on the diagonal.
-    flat = context.add(
-        "Add",
-        [
-            context.add("MatMul", [chances, context.constant(ahead)]),
-            context.add("MatMul", [rest, context.constant(behind)]),
-        ],
-    )
-    r = context.add("Reshape", [flat, context.ints(-1, classes, classes)])
+    pairs = list(combinations(range(classes), 2))
+    column = np.zeros((classes, classes), np.int64)
+    for number, (first, second) in enumerate(pairs):
+        column[first, second], column[second, first] = number, len(pairs) + number
+    rest = context.add("Sub", [context.scalar_like(1, chances), chances])
+    both = context.add("Concat", [chances, rest], {"axis": 1})
+    gathered = context.add("Gather", [both, context.constant(column)], {"axis": 1})
+    r = context.add("Mul", [gathered, context.constant(1 - np.eye(classes, dtype=np.float32))])
     other = context.add("Transpose", [r], {"perm": (0, 2, 1)})
     squares = context.add("ReduceSumSquare", [other, context.ints(2)], {"keepdims": 1})
     diagonal = context.add("Mul", [squares, context.constant(np.eye(classes, dtype=np.float32))])

@@ -32,6 +32,9 @@ from lite_onnx.lowering.operators.ai_onnx_ml.scores import (
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
+#: The tables for votes and coefficients grow with the cube of the number of classes.
+_MOST_CLASSES = 300
+
 
 @lowers("SVMRegressor", domain=MACHINE_LEARNING)
 def svm_regressor(node: SourceNode, context: Context) -> Sequence[Item]:
@@ -56,13 +59,15 @@ def svm_classifier(node: SourceNode, context: Context) -> Sequence[Item]:
     sizes = array(node, "vectors_per_class", np.int64)
     if not sizes.size:
         return _linear(node, x, labels, kind, context)
+    rho, count = _rho(node), len(sizes) * (len(sizes) - 1) // 2
+    if len(rho) != count:
+        raise Unlowerable(f"its attribute 'rho' has {len(rho)} elements for {count} pairs of classes")
+    if len(sizes) > _MOST_CLASSES:
+        raise Unlowerable(f"it has {len(sizes)} classes; Lite compares the pairs of at most {_MOST_CLASSES}")
     pairs = list(combinations(range(len(sizes)), 2))
     total = int(sizes.sum())
     support = shaped_array(node, "support_vectors", np.float32, total, context.size(x, 1))
     weights = _pair_weights(shaped_array(node, "coefficients", np.float32, len(sizes) - 1, total), sizes, pairs)
-    rho = _rho(node)
-    if len(rho) != len(pairs):
-        raise Unlowerable(f"its attribute 'rho' has {len(rho)} elements for {len(pairs)} pairs of classes")
     products = _kernel(node, x, support, context)
     scores = context.add("Gemm", [products, context.constant(weights), context.constant(rho)])
     # NOTE: votes decide the label even if there are probabilities, as in scikit-learn and ONNX Runtime.

@@ -16,6 +16,7 @@ from lite_onnx.lowering.operators.ai_onnx_ml.attributes import (
     array,
     as_float32,
     as_rows,
+    empty_weights,
     shaped_array,
     string,
 )
@@ -191,7 +192,7 @@ def _weights(
     if (nodes < 0).any():
         raise Unlowerable(f"its attribute '{kind}_nodeids' names a node that does not exist")
     with_weights, row = np.unique(nodes, return_inverse=True)
-    weights = np.full((len(with_weights) + 1, targets), np.nan)  # the first row: a leaf without weights
+    weights = empty_weights(len(with_weights) + 1, targets, len(listed))  # the first row: a leaf without weights
     np.put(weights, (row + 1) * targets + columns, 0)
     np.add.at(weights, (row + 1, columns), listed)
     leaves = np.zeros(count, np.int64)

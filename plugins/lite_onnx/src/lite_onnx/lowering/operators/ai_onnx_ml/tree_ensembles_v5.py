@@ -9,7 +9,13 @@ import numpy as np
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
 from lite_onnx.lowering.node_attributes import number
-from lite_onnx.lowering.operators.ai_onnx_ml.attributes import MACHINE_LEARNING, Array, array, shaped_array
+from lite_onnx.lowering.operators.ai_onnx_ml.attributes import (
+    MACHINE_LEARNING,
+    Array,
+    array,
+    empty_weights,
+    shaped_array,
+)
 from lite_onnx.lowering.operators.ai_onnx_ml.forest import LEAF, MEMBER, Forest
 from lite_onnx.lowering.operators.ai_onnx_ml.scores import TRANSFORMS, apply_target_transform
 from lite_onnx.lowering.operators.ai_onnx_ml.tree_ensembles import aggregate_leaves, tree_input
@@ -45,7 +51,7 @@ def _forest(node: SourceNode, targets: int) -> Forest:
     if modes.size and not 0 <= modes.min() <= modes.max() <= MEMBER:
         raise Unlowerable(f"its nodes_modes has the number {int(modes.max())}")
     nan_is_true = array(node, "nodes_missing_value_tracks_true", np.int64).astype(bool)
-    weights = np.full((leaves, targets), np.nan)
+    weights = empty_weights(leaves, targets, len(listed))
     weights[np.arange(leaves), targetids] = listed
     own = np.arange(inner, inner + leaves)
     return Forest(

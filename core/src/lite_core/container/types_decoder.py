@@ -1,4 +1,4 @@
-"""Encoding and decoding tensor types as JSON: ``[element type, dimensions]``; null dimensions mean an unknown rank.
+"""Decoding of tensor types from JSON: ``[element type, dimensions]``; null dimensions mean an unknown rank.
 
 NOTE: an unknown size is a symbol that is unique in its process (:func:`lite_core.ir.fresh_dim`). When it is read from a
 file, it gets a new unique name, because its old name may equal that of an unrelated symbol. In a file, such symbols are
@@ -7,46 +7,26 @@ numbered from 0 in the order of their creation, so that a model gives the same b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from lite_core.ir import DType, SymbolicDim, TensorType, dim_from_data, dim_to_data, fresh_dim
+from lite_core.ir import DType, SymbolicDim, TensorType, dim_from_data, fresh_dim
 
-__all__ = ["LocalNames", "decode_type", "encode_type", "names_in_file"]
+__all__ = ["FRESH_MARK", "LocalNames", "decode_type"]
 
-_FRESH_MARK = "?"
-
-
-def names_in_file(types: Iterable[TensorType]) -> dict[str, str]:
-    """Return the name in a file of each symbol."""
-    symbols = frozenset().union(*(type.symbols for type in types))
-
-    def creation_order(symbol: str) -> tuple[int, str]:  # numbers as texts: 9 is before 10
-        number = symbol.rpartition(_FRESH_MARK)[2]
-        return len(number), number
-
-    fresh = sorted((s for s in symbols if _FRESH_MARK in s), key=creation_order)
-    numbered = {s: f"{s.partition(_FRESH_MARK)[0]}{_FRESH_MARK}{n}" for n, s in enumerate(fresh)}
-    return {**{s: s for s in symbols}, **numbered}
+FRESH_MARK = "?"
 
 
 class LocalNames(dict[str, str]):
     """Map from each symbol of a file to its name in this process, which is generated on first access."""
 
     def __missing__(self, name: str) -> str:
-        prefix, mark, _ = name.partition(_FRESH_MARK)
+        prefix, mark, _ = name.partition(FRESH_MARK)
         if mark:
             self[name] = fresh_dim(prefix).name or name
         else:
             self[name] = SymbolicDim.named(name).name or name  # raises for an invalid name
         return self[name]
-
-
-def encode_type(type: TensorType, names: Mapping[str, str]) -> Any:
-    """Encode a type as JSON, with new names for its symbols."""
-    if type.shape is None:
-        return [type.dtype.value, None]
-    return [type.dtype.value, [dim_to_data(dim_from_data(dim_to_data(dim), names)) for dim in type.shape]]
 
 
 def decode_type(data: Any, names: Mapping[str, str]) -> TensorType:

@@ -1,39 +1,23 @@
-"""Encoding and decoding the records of targets as JSON.
+"""Decoding of the records of targets from JSON.
 
 The document is a list of :class:`~lite_core.container.records.TargetRecord`. A record is an object with the names of
-its fields as keys, a tuple is a list, and a type is encoded as in :mod:`lite_core.container.types_codec`.
+its fields as keys, a tuple is a list, and a type is encoded as in :mod:`lite_core.container.types_decoder`. A field
+that has a default may be missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Mapping
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from lite_core.container.records import PartitionRecord, PlanRecord, TargetRecord
-from lite_core.container.types_codec import decode_type, encode_type
+from lite_core.container.types_decoder import decode_type
 from lite_core.ir import TensorType
 
-__all__ = ["decode_targets", "encode_targets"]
+__all__ = ["decode_targets"]
 
 _RECORDS = (TargetRecord, PlanRecord, PartitionRecord)
-
-
-def encode_targets(targets: Iterable[TargetRecord], names: Mapping[str, str]) -> Any:
-    """Encode records as JSON; ``names`` maps each symbol to its name in the file."""
-    return _encode(tuple(targets), names)
-
-
-def _encode(data: Any, names: Mapping[str, str]) -> Any:
-    if isinstance(data, TensorType):
-        return encode_type(data, names)
-    if isinstance(data, _RECORDS):
-        return {field: _encode(item, names) for field, item in data._asdict().items()}
-    if isinstance(data, tuple):
-        return [_encode(item, names) for item in data]
-    if isinstance(data, Mapping):
-        return {key: _encode(item, names) for key, item in data.items()}
-    return data
 
 
 def decode_targets(
@@ -44,7 +28,7 @@ def decode_targets(
     Args:
         document: the JSON.
         graph: the JSON of the graph, to whose nodes and values the records refer.
-        sections: names of the file's sections.
+        sections: names of the sections that saved state may be in.
         names: the name in this process of each symbol.
 
     Raises:
@@ -87,7 +71,8 @@ def _decode(wanted: Any, data: Any, names: Mapping[str, str]) -> Any:
     if wanted is TensorType:
         return decode_type(data, names)
     if wanted in _RECORDS:
-        return wanted(**{name: _decode(hint, data[name], names) for name, hint in _hints_of(wanted).items()})
+        fields = [(n, hint) for n, hint in _hints_of(wanted).items() if n in data or n not in wanted._field_defaults]
+        return wanted(**{name: _decode(hint, data[name], names) for name, hint in fields})
     kind, items = get_origin(wanted), get_args(wanted)
     found = {tuple: list, Mapping: dict}.get(kind, wanted)
     if type(data) is not found or (found is int and data < 0):

@@ -1,8 +1,11 @@
-"""Encoding and decoding graphs as JSON.
+"""Decoding of graphs from JSON.
 
-The document is ``{"types": [type, ...], "graph": graph}``. Types are encoded as in
-:mod:`lite_core.container.types_codec`; all other parts refer to a type by its number in that list, and to an array by
-the number of its section. A graph is::
+The document is ``{"types": [type, ...], "packed": [packed, ...], "graph": graph}``. Types are encoded as in
+:mod:`lite_core.container.types_decoder`; all other parts refer to a type by its number in that list, and to an array by
+the number of its section. ``packed`` lists the arrays that programs read in another order, each as ``[array, split,
+order, depth, columns, width, lanes]`` with the fields of :class:`~lite_core.ir.PanelLayout`; the first entry of an
+array is the order in which its section stores it. ``"stripped": [array, ...]`` lists the arrays that the file leaves
+out. A graph is::
 
     {"name": "main", "meta": {"key": "value", ...},
      "inputs": [[name, type], ...],
@@ -33,103 +36,15 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.container.types_codec import decode_type, encode_type
-from lite_core.errors import GraphError
-from lite_core.ir import Attribute, DType, Graph, Node, Origin, TensorType, Value
+from lite_core.container.types_decoder import decode_type
+from lite_core.ir import Attribute, DType, Graph, Node, Origin, PanelLayout, TensorType, Value
 
-__all__ = ["GraphDecoder", "GraphEncoder"]
+__all__ = ["MOST_NESTING", "GraphDecoder", "decode_packed"]
 
 Array = np.ndarray[Any, Any]
 # Limit of nested graphs: functions that visit them recurse, and must not exhaust the stack.
-_MOST_NESTING = 32
+MOST_NESTING = 32
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-class GraphEncoder:
-    """Encoder of a graph as JSON.
-
-    Args:
-        graph: a valid graph.
-        names: the name in the file of each symbol.
-
-    Attributes:
-        document: the JSON.
-        arrays: the arrays, by their numbers in the document; an array that is used twice is listed once.
-
-    Raises:
-        GraphError: an attribute has an unsupported type, or graphs are nested too deep.
-    """
-
-    def __init__(self, graph: Graph, names: Mapping[str, str]) -> None:
-        self.arrays: list[Array] = []
-        self._array_numbers: dict[int, int] = {}
-        self._types: dict[TensorType, int] = {}
-        self._values: dict[Value, int] = {}
-        encoded = self._graph(graph, _MOST_NESTING)
-        self.document = {"types": [encode_type(type, names) for type in self._types], "graph": encoded}
-
-    def _graph(self, graph: Graph, nesting: int) -> Any:
-        if not nesting:
-            raise GraphError(f"graph {graph.name!r} is nested more than {_MOST_NESTING} deep, the limit of a file")
-        return {
-            "name": graph.name,
-            **({"meta": {str(k): str(v) for k, v in graph.metadata.items()}} if graph.metadata else {}),
-            "inputs": [self._define(v) for v in graph.inputs],
-            "constants": [[*self._define(v), self._array(array)] for v, array in graph.constants.items()],
-            "nodes": [self._node(node, nesting) for node in graph.nodes],
-            "outputs": [self._values[v] for v in graph.outputs],
-        }
-
-    def _node(self, node: Node, nesting: int) -> Any:
-        attributes = {k: self._attribute(node, k, a, nesting) for k, a in node.attributes.items()}
-        optional = {"domain": node.domain, "name": node.name, "attrs": attributes}
-        return {
-            "op": node.op,
-            **{key: data for key, data in optional.items() if data},
-            "in": [None if v is None else self._values[v] for v in node.inputs],
-            "out": [None if v is None else self._define(v) for v in node.outputs],
-            **({"from": [node.origin.op, node.origin.name]} if node.origin else {}),
-        }
-
-    def _attribute(self, node: Node, key: str, attribute: Attribute, nesting: int) -> Any:
-        if isinstance(attribute, DType):
-            return ["dtype", attribute.value]
-        if isinstance(attribute, Graph):
-            return ["graph", self._graph(attribute, nesting - 1)]
-        if isinstance(attribute, np.ndarray):
-            return ["tensor", [self._type(TensorType.of_array(attribute)), self._array(attribute)]]
-        if isinstance(attribute, (int, np.integer)):
-            return ["int", int(attribute)]
-        if isinstance(attribute, (float, np.floating)):
-            return ["float", _encode_float(attribute)]
-        if isinstance(attribute, str):
-            return ["str", attribute]
-        if isinstance(attribute, tuple):
-            if all(isinstance(a, (int, np.integer)) for a in attribute):
-                return ["ints", [int(a) for a in attribute]]
-            if all(isinstance(a, (float, np.floating)) for a in attribute):
-                return ["floats", [_encode_float(a) for a in attribute]]
-            if all(isinstance(a, str) for a in attribute):
-                return ["strs", list(attribute)]
-        raise GraphError(f"{node.describe()}: a file cannot hold the type of attribute {key!r}: {attribute!r:.200}")
-
-    def _define(self, value: Value) -> list[Any]:
-        self._values[value] = len(self._values)
-        return [value.name, self._type(value.type)]
-
-    def _type(self, type: TensorType) -> int:
-        return self._types.setdefault(type, len(self._types))
-
-    def _array(self, array: Array) -> int:
-        number = self._array_numbers.setdefault(id(array), len(self.arrays))
-        if number == len(self.arrays):
-            self.arrays.append(array)
-        return number
-
-
-def _encode_float(number: Any) -> float | str:
-    number = float(number)
-    return number if math.isfinite(number) else str(number)
 
 
 class GraphDecoder:
@@ -154,11 +69,11 @@ class GraphDecoder:
         self._values: dict[int, Value] = {}  # values that are visible to the next node
         self._names: set[str] = set()
         self._count = 0
-        self.graph = self._graph(document["graph"], _MOST_NESTING)
+        self.graph = self._graph(document["graph"], MOST_NESTING)
 
     def _graph(self, data: Any, nesting: int) -> Graph:
         if not nesting:
-            raise ValueError(f"graphs are nested more than {_MOST_NESTING} deep")
+            raise ValueError(f"graphs are nested more than {MOST_NESTING} deep")
         graph = Graph(_text(data["name"]), inputs=[self._define(*value) for value in data["inputs"]])
         graph.metadata = {_text(key): _text(text) for key, text in data.get("meta", {}).items()}
         for name, type, number in data["constants"]:
@@ -220,6 +135,20 @@ class GraphDecoder:
         self._values[self._count] = value
         self._count += 1
         return value
+
+
+def decode_packed(document: Any) -> list[tuple[int, PanelLayout]]:
+    """Return the packed arrays of a document: the number of each, and the order of its elements.
+
+    Raises:
+        LookupError, TypeError, ValueError: the JSON is not a list of them.
+    """
+    found = []
+    for number, split, order, *sizes in document.get("packed", []):
+        depth, columns, width, lanes = map(_integer, sizes)
+        layout = PanelLayout(_tuple_of(int, split), _tuple_of(int, order), depth, columns, width, lanes)
+        found.append((_integer(number), layout))
+    return found
 
 
 def _text(data: Any) -> str:

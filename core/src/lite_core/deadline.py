@@ -1,0 +1,51 @@
+"""The time limit of a run, which the steps of a plan and each iteration of a loop test.
+
+The limit belongs to the thread that runs a session. Whatever runs there can test it, such as an executable that
+contains an endless loop of another runtime.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from lite_core.checks import require
+from lite_core.errors import RunTimeoutError
+
+__all__ = ["check_time", "run_within"]
+
+#: The moment at which the run of this thread must end, and the seconds that it was given.
+_limit: ContextVar[tuple[float, float]] = ContextVar("lite_time_limit", default=(float("inf"), 0))
+
+
+def run_within(seconds: float, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Call a function, in which :func:`check_time` raises an error after some seconds, or earlier by an outer limit.
+
+    Raises:
+        InputError: ``seconds`` is not a positive number.
+        RunTimeoutError: the function tested the time when it was over.
+    """
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    require(is_number and seconds > 0, "timeout", "a positive number of seconds", seconds)
+    before = _limit.set(min(_limit.get(), (time.monotonic() + min(seconds, 1e9), seconds)))
+    try:
+        return run()
+    finally:
+        _limit.reset(before)
+
+
+def check_time(describe: Callable[..., str], *arguments: object) -> None:
+    """Raise an error if the time of this thread's run is over.
+
+    Args:
+        describe: returns the place in the run, for the message.
+        arguments: passed to ``describe``.
+
+    Raises:
+        RunTimeoutError: the time is over.
+    """
+    end, seconds = _limit.get()
+    if time.monotonic() >= end:
+        raise RunTimeoutError(f"stopped after the {seconds:g} seconds of its timeout, at {describe(*arguments)}")

@@ -1,0 +1,64 @@
+"""Detection of misspelt optional members of backends, executables and memory spaces.
+
+Without it, an optional part with a misspelt name would silently never be used.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from lite_core import backend as contract
+from lite_core.plugins.contracts import Kind, members
+
+__all__ = ["misspelt_members"]
+
+_PARTS: dict[Kind, tuple[type, ...]] = {
+    "backend": (
+        contract.Backend,
+        contract.DescribesTarget,
+        contract.MeasuresSpeed,
+        contract.ProvidesMemory,
+        contract.ReportsFindings,
+        contract.RestoresState,
+        contract.StatesCompatibility,
+        contract.TakesOptions,
+    ),
+    "executable": (
+        contract.Executable,
+        contract.HasNotes,
+        contract.ListsConstantsRead,
+        contract.ProfilesKernels,
+        contract.ReportsMemoryUse,
+        contract.SavesState,
+    ),
+    "memory": (contract.Memory, contract.SharesHostMemory, contract.ViewsMemory),
+}
+
+#: Similarity of names, 0 to 1, from which one counts as a misspelling: ``restor`` and ``restore`` have 0.92.
+_SIMILARITY = 0.85
+
+
+def misspelt_members(checked: object, kind: Kind) -> list[tuple[str, str]]:
+    """Return the public members of an object that look like a misspelt optional member of the contract.
+
+    Args:
+        checked: an object, or its class.
+        kind: the contract that it implements.
+
+    Returns:
+        Pairs of the object's name and the name in the contract. If a class lists the Protocol among its bases, mypy
+        checks its members, too.
+    """
+    cls: type[Any] = checked if isinstance(checked, type) else type(checked)
+    own = set() if cls is checked else {name for name in getattr(checked, "__dict__", ()) if not name.startswith("_")}
+    present = own | {name for name in dir(cls) if not name.startswith("_")}
+    known = {name for part in _PARTS[kind] for name in members(part)}
+    lacking = [name for part in _PARTS[kind][1:] for name in members(part) if name not in present]
+    return sorted((name, meant) for name in present - known for meant in lacking if _is_similar(name, meant))
+
+
+def _is_similar(name: str, meant: str) -> bool:
+    ours, theirs = name.replace("_", "").lower(), meant.replace("_", "").lower()
+    # SequenceMatcher rates swapped letters lower than missing ones.
+    return sorted(ours) == sorted(theirs) or difflib.SequenceMatcher(None, ours, theirs).ratio() >= _SIMILARITY

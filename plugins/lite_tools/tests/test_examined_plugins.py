@@ -273,7 +273,7 @@ def test_faults_are_found_by_trying_what_plugins_provide(
         "sniff": ("sniff", "KeyError: 'sniffing'"),
         "help": ("lite_commands", "SystemExit: 3"),
         "seven": ("lite_commands", "7 lacks name"),
-        "odd": ("lite_ops", "AttributeError"),
+        "odd": ("lite_ops", "TypeError"),
     }
     assert {name for name, plugin in plugins.items() if plugin.record.failed} == {*faults}
     for name, (phase, message) in faults.items():

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lite_core.backend import Device, Unavailable
+from lite_core.ir import DType
 from lite_core.ops import OpDef
 from lite_core.plugins import PluginRecord
 
@@ -61,7 +62,7 @@ def operator_row(definition: OpDef) -> dict[str, Any]:
         "name": definition.name,
         "domain": definition.domain,
         "signature": definition.signature,
-        "types": {k: [d.value for d in v] for k, v in definition.types.items()},
+        "types": {k: [DType.of(d).value for d in v] for k, v in definition.types.items()},
         "attributes": {
             k: {"kind": a.kind, "default": a.default, "required": a.required, "choices": list(a.choices)}
             for k, a in definition.attributes.items()

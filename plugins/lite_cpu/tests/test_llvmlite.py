@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from backend_script import ASK_AND_COMPILE
 from packaging.requirements import Requirement
 
 from lite_cpu.machine_code import llvm
@@ -58,29 +59,6 @@ gc.collect()
 print(message)
 """
 
-UNSUPPORTED = """
-import lite_cpu.machine_code.objects as objects
-from lite_core.backend import Device, No, Options, Partition
-from lite_core import GraphBuilder
-from lite_cpu import X86_64_V2
-from lite_cpu.backend import CpuBackend
-
-class Level(CpuBackend):
-    def machine(self):
-        return X86_64_V2
-    def probe(self):
-        return [Device("level")]
-
-b = GraphBuilder("small")
-b.output(b.add("Relu", [b.input("x", "float32", [3])]), "y")
-graph, backend, device = b.build(), Level("level"), Device("level")
-print(backend.supports(graph.nodes[0], device).reason)
-try:
-    backend.compile(Partition("part", graph), device, Options())
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_private_functions_have_the_signatures_in_use(name: str) -> None:
@@ -107,7 +85,7 @@ def test_a_version_that_is_not_supported_is_refused_with_the_remedy(version: str
     assert found.origin is not None
     (tmp_path / "llvmlite").symlink_to(Path(found.origin).parent)
     (tmp_path / f"llvmlite-{version}.dist-info").mkdir()
-    done = run(UNSUPPORTED, PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    done = run(ASK_AND_COMPILE, PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     refusal = f"llvmlite {version} is not supported: pip install 'llvmlite>=0.45,<0.51'"
     assert done.stdout.splitlines() == [refusal, f"KernelCompileError {refusal}"], done.stderr
 

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from google.protobuf.message import DecodeError
+
 from fuzz.bundles import pack, unpack, write_files
 from fuzz.mutation import mutated_bytes, mutated_json, mutated_message
 from fuzz.mutation.messages import smaller_messages
@@ -138,7 +140,7 @@ def _descriptions(content: bytes) -> Iterable[tuple[int, int]]:
         description = message_class("TensorDesc")()
         try:
             description.ParseFromString(content[position + 20 : position + 20 + length])
-        except Exception:
+        except DecodeError:
             return
         size = 4 if description.data_type == 5 else 8  # float32, else int64: good enough to find most of them
         for dim in description.dims:

@@ -28,10 +28,10 @@ class Pieces:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self._constants = {id(array): array for array in graph.constants.values()}
+        self._constants = {id(array) for array in graph.constants.values()}
         self._names: dict[tuple[str, bytes], str] = {}
         self._sections: dict[str, bytes | memoryview] = {}
-        self._packed: dict[tuple[int, PanelLayout], PackedConstant] = {}
+        self._packed: dict[tuple[int, PanelLayout], tuple[int, PackedConstant]] = {}
 
     def add(self, piece: bytes | memoryview | SavedWeights, constants: Mapping[str, Array]) -> str:
         """Add a piece and return the name of its section: ``code/N``, ``weights/N`` or ``packed/N``.
@@ -46,8 +46,8 @@ class Pieces:
         if array is None or piece.layout is None or not self._is_packed(piece, array):
             return self._section("weights", piece.data)
         key = (id(array), piece.layout)
-        self._packed.setdefault(key, PackedConstant(array, piece.layout, piece.data))
-        return f"packed/{list(self._packed).index(key)}"
+        number, _ = self._packed.setdefault(key, (len(self._packed), PackedConstant(array, piece.layout, piece.data)))
+        return f"packed/{number}"
 
     def _section(self, kind: str, content: bytes | memoryview) -> str:
         number = len(self._sections)
@@ -74,7 +74,7 @@ class Pieces:
     @property
     def packed(self) -> Sequence[PackedConstant]:
         """The constants of the sections ``packed/0``, ``packed/1``, ..."""
-        return [*self._packed.values()]
+        return [constant for _, constant in self._packed.values()]
 
     def size(self, names: Set[str]) -> int:
         """Return the total size, in bytes, of the sections that are stored besides the constants."""

@@ -32,7 +32,11 @@ void fault_at(const char *in_folder, long number, int error, int lasts, int read
 long calls_made(void) { return calls; }
 const char *failed_call(void) { return failed; }
 
-static int concerns(const char *path) { return folder[0] && strncmp(path, folder, strlen(folder)) == 0; }
+/* Return 1 for the folder and what is in it; the folder beside it whose name is longer is the driver's. */
+static int concerns(const char *path) {
+    size_t size = strlen(folder);
+    return size && strncmp(path, folder, size) == 0 && (path[size] == '/' || !path[size]);
+}
 
 static int concerns_descriptor(int descriptor) {
     char link[64], path[PATH_MAX];

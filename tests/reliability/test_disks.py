@@ -75,7 +75,7 @@ def test_a_conversion_that_cannot_write_names_the_file(failing_files: Path, tmp_
 @pytest.mark.full("reliability")
 @pytest.mark.parametrize("counted", ["changes", "reads"])
 @pytest.mark.parametrize("kind", ["ENOSPC", "EIO"])
-@pytest.mark.parametrize("backend", ["x86"])
+@pytest.mark.parametrize("backend", ["x86", "opencl"])
 def test_a_cache_that_fails_changes_no_result(
     failing_files: Path, tmp_path: Path, backend: str, kind: str, counted: str
 ) -> None:

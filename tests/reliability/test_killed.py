@@ -55,7 +55,7 @@ def test_a_conversion_is_killed_at_each_call(failing_files: Path, tmp_path: Path
 
 
 @pytest.mark.full("reliability")
-@pytest.mark.parametrize("backend", ["x86"])
+@pytest.mark.parametrize("backend", ["x86", "opencl"])
 def test_a_writer_of_the_cache_is_killed_at_each_call(failing_files: Path, tmp_path: Path, backend: str) -> None:
     fill(tmp_path, backend)
     told = disturb(failing_files, tmp_path, backend, "kill")

@@ -16,12 +16,13 @@ from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_cpu.backend import CpuBackend
 from lite_cpu.chains import Chain, Operand
+from lite_cpu.dot_panels import pack_dots
 from lite_cpu.emitter import Emitter
 from lite_cpu.kernels.conv_int8 import ConvInt8
 from lite_cpu.kernels.depthwise_int8 import DepthwiseInt8
 from lite_cpu.kernels.gemm_int8 import GemmInt8
 from lite_cpu.kernels.int8_tiles import LeftSide
-from lite_cpu.kernels.integer_dots import INT16_PAIRS, byte_form, pack_dots
+from lite_cpu.kernels.integer_dots import INT16_PAIRS, byte_form
 from lite_cpu.kernels.packing_int8 import PackInt8
 from lite_cpu.lowering.compile import simplified
 from lite_cpu.lowering.weights import WeightCache
@@ -161,9 +162,8 @@ def test_two_threads_share_the_work(machine: Machine) -> None:
 
 
 def test_packing_pads_with_zeros() -> None:
-    form = INT16_PAIRS
     b = np.arange(1, 11).reshape(1, 1, 5, 2)
-    packed = pack_dots(b, form, lanes=4, vectors=2)
+    packed = pack_dots(b, np.zeros((), b.dtype), DType.INT16, group=2, lanes=4, vectors=2)
     expected = np.zeros((3, 4, 2), np.int16)
     expected[:, :2] = [[[1, 3], [2, 4]], [[5, 7], [6, 8]], [[9, 0], [10, 0]]]
     np.testing.assert_array_equal(packed, expected.reshape(1, -1))

@@ -342,6 +342,22 @@ def test_weights_of_winograd_are_made_again_instead_of_saved() -> None:
         assert run(again, graph, example.inputs)[0].tobytes() == expected[0].tobytes()
 
 
+@MACHINES
+@pytest.mark.parametrize("zero", [3, range(100, 148)], ids=["bytes", "16 bits"])
+def test_panels_of_8_bit_weights_are_made_again_instead_of_saved(zero: int | range, machine: Machine) -> None:
+    """The weights minus the zero points of 48 columns do not fit 8 bits."""
+    g = Sketch()
+    points = [g.b.constant(np.array(7, np.uint8)), g.b.constant(np.array(zero, np.uint8))]
+    image = g.input(1, 30, 9, 9, dtype="uint8")
+    product = g.add("MatMulInteger", g.input(20, 70, dtype="uint8"), g.constant(70, 48, dtype="uint8"), *points)
+    example = g.done(product, g.add("ConvInteger", image, g.constant(48, 30, 3, 3, dtype="uint8"), *points))
+    executable = compiled(machine, example.graph)
+    assert sum(len(content(piece)) for piece in split(executable.save())[1]) < 1000  # the sums of the columns
+    again = restored(machine, saved(executable), example.graph)
+    assert max(array.nbytes for array in large_weights(again, example.graph)) >= 48 * 30 * 9
+    assert_same(machine, example)
+
+
 @GRAPHS
 def test_only_the_listed_constants_are_read(make: Callable[[], Example]) -> None:
     """The elements of other constants are undefined when a program is restored."""

@@ -97,7 +97,7 @@ class Int8BlockEmitter:
             groups: number of groups of rows.
             rows: rows of a group.
             columns: columns of C from the start of ``tensors``, ``b`` and ``column_sums`` on.
-            b: panels packed by :func:`~lite_cpu.kernels.integer_dots.pack_dots`; begins at a whole panel.
+            b: panels packed by :func:`~lite_cpu.dot_panels.pack_dots`; begins at a whole panel.
             column_sums: one int32 for each column.
         """
         k, form = self.k, self.left.form

@@ -8,7 +8,6 @@ bits of either operand: four bytes if the machine has an instruction for that, o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from lite_cpu.emitter import I32 as INT32_TYPE
 from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.machine import Machine
 
-__all__ = ["INT16_PAIRS", "DotForm", "broadcast_group", "byte_form", "emit_dots", "pack_dots", "packed_size"]
+__all__ = ["INT16_PAIRS", "DotForm", "broadcast_group", "byte_form", "emit_dots", "packed_size"]
 
 Array = np.ndarray[Any, Any]
 I32 = DType.INT32
@@ -99,31 +98,5 @@ def broadcast_group(pointer: Pointer, form: DotForm, lanes: int) -> Val:
 
 
 def packed_size(form: DotForm, runs: int, depth: int, columns: int, lanes: int) -> int:
-    """Return the number of elements of one matrix packed by :func:`pack_dots`."""
+    """Return the number of elements of one matrix packed by :func:`~lite_cpu.dot_panels.pack_dots`."""
     return runs * form.steps(depth) * form.group * -(-columns // lanes) * lanes
-
-
-def pack_dots(b: Array, form: DotForm, lanes: int, vectors: int) -> Array:
-    """Pack the right matrix in the order in which the kernels read it.
-
-    Args:
-        b: [batches, runs, depth, columns], integers that fit ``form.right``.
-        form: the element types.
-        lanes: int32 elements of a vector register.
-        vectors: vectors of a panel.
-
-    Returns:
-        The panels [batches, n]: for each batch panels of [runs, steps, lanes * vectors, group], and for the remaining
-        columns a narrower panel of whole vectors. Runs are padded with zeros to whole groups, and the last vector is
-        padded with zeros.
-    """
-    batches, runs, depth, columns = b.shape
-    steps, width = form.steps(depth), lanes * vectors
-    filled = np.zeros((batches, runs, steps * form.group, -(-columns // lanes) * lanes), form.right.numpy)
-    filled[:, :, :depth, :columns] = b
-    groups = filled.reshape(batches, runs * steps, form.group, filled.shape[-1])
-    whole = columns // width * width
-    panels = groups[..., :whole].reshape(batches, runs * steps, form.group, whole // width, width)
-    narrow = groups[..., whole:]
-    parts = panels.transpose(0, 3, 1, 4, 2), narrow.transpose(0, 1, 3, 2)
-    return np.concatenate([part.reshape(batches, prod(part.shape[1:])) for part in parts], axis=1)

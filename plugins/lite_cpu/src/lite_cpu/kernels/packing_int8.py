@@ -22,7 +22,7 @@ class PackInt8(Kernel):
 
     Pointers: the matrices [batches, runs, depth, columns], their zero points, the panels, the sums of the columns.
 
-    The panels are those of :func:`~lite_cpu.kernels.integer_dots.pack_dots`. A work item is a panel of one batch.
+    The panels are those of :func:`~lite_cpu.dot_panels.pack_dots`. A work item is a panel of one batch.
     The difference of an element and its zero point must fit ``form.right``.
     """
 

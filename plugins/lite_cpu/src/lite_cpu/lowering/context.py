@@ -127,7 +127,7 @@ class Lowering(StepEmitter):
             key: identifies the packing.
             arrays: the constants that are packed.
             pack: packs them.
-            recipe: how to pack the only array without the compiler, so that a model file need not store both.
+            recipe: how to pack the arrays without the compiler, so that a model file need not store both.
         """
         return self.constant(self.weights.get(key, arrays, pack, recipe))
 

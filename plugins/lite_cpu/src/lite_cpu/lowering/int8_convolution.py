@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from lite_compiler.fusion import Group
 from lite_core.ir import Node
+from lite_cpu.dot_panels import Matrices
 from lite_cpu.kernels.bands import cut_bands
 from lite_cpu.kernels.conv_int8 import ConvInt8, ConvInt8Shape
 from lite_cpu.kernels.depthwise_int8 import DepthwiseInt8, DepthwiseInt8Shape, pack_depthwise_int8
@@ -13,7 +14,6 @@ from lite_cpu.kernels.int8_tiles import LeftSide
 from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.int8_operands import (
-    Layout,
     RightSide,
     choose_form,
     is_single,
@@ -73,19 +73,19 @@ def _conv_weights(lowering: Lowering, node: Node, window: Window) -> RightSide:
     split, order = (groups, columns // groups, channels, height, width), (0, 3, 4, 2, 1)
     array, point = lowering.known(w), lowering.known(zero)
     if array is not None and (zero is None or point is not None):
-        layout = Layout(split, order, (groups, runs, depth, columns // groups))
-        return pack_known(lowering, array, point, zero_shape, form, layout)
+        matrices = Matrices(split, order, (groups, runs, depth, columns // groups), zero_shape)
+        return pack_known(lowering, array, point, form, matrices)
     view = lowering.dense(lowering.tensor(w)).reshape(split)
     assert view is not None
     ordered = lowering.allocate(tuple(split[a] for a in order), w.dtype)
     lowering.copy(view.permute(order), ordered)
-    matrices = ordered.reshape((groups, runs, depth, columns // groups))
-    assert matrices is not None
+    b = ordered.reshape((groups, runs, depth, columns // groups))
+    assert b is not None
     points = zero_point(lowering, zero, w.dtype)
     dense = lowering.dense(points)
     strides = (0, 0) if is_single(zero) else (columns // groups, 1)
     flat = replace(dense, shape=(groups, columns // groups), strides=strides)
-    return pack_at_run_time(lowering, matrices, flat, form)
+    return pack_at_run_time(lowering, b, flat, form)
 
 
 def _pointwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:

@@ -8,10 +8,10 @@ from math import prod
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import dense_strides
 from lite_core.ir import Node
+from lite_cpu.dot_panels import Matrices
 from lite_cpu.kernels.int8_tiles import LeftSide
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.int8_operands import (
-    Layout,
     RightSide,
     choose_form,
     is_single,
@@ -83,8 +83,8 @@ def _matmul_weights(lowering: Lowering, node: Node, batch: tuple[int, ...]) -> t
     form = choose_form(lowering, value, zero, zero_shape)
     array, point = lowering.known(value), lowering.known(zero)
     if array is not None and (zero is None or point is not None):
-        layout = Layout(shape, tuple(range(len(shape))), (prod(stack), 1, depth, columns))
-        packed = pack_known(lowering, array, point, zero_shape, form, layout)
+        matrices = Matrices(shape, tuple(range(len(shape))), (prod(stack), 1, depth, columns), zero_shape)
+        packed = pack_known(lowering, array, point, form, matrices)
     else:
         b = lowering.tensor(value)
         b = replace(b, shape=shape, strides=(*b.strides, 0) if b.rank == 1 else b.strides)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType, Value
-from lite_cpu.kernels.integer_dots import INT16_PAIRS, DotForm, byte_form, pack_dots, packed_size
+from lite_cpu.dot_panels import DotPanels, Matrices
+from lite_cpu.kernels.integer_dots import INT16_PAIRS, DotForm, byte_form, packed_size
 from lite_cpu.kernels.packing_int8 import PackInt8
 from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.tensors import Tensor
 
 __all__ = [
-    "Layout",
     "RightSide",
     "choose_form",
     "is_single",
@@ -35,25 +35,6 @@ class RightSide:
     form: DotForm
     panels: Tensor
     sums: Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The conversion of an array of weights to matrices.
-
-    Attributes:
-        split: the shape that the array is first reshaped to.
-        order: the order that its dimensions are then permuted to.
-        matrices: the final shape, [batches, runs, depth, columns].
-    """
-
-    split: tuple[int, ...]
-    order: tuple[int, ...]
-    matrices: tuple[int, int, int, int]
-
-    def apply(self, weights: Array) -> Array:
-        ordered: Array = weights.reshape(self.split).transpose(self.order)
-        return ordered.reshape(self.matrices)
 
 
 def is_single(value: Value | None) -> bool:
@@ -81,36 +62,26 @@ def choose_form(lowering: Lowering, w: Value, zero: Value | None, zero_shape: tu
     return bytes_ if difference.min(initial=0) >= -128 and difference.max(initial=0) <= 127 else INT16_PAIRS
 
 
-def pack_known(
-    lowering: Lowering,
-    w: Array,
-    zero: Array | None,
-    zero_shape: tuple[int, ...],
-    form: DotForm,
-    layout: Layout,
-) -> RightSide:
+def pack_known(lowering: Lowering, w: Array, zero: Array | None, form: DotForm, matrices: Matrices) -> RightSide:
     """Pack constant weights, once in the process.
 
     Args:
         lowering: the lowering context.
         w: the weights.
         zero: their zero point, or None.
-        zero_shape: the shape in which the zero point broadcasts to the weights.
         form: the form of dot product that multiplies them.
-        layout: the conversion of the weights to matrices.
+        matrices: the weights as matrices.
     """
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
-
-    def matrices() -> Array:
-        return layout.apply(subtract_zero_point(w, None if zero is None else zero.reshape(zero_shape)))
-
     sources = [w] if zero is None else [w, zero]
-    key = (form, layout, zero_shape)
-    panels = lowering.packed(
-        ("int8 panels", *key, lanes, vectors), sources, lambda: pack_dots(matrices(), form, lanes, vectors)
-    )
-    sums = lowering.packed(("int8 sums", *key), sources, lambda: matrices().sum((1, 2), dtype=np.int32))
-    return RightSide(form, panels, sums)
+    layout = DotPanels(matrices, form.right, form.group, lanes, vectors)
+
+    def sums() -> Array:
+        differences = np.subtract(matrices.of(w), matrices.zeros(w, zero), dtype=np.int16)
+        return np.asarray(differences.sum((1, 2), dtype=np.int32))
+
+    panels = lowering.packed(("int8 panels", layout), sources, lambda: layout.pack(*sources), layout)
+    return RightSide(form, panels, lowering.packed(("int8 sums", matrices), sources, sums))
 
 
 def pack_at_run_time(lowering: Lowering, b: Tensor, zero: Tensor, form: DotForm) -> RightSide:

@@ -13,6 +13,7 @@ from lite_core.container import stored_panels
 from lite_core.forking import new_lock
 from lite_core.ir import DType, PanelLayout
 from lite_cpu.aligned import aligned_empty, is_aligned
+from lite_cpu.dot_panels import DotPanels
 from lite_cpu.tensors import ABSOLUTE, Storage, Tensor
 
 __all__ = ["Derivation", "Recipe", "WeightCache", "WinogradRecipe"]
@@ -46,8 +47,8 @@ class WinogradRecipe(NamedTuple):
         return (self.outputs + 2) ** 2, channels * -(-columns // self.lanes) * self.lanes
 
 
-#: A description by which a packed array can be made from its only source without the compiler.
-Recipe = PanelLayout | WinogradRecipe
+#: A description by which a packed array can be made from its sources without the compiler.
+Recipe = PanelLayout | WinogradRecipe | DotPanels
 
 
 class Derivation(NamedTuple):
@@ -56,7 +57,7 @@ class Derivation(NamedTuple):
     Attributes:
         text: identifies how it was made, in every process.
         sources: the constants that it was made from.
-        recipe: how to make it again from the only source; None if only the compiler can.
+        recipe: how to make it again from the sources; None if only the compiler can.
     """
 
     text: str
@@ -158,7 +159,7 @@ class WeightCache:
                 if array is None:
                     array = _owned(make(), sources)
                 self._made.add(full_key, arrays, array)
-                if recipe is not None and arrays[0] is sources[0]:
+                if recipe is not None and all(array is source for array, source in zip(arrays, sources)):
                     self._remember(array, recipe)
             return array
 

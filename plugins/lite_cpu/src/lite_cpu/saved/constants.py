@@ -13,6 +13,7 @@ import numpy as np
 
 from lite_core.ir import DType, Graph, SavedWeights
 from lite_cpu.aligned import LINE_BYTES
+from lite_cpu.dot_panels import DotPanels
 from lite_cpu.lowering.weights import WeightCache, WinogradRecipe
 from lite_cpu.machine_code.file_code import FileCode
 from lite_cpu.saved.frame import SavedStateError
@@ -54,8 +55,8 @@ def describe_constants(
         if derivation is not None and names and None not in names:
             entry |= {"key": derivation.text, "sources": names}
             recipe = derivation.recipe
-        if isinstance(recipe, WinogradRecipe):
-            described.append(entry | {"winograd": recipe})
+        if isinstance(recipe, WinogradRecipe | DotPanels):
+            described.append(entry | {"winograd" if isinstance(recipe, WinogradRecipe) else "dots": recipe})
             continue
         data = elements.reshape(-1).view(np.uint8).data
         described.append(entry | {"fingerprint": _fingerprint(data, DType.of(array))})
@@ -75,7 +76,8 @@ def _is_weight(dtype: DType) -> bool:
 def names_read(described: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names of the graph's constants that :func:`find_constants` or the program itself reads."""
     plain = [entry["graph"] for entry in described if "graph" in entry]
-    return [*dict.fromkeys([*plain, *(entry["sources"][0] for entry in described if "winograd" in entry)])]
+    made = [name for entry in described if "fingerprint" not in entry for name in entry.get("sources", [])]
+    return [*dict.fromkeys([*plain, *made])]
 
 
 def find_constants(
@@ -118,7 +120,7 @@ def find_constants(
             if array is None:
                 array = weights.offered(entry["key"], present)
             if array is None:
-                array = _winograd_weights(entry, present[0], code, threads)
+                array = _made(entry, present, code, threads)
             array = weights.offer(entry["key"], present, array)
         if array is None:
             raise SavedStateError(f"an array is neither saved nor made from a constant: {entry}")
@@ -126,13 +128,15 @@ def find_constants(
     return found
 
 
-def _winograd_weights(entry: Mapping[str, Any], source: Array, code: FileCode, threads: int) -> Array:
-    """Make the weights of a Winograd convolution from its filters."""
+def _made(entry: Mapping[str, Any], sources: Sequence[Array], code: FileCode, threads: int) -> Array:
+    """Make an array from its sources by its recipe."""
+    if "dots" in entry:
+        return DotPanels.read(entry["dots"]).pack(*sources)
     from lite_cpu.winograd_preparation import prepare_winograd
 
     outputs, lanes, vectors, shape, strides, offset = entry["winograd"]
     recipe = WinogradRecipe(outputs, lanes, vectors, tuple(shape), tuple(strides), offset)
-    return prepare_winograd(code.addresses[entry["maker"]], source, recipe, threads, code.native)
+    return prepare_winograd(code.addresses[entry["maker"]], sources[0], recipe, threads, code.native)
 
 
 def _saved_array(entry: Mapping[str, Any], piece: memoryview) -> Array:

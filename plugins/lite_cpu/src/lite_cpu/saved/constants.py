@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.saved_weights import is_weight, sampled_checksum
 from lite_core.ir import DType, Graph, SavedWeights
 from lite_cpu.aligned import LINE_BYTES
 from lite_cpu.dot_panels import DotPanels
@@ -22,8 +22,6 @@ from lite_cpu.tensors import Storage
 __all__ = ["describe_constants", "find_constants", "names_read"]
 
 Array = np.ndarray[Any, Any]
-
-_SAMPLE_BYTES = 256
 
 
 def describe_constants(
@@ -64,13 +62,8 @@ def describe_constants(
             pieces.append(SavedWeights(data, str(names[0]), recipe))
         else:
             # Integers may be indices or sizes, which count as code.
-            pieces.append(SavedWeights(data) if _is_weight(DType.of(array)) else bytes(data))
+            pieces.append(SavedWeights(data) if is_weight(DType.of(array)) else bytes(data))
     return described, pieces
-
-
-def _is_weight(dtype: DType) -> bool:
-    """Return True for types that kernels compute with: no index or size is stored in fewer than four bytes."""
-    return dtype.is_floating or (dtype.itemsize <= 2 and dtype is not DType.BOOL)
 
 
 def names_read(described: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -152,14 +145,8 @@ def _saved_array(entry: Mapping[str, Any], piece: memoryview) -> Array:
 
 
 def _fingerprint(piece: memoryview, dtype: DType) -> int | str:
-    """Return what identifies the content of an array.
-
-    Weights may come from anyone, and a start need not read all of them: a checksum of both ends tells them apart. Other
-    arrays may hold indices or sizes, so all of their content is bound to the program, which is trusted.
-    """
-    if _is_weight(dtype):
-        return zlib.crc32(piece[-_SAMPLE_BYTES:], zlib.crc32(piece[:_SAMPLE_BYTES]))
-    return sha256(piece).hexdigest()
+    """Return what identifies the content of an array: for weights a checksum of both ends, for others of all bytes."""
+    return sampled_checksum(piece) if is_weight(dtype) else sha256(piece).hexdigest()
 
 
 def _part_of_constant(entry: Mapping[str, Any], in_graph: Mapping[str, Array]) -> Array:

@@ -22,7 +22,7 @@ from lite_core.backend import (
     SavesState,
 )
 from lite_core.forking import new_lock
-from lite_core.ir import DType, TensorType
+from lite_core.ir import DType, SavedWeights, TensorType
 from lite_opencl.compiled.faults import RECORD
 from lite_opencl.compiled.graph import CompiledGraph
 from lite_opencl.compiled.launches import ImageLocation, Launch, Location, Space
@@ -183,7 +183,7 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
         """Return the names of the partition's constants that kernels read unchanged."""
         return {name for name in self.compiled.names if name is not None}
 
-    def save(self) -> list[bytes]:
+    def save(self) -> list[bytes | SavedWeights]:
         """Return launches, programs and packed constants, for :meth:`OpenClBackend.restore`."""
         return save(self.compiled, self._runtime)
 

@@ -1,12 +1,12 @@
 """The saved state of a partition in a model file: launches, compiled programs, packed constants and tuning choices.
 
-Every piece begins with a frame: a magic number, the size of the content and its SHA-256. The first piece is JSON: the
-launches, and the checksums of the other pieces. A restored partition is therefore not lowered, packed or built again.
-Pieces that partitions or shapes share, programs and packed weights, are stored once. The tuning choices also serve
-other shapes on the same device.
+The first piece is JSON: the launches, and descriptions of the other pieces. A restored partition is therefore not
+lowered, packed or built again. Pieces that partitions or shapes share, programs and packed constants, are stored once.
+The tuning choices also serve other shapes on the same device.
 
-The content of large pieces is not hashed again when it is restored: the reader of the file has verified it. The frame
-identifies the piece.
+Packed weights are saved as they are, and recognised by their size and both ends. All other pieces count as code; they
+begin with a frame: a magic number, the size of the content and its SHA-256. The content of large ones is not hashed
+again when it is restored: the reader of the file has verified it. The frame identifies the piece.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.saved_weights import is_weight, sampled_checksum
 from lite_core.backend import Interval, Options, Stale
-from lite_core.ir import Graph, Value
+from lite_core.ir import DType, Graph, SavedWeights, Value
 from lite_opencl.compiled.faults import Faults
 from lite_opencl.compiled.graph import CompiledGraph
 from lite_opencl.compiled.launches import launch_from_json, launch_to_json
@@ -30,7 +31,7 @@ from lite_opencl.tuning.table import Choice
 
 __all__ = ["fingerprint", "restore", "save"]
 
-_MAGIC = b"LITEOCS3"
+_MAGIC = b"LITEOCS4"
 
 #: Magic, size and SHA-256 of the content; the frame's 64 bytes keep the content as aligned as the piece.
 _FRAME = struct.Struct("<8sQ32s16x")
@@ -38,16 +39,18 @@ _FRAME = struct.Struct("<8sQ32s16x")
 Piece = bytes | memoryview
 
 
-def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
+def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes | SavedWeights]:
     """Return the pieces of a partition whose kernels have run."""
     keys = compiled.programs
     programs = [_framed(runtime.programs.binary(key)) for key in keys]
     constants = [constant for constant, name in zip(compiled.constants, compiled.names) if name is None]
-    packed = [_framed(runtime.memory.download(constant).tobytes()) for constant in constants]
+    contents = [(constant.type.dtype, runtime.memory.download(constant).tobytes()) for constant in constants]
+    # NOTE: packed constants that are no weights may be tables of indices, which kernels do not check.
+    packed = [SavedWeights(content) if is_weight(dtype) else _framed(content) for dtype, content in contents]
     header = {
         "partition": fingerprint(compiled.graph),
         "programs": [[key, _checksum(piece)] for key, piece in zip(keys, programs)],
-        "packed": [_checksum(piece) for piece in packed],
+        "packed": [_description(dtype, content) for dtype, content in contents],
         "names": compiled.names,
         "launches": [launch_to_json(launch) for launch in compiled.launches],
         "arena": compiled.arena_bytes,
@@ -56,7 +59,6 @@ def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes]:
         "choices": {problem: choice._asdict() for problem, choice in compiled.choices.items()},
         "tuned": compiled.is_tuned,
     }
-    # NOTE: packed constants count as code: they may be tables of indices, which kernels do not check.
     return [_framed(json.dumps(header).encode()), *programs, *packed]
 
 
@@ -65,12 +67,9 @@ def restore(pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, optio
 
     If the session tunes, the saved kernels must have been chosen by measuring.
     """
-    for number, piece in enumerate(pieces):
-        error = _frame_error(piece)
-        if error:
-            return Stale(f"piece {number} {error}")
-    if not pieces:
-        return Stale("there is no piece that describes the others")
+    error = _frame_error(pieces[0]) if pieces else "is missing"
+    if error:
+        return Stale(f"the first piece, which describes the others, {error}")
     content = bytes(_content(pieces[0]))
     if hashlib.sha256(content).hexdigest() != _checksum(pieces[0]):
         return Stale("the checksum of the first piece does not match its content: it is damaged")
@@ -80,30 +79,35 @@ def restore(pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime, optio
         return Stale("the first piece does not describe the others")
     if header["partition"] != fingerprint(graph):
         return Stale("it was saved from another partition")
-    listed = [*(checksum for _, checksum in header["programs"]), *header["packed"]]
-    if [_checksum(piece) for piece in pieces[1:]] != listed:
-        return Stale(
-            f"the other {len(pieces) - 1} pieces differ from the {len(listed)} that were saved, or their order"
-        )
+    checksums = [checksum for _, checksum in header["programs"]]
+    if len(pieces) != 1 + len(checksums) + len(header["packed"]):
+        return Stale(f"there are {len(pieces)} pieces, expected {1 + len(checksums) + len(header['packed'])}")
+    programs, packed = pieces[1 : 1 + len(checksums)], pieces[1 + len(checksums) :]
+    for number, (checksum, piece) in enumerate(zip(checksums, programs), 1):
+        if _frame_error(piece) or _checksum(piece) != checksum:
+            return Stale(f"piece {number} is not the program that was saved there")
+    for number, (described, piece) in enumerate(zip(header["packed"], packed), 1 + len(checksums)):
+        if not _is_described(piece, described):
+            return Stale(f"piece {number} is not the packed constant that was saved there")
     if options.tune and not header["tuned"]:
         return Stale("it was saved without measuring which kernels are fastest")
-    return _assembled(header, pieces[1:], graph, runtime)
+    return _assembled(header, programs, packed, graph, runtime)
 
 
 def _assembled(
-    header: dict[str, Any], pieces: Sequence[Piece], graph: Graph, runtime: DeviceRuntime
+    header: dict[str, Any], programs: Sequence[Piece], packed: Sequence[Piece], graph: Graph, runtime: DeviceRuntime
 ) -> CompiledGraph | Stale:
-    programs, packed = header["programs"], iter(pieces[len(header["programs"]) :])
     keys: dict[str, str] = {}
-    for (key, _), piece in zip(programs, pieces):
+    for (key, _), piece in zip(header["programs"], programs):
         restored = runtime.programs.restore(key, bytes(_content(piece)))
         if not restored:
             return Stale(f"the driver refuses the program {key}")
         keys[key] = restored
+    saved = zip(header["packed"], packed)
     launches = [launch_from_json(item) for item in header["launches"]]
     arrays = {value.name: array for value, array in graph.constants.items()}
     constants = [
-        _uploaded(next(packed), runtime) if name is None else runtime.constants.plain(arrays[name])
+        _uploaded(*next(saved), runtime) if name is None else runtime.constants.plain(arrays[name])
         for name in header["names"]
     ]
     faults = header["faults"]
@@ -122,13 +126,28 @@ def _assembled(
     )
 
 
-def _uploaded(piece: Piece, runtime: DeviceRuntime) -> DeviceArray:
+def _description(dtype: DType, content: bytes) -> list[Any]:
+    """Return element type, size and checksum of a packed constant."""
+    checksum = sampled_checksum(content) if is_weight(dtype) else hashlib.sha256(content).hexdigest()
+    return [dtype.value, len(content), checksum]
+
+
+def _is_described(piece: Piece, described: Sequence[Any]) -> bool:
+    """Return True if a piece is the packed constant that the first piece describes."""
+    dtype, size, checksum = str(described[0]), int(described[1]), described[2]
+    if is_weight(DType(dtype)):
+        return len(piece) == size and sampled_checksum(piece) == int(checksum)
+    return not _frame_error(piece) and len(_content(piece)) == size and _checksum(piece) == str(checksum)
+
+
+def _uploaded(described: Sequence[Any], piece: Piece, runtime: DeviceRuntime) -> DeviceArray:
     """Return a packed constant; it is shared by all partitions that restore it from the same bytes of a mapped file."""
-    content = np.frombuffer(_content(piece), np.uint8)
+    dtype = DType(described[0])
+    content = np.frombuffer(piece if is_weight(dtype) else _content(piece), dtype.numpy)
     owner = piece.obj if isinstance(piece, memoryview) else None
     # NOTE: only mapped memory keeps its address; a bytes object does not support weak references.
     source = content if owner is None or isinstance(owner, bytes) else owner
-    return runtime.constants.get(("saved", content.ctypes.data, content.size), [source], lambda: content)
+    return runtime.constants.get(("saved", content.ctypes.data, content.nbytes), [source], lambda: content)
 
 
 def _framed(content: bytes) -> bytes:

@@ -78,15 +78,15 @@ def test_lite_convert_is_killed_at_random_moments(tmp_path: Path) -> None:
             [*command, "--no-verify"], env={**os.environ, **environment(tmp_path)}, stdout=subprocess.DEVNULL
         )
 
-    assert start("host").wait(DEADLINE_SECONDS) == 0
-    begin = time.monotonic()
-    assert start("x86").wait(DEADLINE_SECONDS) == 0
-    longest = time.monotonic() - begin  # it compiles kernels, so that most of the others are killed before their end
+    # The shortest time that a conversion took: most are killed before their end, also while the machine is busy.
+    shortest = dict.fromkeys(("host", "x86"), float(DEADLINE_SECONDS))
     killed = 0
     for number in range(RANDOM_KILLS):
-        process = start(("host", "x86")[number % 2])
+        target = ("host", "x86")[number % 2]
+        begin, process = time.monotonic(), start(target)
         try:
-            assert process.wait(longest * chance.random()) == 0
+            assert process.wait(shortest[target] * (chance.random() if number > 1 else 1)) == 0
+            shortest[target] = min(shortest[target], time.monotonic() - begin)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(DEADLINE_SECONDS)

@@ -13,6 +13,7 @@ from lite_cpu.machine import Machine
 from lite_cpu.machine_code.image import CodeImage, CodeImageError
 from lite_cpu.machine_code.llvm import binding, missing_compiler, optimize_and_emit
 from lite_cpu.machine_code.loading import CodeLoadError, LoadedCode, load
+from lite_cpu.machine_code.memory_limits import memory_left
 
 __all__ = [
     "CodeImage",
@@ -35,12 +36,15 @@ _DEFINED_NAME = re.compile(r'^define\b[^\n@]*@"?([^"(]+)', re.MULTILINE)
 # part of the image. "nounwind" avoids the tables for exceptions.
 _FUNCTION_ATTRIBUTES = '"no-builtins" nounwind'
 
+#: Memory that a compilation must find. LLVM ends the process where it gets none; most kernels need a few MiB.
+_MEMORY_BYTES = 64 << 20
+
 #: Level of LLVM's optimizations; see :func:`compile_ir`.
 Optimize = Literal["plain", "loops", "vectorize"]
 
 
 class KernelCompileError(LiteError):
-    """LLVM rejected the IR of a kernel, or its code cannot be a self-contained image."""
+    """LLVM rejected the IR of a kernel or has too little memory, or the code cannot be a self-contained image."""
 
 
 def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") -> CodeImage:
@@ -58,8 +62,8 @@ def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") 
             ``"vectorize"``: all, for loops written with scalars.
 
     Raises:
-        KernelCompileError: the IR does not parse or verify, LLVM does not know ``machine``, or the code is not
-            self-contained. The message names the kernel.
+        KernelCompileError: the IR does not parse or verify, LLVM does not know ``machine``, the code is not
+            self-contained, or the limits of the system leave too little memory. The message names the kernel.
     """
     from lite_cpu.machine_code.elf import flatten
 
@@ -74,6 +78,12 @@ def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") 
 def _emit_object(module_ir: str, machine: Machine, optimize: Optimize) -> bytes:
     """Parse, verify and optimize a module, and compile it to an ELF object."""
     llvm = binding()
+    left = memory_left()
+    if left is not None and left < _MEMORY_BYTES:
+        raise KernelCompileError(
+            f"compiling a kernel needs up to {_MEMORY_BYTES >> 20} MiB, and the system's limits leave "
+            f"{max(left, 0) >> 20} MiB to this process (ulimit -v, ulimit -d)"
+        )
     # NOTE: the module is closed here also after an error. Otherwise the garbage collector may close its context first,
     # and closing the module then ends the process.
     with llvm.parse_assembly(module_ir, llvm.create_context()) as module:

@@ -35,6 +35,7 @@ PARTS: dict[str, str] = {
     "cpu": "CPU kernels at every level of x86 that runs here, against the references",
     "faults": "planted faults, each of which the listed test must find",
     "models": "whole networks, exported by Paddle, on x86 and OpenCL, in all precisions",
+    "mutation": "a sample of the faults planted into the references, which the conformance suite must find",
     "onnx": "ONNX's own test data, old operator versions and written models",
     "opencl": "the OpenCL backend: every kernel and fusion",
     "opencl-suite": "the conformance suite on OpenCL, in the most common element types",

@@ -56,6 +56,7 @@ MODULES_OF_THE_CORE = [
     "passes",
     "reports",
     "backend",
+    "stack",
     "memory",
     "kernel_backend",
     "builtin",

@@ -16,11 +16,13 @@ from lite_core.plugins import available_backends, default_plugins
 DEADLINE_SECONDS = 100
 
 SCRIPT = """
-import os, signal, sys, threading
+import faulthandler, os, signal, sys, threading
 import numpy as np
 import lite_core as lite
 from lite_core.errors import RunTimeoutError
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background inherit that it is ignored
+faulthandler.dump_traceback_later(80, exit=True)  # tells where a run hangs
 backend, way, body = sys.argv[1:]
 b = lite.GraphBuilder("endless")
 x, goes_on = b.input("x", "float32", (4,)), b.input("goes_on", "bool", ())

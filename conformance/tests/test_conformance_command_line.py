@@ -15,7 +15,7 @@ import pytest
 from processes import ProcessLog, wait_for_end
 
 from lite_conformance import read_report
-from lite_conformance.cli import _main, main
+from lite_conformance.cli import main, run_command_line
 
 HERE = Path(__file__).parent
 WRONG = f"{HERE / 'wrong_backends.py'}:backend_"
@@ -36,7 +36,7 @@ def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 def test_passing_run_writes_the_reports(tmp_path: Path) -> None:
     reports = ("--json", "r.json", "--junit", "r.xml", "--html", "r.html")
-    done = run("--backend", "host", *RELU, "--jobs", "2", *reports, cwd=tmp_path)
+    done = run("--backend", "host", *RELU, "--examples", "100", "--jobs", "2", *reports, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "host: 1 passed, 0 failed" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr  # no colours without a terminal
@@ -141,7 +141,7 @@ def test_unusable_backends_are_rejected(
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend("")
-    assert _main(["-b", backend, *RELU, "--isolate", "never"]) == code
+    assert run_command_line(["-b", backend, *RELU, "--isolate", "never"]) == code
     printed = capsys.readouterr()
     assert "error: " in printed.err
     assert message in printed.err
@@ -305,6 +305,6 @@ def test_invalid_reports_are_rejected(
 ) -> None:
     file = tmp_path / "r.json"
     file.write_text(content if isinstance(content, str) else json.dumps(content))
-    assert _main(["report", str(file), "-o", str(tmp_path / "r.html")]) == 2
+    assert run_command_line(["report", str(file), "-o", str(tmp_path / "r.html")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "r.html").exists()

@@ -160,8 +160,8 @@ def test_file_is_found_for_an_installed_backend(tmp_path: Path) -> None:
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from lite_conformance.cases.case import Settings\n"
-        "from lite_conformance.run.runner import run_suite\n"
-        "report = run_suite(Settings('present'), range(6), ['Relu[f32,drawn]'], isolate=False)\n"
+        "from lite_conformance import Selection, run_suite\n"
+        "report = run_suite(Settings('present'), Selection(cases=['Relu[f32,drawn]']), isolate=False)\n"
         "print(report.header['plugin'], *((r.status, r.reason) for r in report.records))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)

@@ -17,6 +17,8 @@ ALLOWED = {
     "cases": {"judge", "drive"},
     "reports": {"judge"},
     "run": {"judge", "drive", "cases", "reports"},
+    "mutate": {"judge", "drive", "cases", "run"},
+    "cli": {"judge", "drive", "cases", "reports", "run", "mutate"},
 }
 
 
@@ -37,4 +39,4 @@ def test_package_imports_only_packages_below_it(package: str) -> None:
 
 def test_packages_and_top_level_modules() -> None:
     assert {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"} == set(ALLOWED)
-    assert {p.name for p in ROOT.glob("*.py")} == {"__init__.py", "__main__.py", "cli.py", "pytest_plugin.py"}
+    assert {p.name for p in ROOT.glob("*.py")} == {"__init__.py", "__main__.py", "plugin_cases.py", "pytest_plugin.py"}

@@ -20,7 +20,7 @@ from lite_conformance.judge.tolerances import SUM, Numerics
 from lite_conformance.reports.record import Record, Status
 from lite_conformance.run.repro import write_script
 from lite_conformance.run.runner import run_suite
-from lite_conformance.run.selection import select
+from lite_conformance.run.selection import Selection
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 
@@ -115,9 +115,9 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     spec = f"{folder / 'one_more.py'}:backend"
     settings = Settings(spec, examples=2)
     every = list(all_cases(settings))
-    chosen = [case.name for kind in KINDS for case in select(every, range(6), [kind])[:3]]
+    chosen = [case.name for kind in KINDS for case in Selection(cases=[kind]).choose(settings)[:3]]
     chosen += [case.name for case in every if case.suite == "graphs"][:40:5]
-    report = run_suite(settings, range(6), chosen, repro=str(folder / "out"), isolate=False)
+    report = run_suite(settings, Selection(cases=chosen), repro=str(folder / "out"), isolate=False)
     failed = {r.op if r.suite == "ops" else r.suite for r in report.records if r.status is Status.FAILED}
     assert failed == {"graphs", *(kind.partition("[")[0] for kind in KINDS)}
     return sorted((folder / "out").glob("*.py"))
@@ -187,7 +187,7 @@ def test_script_for_a_backend_from_a_module_or_installed(tmp_path: Path, monkeyp
 def test_script_of_a_crash_is_written(tmp_path: Path) -> None:
     # Old versions of hypothesis rarely draw the empty tensor that crashes this backend.
     settings = Settings(f"{WRONG}segfaults", examples=500)
-    report = run_suite(settings, range(6), ["Add[f32,drawn]"], repro=str(tmp_path / "new" / "folder"))
+    report = run_suite(settings, Selection(cases=["Add[f32,drawn]"]), repro=str(tmp_path / "new" / "folder"))
     (record,) = report.records
     assert record.status is Status.CRASHED
     (script,) = (tmp_path / "new" / "folder").glob("*.py")
@@ -195,11 +195,69 @@ def test_script_of_a_crash_is_written(tmp_path: Path) -> None:
     assert done.returncode < 0  # the script crashes as the worker did
 
 
+# A backend that cannot compile Relu; it raises, crashes or hangs, as the environment says.
+NO_RELU = """
+import os, signal, threading
+from lite_core.backend import Device, Yes
+from lite_core.builtin import HostBackend
+
+class NoRelu(HostBackend):
+    name = "no_relu"
+    def probe(self):
+        return [Device("no_relu", name="cannot compile")]
+    def supports(self, node, device):
+        return Yes()
+    def compile(self, part, device, options):
+        how = os.environ.get("HOW", "raises")
+        if how == "crashes":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if how == "hangs":
+            threading.Event().wait()
+        if how == "raises":
+            raise ValueError("no luck with " + part.graph.nodes[0].op)
+        return super().compile(part, device, options)
+
+backend = NoRelu()
+"""
+
+
+@pytest.mark.parametrize(("case", "op"), [("Relu[f32,2x3x7]", "Relu"), ("graph[f32,residual-block]", "")])
+def test_script_of_a_failed_compilation(tmp_path: Path, case: str, op: str) -> None:
+    (tmp_path / "no_relu.py").write_text(NO_RELU)
+    settings = Settings(f"{tmp_path / 'no_relu.py'}:backend")
+    (record,) = run_suite(settings, Selection(cases=[case]), repro=str(tmp_path / "out"), isolate=False).records
+    assert record.status is Status.FAILED
+    assert f"compile() raised ValueError: no luck with {op}" in record.reason
+    (script,) = (tmp_path / "out").glob("*.py")
+    assert "it still cannot be compiled" in script.read_text()
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "no luck with" in done.stderr
+    assert run_scripts([script], HOW="works") == {}  # no exit code: it ends normally
+
+
+@pytest.mark.full("conformance")
+@pytest.mark.parametrize(("how", "status"), [("crashes", Status.CRASHED), ("hangs", Status.HUNG)])
+def test_script_of_a_compilation_that_crashes_or_hangs(
+    tmp_path: Path, how: str, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no_relu.py").write_text(NO_RELU)
+    settings = Settings(f"{tmp_path / 'no_relu.py'}:backend")
+    monkeypatch.setenv("HOW", how)
+    report = run_suite(settings, Selection(cases=["Relu[f32,2x3x7]"]), repro=str(tmp_path / "out"), timeout=2.0)
+    assert [r.status for r in report.records] == [status]
+    (script,) = (tmp_path / "out").glob("*.py")
+    assert "it still cannot be compiled" in script.read_text()
+    if how == "crashes":
+        assert subprocess.run([sys.executable, str(script)], capture_output=True).returncode < 0
+
+
 def test_unwritable_repro_folder_does_not_change_the_status(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     settings = Settings(f"{WRONG}half_precision")
     record: Record
-    (record,) = run_suite(settings, range(6), ["Add[f32,2x3]"], repro=str(tmp_path / "file"), isolate=False).records
+    selection = Selection(cases=["Add[f32,2x3]"])
+    (record,) = run_suite(settings, selection, repro=str(tmp_path / "file"), isolate=False).records
     assert record.status is Status.FAILED
     assert "could not be written" in record.details
 

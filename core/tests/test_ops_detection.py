@@ -99,3 +99,10 @@ def test_nms_inference() -> None:
         infer_op("NonMaxSuppression", [typed("float32", 1, 6, 4), typed("float32", 1, 2, 5)])
     with pytest.raises(GraphError, match="center_point_box .*0 or 1.* 2"):
         infer_op("NonMaxSuppression", [boxes, typed("float32", "n", 80, "m")], center_point_box=2)
+
+
+@pytest.mark.parametrize("wrong", [2, -1])
+def test_image_out_of_range_is_an_error(wrong: int) -> None:
+    x, rois = np.zeros((2, 1, 4, 4), np.float32), np.zeros((1, 4), np.float32)
+    with pytest.raises(GraphError, match=rf"batch_indices .* 0 to 1, are \[{wrong}\]"):
+        run_op("RoiAlign", [x, rois, np.array([wrong])])

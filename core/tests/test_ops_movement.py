@@ -152,3 +152,10 @@ def test_impossible_split_is_an_error_only_at_run_time():
 def test_errors_name_values_and_shapes(name, inputs, attributes, n_outputs, message):
     with pytest.raises(GraphError, match=message):
         run(name, *inputs, n_outputs=n_outputs, **attributes)
+
+
+def test_compress_of_elements_that_do_not_exist_is_an_error():
+    x = np.arange(3, dtype=np.float32)
+    assert run("Compress", x, np.array([True, False, False, False]), axis=0).tolist() == [0]
+    with pytest.raises(GraphError, match="selects index 4 of 3"):
+        run("Compress", x, np.array([True, False, False, False, True]), axis=0)

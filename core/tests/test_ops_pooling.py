@@ -144,6 +144,12 @@ def test_max_pool_keeps_nan(outputs):
     np.testing.assert_array_equal(values, [[[np.nan, 4]]])
 
 
+def test_max_pool_gives_the_index_of_the_first_nan():
+    x = np.array([[[1, np.nan, 3, np.nan]]], np.float32)
+    indices = run_op("MaxPool", [x], outputs=2, kernel_shape=(4,))[1]
+    np.testing.assert_array_equal(indices, [[[1]]])
+
+
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
 def test_pools_without_samples_or_channels(op):
     assert run_op(op, [normal(0, 3, 4, 4)], kernel_shape=(2, 2))[0].shape == (0, 3, 3, 3)

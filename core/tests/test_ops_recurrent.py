@@ -190,3 +190,10 @@ def test_inference() -> None:
 def test_shape_and_attribute_errors(message: str, shapes: list[tuple[int, ...]], attributes: dict[str, Any]) -> None:
     with pytest.raises(GraphError, match=message):
         infer_op("LSTM", [floats(*s) for s in shapes], 3, **attributes)
+
+
+@pytest.mark.parametrize("wrong", [4, -1])
+def test_length_out_of_range_is_an_error(wrong: int) -> None:
+    x, w, r = np.zeros((3, 2, 1), np.float32), np.zeros((1, 1, 1), np.float32), np.zeros((1, 1, 1), np.float32)
+    with pytest.raises(GraphError, match=rf"sequence_lens .* 0 to 3, are \[3, {wrong}\]"):
+        run_op("RNN", [x, w, r, None, np.array([3, wrong], np.int32)], hidden_size=1)

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from lite_conformance.cases.case import Case, Settings
-from lite_conformance.cases.catalogue import all_cases
 from lite_conformance.reports.record import Record, Status
+from lite_conformance.run.declared import apply_expectation, unmatched_entries
 from lite_conformance.run.expectations import Expectations
 from lite_conformance.run.pool import Pool, Worker, WorkerDiedError
-from lite_conformance.run.selection import apply_expectation, parse_level, select, unmatched_entries
+from lite_conformance.run.selection import ALL_LEVELS, Selection, parse_level, parse_shard
 from lite_core.errors import BackendUnavailableError, InputError
 
 __all__ = ["conformance_tests"]
@@ -29,36 +29,46 @@ __all__ = ["conformance_tests"]
 
 def conformance_tests(
     backend: str,
-    level: str = "L2",
+    level: str | None = None,
     *,
     cases: Sequence[str] = (),
+    ops: Sequence[str] = (),
+    dtypes: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    shard: str = "1/1",
     seed: int = 0,
     examples: int = 20,
     timeout: float = 60.0,
     models: Sequence[str] = (),
     expectations: str | Path | None = None,
+    precision: str = "float32",
 ) -> Callable[..., None]:
     """Return a test function, parametrized with one test for each case.
 
     If the backend has no device, or answers No, the test is skipped with the reason. An ``xfail`` of the backend's
-    package becomes pytest's; a test that passes although it is declared ``xfail`` fails.
+    package becomes pytest's; a test that passes although it is declared ``xfail`` fails. The arguments that select
+    cases restrict each other.
 
     Args:
         backend: an installed backend's name, ``"module:attribute"`` or ``"file.py:attribute"``.
-        level: ``"L2"`` for levels 0 to 2, ``"L2-L3"`` for a range.
-        cases: run only cases that match one of these patterns, of any level.
+        level: ``"L2"`` for levels 0 to 2, ``"L2-L3"`` for a range; when omitted, L2, or with ``cases`` all levels.
+        cases: run only cases that match one of these patterns.
+        ops: run only cases of operators that match one of these patterns.
+        dtypes: run only cases in these element types.
+        exclude: leave out cases that match one of these patterns.
+        shard: ``"2/4"`` for the second of four parts.
         seed: seed of all random numbers.
         examples: number of examples that hypothesis draws for an operator and element type.
         timeout: time limit of a case in seconds.
         models: model files to run in level 4.
         expectations: file to use instead of the backend's own ``conformance.toml``.
+        precision: the level that float32 cases may be computed in: ``"bfloat16"``, ``"int8"``, ...
     """
-    settings = Settings(
-        backend, seed, examples, tuple(models), expectations=None if expectations is None else str(expectations)
-    )
-    every = list(all_cases(settings))
-    chosen = select(every, parse_level(level), cases)
-    session = _Session(settings, every, timeout)
+    own = None if expectations is None else str(expectations)
+    settings = Settings(backend, seed, examples, tuple(models), expectations=own, precision=precision)
+    levels = parse_level(level or "L2") if level or not cases else ALL_LEVELS
+    chosen = Selection(levels, cases, ops, dtypes, exclude, None, parse_shard(shard)).choose(settings)
+    session = _Session(settings, timeout)
 
     @pytest.mark.parametrize("case", [None, *chosen], ids=lambda c: "expectations" if c is None else c.name)
     def test_conformance(case: Case | None) -> None:
@@ -76,9 +86,8 @@ def conformance_tests(
 class _Session:
     """One worker process, started with the first test and replaced when a test crashes it."""
 
-    def __init__(self, settings: Settings, every: Sequence[Case], timeout: float) -> None:
+    def __init__(self, settings: Settings, timeout: float) -> None:
         self._settings = settings
-        self._every = every
         self._pool = Pool(settings, timeout=timeout)
         self._worker: Worker | None = None
         self._expectations: Expectations | None = None
@@ -99,7 +108,7 @@ class _Session:
         """Return a record that fails if an entry of the backend's file matches no case."""
         self._start()
         assert self._expectations is not None
-        wrong = unmatched_entries(self._every, self._expectations, self._settings)
+        wrong = unmatched_entries(self._expectations, self._settings)
         if not wrong:
             return Record("expectations", 0, "expectations")
         wrong[0].reason = "\n".join(record.reason for record in wrong)

@@ -144,9 +144,9 @@ class Partition:
 
     Attributes:
         name: unique in the model, for messages and profiles.
-        graph: the nodes as a separate graph, with the partition's inputs and outputs. Each output is written by one of
-            its nodes and listed once. Shapes are those of one input signature; a dimension is symbolic only if it
-            depends on data. Constants are the same array objects for every signature: key packed weights by identity.
+        graph: the nodes as a separate graph. Each output is written by one of its nodes and listed once. Shapes are
+            those of one input signature; a dimension is symbolic only if it depends on data. Constants are contiguous,
+            aligned to their elements, and the same array objects for every signature: key packed weights by identity.
         identity: the same object for the corresponding partitions of the session's other signatures.
     """
 

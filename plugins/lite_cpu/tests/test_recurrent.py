@@ -74,11 +74,10 @@ def test_tiles_of_sequences_and_hidden_units(
     "options",
     [
         {"lengths": (4, 0, 2), "direction": "bidirectional"},
-        {"lengths": (10**9, -(10**9), 2), "direction": "bidirectional"},
         {"clip": 0.5},
         {"steps": 0},
     ],
-    ids=["lengths", "lengths-outside", "clip", "steps"],
+    ids=["lengths", "clip", "steps"],
 )
 def test_options(machine: Machine, op: str, options: dict[str, Any]) -> None:
     agree_graph(machine, lambda g: layer(g, op, **options), tolerance=TOLERANCE)

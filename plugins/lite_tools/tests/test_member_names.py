@@ -21,6 +21,7 @@ MISSPELT: list[tuple[Kind, str, str]] = [
     ("backend", "targets", "target"),
     ("backend", "compatability", "compatibility"),
     ("backend", "checkOptions", "check_options"),
+    ("backend", "stacks", "stack"),
     ("executable", "run_profile", "run_profiled"),
     ("executable", "saves", "save"),
     ("executable", "note", "notes"),

@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.checks import Allowance
 from lite_conformance.judge.outcome import Outcome
+from lite_conformance.judge.precision import FLOAT32, Precision, find_precision
 from lite_core.errors import InputError
+from lite_core.ir import DType
 
 __all__ = ["Case", "Context", "Settings"]
+
+_COMPUTING_LEVELS = (2, 3, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +28,12 @@ class Settings:
         models: model files to run in level 4.
         node_data: folder or wheel with the ONNX project's node data; None for the data of the installed onnx.
         expectations: file to use instead of the backend's own ``conformance.toml``.
+        precision: the name of the precision level that float32 cases are computed in, see
+            :mod:`lite_conformance.judge.precision`.
+        plugin: the distribution whose operators, passes and formats are tested, instead of the whole suite.
 
     Raises:
-        InputError: the seed is negative, or there are no examples.
+        InputError: the seed is negative, there are no examples, or there is no such precision level.
     """
 
     backend: str
@@ -35,8 +42,16 @@ class Settings:
     models: Sequence[str] = ()
     node_data: str | None = None
     expectations: str | None = None
+    precision: str = "float32"
+    plugin: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name of what is tested: the backend, or a package on a backend."""
+        return f"{self.plugin} on {self.backend}" if self.plugin else self.backend
 
     def __post_init__(self) -> None:
+        find_precision(self.precision)
         if not isinstance(self.seed, int) or self.seed < 0:
             raise InputError(f"seed must be a whole number of at least 0, is {self.seed!r}")
         if not isinstance(self.examples, int) or self.examples < 1:
@@ -79,3 +94,8 @@ class Case:
     op: str = ""
     dtype: str = ""
     timeout_factor: int = 1
+
+    def precision(self, settings: Settings) -> Precision:
+        """Return the precision level of the case: that of the run for operators, graphs and models in float32."""
+        in_float32 = self.dtype in ("", DType.FLOAT32.value)
+        return find_precision(settings.precision) if self.level in _COMPUTING_LEVELS and in_float32 else FLOAT32

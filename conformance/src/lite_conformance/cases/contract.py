@@ -7,21 +7,35 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from lite_conformance.cases import host_arrays, lifetimes, restoring, saving
 from lite_conformance.cases.case import Case, Context
-from lite_conformance.cases.operators import all_tables
+from lite_conformance.cases.plugins.brought import every_table
 from lite_conformance.cases.probe import require_well_spelt
-from lite_conformance.cases.saving import damaged_save, save_and_restore
 from lite_conformance.cases.supported import supported_case, supported_cases
 from lite_conformance.cases.tensors import Array, normal
 from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.guards import GuardedStorage, download
-from lite_conformance.drive.subject import Compiled, Run, first_difference, require_same, same_bits
+from lite_conformance.drive.subject import (
+    Compiled,
+    Run,
+    first_difference,
+    in_form_of_a_session,
+    require_same,
+    same_bits,
+)
 from lite_conformance.judge.outcome import Failure, Outcome, Refused
-from lite_core.backend import Options, Partition, TakesOptions, ViewsMemory
+from lite_core.backend import (
+    Buffer,
+    KernelTime,
+    Options,
+    Partition,
+    ProfilesKernels,
+    TakesOptions,
+    ViewsMemory,
+)
 from lite_core.errors import InputError
 from lite_core.ir import DType, Graph, Node, SymbolicDim, TensorType
 from lite_core.memory import read_only
-from lite_core.ops.infer import infer_graph
 from lite_core.session import load
 
 __all__ = ["cases"]
@@ -43,9 +57,12 @@ def cases() -> Iterator[Case]:
         _read_only_inputs,
         _member_names,
         _options,
-        save_and_restore,
-        damaged_save,
+        *saving.CHECKS,
         _session,
+        _profiled_runs,
+        *lifetimes.CHECKS,
+        *host_arrays.CHECKS,
+        *restoring.CHECKS,
     )
     for check in checks:
         yield Case(f"contract[{check.__name__.strip('_').replace('_', '-')}]", 1, "contract", check)
@@ -55,9 +72,13 @@ def cases() -> Iterator[Case]:
 
 
 def _answers(context: Context) -> Outcome:
-    """Require a Yes, or a No with a reason, for every operator and element type, and the same when asked again."""
+    """Require a Yes, or a No with a reason, for every operator and element type, and the same when asked again.
+
+    Each node is asked about twice at once, and once more in reverse order after all others.
+    """
     subject = context.subject
-    for table in all_tables():
+    asked: list[tuple[str, Node, list[str]]] = []
+    for table in every_table():
         seen: set[DType] = set()
         for name, dtype, case in table.cases():
             if dtype in seen:
@@ -70,12 +91,18 @@ def _answers(context: Context) -> Outcome:
                 raise Failure(f"supports() answered {first or 'Yes'} for {name}, and asked again {again or 'Yes'}")
             if _snapshot(node) != before:
                 raise Failure(f"supports() changed the node of {name}")
+            asked.append((name, node, first))
+    for name, node, first in reversed(asked):
+        again = subject.refusals([node])
+        if first != again:
+            answers = f"{first or 'Yes'} for {name}, and after questions about other nodes {again or 'Yes'}"
+            raise Failure(f"supports() answered {answers}")
     return Outcome(examples=0)
 
 
 def _answers_for_unknown_shapes(context: Context) -> Outcome:
     """Require answers for symbolic sizes and for unknown ranks."""
-    for table in all_tables():
+    for table in every_table():
         for _, dtype, case in table.cases():
             graph = case.build(dtype, 0)[0]
             for unknown in (_symbolic, lambda type: type.with_shape(None)):
@@ -124,6 +151,13 @@ def _memory(context: Context) -> Outcome:
                 if not same_bits(download(memory, storage), array):
                     raise Failure(f"writing to the result of download() changed the storage of {dtype}{list(shape)}")
     with backend_call("the memory"):
+        array = np.ones(4, np.float32)
+        one = memory.allocate(TensorType(DType.FLOAT32, (4,)))
+        memory.upload(array, one)
+        array.fill(7)
+    if not same_bits(download(memory, one), np.ones(4, np.float32)):
+        raise Failure("writing to an array after its upload() changed the storage; upload() must copy it")
+    with backend_call("the memory"):
         one, other = (memory.allocate(TensorType(DType.FLOAT32, (4,))) for _ in range(2))
         memory.upload(np.ones(4, np.float32), one)
         memory.upload(np.zeros(4, np.float32), other)
@@ -153,7 +187,7 @@ def _graph_unchanged(context: Context) -> Outcome:
     """Require that compile() and run() do not change the graph."""
     for case in supported_cases(context.subject):
         graph, inputs = case.build(0)
-        infer_graph(graph)
+        graph = in_form_of_a_session(graph)
         before = [str(graph), *map(_snapshot, graph.nodes)]
         context.subject.require(graph)
         with backend_call("compile()"):
@@ -263,8 +297,12 @@ def _options(context: Context) -> Outcome:
     many = (Options(threads=2), Options(threads=64), Options(exact=True))
     for options in many:
         _require_close(expected, context.subject.compile(graph, options).run(inputs), f"{case.name} with {options}")
+    before = context.subject.compile(graph)
     for precision in ("float16", "bfloat16"):
         context.subject.compile(graph, Options(precision=precision)).run(inputs)
+        others = f"an executable with {precision} was compiled"
+        require_same(expected, before.run(inputs), f"{case.name}: after {others}, one that was compiled before")
+        require_same(expected, context.subject.compile(graph).run(inputs), f"{case.name} in float32, after {others},")
     if isinstance(context.subject.backend, TakesOptions):
         _check_own_options(context.subject.backend)
     return Outcome(examples=len(many) + 3)
@@ -279,6 +317,37 @@ def _check_own_options(backend: TakesOptions) -> None:
         except InputError:
             return
     raise Failure("check_options() accepted an unknown option (no_such_option); it must raise InputError")
+
+
+def _profiled_runs(context: Context) -> Outcome:
+    """Require of the optional run_profiled() the results of run(), and the time of each kernel."""
+    for case in supported_cases(context.subject):
+        graph, inputs = case.build(0)
+        compiled = context.subject.compile(graph)
+        expected = compiled.run(inputs)
+        if not isinstance(compiled.executable, ProfilesKernels):
+            raise Refused("profiling is optional: the executable has no run_profiled()")
+        profiled = _Profiled(compiled.executable)
+        outputs = Compiled(context.subject, compiled.graph, profiled).run(inputs)
+        require_same(expected, outputs, f"{case.name}: run_profiled()")
+        if not isinstance(profiled.times, Sequence) or not all(isinstance(t, KernelTime) for t in profiled.times):
+            raise Failure(f"{case.name}: run_profiled() must give a list of KernelTime, gave {profiled.times!r}")
+        wrong = [time for time in profiled.times if not time.seconds >= 0]
+        if wrong:
+            raise Failure(f"{case.name}: run_profiled() gave {wrong[0].seconds!r} seconds for kernel {wrong[0].name!r}")
+    return Outcome(examples=2 * len(supported_cases(context.subject)))
+
+
+class _Profiled:
+    """An executable whose ``run`` is the ``run_profiled`` of another."""
+
+    def __init__(self, executable: ProfilesKernels) -> None:
+        self._executable = executable
+        self.scratch_bytes: int = executable.scratch_bytes  # type: ignore[attr-defined]
+        self.times: object = None
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
+        self.times = self._executable.run_profiled(inputs, outputs, scratch)
 
 
 # **** a session ****

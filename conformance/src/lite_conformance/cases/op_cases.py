@@ -24,19 +24,36 @@ from typing import Any
 import numpy as np
 
 from lite_conformance.cases.tensors import Array, Tensor, short_name
+from lite_conformance.judge.compare import Expected
+from lite_conformance.judge.oracle import expect
 from lite_conformance.judge.tolerances import EXACT, Numerics
 from lite_core import ops
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_core.ops import OpDef
 
-__all__ = ["Body", "Draw", "Drawer", "OpCase", "OpTable", "held_in_float32", "table", "table_of", "tables"]
+__all__ = [
+    "Body",
+    "Draw",
+    "Drawer",
+    "OpCase",
+    "OpTable",
+    "Unspecified",
+    "held_in_float32",
+    "main_dtypes",
+    "registered_tables",
+    "table",
+    "table_of",
+    "tables",
+]
 
 #: Hypothesis' ``draw``: takes a strategy and returns a value.
 Draw = Callable[[Any], Any]
 Drawer = Callable[[Draw, DType], "OpCase"]
 #: Builds a graph from its builder, the case's element type, and the values that it may capture.
 BodyMaker = Callable[[GraphBuilder, DType, Sequence[Value]], None]
+#: Takes the arrays of a node's inputs, and returns True for each element of its first output that may have any value.
+Unspecified = Callable[..., Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +81,8 @@ class OpCase:
         outputs: number of outputs of the node.
         numerics: the required accuracy.
         captured: values of the enclosing graph that only the bodies of the node use.
+        unspecified: returns which elements of the first output are not compared, such as integers divided by zero;
+            None if all are compared.
     """
 
     op: str
@@ -74,6 +93,7 @@ class OpCase:
     outputs: int
     numerics: Numerics
     captured: tuple[Tensor, ...] = ()
+    unspecified: Unspecified | None = None
 
     def build(self, dtype: DType, seed: int) -> tuple[Graph, list[Array]]:
         """Return a graph of this one node, and arrays for its inputs; the same for the same seed."""
@@ -105,6 +125,16 @@ class OpCase:
         for value in results:
             builder.output(value)
         return builder.build(), arrays
+
+    def expect(self, graph: Graph, inputs: Sequence[Array]) -> list[Expected]:
+        """Return the expected outputs of the graph that :meth:`build` returned, for these inputs."""
+        expected = expect(graph, inputs, self.numerics)
+        if self.unspecified is not None:
+            known = {**graph.constants, **dict(zip(graph.inputs, inputs))}
+            operands = [None if value is None else known[value] for value in graph.nodes[0].inputs]
+            unspecified = np.broadcast_to(self.unspecified(*operands), expected[0].array.shape)
+            expected[0] = replace(expected[0], unspecified=unspecified)
+        return expected
 
     def describe(self, dtype: DType) -> str:
         """Return the case as text: ``Add(float32[2, 3], float32[3])``."""
@@ -138,17 +168,23 @@ class OpTable:
         self._drawer: Drawer | None = None
         self._drawn_dtypes: tuple[DType, ...] = ()
 
+    @property
+    def is_of_plugin(self) -> bool:
+        """True for an operator of a plugin: its domain is none of Lite's."""
+        return self.definition.domain not in ("", "lite")
+
     def case(
         self,
         *inputs: Tensor | None,
         outputs: int = 1,
         label: str = "drawn",
         captured: tuple[Tensor, ...] = (),
+        unspecified: Unspecified | None = None,
         **attributes: Any,
     ) -> OpCase:
         """Return a case without adding it to the table; used by drawers."""
-        definition = self.definition
-        return OpCase(definition.name, definition.domain, label, inputs, attributes, outputs, self.numerics, captured)
+        op, domain = self.definition.name, self.definition.domain
+        return OpCase(op, domain, label, inputs, attributes, outputs, self.numerics, captured, unspecified)
 
     def __call__(
         self,
@@ -158,6 +194,7 @@ class OpTable:
         dtypes: Iterable[DType | str] | None = None,
         numerics: Numerics | None = None,
         captured: tuple[Tensor, ...] = (),
+        unspecified: Unspecified | None = None,
         **attributes: Any,
     ) -> None:
         """Add a case.
@@ -169,11 +206,14 @@ class OpTable:
             dtypes: a subset of the table's element types, for a case that makes no sense in the others.
             numerics: required accuracy, if not the table's.
             captured: values of the enclosing graph for the bodies among the attributes.
+            unspecified: returns which elements of the first output are not compared, given the arrays of the inputs.
             attributes: attributes of the node.
         """
         if any(case.label == label for case, _ in self._cases) or label == "drawn":
             raise ValueError(f"{self.definition.qualified_name} already has a case {label!r}")
-        case = self.case(*inputs, outputs=outputs, label=label, captured=captured, **attributes)
+        case = self.case(
+            *inputs, outputs=outputs, label=label, captured=captured, unspecified=unspecified, **attributes
+        )
         case = replace(case, numerics=numerics or self.numerics)
         chosen = self.dtypes if dtypes is None else tuple(DType.of(d) for d in dtypes)
         self._cases.append((case, tuple(d for d in chosen if d in self.dtypes)))
@@ -227,6 +267,11 @@ def table_of(op: str, domain: str = "") -> OpTable:
     return _tables[domain, op]
 
 
+def registered_tables() -> dict[tuple[str, str], OpTable]:
+    """Return the registry of tables itself, by domain and name of the operator."""
+    return _tables
+
+
 def tables() -> Sequence[OpTable]:
     """Return the tables registered so far, in the order of the opset.
 
@@ -242,7 +287,8 @@ def main_dtypes(definition: OpDef) -> tuple[DType, ...]:
     """
     working = definition.working_type
     found = definition.types[working] if working in definition.types else (DType.of(working),)
-    return tuple(dtype for dtype in found if not dtype.is_narrow)
+    # A plugin may declare its types as texts.
+    return tuple(dtype for dtype in map(DType.of, found) if not dtype.is_narrow)
 
 
 def _attribute(attribute: Any, dtype: DType, random: np.random.Generator) -> Any:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
+from lite_conformance.cases.hermetic import hermetic_hypothesis
 from lite_conformance.cases.op_cases import Drawer, OpCase
 from lite_conformance.drive.subject import Subject
-from lite_conformance.judge.checks import Allowance, check_outcome
+from lite_conformance.judge.checks import Allowance, check_expected
 from lite_conformance.judge.outcome import Failure, Outcome, Refused, merged
 from lite_core.errors import LiteError
 from lite_core.ir import DType
 
-__all__ = ["CaseBuildError", "run_drawn", "run_op_case"]
+__all__ = ["CaseBuildError", "check_examples", "run_drawn", "run_op_case"]
 
 # After this many refusals without an accepted example, the remaining examples are not run.
 _MAX_REFUSALS = 4
@@ -38,7 +40,8 @@ def run_op_case(subject: Subject, case: OpCase, dtype: DType, allowance: Allowan
         raise CaseBuildError(f"{case.describe(dtype)}: {error}") from error
     actual = subject.compile(graph).run(inputs)
     # Integers and booleans are compared exactly for every kind of operator.
-    return check_outcome(graph, inputs, actual, case.numerics, allowance)
+    expected = case.expect(graph, inputs)
+    return check_expected(graph, inputs, actual, expected, case.numerics, allowance)
 
 
 def run_drawn(
@@ -49,6 +52,27 @@ def run_drawn(
     Raises:
         Failure: the failure of the smallest failing example, which the reason describes.
         Refused: the backend refused every example.
+    """
+
+    def run(case: OpCase) -> Outcome:
+        if subject.on_example is not None:
+            subject.on_example(case.describe(dtype))
+        return run_op_case(subject, case, dtype, allowance, number)
+
+    return check_examples(drawer, dtype, number, examples, run)
+
+
+def check_examples(
+    drawer: Drawer, dtype: DType, number: int, examples: int, check: Callable[[OpCase], Outcome]
+) -> Outcome:
+    """Draw examples and check each; see :func:`run_drawn`.
+
+    Args:
+        drawer: draws a case.
+        dtype: the element type of the cases.
+        number: the seed.
+        examples: number of examples.
+        check: returns the outcome of a case, or raises Failure or Refused.
     """
     outcomes: list[Outcome] = []
     refusals: list[str] = []
@@ -70,10 +94,8 @@ def run_drawn(
         case = drawer(data.draw, dtype)
         if len(refusals) >= _MAX_REFUSALS and not outcomes:
             return
-        if subject.on_example is not None:
-            subject.on_example(case.describe(dtype))
         try:
-            outcomes.append(run_op_case(subject, case, dtype, allowance, number))
+            outcomes.append(check(case))
         except Refused as refused:
             refusals.append(str(refused))
         except Failure as failure:
@@ -82,7 +104,8 @@ def run_drawn(
             raise
 
     try:
-        every_example_is_right()
+        with hermetic_hypothesis():
+            every_example_is_right()
     except Flaky as flaky:
         raise Failure(f"an example failed, and passed when it was run again: {flaky}") from flaky
     if not outcomes:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from lite_conformance.cases.case import Case, Context
 from lite_conformance.drive.backend_call import backend_call
+from lite_conformance.drive.stack import checked_stack
 from lite_conformance.judge.outcome import Failure, Outcome
 from lite_core.backend import Device, RestoresState, Unavailable
 from lite_core.ir import DType, Node, TensorType, Value
 from lite_core.plugins import PluginRecord
 from lite_core.plugins.contracts import Kind
+from lite_core.stack import DescribesStack
 from lite_tools.checking import misspelt_members
 
 __all__ = ["cases", "require_well_spelt"]
@@ -21,7 +23,7 @@ _CHECKED = Outcome(examples=0)
 
 def cases() -> Iterator[Case]:
     """Yield the cases of level 0."""
-    checks = (_registration, _member_names, _devices, _repeatable, _unknown_operator)
+    checks = (_registration, _member_names, _devices, _repeatable, _unknown_operator, _stack)
     for check in checks:
         yield Case(f"probe[{check.__name__.strip('_').replace('_', '-')}]", 0, "probe", check)
 
@@ -116,4 +118,15 @@ def _unknown_operator(context: Context) -> Outcome:
         node = Node("NoSuchOperator", [Value("x", type)], [Value("y", type)], domain="unknown", name="unknown")
         if not context.subject.refusals([node]):
             raise Failure("supports() answered Yes for an operator that does not exist (unknown.NoSuchOperator)")
+    return _CHECKED
+
+
+def _stack(context: Context) -> Outcome:
+    """Require that stack(), if there is one, gives texts by name, and the same ones again."""
+    subject = context.subject
+    first = checked_stack(subject.backend, subject.device)
+    if not isinstance(subject.backend, DescribesStack):
+        return Outcome(examples=0, note="the backend has no stack(): reports do not name its driver and compiler")
+    if (again := checked_stack(subject.backend, subject.device)) != first:
+        raise Failure(f"stack() gave {first!r}, and {again!r} when called again")
     return _CHECKED

@@ -6,43 +6,38 @@ runs, so that rare errors occur.
 
 from __future__ import annotations
 
-import gc
-import mmap
-import sys
-import threading
-import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
+from lite_conformance.cases import stress_memory, stress_threads
 from lite_conformance.cases.case import Case, Context
 from lite_conformance.cases.op_cases import OpCase, OpTable
-from lite_conformance.cases.operators import all_tables
-from lite_conformance.cases.supported import large_tensor_graph, supported_case
+from lite_conformance.cases.plugins.brought import every_table
+from lite_conformance.cases.stress_threads import THREADS, in_threads
 from lite_conformance.cases.tensors import Array
-from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.guard_pages import PageGuardedStorage
+from lite_conformance.drive.guards import GuardedStorage
 from lite_conformance.drive.subject import Run, require_same
-from lite_conformance.judge.checks import check_outcome
+from lite_conformance.judge.checks import check_expected
 from lite_conformance.judge.outcome import Failure, Outcome, Skipped
-from lite_core.ir import DType
-from lite_core.session import load
+from lite_core.backend import Options
+from lite_core.ir import DType, Graph, TensorType
+from lite_core.memory import HostMemory
 
 __all__ = ["cases"]
 
-_THREADS = 16
-_RUNS_PER_THREAD = 8
 _REPEATS = 100
-_REPETITIONS = 60
-# Allowed growth, as a share of the memory that a leak of one tensor per repetition would take.
-_GROWTH_SHARE = 0.25
+# Executables of an operator that threads start to run at once, and runs of each in each thread.
+_FRESH_EXECUTABLES, _RUNS_PER_THREAD = 6, 2
+# Numbers of threads that one run is divided among, and runs of which the bits are compared.
+_THREAD_COUNTS, _PARALLEL_REPEATS = (2, 3, 7), 5
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases of level 5: three for each operator, and some for the backend as a whole."""
-    for table in all_tables():
+    """Yield the cases of level 5: four for each operator, and some for the backend as a whole."""
+    for table in every_table():
         representative = _representative(table)
         if representative is None:
             continue
@@ -51,7 +46,9 @@ def cases() -> Iterator[Case]:
         for name, check in (("deterministic", _deterministic), ("threads", _threads), ("guard-page", _guard_page)):
             run = partial(check, case=case, dtype=dtype)
             yield Case(f"stress[{name},{op}]", 5, "stress", run, op, dtype.value, timeout_factor=3)
-    for check_all in (_compile_repeatedly, _run_repeatedly, _compile_threads, _session_threads):
+        run = partial(_parallel, case=_largest(table, dtype), dtype=dtype)
+        yield Case(f"stress[parallel,{op}]", 5, "stress", run, op, dtype.value, timeout_factor=3)
+    for check_all in (*stress_memory.CHECKS, *stress_threads.CHECKS):
         name = check_all.__name__.strip("_").replace("_", "-")
         yield Case(f"stress[{name}]", 5, "stress", check_all, timeout_factor=5)
 
@@ -63,6 +60,15 @@ def _representative(table: OpTable) -> tuple[OpCase, DType] | None:
         if sizes and all(sizes):
             return case, dtype
     return None
+
+
+def _largest(table: OpTable, dtype: DType) -> OpCase:
+    """Return the case with the largest run-time input, which a backend may divide among threads."""
+
+    def size(case: OpCase) -> int:
+        return max((int(np.prod(t.shape)) for t in case.inputs if t is not None and not t.constant), default=0)
+
+    return max((case for _, type, case in table.cases() if type is dtype), key=size)
 
 
 # **** one operator ****
@@ -84,166 +90,66 @@ def _deterministic(context: Context, case: OpCase, dtype: DType) -> Outcome:
 
 
 def _threads(context: Context, case: OpCase, dtype: DType) -> Outcome:
-    """Run one executable in sixteen threads at once, each with its own inputs."""
+    """Run new executables in sixteen threads at once, each with its own inputs; the first run is one of these."""
     graph = case.build(dtype, 0)[0]
-    compiled = context.subject.compile(graph)
     # Inputs depend on the thread's seed; the graph and its constants are those of seed 0.
-    given = [case.build(dtype, number)[1] for number in range(_THREADS)]
-    expected = [compiled.run(inputs) for inputs in given]
+    given = [case.build(dtype, number)[1] for number in range(THREADS)]
+    reference = context.subject.compile(graph)
+    expected = [reference.run(inputs) for inputs in given]
+    for inputs, outputs in zip(given, expected):
+        _check(context, case, graph, inputs, outputs)
+    for _ in range(_FRESH_EXECUTABLES):
+        compiled = context.subject.compile(graph)
+        runs = [Run(compiled, inputs) for inputs in given]
 
-    def work(number: int) -> None:
-        run = Run(compiled, given[number])
-        for _ in range(_RUNS_PER_THREAD):
-            run.start()
-            require_same(expected[number], run.finish(), f"thread {number} of {_THREADS}")
+        def work(number: int) -> None:
+            run = runs[number]  # noqa: B023 - the threads end before the next executable is compiled
+            for _ in range(_RUNS_PER_THREAD):
+                run.start()
+                require_same(expected[number], run.finish(), f"thread {number} of {THREADS}")
 
-    _in_threads(work)
-    return Outcome(examples=_THREADS * _RUNS_PER_THREAD)
+        in_threads(work)
+    return Outcome(examples=THREADS * _RUNS_PER_THREAD * _FRESH_EXECUTABLES)
+
+
+def _parallel(context: Context, case: OpCase, dtype: DType) -> Outcome:
+    """Require right results, and the same bits in each run, when one run is divided among several threads."""
+    graph, inputs = case.build(dtype, context.settings.seed)
+    outcome = Outcome()
+    for threads in _THREAD_COUNTS:
+        compiled = context.subject.compile(graph, Options(threads=threads))
+        first = compiled.run(inputs)
+        try:
+            outcome = _check(context, case, graph, inputs, first)
+        except Failure as failure:
+            failure.reason = f"{case.describe(dtype)} on {threads} threads: {failure.reason}"
+            raise
+        for number in range(1, _PARALLEL_REPEATS):
+            what = f"{case.describe(dtype)} on {threads} threads, run {number + 1} of {_PARALLEL_REPEATS},"
+            require_same(first, compiled.run(inputs), what)
+    return outcome
 
 
 def _guard_page(context: Context, case: OpCase, dtype: DType) -> Outcome:
-    """Require that nothing is accessed past the end of a tensor, where a guard page begins."""
+    """Require that nothing is accessed past the end of a tensor or constant, where a guard page begins.
+
+    Tensors in another memory than main memory are not guarded.
+    """
     graph, inputs = case.build(dtype, context.settings.seed)
-    run = Run(context.subject.compile(graph), inputs, PageGuardedStorage)
+    is_main = isinstance(context.subject.memory, HostMemory)
+    if not is_main and not graph.constants:
+        raise Skipped(f"guard pages need main memory, the tensors are in {context.subject.memory.space!r}")
+    for value, array in graph.constants.items():
+        guarded = PageGuardedStorage(HostMemory(), TensorType.of_array(array))
+        guarded.store(array)
+        guarded.data.flags.writeable = False
+        graph.constants[value] = guarded.data
+    run = Run(context.subject.compile(graph), inputs, PageGuardedStorage if is_main else GuardedStorage)
     run.start()
     # Not compared bit by bit with another run: the order of a sum may depend on a tensor's alignment.
-    return check_outcome(graph, inputs, run.finish(), case.numerics, context.allowance)
+    return _check(context, case, graph, inputs, run.finish())
 
 
-# **** the backend as a whole ****
-
-
-def _compile_repeatedly(context: Context) -> Outcome:
-    """Require bounded memory when graphs are compiled, run and dropped repeatedly."""
-
-    def compile_and_run(number: int) -> None:
-        graph, inputs = large_tensor_graph(context.subject, number)
-        run = Run(context.subject.compile(graph), inputs)
-        run.start()
-        run.finish()
-
-    _require_bounded_memory(
-        compile_and_run, _bytes_of(large_tensor_graph(context.subject, 0)[1]), "compiling, running and dropping"
-    )
-    return Outcome(examples=3 * _REPETITIONS)
-
-
-def _run_repeatedly(context: Context) -> Outcome:
-    """Require bounded memory when one executable runs repeatedly."""
-    graph, inputs = large_tensor_graph(context.subject, 0)
-    compiled = context.subject.compile(graph)
-
-    def run(number: int) -> None:
-        compiled.run(inputs)
-
-    _require_bounded_memory(run, _bytes_of(inputs), "running")
-    return Outcome(examples=3 * _REPETITIONS)
-
-
-def _compile_threads(context: Context) -> Outcome:
-    """Compile and run in sixteen threads at once."""
-    case = supported_case(context.subject)
-    graph, inputs = case.build(0)
-    expected = context.subject.compile(graph).run(inputs)
-
-    def work(number: int) -> None:
-        for _ in range(_RUNS_PER_THREAD):
-            require_same(expected, context.subject.compile(graph).run(inputs), f"thread {number} of {_THREADS}")
-
-    _in_threads(work)
-    return Outcome(examples=_THREADS * _RUNS_PER_THREAD)
-
-
-def _session_threads(context: Context) -> Outcome:
-    """Run one session in sixteen threads at once; no output may change after its run."""
-    case = supported_case(context.subject)
-    graph = case.build(0)[0]
-    label = context.subject.device.label
-    given = [dict(zip((v.name for v in graph.inputs), case.build(number)[1])) for number in range(_THREADS)]
-    with backend_call(f"a session on {label!r}"):
-        session = load(graph, label, fallback="never", optimize=False, plugins=context.subject.plugins)
-        expected = [list(session.run(inputs).values()) for inputs in given]
-
-    def work(number: int) -> None:
-        with backend_call(f"a session on {label!r}, run by {_THREADS} threads,"):
-            kept = [session.run(given[number]) for _ in range(_RUNS_PER_THREAD)]
-        for outputs in kept:
-            require_same(expected[number], list(outputs.values()), f"thread {number} of {_THREADS}, in a session,")
-
-    _in_threads(work)
-    return Outcome(examples=_THREADS * _RUNS_PER_THREAD)
-
-
-# **** helpers ****
-
-
-def _in_threads(work: Callable[[int], None]) -> None:
-    """Run ``work`` in all threads at once, and raise the first exception of any of them."""
-    barrier = threading.Barrier(_THREADS)
-    failures: list[BaseException] = []
-
-    def run(number: int) -> None:
-        try:
-            barrier.wait()
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(_THREADS)]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)  # frequent switches make races likely
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
-    for failure in failures:
-        raise failure
-
-
-def _require_bounded_memory(work: Callable[[int], None], size: int, what: str) -> None:
-    """Call ``work`` repeatedly; memory may grow in the first third (caches), and must hardly grow after it."""
-    numbers = iter(range(1_000_000))
-
-    def repeat() -> tuple[int, int]:
-        for _ in range(_REPETITIONS):
-            work(next(numbers))
-        gc.collect()
-        return tracemalloc.get_traced_memory()[0], _resident_bytes()
-
-    tracemalloc.start()
-    try:
-        repeat()
-        traced, resident = repeat()
-        traced_then, resident_then = repeat()
-    finally:
-        tracemalloc.stop()
-    allowed = int(_GROWTH_SHARE * _REPETITIONS * size)
-    for kind, growth in (
-        ("Python objects and arrays", traced_then - traced),
-        ("the process", resident_then - resident),
-    ):
-        if growth > allowed:
-            raise Failure(
-                f"{what} {_REPETITIONS} times more let {kind} grow by {growth / 2**20:.1f} MiB (tensors of "
-                f"{size / 2**10:.0f} KiB each time); runs must not keep memory, and caches need a limit"
-            )
-
-
-def _resident_bytes() -> int:
-    """Return the resident memory of the process in bytes; the peak on systems that report only the peak."""
-    if sys.platform == "win32":
-        raise Skipped("the memory of the process is not known on Windows")
-    statistics = Path("/proc/self/statm")
-    if statistics.exists():
-        return int(statistics.read_text(encoding="ascii").split()[1]) * mmap.PAGESIZE
-    import resource  # not available on Windows
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _bytes_of(arrays: Sequence[Array]) -> int:
-    return sum(a.nbytes for a in arrays)
+def _check(context: Context, case: OpCase, graph: Graph, inputs: list[Array], outputs: list[Array]) -> Outcome:
+    expected = case.expect(graph, inputs)
+    return check_expected(graph, inputs, outputs, expected, case.numerics, context.allowance)

@@ -1,4 +1,4 @@
-"""Storage with a guard page directly behind it: any access past its end crashes immediately."""
+"""Storage between guard pages, the last directly behind it: any access past its end crashes immediately."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class PageGuardedStorage:
     """A tensor in main memory whose last byte is followed by an inaccessible page.
 
     Accesses past the end, including reads, which guard zones cannot detect, end the process with a segmentation
-    fault. The tensor starts at a multiple of its element size, as any NumPy array may.
+    fault. So do accesses before the beginning of the tensor's first page, which is the beginning of the tensor if its
+    size is a number of pages. The tensor starts at a multiple of its element size, as any NumPy array may.
 
     Args:
         memory: must be main memory.
@@ -40,10 +41,11 @@ class PageGuardedStorage:
         shape = tuple(int(d) for d in evaluate_shape(type.shape or (), {}))
         count = int(np.prod(shape, dtype=np.int64))
         size = count * type.dtype.itemsize
-        guard_offset = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        guard_offset = mmap.PAGESIZE - (-size // mmap.PAGESIZE) * mmap.PAGESIZE
         block = mmap.mmap(-1, guard_offset + mmap.PAGESIZE)
         flat = np.frombuffer(block, np.uint8)
-        _protect(flat.ctypes.data + guard_offset, mmap.PAGESIZE)
+        for offset in (0, guard_offset):
+            _protect(flat.ctypes.data + offset, mmap.PAGESIZE)
         self.data: Array = np.ndarray(shape, type.dtype.numpy, buffer=flat.data, offset=guard_offset - size)
 
     def store(self, array: Array) -> None:

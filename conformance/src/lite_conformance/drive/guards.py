@@ -1,4 +1,9 @@
-"""Storage with guard zones on both sides, which detect writes outside it."""
+"""Storage with guards on both sides, which detect writes outside it.
+
+In memory with views, the guards are zones of the same block. In memory without views, such as one of immutable arrays,
+they are storage of their own, allocated directly before and after the tensor's: a result that is stored in the wrong
+place, or beyond its end in an arena, changes them.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +54,7 @@ class Storage(Protocol):
 
 
 class GuardedStorage:
-    """Storage of one tensor, between two guard zones if the memory has the part ``ViewsMemory``.
+    """Storage of one tensor between two guards; see the module's docstring.
 
     Args:
         memory: the memory space to allocate in.
@@ -63,6 +68,8 @@ class GuardedStorage:
         self.shape = tuple(int(d) for d in shape)
         self._bytes = int(np.prod(self.shape, dtype=np.int64)) * type.dtype.itemsize
         self._block: Any = None
+        self._pattern = np.full(_ZONE, _PATTERN, np.uint8)
+        self._neighbours: dict[str, Any] = {}
         if isinstance(memory, ViewsMemory):
             size = -(-self._bytes // 64) * 64 + 2 * _ZONE + 64
             block_type = TensorType(DType.UINT8, (size,))
@@ -73,8 +80,10 @@ class GuardedStorage:
             with backend_call("Memory.view()"):
                 self.data = memory.view(self._block, self._offset, type)
         else:
+            before = self._neighbour()
             with backend_call("Memory.allocate()"):
                 self.data = memory.allocate(type)
+            self._neighbours = {"before": before, "after": self._neighbour()}
 
     def store(self, array: Array) -> None:
         """Copy a host array in."""
@@ -89,7 +98,11 @@ class GuardedStorage:
         return download(self.memory, self.data)
 
     def breach(self) -> str | None:
-        """Return where the guard zones were written, or None."""
+        """Return where the guards were written, or None."""
+        for place, neighbour in self._neighbours.items():
+            found = download(self.memory, neighbour)
+            if not np.array_equal(found, self._pattern):
+                return f"the storage that was allocated directly {place} it now holds {_difference(found)}"
         if self._block is None:
             return None
         block = download(self.memory, self._block)
@@ -101,9 +114,21 @@ class GuardedStorage:
         after = np.flatnonzero(block[self._offset + self._bytes :] != _PATTERN)
         return f"{int(after[-1]) + 1} byte(s) past its end" if after.size else None
 
+    def _neighbour(self) -> Any:
+        with backend_call("Memory.allocate()"):
+            neighbour = self.memory.allocate(TensorType(DType.UINT8, (_ZONE,)))
+        self._upload(self._pattern, neighbour)
+        return neighbour
+
     def _upload(self, array: Array, data: Any) -> None:
         with backend_call("Memory.upload()"):
             self.memory.upload(array, data)
+
+
+def _difference(found: Array) -> str:
+    if found.dtype != np.uint8 or found.shape != (_ZONE,):
+        return f"{found.dtype}{list(found.shape)}"
+    return f"{np.count_nonzero(found != _PATTERN)} other byte(s)"
 
 
 def _to_alignment(memory: Memory, block: Any) -> int:

@@ -11,9 +11,12 @@ import numpy as np
 from lite_conformance.drive.backend_call import backend_call
 from lite_conformance.drive.find_backend import find_backend
 from lite_conformance.drive.guards import GuardedStorage, Storage, download
+from lite_conformance.drive.precision_options import PrecisionRequest, request_precision
 from lite_conformance.judge.compare import Array, allowed
 from lite_conformance.judge.oracle import expect
 from lite_conformance.judge.outcome import Failure, Refused, Replay
+from lite_conformance.judge.precision import FLOAT32, Precision
+from lite_conformance.judge.rounding_noise import is_affected
 from lite_conformance.judge.tolerances import SCALED
 from lite_core.backend import (
     Backend,
@@ -28,7 +31,7 @@ from lite_core.backend import (
     Unavailable,
     Yes,
 )
-from lite_core.errors import BackendUnavailableError
+from lite_core.errors import BackendUnavailableError, LiteError
 from lite_core.ir import DType, Graph, Node, TensorType
 from lite_core.memory import HostMemory
 from lite_core.ops.infer import infer_graph
@@ -36,7 +39,16 @@ from lite_core.plugins import PluginManager, available_backends, plugins_with
 from lite_core.plugins.contracts import missing_members
 from lite_core.schedule.probing import Faulty, probe
 
-__all__ = ["Compiled", "Run", "Subject", "first_difference", "require_same", "same_bits"]
+__all__ = [
+    "Compiled",
+    "Run",
+    "Subject",
+    "first_difference",
+    "in_form_of_a_session",
+    "replay_of",
+    "require_same",
+    "same_bits",
+]
 
 # The suite's cases are small: a larger size is an error of the backend, and could exhaust the machine's memory.
 _MAX_SCRATCH_BYTES = 2**32
@@ -83,7 +95,12 @@ class Subject:
         missing = missing_members(self.memory, "memory")
         if missing:
             raise Failure(f"memory() gave {type(self.memory).__name__}, which lacks {', '.join(missing)}")
-        #: Called before each run with the data to repeat it, for a case that may crash the process.
+        #: The precision level that partitions and sessions are asked for.
+        self.precision = FLOAT32
+        self.request = PrecisionRequest()
+        #: The specification by which :meth:`open` found the backend; empty if it was given as an object.
+        self.specification = ""
+        #: Called before each compilation and run with the data to repeat it, for a case that may crash the process.
         self.on_run: Callable[[Replay], object] | None = None
         #: Called with each drawn example before it runs, so that the log of a crashed process names the example.
         self.on_example: Callable[[str], object] | None = None
@@ -104,7 +121,9 @@ class Subject:
         number = int(index) if index.isdecimal() else devices[0].index
         for device in devices:
             if device.index == number:
-                return Subject(backend, device, plugins, module)
+                subject = Subject(backend, device, plugins, module)
+                subject.specification = spec
+                return subject
         listed = ", ".join(f"{d.label} ({d.name})" for d in devices)
         raise BackendUnavailableError(f"backend {backend.name!r} has no device {number}; it has: {listed}")
 
@@ -117,6 +136,17 @@ class Subject:
             Failure: the backend raised where it must not.
         """
         return Subject(backend, _devices(backend)[0])
+
+    def ask_for(self, precision: Precision) -> None:
+        """Ask for a precision level in what is compiled from now on."""
+        if precision != self.precision:
+            self.request = request_precision(self.backend, precision)
+            self.precision = precision
+
+    def require_precision(self, graph: Graph) -> None:
+        """Raise Refused if the backend cannot be asked for the precision level, and the level matters to the graph."""
+        if self.request.refusal and is_affected(graph, self.precision):
+            raise Refused(self.request.refusal)
 
     def require(self, graph: Graph) -> None:
         """Require that the backend supports every node.
@@ -153,13 +183,24 @@ class Subject:
 
         Raises:
             Refused: the backend does not support a node.
-            Failure: the backend supports every node, but fails to compile the graph.
+            Failure: the backend supports every node, but fails to compile the graph, or writes to its constants.
         """
-        graph = graph.copy()
-        infer_graph(graph)
+        graph = in_form_of_a_session(graph)
         self.require(graph)
-        with backend_call("compile()"):
-            executable = self.backend.compile(Partition(graph.name, graph), self.device, options or Options())
+        self.require_precision(graph)
+        before = {value: array.copy() for value, array in graph.constants.items()}
+        if self.on_run is not None:
+            self.on_run(Replay(graph))
+        try:
+            with backend_call("compile()"):
+                part = Partition(graph.name, graph)
+                executable = self.backend.compile(part, self.device, options or self.request.options)
+        except Failure as failure:
+            failure.replay = Replay(graph)
+            raise
+        for value, array in before.items():
+            if not same_bits(array, graph.constants[value]):
+                raise Failure(f"compile() changed the constant {value.name!r}; constants must not be written")
         return Compiled(self, graph, executable)
 
 
@@ -202,6 +243,7 @@ class Run:
         compiled: the compiled graph.
         inputs: an array for each input of its graph.
         storage: makes the storage of tensors of static shape.
+        scratch_storage: makes the storage of scratch memory, which must begin at a multiple of 64 in main memory.
     """
 
     def __init__(
@@ -209,24 +251,43 @@ class Run:
         compiled: Compiled,
         inputs: Sequence[Array],
         storage: Callable[[Memory, TensorType], Storage] = GuardedStorage,
+        scratch_storage: Callable[[Memory, TensorType], Storage] = GuardedStorage,
     ) -> None:
         self._compiled = compiled
         self._inputs = inputs
         memory = compiled.subject.memory
         self._arguments = [storage(memory, TensorType.of_array(a)) for a in inputs]
-        for tensor, array in zip(self._arguments, inputs):
-            tensor.store(array)
+        self.store(inputs)
         outputs = compiled.graph.outputs
         self._results = [storage(memory, v.type) if v.type.is_static else None for v in outputs]
-        self._scratch = self._make_scratch()
+        self._scratch = self._make_scratch(scratch_storage)
         self._outputs: list[Buffer] = []
 
-    def start(self) -> None:
-        """Poison the outputs and run; raise a Failure if the backend raises."""
+    def store(self, inputs: Sequence[Array]) -> None:
+        """Replace the contents of the inputs for the next start; their storage stays the same."""
+        self._inputs = inputs
+        for tensor, array in zip(self._arguments, inputs):
+            tensor.store(array)
+
+    def storages(self) -> dict[str, Storage]:
+        """Return the storage of every tensor of static shape by a description of the tensor, and of scratch memory."""
+        graph = self._compiled.graph
+        found = {f"input {value.name!r}": storage for value, storage in zip(graph.inputs, self._arguments)}
+        for value, result in zip(graph.outputs, self._results):
+            if result is not None:
+                found[f"output {value.name!r}"] = result
+        return found if self._scratch is None else {**found, "scratch": self._scratch}
+
+    def start(self, *, poison: bool = True) -> None:
+        """Run; raise a Failure if the backend raises.
+
+        Args:
+            poison: fill outputs and scratch memory with NaN before; otherwise they hold what was there.
+        """
         memory = self._compiled.subject.memory
         if self._compiled.subject.on_run is not None:
-            self._compiled.subject.on_run(self._replay())
-        for storage in (*self._results, self._scratch):
+            self._compiled.subject.on_run(replay_of(self._compiled.graph, self._inputs))
+        for storage in (*self._results, self._scratch) if poison else ():
             if storage is not None:
                 storage.poison()
         arguments = [Buffer(s.type, memory, s.data) for s in self._arguments]
@@ -237,7 +298,7 @@ class Run:
             with backend_call("run()"):
                 self._compiled.executable.run(arguments, self._outputs, scratch)
         except Failure as failure:
-            failure.replay = self._replay()
+            failure.replay = replay_of(self._compiled.graph, self._inputs)
             raise
 
     def finish(self) -> list[Array]:
@@ -260,17 +321,12 @@ class Run:
         triples = zip(self._compiled.graph.outputs, self._outputs, self._results)
         return [self._read(v.name, v.type, buffer, storage) for v, buffer, storage in triples]
 
-    def _replay(self) -> Replay:
-        graph = self._compiled.graph
-        pairs = [allowed(e, 1e-4, 1e-5) for e in expect(graph, self._inputs, SCALED)]
-        return Replay(graph, self._inputs, [truth for truth, _ in pairs], [limits for _, limits in pairs])
-
-    def _make_scratch(self) -> GuardedStorage | None:
+    def _make_scratch(self, storage: Callable[[Memory, TensorType], Storage]) -> Storage | None:
         with backend_call("scratch_bytes"):
             size = self._compiled.executable.scratch_bytes
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or not 0 <= size <= _MAX_SCRATCH_BYTES:
             raise Failure(f"scratch_bytes must be a number of bytes from 0 to {_MAX_SCRATCH_BYTES}, is {size!r}")
-        return GuardedStorage(self._compiled.subject.memory, TensorType(DType.UINT8, (int(size),))) if size else None
+        return storage(self._compiled.subject.memory, TensorType(DType.UINT8, (int(size),))) if size else None
 
     def _read(self, name: str, type: TensorType, buffer: Buffer, storage: Storage | None) -> Array:
         if buffer.data is None:
@@ -285,6 +341,23 @@ class Run:
         if type.dtype is DType.BOOL and (array.view(np.uint8) > 1).any():
             raise Failure(f"output {name!r} holds bytes that are neither true nor false: not all of it was written")
         return array
+
+
+def in_form_of_a_session(graph: Graph) -> Graph:
+    """Return a copy with inferred types, and with constants aligned and contiguous, as sessions give it to backends."""
+    graph = graph.copy()
+    infer_graph(graph)
+    graph.align_constants()
+    return graph
+
+
+def replay_of(graph: Graph, inputs: Sequence[Array]) -> Replay:
+    """Return the data to repeat a run of a graph, with generous tolerances."""
+    try:
+        pairs = [allowed(e, 1e-4, 1e-5) for e in expect(graph, inputs, SCALED)]
+    except LiteError:  # the inputs are an error, such as an index out of range: any result is allowed
+        pairs = [(np.zeros(v.shape if v.type.is_static else ()), np.array(np.inf)) for v in graph.outputs]
+    return Replay(graph, inputs, [truth for truth, _ in pairs], [limits for _, limits in pairs])
 
 
 def _check_zones(what: str, storage: Storage | None) -> None:

@@ -26,12 +26,16 @@ class Expected:
         dtype: its element type.
         array: the truth: float64 for floating outputs, the output's own type otherwise.
         magnitude: ``atol`` is relative to it: one number, or one for each element.
+        every_bit: True if zeros must have the expected sign, and subnormal numbers the expected value.
+        unspecified: True for each element that may have any value; None if there is none.
     """
 
     name: str
     dtype: DType
     array: Array
     magnitude: float | Array = 0.0
+    every_bit: bool = False
+    unspecified: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +66,24 @@ class Measured:
 
 
 def allowed(expected: Expected, rtol: float, atol: float) -> tuple[Array, Array]:
-    """Return the truth in the range of the element type, and the largest error allowed for each element."""
+    """Return the truth in the range of the element type, and the largest error allowed for each element.
+
+    The limit is infinity for an unspecified element, and NaN where zeros must have the expected sign.
+    """
     if not expected.dtype.is_floating:
-        return expected.array, np.zeros(expected.array.shape)
+        return expected.array, _anything(np.zeros(expected.array.shape), expected)
     truth = _in_range(expected)
     size = np.where(np.isfinite(truth), np.abs(truth), 0.0)
     limits = np.maximum(atol * np.asarray(expected.magnitude, np.float64), rtol * size)
-    return truth, np.maximum(limits, smallest_normal(expected.dtype))
+    limits = np.full(truth.shape, np.nan) if expected.every_bit else np.maximum(limits, _negligible(expected))
+    return truth, _anything(limits, expected)
 
 
 def compare(actual: Array, expected: Expected, rtol: float, atol: float) -> Measured:
     """Compare one output, which must have the expected shape and element type.
 
     NaN equals NaN, and an infinity the same infinity. A truth beyond the range of the element type counts as an
-    infinity. Elements of other than floating types are compared exactly.
+    infinity. Elements of other than floating types are compared exactly. Unspecified elements always pass.
     """
     if not expected.dtype.is_floating:
         return _compare_exact(actual, expected)
@@ -84,10 +92,14 @@ def compare(actual: Array, expected: Expected, rtol: float, atol: float) -> Meas
         found = actual.astype(np.float64)
         finite = np.isfinite(truth) & np.isfinite(found)
         same = (truth == found) | (np.isnan(truth) & np.isnan(found))
-        error = np.where(same, 0.0, np.where(finite, np.abs(found - truth), np.inf))
+        if expected.every_bit:
+            same &= np.isnan(truth) | (np.signbit(truth) == np.signbit(found))
+        if expected.unspecified is not None:
+            same |= expected.unspecified
+        error = np.where(same, 0.0, np.where(finite & (found != truth), np.abs(found - truth), np.inf))
         size = np.where(np.isfinite(truth), np.abs(truth), 0.0)
         # Subnormal numbers may be flushed to zero, in results and in intermediate values.
-        error = np.where(error <= smallest_normal(expected.dtype), 0.0, error)
+        error = np.where(error <= _negligible(expected), 0.0, error)
         magnitude = np.broadcast_to(np.asarray(expected.magnitude, np.float64), truth.shape)
         wrong = error > np.maximum(atol * magnitude, rtol * size)
         relative = _ratio(error, size)
@@ -133,8 +145,20 @@ def _in_range(expected: Expected) -> Array:
         return np.where(np.isfinite(rounded), expected.array.astype(np.float64), rounded)
 
 
+def _negligible(expected: Expected) -> float:
+    """Return the largest error that flushing subnormal numbers causes; 0 where they must keep their values."""
+    return 0.0 if expected.every_bit else smallest_normal(expected.dtype)
+
+
+def _anything(limits: Array, expected: Expected) -> Array:
+    """Return the limits of errors, infinite for unspecified elements."""
+    return limits if expected.unspecified is None else np.where(expected.unspecified, np.inf, limits)
+
+
 def _compare_exact(actual: Array, expected: Expected) -> Measured:
     wrong = actual != expected.array
+    if expected.unspecified is not None:
+        wrong &= ~expected.unspecified
     count = int(wrong.sum())
     error = np.abs(actual.astype(np.float64) - expected.array.astype(np.float64))
     error = np.where(wrong, np.maximum(error, 1.0), 0.0)  # different int64 numbers may be equal in float64

@@ -31,7 +31,10 @@ def expect(graph: Graph, inputs: Sequence[Array], numerics: Numerics) -> list[Ex
         magnitudes = [_largest_finite(a) for a in arrays]
     else:
         magnitudes = [1.0 if numerics.magnitude == "one" else 0.0 for _ in arrays]
-    return [Expected(v.name, v.dtype, a, _finite(m)) for v, a, m in zip(graph.outputs, arrays, magnitudes)]
+    return [
+        Expected(v.name, v.dtype, a, _finite(m), numerics.every_bit)
+        for v, a, m in zip(graph.outputs, arrays, magnitudes)
+    ]
 
 
 def _evaluate(graph: Graph, inputs: Sequence[Array], numerics: Numerics) -> list[Array]:

@@ -9,24 +9,25 @@ from lite_conformance.judge.compare import Array, Measured, merge
 from lite_conformance.judge.tolerances import Tolerance
 from lite_core.ir import Graph
 
-__all__ = ["Failure", "Outcome", "Refused", "Replay", "Skipped", "merged"]
+__all__ = ["Failure", "Outcome", "PackageCasesError", "Refused", "Replay", "Skipped", "merged"]
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The data to repeat a run outside the suite.
+    """The data to repeat a run, or a compilation, outside the suite.
 
     Attributes:
-        graph: the graph that ran.
-        inputs: an array for each input.
+        graph: the graph that ran, or was to be compiled.
+        inputs: an array for each input; None if the graph is only compiled.
         expected: the expected value of each output; float64 for floating outputs.
-        allowed: the largest error allowed for each element of each output.
+        allowed: the largest error allowed for each element of each output: infinity if it may have any value, NaN
+            if even the sign of a zero must be right.
     """
 
     graph: Graph
-    inputs: Sequence[Array]
-    expected: Sequence[Array]
-    allowed: Sequence[Array]
+    inputs: Sequence[Array] | None = None
+    expected: Sequence[Array] = ()
+    allowed: Sequence[Array] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Outcome:
 def merged(outcomes: Sequence[Outcome], note: str = "") -> Outcome:
     """Combine the outcomes of several runs: the first tolerance, and the worst measurements of all."""
     tolerance = next((o.tolerance for o in outcomes if o.tolerance), None)
-    return Outcome(tolerance, merge([o.measured for o in outcomes if o.measured]), len(outcomes), note)
+    measured = merge([o.measured for o in outcomes if o.measured])
+    return Outcome(tolerance, measured, len(outcomes), note or next((o.note for o in outcomes if o.note), ""))
 
 
 class Failure(Exception):
@@ -76,6 +78,19 @@ class Failure(Exception):
 
 class Refused(Exception):
     """The backend answered No; the message is its reason."""
+
+
+class PackageCasesError(Exception):
+    """The cases that a package brings cannot be used.
+
+    Args:
+        reason: one sentence, which names the package and its module.
+        details: the traceback.
+    """
+
+    def __init__(self, reason: str, details: str = "") -> None:
+        super().__init__(reason)
+        self.details = details
 
 
 class Skipped(Exception):

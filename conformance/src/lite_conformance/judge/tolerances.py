@@ -7,7 +7,8 @@ The magnitude depends on the kind of operator:
 ========== ============================= ==============================================================
 kind       examples                      magnitude
 ========== ============================= ==============================================================
-EXACT      Transpose, Relu, all integers nothing is tolerated
+MOVED      Transpose, Gather, Concat     nothing is tolerated, not even another sign of zero
+EXACT      Relu, Max, all integers       nothing is tolerated
 ARITHMETIC Add, Div, Sqrt                0: only the relative error counts
 RELATIVE   Exp, Pow                      0: for functions that span many magnitudes
 FUNCTION   Tanh, Erf, Log                1
@@ -20,7 +21,7 @@ GRAPH      a few operators in a row      the same, with larger tolerances
 NETWORK    whole models                  the same, with even larger tolerances
 ========== ============================= ==============================================================
 
-Errors up to the smallest normal number count as zero: flushing subnormal numbers is allowed.
+Errors up to the smallest normal number count as zero, except in MOVED: flushing subnormal numbers is allowed.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ __all__ = [
     "EXACT",
     "FUNCTION",
     "GRAPH",
+    "MOVED",
     "NETWORK",
     "RELATIVE",
     "SCALED",
@@ -57,6 +59,7 @@ class Numerics:
         magnitude: ``atol`` is relative to it: ``"none"``, ``"one"``, ``"terms"`` or ``"tensor"``.
         truth: ``"float64"``: the reference in float64 is the truth. ``"native"``: the reference in the
             case's own type is the truth, because the operator rounds, compares or only moves elements.
+        every_bit: True if zeros must keep their signs, and subnormal numbers their values.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Numerics:
     half: tuple[float, float]
     magnitude: str
     truth: str = "float64"
+    every_bit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,7 @@ class Tolerance:
     reason: str = ""
 
 
+MOVED = Numerics("moved", (0, 0), (0, 0), "none", "native", every_bit=True)
 EXACT = Numerics("exact", (0, 0), (0, 0), "none", "native")
 ARITHMETIC = Numerics("arithmetic", (4, 0), (2, 0), "none")
 RELATIVE = Numerics("relative", (32, 0), (4, 0), "none")

@@ -16,17 +16,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from lite_conformance.judge.compare import Measured
 from lite_conformance.judge.tolerances import Tolerance
 from lite_conformance.reports.changes import GROWTH, compare
+from lite_conformance.reports.files import replace_text
 from lite_conformance.reports.record import Record, Report, Status
 from lite_conformance.reports.summary import (
     LEVEL_NAMES,
     SEVERITY,
     fact_lines,
+    pass_rate_text,
     percent,
     printable,
     report_names,
@@ -62,7 +63,7 @@ def write_html(reports: Sequence[Report], file: str | os.PathLike[str], names: S
     Raises:
         InputError: there is no report, or the numbers of names and reports differ.
     """
-    Path(file).write_text(render_html(reports, names), encoding="utf-8")
+    replace_text(file, render_html(reports, names))
 
 
 def render_html(reports: Sequence[Report], names: Sequence[str] | None = None) -> str:
@@ -117,7 +118,9 @@ def _report_data(report: Report, name: str, tolerances: dict[Tolerance, int]) ->
         "verdict": verdict(report, name),
         "facts": fact_lines(report.header),
         "counts": counts,
+        "incomplete": printable(report.incomplete),
         "rate": percent(report.weighted_pass_rate()),
+        "rate_text": pass_rate_text(report),
         "seconds": report.seconds,
         "records": [_record_data(record, tolerances) for record in report.records],
     }

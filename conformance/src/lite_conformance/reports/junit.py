@@ -7,6 +7,7 @@ import os
 import re
 from xml.etree import ElementTree
 
+from lite_conformance.reports.files import replace_text
 from lite_conformance.reports.record import Record, Report, Status
 from lite_conformance.reports.summary import fact_lines, number, printable, reason_text
 
@@ -21,7 +22,7 @@ def write_junit(report: Report, file: str | os.PathLike[str]) -> None:
 
     ``failed`` and ``xpass`` become ``<failure>``; ``crashed``, ``hung`` and ``error`` become ``<error>``;
     ``xfail``, ``unsupported`` and ``skipped`` become ``<skipped>``. Control characters, which XML does not allow,
-    are escaped (``\x1b``).
+    are escaped (``\x1b``). A run that is not complete has one more ``<error>``, in the test suite ``run``.
     """
     suites: dict[str, list[Record]] = {}
     for record in report.records:
@@ -42,9 +43,22 @@ def write_junit(report: Report, file: str | os.PathLike[str]) -> None:
             ElementTree.SubElement(properties, "property", {"name": printable(key), "value": printable(value)})
         for record in records:
             suite.append(_case(record, backend))
-    tree = ElementTree.ElementTree(root)
-    ElementTree.indent(tree, " ")
-    tree.write(file, encoding="utf-8", xml_declaration=True)
+    if report.incomplete:
+        _add_incomplete(root, report)
+    ElementTree.indent(root, " ")
+    text = ElementTree.tostring(root, encoding="unicode")
+    replace_text(file, f"<?xml version='1.0' encoding='utf-8'?>\n{text}")
+
+
+def _add_incomplete(root: ElementTree.Element, report: Report) -> None:
+    """Add a test case that fails, so that a run of which only the first cases ran does not look like a success."""
+    why = printable(report.incomplete)
+    counts = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0", "time": "0.000"}
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "run", **counts})
+    case = ElementTree.SubElement(suite, "testcase", {"classname": "run", "name": "complete", "time": "0.000"})
+    ElementTree.SubElement(case, "error", {"message": why, "type": "incomplete"}).text = why
+    for key in ("tests", "errors"):
+        root.set(key, str(int(root.get(key, "0")) + 1))
 
 
 def _case(record: Record, backend: str) -> ElementTree.Element:

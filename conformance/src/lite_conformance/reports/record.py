@@ -14,6 +14,7 @@ from typing import Any
 
 from lite_conformance.judge.compare import Measured
 from lite_conformance.judge.tolerances import Tolerance
+from lite_conformance.reports.files import replace_text
 from lite_core.errors import InputError
 
 __all__ = ["SCHEMA_VERSION", "Record", "Report", "Status", "read_report"]
@@ -64,7 +65,8 @@ class Record:
         case: the case's name: ``Conv[f32,n1c3h8w8,o4,k3s2p1]``.
         level: 0 to 5.
         suite: the part of the suite it belongs to: ``probe``, ``contract``, ``ops``, ``onnx``, ``graphs``,
-            ``models``, ``stress`` or ``expectations``.
+            ``models``, ``stress`` or ``expectations``; of a package also ``plugins``, ``formats``, ``references``
+            or ``passes``.
         op: the operator with its domain, or empty.
         dtype: the element type under test, such as ``float32``, or empty.
         backend: the backend's name.
@@ -78,6 +80,7 @@ class Record:
         seed: seed of the random numbers.
         seconds: duration.
         examples: number of sets of inputs that ran.
+        precision: the precision level in force; empty for float32.
         weight: the operator's share of the nodes of real models.
         repro: the command that repeats the case.
     """
@@ -98,6 +101,7 @@ class Record:
     seed: int = 0
     seconds: float = 0.0
     examples: int = 0
+    precision: str = ""
     weight: float = 0.0
     repro: str = ""
 
@@ -125,7 +129,7 @@ class Record:
         if known.get("tolerance") is not None:
             known["tolerance"] = _with_tuple(known["tolerance"])
         record = Record(**known)
-        for key in ("case", "suite", "op", "dtype", "backend", "device", "reason", "details", "expectation", "repro"):
+        for key in _RECORD_TEXTS:
             _require(key, getattr(record, key), str)
         for key in ("level", "seed", "examples"):
             _require(key, getattr(record, key), int)
@@ -135,6 +139,10 @@ class Record:
 
 
 _TEXTS = ("source", "reason", "worst")
+_RECORD_TEXTS = (
+    *("case", "suite", "op", "dtype", "backend", "device"),
+    *("reason", "details", "expectation", "precision", "repro"),
+)
 
 
 def _require(key: str, value: object, kind: type | tuple[type, ...]) -> None:
@@ -153,8 +161,9 @@ class Report:
     """The report of a run.
 
     Attributes:
-        header: ``backend``, ``device``, ``versions`` (distribution to version), ``plugin``, ``platform``,
-            ``options`` and ``started`` (ISO 8601).
+        header: ``backend``, ``device``, ``versions`` (distribution to version), ``stack`` (the software below the
+            backend, name to version), ``plugin``, ``platform``, ``options`` and ``started`` (ISO 8601); ``incomplete``
+            if not all selected cases ran: why, and how many; ``resumed`` if an interrupted run was continued.
         records: the records, in the order of the suite.
         seconds: wall-clock time.
     """
@@ -176,24 +185,40 @@ class Report:
             return any(record.examples > 0 for record in self.records)
         return any(record.status.is_executed for record in self.records)
 
-    def weighted_pass_rate(self) -> float | None:
-        """Return the pass rate of the operators, weighted by their share of the nodes of real models.
+    @property
+    def incomplete(self) -> str:
+        """Why not all selected cases ran, and how many ran; empty for a complete run."""
+        return str(self.header.get("incomplete") or "")
 
-        The pass rate of an operator is the share of its cases that passed. None if the report is of selected cases
-        only, or has no operator case.
+    @property
+    def is_interrupted(self) -> bool:
+        """True if the run was interrupted."""
+        return self.incomplete.startswith("interrupted")
+
+    def weighted_pass_rate(self) -> float | None:
+        """Return the pass rate of the operators that ran, weighted by their share of the nodes of real models.
+
+        The pass rate of an operator is the share of its cases of level 2 in this report that passed. None if the
+        report has no case of an operator that real models use. :meth:`weight_covered` tells how much the rate says.
         """
-        if self.header.get("options", {}).get("cases"):
-            return None
-        shares: dict[str, list[Record]] = {}
-        for record in self.records:
-            if record.op and record.level == 2:
-                shares.setdefault(record.op, []).append(record)
+        shares = self._operator_cases()
         total = sum(rs[0].weight for rs in shares.values())
         if not total:
             return None
         # The losses are summed, so that a run without losses has a rate of exactly 1.
         lost = sum(rs[0].weight * sum(r.status is not Status.PASSED for r in rs) / len(rs) for rs in shares.values())
         return 1 - lost / total
+
+    def weight_covered(self) -> float:
+        """Return the share of the nodes of real models, 0 to 1, whose operators have cases of level 2 in the report."""
+        return min(1.0, round(sum(records[0].weight for records in self._operator_cases().values()), 4))
+
+    def _operator_cases(self) -> dict[str, list[Record]]:
+        found: dict[str, list[Record]] = {}
+        for record in self.records:
+            if record.op and record.level == 2:
+                found.setdefault(record.op, []).append(record)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contents of the JSON file."""
@@ -203,6 +228,7 @@ class Report:
             "seconds": self.seconds,
             "counts": self.counts(),
             "weighted_pass_rate": self.weighted_pass_rate(),
+            "weight_covered": self.weight_covered(),
             "records": [record.to_dict() for record in self.records],
         }
 
@@ -211,7 +237,7 @@ class Report:
         whole = self.to_dict()
         records = ",\n".join(json.dumps(record) for record in whole.pop("records"))
         text = f'{json.dumps(whole, indent=1)[:-2]},\n "records": [\n{records}\n]}}\n'
-        Path(file).write_text(text, encoding="utf-8")
+        replace_text(file, text)
 
 
 def read_report(file: str | os.PathLike[str]) -> Report:

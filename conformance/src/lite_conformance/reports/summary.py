@@ -17,6 +17,7 @@ __all__ = [
     "fact_lines",
     "loosened",
     "number",
+    "pass_rate_text",
     "percent",
     "printable",
     "reason_text",
@@ -108,13 +109,30 @@ def verdict(report: Report, name: str = "") -> str:
     Passed and failed are always included, the other statuses only if there are such cases.
     """
     counts = report.counts()
-    name = name or printable(str(report.header.get("backend") or "")) or "conformance"
+    tested = report.header.get("package") or report.header.get("backend") or "conformance"
+    name = name or printable(str(tested))
     parts = [f"{counts[Status.PASSED]:,} passed", f"{counts[Status.FAILED]:,} failed"]
     for status in (*SEVERITY[:3], *SEVERITY[4:-1]):
         if counts[status]:
             parts.append(f"{counts[status]:,} {status}")
     line = f"{name}: {', '.join(parts)} in {seconds_text(report.seconds)}"
-    return line if counts["executed"] else f"{line}; nothing was executed"
+    line += "" if counts["executed"] else "; nothing was executed"
+    return f"{line}; {printable(report.incomplete)}" if report.incomplete else line
+
+
+def pass_rate_text(report: Report) -> str:
+    """Return the weighted pass rate with its meaning: of which cases, and how much of real models they stand for.
+
+    Empty if there is no rate, because the report has no case of an operator that real models use.
+    """
+    rate = report.weighted_pass_rate()
+    if rate is None:
+        return ""
+    operators = len({r.op for r in report.records if r.op and r.level == 2})
+    return (
+        f"weighted pass rate: {percent(rate)} of {operators:,} operator(s), which are "
+        f"{percent(report.weight_covered())} of the nodes of real models"
+    )
 
 
 def bad_records(report: Report) -> list[Record]:
@@ -171,7 +189,7 @@ def _share(required: float, allowed: float) -> float:
 
 def fact_lines(header: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the header as pairs of a label and a text, the known keys first, without empty values."""
-    known = ("backend", "device", "plugin", "platform", "versions", "options", "started")
+    known = ("incomplete", "backend", "device", "plugin", "stack", "platform", "versions", "options", "started")
     keys = [*(k for k in known if k in header), *(k for k in header if k not in known)]
     pairs = [(str(key), printable(_as_text(header[key]))) for key in keys]
     return [(label, text) for label, text in pairs if text]

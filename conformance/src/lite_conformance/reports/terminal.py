@@ -18,7 +18,7 @@ from lite_conformance.reports.summary import (
     by_reason,
     loosened,
     number,
-    percent,
+    pass_rate_text,
     printable,
     reason_text,
     seconds_text,
@@ -149,10 +149,9 @@ def _slowest(console: Console, report: Report) -> None:
 
 def _verdict(console: Console, report: Report, broken: list[Record]) -> None:
     executed = report.counts()["executed"]
-    rate = report.weighted_pass_rate()
-    if rate is not None:
-        _print(console, f"weighted pass rate: {percent(rate)} of the operators' uses in real models")
-    style = "bold red" if broken or not executed else "bold green"
+    if rate := pass_rate_text(report):
+        _print(console, rate)
+    style = "bold red" if broken or not executed or report.incomplete else "bold green"
     _print(console, Text(verdict(report), style=style))
     command = next((record.repro for record in broken if record.repro), "")
     if command:

@@ -6,13 +6,14 @@ import shlex
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from json import loads
 
 from lite_conformance.cases.case import Case, Context, Settings
 from lite_conformance.drive.subject import Subject
-from lite_conformance.judge.outcome import Failure, Outcome, Refused, Replay, Skipped
+from lite_conformance.judge.outcome import Failure, Outcome, PackageCasesError, Refused, Replay, Skipped
 from lite_conformance.reports.record import Record, Status
 from lite_core.errors import BackendUnavailableError
 
@@ -30,7 +31,7 @@ def execute(case: Case, context: Context, on_failure: Callable[[Replay], object]
     record = start_record(case, context.settings, context.subject)
     start = time.perf_counter()
     try:
-        outcome = case.run(context)
+        outcome = case.run(_with_precision(case, context))
     except Refused as refused:
         record.status, record.reason = Status.UNSUPPORTED, str(refused)
     except Skipped as skipped:
@@ -41,6 +42,8 @@ def execute(case: Case, context: Context, on_failure: Callable[[Replay], object]
         _fail(record, failure)
         if failure.replay is not None and on_failure is not None:
             _write_replay(record, failure.replay, on_failure)
+    except PackageCasesError as error:
+        record.status, record.reason, record.details = Status.ERROR, str(error), error.details
     except Exception as error:
         record.status = Status.ERROR
         record.reason = f"the suite failed with {type(error).__name__}: {error}"
@@ -57,8 +60,16 @@ def execute(case: Case, context: Context, on_failure: Callable[[Replay], object]
     return record
 
 
+def _with_precision(case: Case, context: Context) -> Context:
+    """Ask the backend for the precision level of a case, and return the context with this level."""
+    precision = case.precision(context.settings)
+    context.subject.ask_for(precision)
+    return replace(context, allowance=replace(context.allowance, precision=precision))
+
+
 def start_record(case: Case, settings: Settings, subject: Subject | None = None) -> Record:
     """Return a record of a case that has not been run."""
+    level = case.precision(settings)
     return Record(
         case=case.name,
         level=case.level,
@@ -69,22 +80,26 @@ def start_record(case: Case, settings: Settings, subject: Subject | None = None)
         device=f"{subject.device.label}: {subject.device.name}" if subject else "",
         seed=settings.seed,
         weight=_weights().get(case.op, 0.0),
+        precision=level.name if level.is_low else "",
         repro=repro_command(case.name, settings),
     )
 
 
 def repro_command(case: str, settings: Settings) -> str:
     """Return the command that runs one case again."""
-    command = ["lite-conformance", "--backend", settings.backend, "--case", case, "--seed", str(settings.seed)]
+    command = ["lite-conformance", *(["plugin", settings.plugin] if settings.plugin else [])]
+    command += ["--backend", settings.backend, "--case", case, "--seed", str(settings.seed)]
     for model in settings.models:
         if case.startswith("model["):
             command += ["--model", model]
     if settings.node_data and case.startswith("onnx["):
         command += ["--node-data", settings.node_data]
-    if settings.examples != Settings(settings.backend).examples and case.endswith(",drawn]"):
+    if settings.examples != Settings(settings.backend).examples and (settings.plugin or case.endswith(",drawn]")):
         command += ["--examples", str(settings.examples)]
     if settings.expectations:
         command += ["--expectations", settings.expectations]
+    if settings.precision != Settings(settings.backend).precision:
+        command += ["--precision", settings.precision]
     return shlex.join(command)
 
 

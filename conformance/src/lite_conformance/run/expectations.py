@@ -14,6 +14,7 @@
     case = "Exp[f32,*]"
     rtol = 1e-5
     reason = "the device's native_exp"
+    precision = "float16"              # only at this level; an entry without it is for all levels
 
 ``*`` and ``?`` are wildcards; brackets are literal. An entry that matches no case of the suite is an error, as is a
 case that passes although an ``xfail`` matches it.
@@ -22,15 +23,15 @@ case that passes although an ``xfail`` matches it.
 from __future__ import annotations
 
 import importlib.util
-import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lite_conformance.cases.patterns import matches
 from lite_conformance.judge.checks import Allowance
+from lite_conformance.judge.precision import FLOAT32, LEVELS
 from lite_core.errors import InputError
 
 if sys.version_info >= (3, 11):
@@ -43,9 +44,9 @@ __all__ = ["FILE_NAME", "Entry", "Expectations", "find_expectations", "matches",
 FILE_NAME = "conformance.toml"
 _MAX_TOLERANCE = 1e6
 _KINDS: dict[str, tuple[str, ...]] = {
-    "unsupported": ("case", "reason"),
-    "xfail": ("case", "reason"),
-    "tolerance": ("case", "reason", "rtol", "atol"),
+    "unsupported": ("case", "reason", "precision"),
+    "xfail": ("case", "reason", "precision"),
+    "tolerance": ("case", "reason", "precision", "rtol", "atol"),
 }
 
 
@@ -59,6 +60,7 @@ class Entry:
         reason: the reason for the entry.
         rtol: for ``tolerance``, see :class:`lite_conformance.judge.tolerances.Tolerance`.
         atol: the same.
+        precision: the precision level that the entry is for; empty for all.
     """
 
     kind: str
@@ -66,6 +68,7 @@ class Entry:
     reason: str
     rtol: float | None = None
     atol: float | None = None
+    precision: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,10 @@ class Expectations:
 
     entries: tuple[Entry, ...] = ()
     source: str = ""
+
+    def at(self, precision: str) -> Expectations:
+        """Return the entries for a precision level."""
+        return Expectations(tuple(e for e in self.entries if e.precision in ("", precision)), self.source)
 
     def find(self, kind: str, case: str) -> Entry | None:
         """Return the first entry of a kind that matches a case, or None."""
@@ -88,16 +95,6 @@ class Expectations:
         """Return the entries that match none of these cases."""
         names = list(cases)
         return [e for e in self.entries if not any(matches(e.case, name) for name in names)]
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Return True if a name matches a pattern with ``*`` and ``?``; case-sensitive."""
-    return _compiled_pattern(pattern).fullmatch(name) is not None
-
-
-@cache
-def _compiled_pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile("".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in pattern))
 
 
 def find_expectations(module: str) -> Expectations:
@@ -149,6 +146,8 @@ def _problems(kind: str, item: Any) -> Iterable[str]:
     for key in ("case", "reason"):
         if not isinstance(item.get(key), str) or not item[key].strip():
             yield f"{key} must be a text that is not empty, is {item.get(key)!r}"
+    if item.get("precision", FLOAT32.name) not in LEVELS:
+        yield f"precision must be one of {', '.join(LEVELS)}, is {item['precision']!r}"
     for key in item.keys() - set(_KINDS[kind]):
         yield f"unknown key {key!r}; it has: {', '.join(_KINDS[kind])}"
     if kind == "tolerance":

@@ -52,13 +52,17 @@ class Worker:
 
     The process leads its own process group, which is killed with it, because a backend may start processes.
 
+    Args:
+        settings: settings of the run.
+        wait: wait until the process has opened the backend; if False, call :meth:`await_ready` before the first case.
+
     Raises:
         BackendUnavailableError: the backend is not installed, or has no device here.
         InputError: the settings name something that is not a backend.
         WorkerDiedError: the process died or hung while it opened the backend, or the backend raised.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, wait: bool = True) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._answered = 0
         self._closing = threading.Lock()
@@ -82,8 +86,18 @@ class Worker:
         listener = threading.Thread(target=self._listen, daemon=True)
         listener.start()
         threading.Thread(target=self._await_end, args=(listener,), daemon=True).start()
+        #: The header of the report, see :func:`lite_conformance.run.header.describe`.
+        self.header: dict[str, Any] = {}
+        #: The expectations of the backend's package.
+        self.expectations = Expectations()
+        self._send(asdict(settings))
+        if wait:
+            self.await_ready()
+
+    def await_ready(self) -> None:
+        """Wait until the process has opened the backend; raises what the class documents."""
         try:
-            answer = self._ask(asdict(settings), _START_SECONDS)
+            answer = self._receive(_START_SECONDS)
         except BaseException:
             self.close()
             raise
@@ -94,12 +108,9 @@ class Worker:
             if "unavailable" in answer:
                 raise BackendUnavailableError(answer["unavailable"])
             raise InputError(answer["usage"])
-        #: The header of the report, see :func:`lite_conformance.run.worker.describe`.
-        self.header: dict[str, Any] = answer["ready"]
-        #: The expectations of the backend's package.
-        self.expectations = Expectations(
-            tuple(Entry(**entry) for entry in answer["expectations"]), self.header["expectations"]
-        )
+        self.header = answer["ready"]
+        entries = tuple(Entry(**entry) for entry in answer["expectations"])
+        self.expectations = Expectations(entries, self.header["expectations"])
 
     def run(self, case: Case, timeout: float, repro: str | None = None, *, again: bool = False) -> Record:
         """Run a case.
@@ -113,7 +124,9 @@ class Worker:
         Raises:
             WorkerDiedError: the process died, or was killed after the time limit.
         """
-        answer = self._ask({"run": case.name, "repro": repro, "again": again}, timeout * case.timeout_factor)
+        self._send({"run": case.name, "repro": repro, "again": again})
+        self._receive(_START_SECONDS)  # the process has generated the case, whose time begins now
+        answer = self._receive(timeout * case.timeout_factor)
         return Record.from_dict(answer["record"])
 
     def close(self) -> None:
@@ -126,11 +139,16 @@ class Worker:
             # The listener closes stdout: closing it here would wait for the listener's read.
             self._errors.close()
 
-    def _ask(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
+    def _send(self, request: dict[str, Any]) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
+        except (OSError, ValueError):  # the process has closed its end of the pipe, or close() this end
+            self._answers.put(None)
+
+    def _receive(self, timeout: float) -> dict[str, Any]:
+        try:
             answer = self._answers.get(timeout=min(timeout, threading.TIMEOUT_MAX))
         except queue.Empty:
             # On SIGABRT, faulthandler writes the stack of every thread.
@@ -140,8 +158,6 @@ class Worker:
             self._kill()
             log, example = self._log_and_example()
             raise WorkerDiedError(f"not done after {timeout:g} s{example}", Status.HUNG, log) from None
-        except (OSError, ValueError):  # the process has closed its end of the pipe, or close() this end
-            answer = None
         if answer is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_ABORT_SECONDS)
@@ -244,6 +260,14 @@ class Pool:
                     raise item
                 else:
                     on_record(*item)
+        except KeyboardInterrupt:
+            # Cases that have ended count, before the rest is ended.
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    ended = done.get_nowait()
+                    if isinstance(ended, tuple):
+                        on_record(*ended)
+            raise
         finally:
             waiting.clear()
             self._stopped.set()

@@ -13,6 +13,7 @@ import numpy as np
 from lite_conformance.cases.case import Settings
 from lite_conformance.cases.tensors import Array
 from lite_conformance.judge.outcome import Replay
+from lite_conformance.judge.precision import find_precision
 from lite_conformance.run.executor import repro_command
 from lite_core.ir import Attribute, DType, Graph, Node, Value
 
@@ -22,7 +23,7 @@ _MAX_NAME_LENGTH = 120
 # Imports of a script for a backend that is not installed.
 _CONTRACT = ("from lite_core.backend import Backend", "from lite_core.plugins import plugins_with")
 
-_SCRIPT = '''"""{case} on {backend}: run with `python {name}.py`; exit code 1 means that the result is still wrong.
+_SCRIPT = '''"""{case} on {backend}: run with `python {name}.py`; exit code 1 means that {problem}.
 
 The suite ran it as: {command}
 """
@@ -44,7 +45,10 @@ def array(name, dtype):
 
 {graph}
 
-session = lite.load(graph, {load}, fallback="never", optimize=False)
+{run}'''
+
+# The part that compiles and runs the graph, and the part for a graph that cannot be compiled.
+_RUN = """session = lite.load(graph, {load}, fallback="never", optimize=False)
 outputs = session.run({{{inputs}}})
 
 wrong = False
@@ -55,18 +59,22 @@ for name in {outputs}:
         wrong = True
         continue
     if expected.dtype.kind != "f":
-        bad = actual != expected
+        bad = (actual != expected) & (allowed == 0)
     else:
         actual = actual.astype(np.float64)
         with np.errstate(all="ignore"):
             close = np.abs(actual - expected) <= allowed
-        bad = ~(close | (actual == expected) | (np.isnan(actual) & np.isnan(expected)))
+        same = (actual == expected) & (~np.isnan(allowed) | (np.signbit(actual) == np.signbit(expected)))
+        bad = ~(close | np.isinf(allowed) | same | (np.isnan(actual) & np.isnan(expected)))
     print(f"{{name}}: {{int(bad.sum())}} of {{bad.size}} element(s) wrong")
     for index in map(tuple, np.argwhere(bad)[:10]):
         print(f"  [{{', '.join(map(str, index))}}]: {{actual[index]}}, expected {{expected[index]}}")
     wrong = wrong or bool(bad.any())
 raise SystemExit(int(wrong))
-'''
+"""
+_COMPILE = """lite.load(graph, {load}, fallback="never", optimize=False).prepare()
+print("the graph was compiled")
+"""
 
 
 def write_script(folder: Path, case: str, settings: Settings, replay: Replay) -> Path:
@@ -76,7 +84,7 @@ def write_script(folder: Path, case: str, settings: Settings, replay: Replay) ->
         folder: the folder to write to; created if it does not exist.
         case: the case's name.
         settings: settings of the run.
-        replay: the graph, its inputs and expected outputs.
+        replay: the graph, its inputs and expected outputs; or the graph alone, which the script compiles.
     """
     folder.mkdir(parents=True, exist_ok=True)
     name = "repro_" + re.sub(r"[^A-Za-z0-9]+", "_", case).strip("_")
@@ -85,21 +93,24 @@ def write_script(folder: Path, case: str, settings: Settings, replay: Replay) ->
     source = _Source()
     lines = list(source.build(replay.graph, "graph", "b", outer=None))
     arrays = dict(source.arrays)
-    arrays.update({f"input_{v.name}": a for v, a in zip(replay.graph.inputs, replay.inputs)})
-    arrays.update({f"expected_{v.name}": a for v, a in zip(replay.graph.outputs, replay.expected)})
-    arrays.update({f"allowed_{v.name}": a for v, a in zip(replay.graph.outputs, replay.allowed)})
+    if replay.inputs is not None:
+        arrays.update({f"input_{v.name}": a for v, a in zip(replay.graph.inputs, replay.inputs)})
+        arrays.update({f"expected_{v.name}": a for v, a in zip(replay.graph.outputs, replay.expected)})
+        arrays.update({f"allowed_{v.name}": a for v, a in zip(replay.graph.outputs, replay.allowed)})
     np.savez(folder / f"{name}.npz", **{key: _storable(a) for key, a in arrays.items()})  # type: ignore[arg-type]
     load, imports = _backend(settings.backend)
+    load += _precision(case, settings)
+    inputs = ", ".join(f"{v.name!r}: array({'input_' + v.name!r}, {v.dtype.value!r})" for v in replay.graph.inputs)
+    run = _COMPILE if replay.inputs is None else _RUN
     text = _SCRIPT.format(
         case=_in_docstring(case),
         backend=_in_docstring(settings.backend),
         name=name,
+        problem="it still cannot be compiled" if replay.inputs is None else "the result is still wrong",
         command=_in_docstring(repro_command(case, settings)),
         imports=imports,
         graph="\n".join(lines),
-        load=load,
-        inputs=", ".join(f"{v.name!r}: array({'input_' + v.name!r}, {v.dtype.value!r})" for v in replay.graph.inputs),
-        outputs=[v.name for v in replay.graph.outputs],
+        run=run.format(load=load, inputs=inputs, outputs=[v.name for v in replay.graph.outputs]),
     )
     script = folder / f"{name}.py"
     script.write_text(text, encoding="utf-8")
@@ -131,6 +142,19 @@ def _backend(spec: str) -> tuple[str, str]:
     imports.append("backend = backend() if isinstance(backend, type) or not isinstance(backend, Backend) else backend")
     imports.append("plugins = plugins_with(backend)")
     return "backend=backend.name, plugins=plugins", "\n".join(imports)
+
+
+def _precision(case: str, settings: Settings) -> str:
+    """Return the arguments of ``load`` that ask for the precision level of a case."""
+    wanted = find_precision(settings.precision).operands
+    in_float32 = "[f32," in case or case.startswith(("model[", "precision["))
+    if wanted is DType.FLOAT32 or not in_float32 or case.startswith("stress["):
+        return ""
+    if wanted.is_half:
+        return f", precision={wanted.value!r}"
+    installed = settings.backend.partition(":")[0]
+    name = repr(installed) if _backend(settings.backend)[1] == "" else "backend.name"
+    return f', backend_options={{{name}: {{"precision": {wanted.value!r}}}}}'
 
 
 class _Source:

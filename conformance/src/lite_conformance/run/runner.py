@@ -11,27 +11,25 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
-from typing import Any
+from functools import cache
 
-from lite_conformance.cases.case import Case, Context, Settings
-from lite_conformance.cases.catalogue import all_cases
+from lite_conformance.cases.case import Context, Settings
+from lite_conformance.cases.plugins.importing import imported_after
 from lite_conformance.drive.find_backend import require_backend
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Failure
 from lite_conformance.reports.record import Record, Report, Status
-from lite_conformance.run.executor import execute, start_record
-from lite_conformance.run.expectations import Expectations
+from lite_conformance.run.collector import Collector, Progress
+from lite_conformance.run.executor import execute
+from lite_conformance.run.header import describe, expectations_for
+from lite_conformance.run.journal import Journal
 from lite_conformance.run.pool import Pool, Worker, WorkerDiedError
-from lite_conformance.run.selection import apply_expectation, parse_level, select, unmatched_entries
-from lite_conformance.run.worker import describe, expectations_for, failure_writer
+from lite_conformance.run.selection import EVERYTHING, Selection, parse_level, parse_shard
+from lite_conformance.run.worker import failure_writer
 from lite_core.backend import Backend
 from lite_core.errors import InputError
 
 __all__ = ["check_backend", "run_suite"]
-
-#: Called with the record of a case that has ended, and the total number of cases.
-Progress = Callable[[Record, int], None]
 
 
 def check_backend(
@@ -39,6 +37,11 @@ def check_backend(
     level: str = "L5",
     *,
     cases: Sequence[str] = (),
+    ops: Sequence[str] = (),
+    dtypes: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    shard: str = "1/1",
+    maxfail: int | None = None,
     seed: int = 0,
     examples: int = 20,
     jobs: int = 1,
@@ -46,15 +49,23 @@ def check_backend(
     models: Sequence[str | os.PathLike[str]] = (),
     node_data: str | os.PathLike[str] | None = None,
     expectations: str | os.PathLike[str] | None = None,
+    precision: str = "float32",
 ) -> list[Record]:
     """Run the suite on a backend.
+
+    The arguments that select cases restrict each other: a case runs if all of them allow it.
 
     Args:
         backend: an installed backend's name (``"opencl"``, ``"opencl:1"``), ``"module:attribute"``,
             ``"file.py:attribute"``, or a backend object. A backend object runs in this process, which a crash or
             a hang of a case then affects.
         level: ``"L2"`` for levels 0 to 2, ``"L2-L3"`` for a range.
-        cases: run only cases that match one of these patterns (``*`` and ``?``), of any level.
+        cases: run only cases that match one of these patterns (``*`` and ``?``).
+        ops: run only cases of operators that match one of these patterns: ``"Conv"``, ``"lite.*"``.
+        dtypes: run only cases in these element types: ``"float16"`` or ``"f16"``.
+        exclude: leave out cases that match one of these patterns.
+        shard: ``"2/4"`` for the second of four parts of equal size, which together are the whole.
+        maxfail: stop after this number of bad cases; None for no limit.
         seed: seed of all random numbers.
         examples: number of examples that hypothesis draws for an operator and element type.
         jobs: number of processes.
@@ -62,6 +73,7 @@ def check_backend(
         models: model files to run in level 4.
         node_data: folder or wheel with the ONNX project's node data.
         expectations: file to use instead of the backend's own ``conformance.toml``.
+        precision: the level that float32 cases may be computed in: ``"bfloat16"``, ``"int8"``, ...
 
     Returns:
         One record for each case, in the order of the suite.
@@ -70,6 +82,7 @@ def check_backend(
         BackendUnavailableError: the backend is not installed, or has no device here.
         InputError: an argument is wrong.
         PluginError: the name of a backend object is the name of an installed backend.
+        KeyboardInterrupt: the run was interrupted.
     """
     if not isinstance(backend, str):
         require_backend(backend, repr(backend))
@@ -80,40 +93,53 @@ def check_backend(
         tuple(os.fspath(model) for model in models),
         None if node_data is None else os.fspath(node_data),
         None if expectations is None else os.fspath(expectations),
+        precision,
     )
-    levels = parse_level(level)
-    patterns = (cases,) if isinstance(cases, str) else tuple(cases)
+    selection = Selection(
+        parse_level(level), _texts(cases), _texts(ops), _texts(dtypes), _texts(exclude), None, parse_shard(shard)
+    )
     if isinstance(backend, str):
-        return run_suite(settings, levels, patterns, jobs=jobs, timeout=timeout).records
-    return _run_in_process(lambda: Subject.first(backend), settings, levels, patterns).records
+        report = run_suite(settings, selection, jobs=jobs, timeout=timeout, maxfail=maxfail)
+    else:
+        report = _run_in_process(lambda: Subject.first(backend), settings, selection, maxfail=maxfail)
+    if report.is_interrupted:
+        raise KeyboardInterrupt
+    return report.records
 
 
 def run_suite(
     settings: Settings,
-    levels: range,
-    patterns: Sequence[str] = (),
+    selection: Selection = EVERYTHING,
     *,
     jobs: int = 1,
     timeout: float = 60.0,
+    maxfail: int | None = None,
     repro: str | None = None,
     isolate: bool = True,
+    journal: Journal | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Run the suite on the backend that the settings name.
 
     Args:
         settings: the backend and the settings of the run.
-        levels: the levels to run.
-        patterns: run only cases that match one of these, of any level.
+        selection: the cases to run.
         jobs: number of worker processes.
         timeout: time limit of a case in seconds.
+        maxfail: stop after this number of bad cases; None for no limit.
         repro: folder for scripts that repeat failures.
-        isolate: run cases in worker processes; otherwise in this process, for debuggers.
-        progress: called with each new record and the total number of cases.
+        isolate: run cases in worker processes; without it, in this process, where a crash or hang affects all.
+        journal: where records are kept while the run lasts, and where those of an interrupted run are found.
+        progress: called with each record and the total number of cases, in this thread.
+
+    Returns:
+        The report. After an interrupt (KeyboardInterrupt), or when ``maxfail`` is reached, it has the records so far,
+        and :attr:`Report.incomplete` says so.
 
     Raises:
         BackendUnavailableError: the backend is not installed, or has no device here.
-        InputError: the settings or a pattern are wrong.
+        InputError: the settings or a pattern are wrong, or the journal is of another run.
+        KeyboardInterrupt: the run was interrupted before the first case.
     """
     if not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"jobs must be a whole number of at least 1, is {jobs!r}")
@@ -122,25 +148,36 @@ def run_suite(
     if repro is not None:
         repro = os.path.abspath(repro)  # a backend may change the working folder
     if not isolate:
-        return _run_in_process(lambda: Subject.open(settings.backend), settings, levels, patterns, repro, progress)
+        return _run_in_process(
+            lambda: Subject.open(settings.backend), settings, selection, maxfail, repro, journal, progress
+        )
     start = time.perf_counter()
-    every = list(all_cases(settings))
-    chosen = select(every, levels, patterns)
+    # The process starts while this one generates the cases.
+    worker = Worker(settings, wait=False)
     try:
-        worker = Worker(settings)
+        await_ready = cache(worker.await_ready)
+        with imported_after(await_ready):  # the worker imports the plugins first: that may end a process
+            chosen = selection.choose(settings)
+        await_ready()
     except WorkerDiedError as death:
         return _startup_failure(settings, death)
-    run = _Collector(settings, worker.expectations, every, chosen, progress)
-    Pool(settings, jobs, timeout, repro).run(run.to_run, worker, run.add)
-    return run.report(worker.header, time.perf_counter() - start, cases=list(patterns), jobs=jobs, timeout=timeout)
+    except BaseException:
+        worker.close()
+        raise
+    run = Collector(settings, selection, worker.header, worker.expectations, chosen, maxfail, journal, progress)
+    with run.stops():
+        Pool(settings, jobs, timeout, repro).run(run.to_run, worker, run.add)
+    worker.close()
+    return run.report(time.perf_counter() - start, jobs=jobs, timeout=timeout)
 
 
 def _run_in_process(
     find: Callable[[], Subject],
     settings: Settings,
-    levels: range,
-    patterns: Sequence[str],
+    selection: Selection,
+    maxfail: int | None = None,
     repro: str | None = None,
+    journal: Journal | None = None,
     progress: Progress | None = None,
 ) -> Report:
     start = time.perf_counter()
@@ -151,14 +188,18 @@ def _run_in_process(
             details = "".join(traceback.format_exception(failure))
             return _startup_failure(settings, WorkerDiedError(failure.reason, Status.FAILED, details))
         expectations = expectations_for(settings, subject)
-        every = list(all_cases(settings))
-        chosen = select(every, levels, patterns)
-        run = _Collector(settings, expectations, every, chosen, progress)
-        for case in run.to_run:
-            context = Context(subject, settings, expectations.allowance(case.name))
-            run.add(case, execute(case, context, failure_writer(case, settings, repro)))
+        chosen = selection.choose(settings)
         header = describe(subject, expectations)
-    return run.report(header, time.perf_counter() - start, cases=list(patterns), isolated=False)
+        run = Collector(settings, selection, header, expectations, chosen, maxfail, journal, progress)
+        with run.stops():
+            for case in run.to_run:
+                context = Context(subject, settings, expectations.allowance(case.name))
+                run.add(case, execute(case, context, failure_writer(case, settings, repro)))
+    return run.report(time.perf_counter() - start, isolated=False)
+
+
+def _texts(patterns: Sequence[str]) -> tuple[str, ...]:
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
 
 
 @contextmanager
@@ -170,57 +211,6 @@ def _without_forced_backend() -> Iterator[None]:
     finally:
         if forced is not None:
             os.environ["LITE_BACKEND"] = forced
-
-
-class _Collector:
-    """Collector of records in the order of the suite, which applies the expectations of the backend's package."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        expectations: Expectations,
-        every: Sequence[Case],
-        chosen: Sequence[Case],
-        progress: Progress | None,
-    ) -> None:
-        self._settings = settings
-        self._expectations = expectations
-        self._progress = progress
-        self._order = [case.name for case in chosen]
-        self._records: dict[str, Record] = {}
-        self._errors = unmatched_entries(every, expectations, settings)
-        self._total = len(chosen)
-        self.to_run: list[Case] = []
-        for case in chosen:
-            entry = expectations.find("unsupported", case.name)
-            if entry is None:
-                self.to_run.append(case)
-                continue
-            record = start_record(case, settings)
-            record.status, record.reason, record.expectation = Status.UNSUPPORTED, entry.reason, entry.reason
-            self._store(record)
-
-    def add(self, case: Case, record: Record) -> None:
-        apply_expectation(record, self._expectations)
-        self._store(record)
-
-    def _store(self, record: Record) -> None:
-        self._records[record.case] = record
-        if self._progress is not None:
-            self._progress(record, self._total)
-
-    def report(self, header: dict[str, Any], seconds: float, **options: Any) -> Report:
-        records = [*self._errors, *(self._records[name] for name in self._order if name in self._records)]
-        for record in records:
-            record.backend = header["backend"]
-            record.device = record.device or f"{header['device']}: {header['device_name']}"
-        started = datetime.now(timezone.utc) - timedelta(seconds=seconds)
-        settings = self._settings
-        options = {"seed": settings.seed, "examples": settings.examples, "models": list(settings.models), **options}
-        options = {k: v for k, v in options.items() if v != []}
-        return Report(
-            {**header, "options": options, "started": started.isoformat(timespec="seconds")}, records, seconds
-        )
 
 
 def _startup_failure(settings: Settings, death: WorkerDiedError) -> Report:

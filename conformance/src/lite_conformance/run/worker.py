@@ -2,8 +2,9 @@
 
 The protocol is JSON, one object per line. First the worker reads its settings and answers with the report's header
 (``ready``), or with the reason why nothing can be tested (``unavailable``, ``usage``, ``failed``). Then it answers
-each ``{"run": name}`` with a record. The backend's output goes to standard error, and its standard input is empty.
-The process exits immediately when its standard input ends, because its parent has ended.
+each ``{"run": name}`` with ``begins`` when it has generated the case, and with its record. The backend's output goes
+to standard error, and its standard input is empty. The process exits immediately when its standard input ends,
+because its parent has ended.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import platform
 import queue
 import sys
 import threading
@@ -19,21 +19,20 @@ import traceback
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
 from lite_conformance.cases.case import Case, Context, Settings
-from lite_conformance.cases.catalogue import all_cases
+from lite_conformance.cases.catalogue import CaseFinder
+from lite_conformance.cases.plugins.importing import imported_plugins
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Failure, Replay
 from lite_conformance.run.executor import execute
-from lite_conformance.run.expectations import Expectations, find_expectations, read_expectations
+from lite_conformance.run.header import describe, expectations_for
 from lite_conformance.run.repro import write_script
-from lite_core.backend import API_VERSION
 from lite_core.errors import BackendUnavailableError, LiteError
 
-__all__ = ["EXAMPLE_MARK", "describe", "expectations_for", "failure_writer", "main"]
+__all__ = ["EXAMPLE_MARK", "failure_writer", "main"]
 
 #: Start of a line on standard error that describes the example about to run.
 EXAMPLE_MARK = "example: "
@@ -48,7 +47,8 @@ def main() -> None:
     try:
         subject = Subject.open(settings.backend)
         expectations = expectations_for(settings, subject)
-        cases = {case.name: case for case in all_cases(settings)}
+        imported_plugins()
+        cases = CaseFinder(settings)
     except BackendUnavailableError as error:
         return _answer(answers, {"unavailable": str(error)})
     except LiteError as error:
@@ -62,6 +62,7 @@ def main() -> None:
         request = json.loads(requests.get())
         os.chdir(home)  # the backend may have changed the folder; the user's paths are relative to this one
         case = cases[request["run"]]
+        _answer(answers, {"begins": case.name})
         context = Context(subject, settings, expectations.allowance(case.name))
         write = failure_writer(case, settings, request.get("repro"))
         # A case that crashed a process is run again with its script written before each run.
@@ -91,40 +92,6 @@ def _take_streams() -> tuple[IO[str], queue.SimpleQueue[str]]:
 def failure_writer(case: Case, settings: Settings, folder: str | None) -> Callable[[Replay], object] | None:
     """Return a function that writes the script of a failure of a case, or None without a folder for scripts."""
     return None if folder is None else partial(write_script, Path(folder), case.name, settings)
-
-
-def expectations_for(settings: Settings, subject: Subject) -> Expectations:
-    """Read the expectations from the file that the settings name, or else from the backend's package."""
-    if settings.expectations:
-        return read_expectations(Path(settings.expectations))
-    return find_expectations(subject.module)
-
-
-def describe(subject: Subject, expectations: Expectations) -> dict[str, Any]:
-    """Return the header of the report: backend, device, versions and platform."""
-    names = ["lite-core", "lite-conformance", "numpy", "hypothesis"]
-    owner = next((r for r, b in subject.plugins.ask("lite_backends") if b is subject.backend), None)
-    if owner is not None and owner.version != "-":
-        names.append(owner.distribution)
-    return {
-        "backend": subject.backend.name,
-        "device": subject.device.label,
-        "device_name": str(subject.device.name),
-        "device_details": {str(k): str(v) for k, v in dict(subject.device.details).items()},
-        "memory": str(subject.memory.space),
-        "plugin": owner.label if owner is not None and owner.version != "-" else "",
-        "api_version": API_VERSION,
-        "versions": {**{name: _version(name) for name in names}, "python": platform.python_version()},
-        "platform": f"{platform.system()}, {platform.machine()}",
-        "expectations": expectations.source,
-    }
-
-
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def _answer(answers: IO[str], message: dict[str, Any]) -> None:

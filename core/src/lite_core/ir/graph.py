@@ -124,8 +124,8 @@ class Graph:
     """Inputs, outputs, constants, and nodes in topological order.
 
     Constants are values that no node writes: ``constants[value]`` is a NumPy array, read-only by convention and
-    possibly memory-mapped. A mapped array may be unaligned; sessions align constants before backends see them. Passes
-    edit graphs in place; make a :meth:`copy` first if the old graph is still needed.
+    possibly memory-mapped, unaligned or strided; sessions copy unaligned and strided ones before backends see them.
+    Passes edit graphs in place; make a :meth:`copy` first if the old graph is still needed.
     """
 
     def __init__(
@@ -222,11 +222,14 @@ class Graph:
         return value
 
     def align_constants(self) -> None:
-        """Copy unaligned constants of mapped files: NumPy is slow on unaligned arrays, and BLAS rejects them."""
+        """Copy constants that are not aligned or not contiguous, so that backends need not handle strides.
+
+        NumPy is slow on unaligned arrays, and BLAS rejects them.
+        """
         for graph in self.walk():
             for value, array in graph.constants.items():
-                if not array.flags.aligned:
-                    graph.constants[value] = aligned = np.array(array)
+                if not (array.flags.aligned and array.flags.c_contiguous):
+                    graph.constants[value] = aligned = np.array(array, order="C")
                     aligned.flags.writeable = False
 
     def copy(self) -> Graph:

@@ -74,8 +74,8 @@ def prelu(x: Array, slope: Array) -> Array:
 
 @_activation("ThresholdedRelu", attributes={"alpha": 1.0})
 def thresholded_relu(x: Array, *, alpha: float) -> Array:
-    """``x`` where it is above ``alpha``, 0 elsewhere."""
-    return np.where(x > alpha, x, 0)
+    """``x`` where it is above ``alpha``, 0 elsewhere; NaN stays NaN."""
+    return np.where(x <= alpha, 0, x)
 
 
 @_activation(
@@ -85,8 +85,9 @@ def thresholded_relu(x: Array, *, alpha: float) -> Array:
     signature="input: T -> output: T",
 )
 def shrink(x: Array, *, bias: float, lambd: float) -> Array:
-    """``x + bias`` below ``-lambd``, ``x - bias`` above ``lambd``, 0 between."""
-    return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0)).astype(x.dtype)
+    """``x + bias`` below ``-lambd``, ``x - bias`` above ``lambd``, 0 between; NaN stays NaN."""
+    between = (x >= -lambd) & (x <= lambd)
+    return np.where(between, 0, np.where(x < -lambd, x + bias, x - bias)).astype(x.dtype)
 
 
 @_activation("HardSigmoid", attributes={"alpha": 0.2, "beta": 0.5})

@@ -131,7 +131,9 @@ def roi_align(
     ``output_half_pixel`` leaves the corners unchanged and makes regions at least 1 x 1;
     ``half_pixel`` moves them by half an element, so that element centres are at integers.
     """
-    _, channels, height, width = x.shape
+    images, channels, height, width = x.shape
+    if batch_indices.size and not 0 <= batch_indices.min() <= batch_indices.max() < images:
+        raise fail(f"batch_indices must be from 0 to {images - 1}, are {batch_indices.tolist()}")
     result = np.zeros((len(rois), channels, output_height, output_width), x.dtype)
     shifted = coordinate_transformation_mode == "half_pixel"
     corners = rois.astype(np.float64) * spatial_scale - (0.5 if shifted else 0.0)

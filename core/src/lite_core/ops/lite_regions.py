@@ -20,10 +20,9 @@ def _image_of_each(rois_num: Array | None, count: int) -> Array:
     """Return the image index of each region; ``rois_num`` [N] counts the regions of each image (None: all in one)."""
     if rois_num is None:
         return np.zeros(count, np.int64)
-    images = np.repeat(np.arange(len(rois_num)), rois_num)
-    if len(images) != count:
-        raise fail(f"rois_num counts {len(images)} regions, there are {count}")
-    return images
+    if rois_num.sum() != count or (rois_num < 0).any():
+        raise fail(f"rois_num {rois_num.tolist()} counts {rois_num.sum()} regions, there are {count}")
+    return np.repeat(np.arange(len(rois_num)), rois_num)
 
 
 def _round(x: Array) -> Array:

@@ -286,6 +286,9 @@ def _infer_compress(inference: Inference) -> list[Shape | None]:
 )
 def compress(x: Array, condition: Array, *, axis: int | None) -> Array:
     """The slices along ``axis`` where ``condition`` is true; without ``axis``, elements of the flattened input."""
+    size = x.size if axis is None else x.shape[axis]
+    if condition[size:].any():
+        raise fail(f"condition selects index {size + int(condition[size:].argmax())} of {size} elements")
     return np.compress(condition, x, axis=axis)
 
 

@@ -84,8 +84,8 @@ def max_pool(
 ) -> tuple[Array, ...]:
     """The maximum of each window; padding does not count.
 
-    ``Indices`` are the positions of the maxima in the flattened ``X``, the first of equal ones. With
-    ``storage_order`` 1 the spatial axes of each channel are flattened in column-major order.
+    ``Indices`` are the positions of the maxima in the flattened ``X``, the first of equal ones. NaN is larger than
+    any number. With ``storage_order`` 1 the spatial axes of each channel are flattened in column-major order.
     """
     axes = _axes(x, kernel_shape, attributes)
     if n_outputs == 1:
@@ -102,7 +102,7 @@ def _maxima_with_indices(x: Array, axes: Sequence[WindowAxis], order: Literal["C
         candidates, held = x[after(2, *elements)], best[after(2, *windows)]
         found = indices[after(2, *windows)]
         # The first element is always taken, because -inf is not larger than the initial value.
-        better = (candidates > held) | (found < 0) | (candidates != candidates)
+        better = (candidates > held) | (found < 0) | (np.isnan(candidates) & ~np.isnan(held))
         np.copyto(held, candidates, where=better)
         np.copyto(found, np.broadcast_to(positions[elements], found.shape), where=better)
     channels = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * positions.size

@@ -191,6 +191,12 @@ def _run_sequences(
         x = x.swapaxes(0, 1)
         initial = [None if s is None else s.swapaxes(0, 1) for s in initial]
     length, batch, _ = x.shape
+    if (
+        sequence_lens is not None
+        and sequence_lens.size
+        and not 0 <= sequence_lens.min() <= sequence_lens.max() <= length
+    ):
+        raise fail(f"sequence_lens must be from 0 to {length}, are {sequence_lens.tolist()}")
     whole = np.zeros((length, len(steps), batch, hidden), x.dtype)
     finals = [np.zeros((len(steps), batch, hidden), x.dtype) for _ in initial]
     for d, step in enumerate(steps):

@@ -327,7 +327,9 @@ def cast_array(x: Array, to: DType, saturate: bool = True) -> Array:
     if to.is_integer and x.dtype.kind in "fV":
         # NOTE: converting a float outside the integer's range is undefined in C and differs between machines.
         # Converting by way of int64 wraps around instead, as x86 does and as ONNX's test data shows.
-        return np.trunc(x.astype(np.float64)).astype(np.int64).astype(to.numpy)
+        whole = np.trunc(x.astype(np.float64))
+        wrapped = whole.astype(np.int64).astype(to.numpy)
+        return np.where(whole >= 2.0**63, whole.astype(np.uint64), wrapped) if to is DType.UINT64 else wrapped
     return x.astype(to.numpy)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import metadata
 from typing import Any
@@ -40,6 +40,11 @@ class OnnxRuntimeBackend:
             version = "of another distribution"  # onnxruntime-gpu and others contain the same module
         details = {"onnxruntime": version, "provider": "CPUExecutionProvider"}
         return [Device(self.name, name=f"ONNX Runtime {version} on the processor", score=_SCORE, details=details)]
+
+    def stack(self, device: Device) -> Mapping[str, str]:
+        """Return the version of ONNX Runtime and its build."""
+        onnxruntime = import_onnxruntime()
+        return {"onnxruntime": onnxruntime.__version__, "build": onnxruntime.get_build_info()}
 
     def report(self) -> Sequence[str]:
         """Return the lines that ``lite doctor`` shows."""

@@ -50,7 +50,21 @@ def _col2im(node: Node) -> str | None:
     return None if is_2d else "ONNX Runtime's Col2Im loses elements unless it has two spatial dimensions"
 
 
+def _is_empty(node: Node, index: int, axes: slice) -> bool:
+    """Return True if one of the axes of an input is known to have no elements."""
+    value = _input(node, index)
+    return value is not None and value.shape is not None and any(d == 0 for d in value.shape[axes])
+
+
+def _over_nothing(node: Node) -> str | None:
+    first = node.attributes.get("axis", -1) if node.op == "LayerNormalization" else 2
+    is_empty = isinstance(first, int) and _is_empty(node, 0, slice(first, None))
+    return f"ONNX Runtime's {node.op} crashes or fails over axes without elements" if is_empty else None
+
+
 def _conv_integer(node: Node) -> str | None:
+    if _is_empty(node, 0, slice(1, 2)):
+        return "ONNX Runtime's ConvInteger leaves the result undefined if there are no channels"
     return (
         None if _is_per_tensor(node, 3) else "ONNX Runtime's ConvInteger supports only one zero point for all channels"
     )
@@ -112,6 +126,8 @@ def _pad(node: Node) -> str | None:
 
 
 def _q_linear_mat_mul(node: Node) -> str | None:
+    if _is_empty(node, 0, slice(-1, None)):
+        return "ONNX Runtime's QLinearMatMul leaves the result undefined if there is nothing to sum"
     is_per_tensor = _is_per_tensor(node, 1) and _is_per_tensor(node, 2)
     return None if is_per_tensor else "ONNX Runtime's QLinearMatMul supports only one scale for all rows"
 
@@ -162,10 +178,15 @@ _CHECKS: dict[str, Callable[[Node], str | None]] = {
     "ConvInteger": _conv_integer,
     "Einsum": _einsum,
     "GRU": _recurrent,
+    "GlobalAveragePool": _over_nothing,
+    "GlobalLpPool": _over_nothing,
+    "GlobalMaxPool": _over_nothing,
     "GridSample": _grid_sample,
     "GroupNormalization": _group_normalization,
+    "InstanceNormalization": _over_nothing,
     "LRN": _lrn,
     "LSTM": _recurrent,
+    "LayerNormalization": _over_nothing,
     "Loop": _loop,
     "MatMul": _matrix_product,
     "MatMulInteger": _matrix_product,

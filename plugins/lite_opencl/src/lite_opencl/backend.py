@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 from lite_core.backend import (
@@ -24,6 +25,7 @@ from lite_core.backend import (
 from lite_core.errors import BackendUnavailableError
 from lite_core.forking import new_lock
 from lite_core.ir import DType, Graph, Node
+from lite_core.stack import DescribesStack
 from lite_opencl.device.devices import FoundDevice, describe, find_devices
 from lite_opencl.device.process import lost_drivers
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["OpenClBackend"]
 
 
-class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState, ReportsFindings):
+class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState, ReportsFindings, DescribesStack):
     """A backend for OpenCL devices; ``opencl`` is the best device, ``opencl:1`` the next."""
 
     name = "opencl"
@@ -99,6 +101,16 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
             return restored
         notes = [f"programs: {len(restored.programs)} from the model's file"]
         return OpenClExecutable(restored, runtime, [*notes, *unsupported_precision(options, runtime.found)])
+
+    def stack(self, device: Device) -> Mapping[str, str]:
+        """Return the platform, which for PoCL names its LLVM, the device's version, its driver, and pyopencl."""
+        found = self._device(device)
+        return {
+            "platform": found.platform,
+            "device": found.version,
+            "driver": found.driver,
+            "pyopencl": metadata.version("pyopencl"),
+        }
 
     def report(self) -> Sequence[str]:
         """Return lines for ``lite doctor``: every device with its features, and the cached programs."""

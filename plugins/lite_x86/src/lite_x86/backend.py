@@ -11,6 +11,7 @@ from lite_core.backend import Device, HasLevels, Options, ReportsFindings, Takes
 from lite_core.errors import BackendUnavailableError
 from lite_core.forking import new_lock
 from lite_core.plugins.options import check_known
+from lite_core.stack import DescribesStack
 from lite_cpu.backend import CpuBackend
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
@@ -27,7 +28,7 @@ _LLVM = "pip install 'lite-cpu[compile]'"
 _TOO_OLD = "the backend `host` runs on every processor"
 
 
-class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions):
+class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, DescribesStack):
     """Backend for x86-64 processors of level v2 or above."""
 
     def __init__(self) -> None:
@@ -108,6 +109,14 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions):
                 level=machine.name,
             )
         ]
+
+    def stack(self, device: Device) -> Mapping[str, str]:
+        """Return the versions of llvmlite, its LLVM, and MKL if it may be called."""
+        from llvmlite import __version__, binding
+
+        found = {"llvmlite": __version__, "LLVM": ".".join(map(str, binding.llvm_version_info))}
+        mkl_found = _search_for(mkl_setting({}, os.environ)).mkl
+        return found if mkl_found is None else {**found, "MKL": mkl_found.version}
 
     def report(self) -> Sequence[str]:
         """Return the lines for ``lite doctor``: the processor, the search for MKL, and whether MKL is used."""

@@ -137,10 +137,11 @@ class Draft:
         return self.several(op, 1, *operands, **attributes)[0]
 
     def several(self, op: str, count: int, /, *operands: Operand, **attributes: Any) -> list[Value]:
-        """Add a node with ``count`` outputs and return them."""
+        """Add a node with ``count`` outputs and return them; ``op`` may begin with a domain: ``"acme.Squish"``."""
+        domain, _, name = op.rpartition(".")
         if self.dtype is DType.FLOAT64:
-            attributes.update(held_in_float32(op, "", attributes))
-        return self.builder.add_node(op, [self._value(o) for o in operands], attributes, outputs=count)
+            attributes.update(held_in_float32(name, domain, attributes))
+        return self.builder.add_node(name, [self._value(o) for o in operands], attributes, domain=domain, outputs=count)
 
     def _value(self, operand: Operand) -> Value | None:
         if operand is None or isinstance(operand, Value):

@@ -94,3 +94,22 @@ def _(g: Draft) -> None:
     labels = g.input(9, init=integers(0, 5))
     hot = g("OneHot", labels, g.constant(5, "int64"), g.constant([0, 1], "int64"), axis=-1)
     g.output(g("ReduceSum", hot, (0,), keepdims=0), g("ArgMax", hot, axis=-1))
+
+
+@graphs.case("rounding-chain", ("float32",), numerics=EXACT, op="Cast")
+def _(g: Draft) -> None:
+    """Halves that a smaller type in the middle of a chain rounds, and integers that it wraps."""
+    x = g.input(4, 9, init=integers(257, 600))
+    short = g("Cast", g("Cast", x, to=DType.BFLOAT16), to=DType.FLOAT32)
+    half = g("Cast", g("Cast", g("Add", g("Mul", x, 8.0), 1.0), to=DType.FLOAT16), to=DType.FLOAT32)
+    byte = g("Cast", g("Cast", g("Cast", x, to=DType.INT32), to=DType.INT8), to=DType.FLOAT32)
+    g.output(g("Sub", x, short), half, byte, g("Cast", g("Round", g("Mul", x, 0.5)), to=DType.INT32))
+
+
+@graphs.case("ties-after-rounding", ("float32",), numerics=EXACT, op="TopK")
+def _(g: Draft) -> None:
+    """Elements that are equal only after they were rounded."""
+    x = g.input(5, 37)
+    whole = g("Round", x)
+    best, indices = g.several("TopK", 2, whole, (7,), axis=-1)
+    g.output(best, indices, g("ArgMax", whole, axis=1), g("ArgMin", g("Floor", x), axis=1, select_last_index=1))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from lite_conformance.cases.case import Context
 from lite_conformance.cases.graphs.draft import Drafted, GraphCase
 from lite_conformance.cases.tensors import Array
+from lite_conformance.drive.subject import Subject, replay_of
 from lite_conformance.judge.checks import check_outcome
 from lite_conformance.judge.outcome import Failure, Outcome, Refused, merged
 from lite_core.errors import BackendUnavailableError, LiteError, UnsupportedOperatorError
@@ -39,7 +40,7 @@ def run_in_session(context: Context, case: GraphCase, *, optimize: bool) -> Outc
     for turn, (number, sizes) in enumerate(_runs(drafted, case.signatures)):
         inputs = drafted.arrays(number, sizes)
         with failure_prefix(f"run {turn + 1}, shapes {[list(a.shape) for a in inputs]}"):
-            actual = session_outputs(session, drafted.graph, inputs)
+            actual = _outputs_with_replay(context.subject, session, drafted.graph, inputs, optimize=optimize)
             try:
                 outcome = check_outcome(drafted.graph, inputs, actual, case.numerics, context.allowance, case.dtype)
             except Failure as failure:
@@ -59,8 +60,11 @@ def load_on_backend_only(context: Context, graph: Graph, *, optimize: bool) -> S
     """
     subject = context.subject
     label = subject.device.label
+    subject.require_precision(graph)
     try:
-        session = load(graph, label, fallback="never", optimize=optimize, plugins=subject.plugins)
+        session = load(
+            graph, label, fallback="never", optimize=optimize, plugins=subject.plugins, **subject.request.session
+        )
     except BackendUnavailableError:
         raise
     except UnsupportedOperatorError as error:
@@ -91,6 +95,20 @@ def session_outputs(session: Session, graph: Graph, inputs: Sequence[Array]) -> 
         if outputs[value.name].dtype != value.dtype.numpy:
             raise Failure(f"output {value.name!r} is {outputs[value.name].dtype}, expected {value.type}")
     return [outputs[v.name] for v in graph.outputs]
+
+
+def _outputs_with_replay(
+    subject: Subject, session: Session, graph: Graph, inputs: Sequence[Array], *, optimize: bool
+) -> list[Array]:
+    """Return :func:`session_outputs`; a failure has a replay if the session applies no passes, as scripts do."""
+    if not optimize and subject.on_run is not None:
+        subject.on_run(replay_of(graph, inputs))
+    try:
+        return session_outputs(session, graph, inputs)
+    except Failure as failure:
+        if not optimize:
+            failure.replay = replay_of(graph, inputs)
+        raise
 
 
 def _input_sets(drafted: Drafted) -> list[int]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lite_conformance.cases.case import Context
-from lite_conformance.cases.operators import all_tables
+from lite_conformance.cases.plugins.brought import every_table
 from lite_conformance.cases.tensors import Array
-from lite_conformance.judge.checks import check_arrays, check_outcome
+from lite_conformance.judge.checks import check_expected, check_outcome
 from lite_conformance.judge.compare import Expected, Measured
 from lite_conformance.judge.outcome import Failure, Outcome, Refused, Replay
 from lite_conformance.judge.tolerances import GRAPH, NETWORK, Numerics
@@ -113,10 +113,11 @@ def _diagnose(context: Context, graph: Graph, inputs: Sequence[Array], expected:
     """Return the suspected cause if no node is wrong alone, found by running the nodes one after another."""
     try:
         outputs = _evaluate(graph, inputs, _NodeByNode(context))
-        measured = check_arrays(outputs, expected, NETWORK, context.allowance)[1]
     except (Failure, LiteError) as error:
         return f"node by node on the backend's own values it fails: {error}"
-    if measured.wrong:
+    try:
+        check_expected(graph, inputs, outputs, expected, NETWORK, context.allowance)
+    except Failure:
         return "node by node on the backend's own values the result is wrong as well: small errors add up"
     return "node by node on the backend's own values the result is right: suspect a fusion or a partition"
 
@@ -126,7 +127,7 @@ class _Examiner:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._truths = {t.definition.qualified_name: t.numerics.truth for t in all_tables()}
+        self._truths = {t.definition.qualified_name: t.numerics.truth for t in every_table()}
         self.findings: list[_Finding] = []
         self.replay: Replay | None = None
 

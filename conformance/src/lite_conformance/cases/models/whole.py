@@ -12,7 +12,7 @@ from lite_conformance.cases.graphs.running import session_outputs
 from lite_conformance.cases.models.blame import blame
 from lite_conformance.cases.networks import Network
 from lite_conformance.cases.tensors import Array
-from lite_conformance.judge.checks import Allowance, check_arrays
+from lite_conformance.judge.checks import Allowance, check_arrays, check_expected
 from lite_conformance.judge.compare import Expected
 from lite_conformance.judge.oracle import expect
 from lite_conformance.judge.outcome import Failure, Outcome, Refused, Skipped, merged
@@ -123,8 +123,9 @@ def _session(context: Context, graph: Graph) -> Session:
     """
     subject = context.subject
     label = subject.device.label
+    subject.require_precision(graph)
     try:
-        session = load(graph, label, fallback="host", plugins=subject.plugins)
+        session = load(graph, label, fallback="host", plugins=subject.plugins, **subject.request.session)
     except BackendUnavailableError:
         raise
     except LiteError as error:
@@ -146,16 +147,13 @@ def _run(
     """
     try:
         actual = session_outputs(session, graph, inputs)
-        tolerance, measured = check_arrays(actual, expected, NETWORK, context.allowance)
-        if measured.wrong:
-            share = f"{measured.wrong} of {measured.elements} element(s) wrong"
-            raise Failure(f"{share}; {measured.worst}", tolerance=tolerance, measured=measured)
+        outcome = check_expected(graph, inputs, actual, expected, NETWORK, context.allowance)
     except Failure as failure:
         found = blame(context, session.graph, inputs, expected)
         failure.reason = f"{failure.reason}; {found.sentence}"
         failure.details, failure.replay = found.table, found.replay
         raise
-    return actual, Outcome(tolerance, measured)
+    return actual, outcome
 
 
 def _with_refusals(context: Context, session: Session, outcome: Outcome) -> Outcome:

@@ -9,6 +9,7 @@ from lite_conformance.cases.operators.elementwise_shapes import add_binary_shape
 from lite_conformance.cases.operators.initializers import few, neighbours, specials, with_elements
 from lite_conformance.cases.operators.strategies import broadcastable
 from lite_conformance.cases.tensors import big, const, t, tiny, values
+from lite_conformance.judge.tolerances import MOVED
 from lite_core.ir import DType
 from lite_core.ops.dtypes import FLOATS, NUMERIC
 
@@ -34,7 +35,7 @@ logical_not("both", values([False, True]))
 
 _UNUSUAL = with_elements(nan, inf, -inf)
 
-where = table("Where")
+where = table("Where", MOVED)
 where("2x3", t(2, 3, dtype="bool"), t(2, 3), t(2, 3))
 where("scalar", t(dtype="bool"), t(), t())
 where("true", values(True, "bool"), t(3, 5), t(3, 5))

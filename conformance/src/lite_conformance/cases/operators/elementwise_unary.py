@@ -23,7 +23,6 @@ for _name in ("Abs", "Neg", "Sign"):
     _unary("big", t(4, 33, init=big))
     _unary("tiny", t(4, 33, init=tiny))
     _unary("full-range", t(257, init=full_range), dtypes=INTEGERS)
-    # ONNX does not define Sign of NaN.
     _special = with_elements(inf, -inf, 0.0, -0.0) if _name == "Sign" else specials
     _unary("special", t(33, init=_special), dtypes=FLOATS)
 

@@ -8,7 +8,7 @@ from lite_conformance.cases.op_cases import Draw, OpCase, table
 from lite_conformance.cases.operators.operands import ALL, EACH_SIZE, FLOATS, data, run_time_ints, some_ints
 from lite_conformance.cases.operators.strategies import shape
 from lite_conformance.cases.tensors import Tensor, const, distinct, integers, ints, short_name, special, t, values
-from lite_conformance.judge.tolerances import EXACT, SCALED
+from lite_conformance.judge.tolerances import EXACT, MOVED, SCALED
 from lite_core.ir import DType
 
 # **** Range ****
@@ -49,7 +49,7 @@ def draw_range(draw: Draw, dtype: DType) -> OpCase:
 
 # **** ConstantOfShape ****
 
-constant_of_shape = table("ConstantOfShape", dtypes=ALL)
+constant_of_shape = table("ConstantOfShape", MOVED, dtypes=ALL)
 constant_of_shape("2x3", ints(2, 3), value=data(1))
 constant_of_shape("257,odd", ints(257), value=data(1))
 constant_of_shape("2x1x3x2x1,rank5", ints(2, 1, 3, 2, 1), value=data(1))
@@ -103,7 +103,7 @@ def _depth(size: int, dtype: str = "int64") -> Tensor:
 
 _OFF_ON = t(2, init=distinct)
 
-one_hot = table("OneHot")
+one_hot = table("OneHot", MOVED)
 one_hot("5,depth7", t(5, init=integers(0, 7), dtype="int64"), _depth(7), _OFF_ON)
 one_hot("3x4,depth5,axis0", _indices(5, 3, 4), _depth(5), _OFF_ON, axis=0)
 one_hot("3x4,depth5,axis1", _indices(5, 3, 4), _depth(5), _OFF_ON, axis=1)

@@ -128,6 +128,8 @@ affine("n2c1d2h3w4,3d", t(2, 3, 4), ints(2, 1, 2, 3, 4))
 affine("n2c1d2h3w4,3d,align-corners", t(2, 3, 4), ints(2, 1, 2, 3, 4), align_corners=1)
 affine("n1c1h3w3,identity", values([[[1, 0, 0], [0, 1, 0]]]), ints(1, 1, 3, 3))
 affine("n2c3h4w5,size-at-run-time", t(2, 2, 3), values([2, 3, 4, 5], "int64"))
+affine("n1c2h1w3,align-corners,one-row", t(1, 2, 3), ints(1, 2, 1, 3), align_corners=1)
+affine("n1c2h3w1,align-corners,one-column", t(1, 2, 3), ints(1, 2, 3, 1), align_corners=1)
 affine("n0c3h4w5,empty-batch", t(0, 2, 3), ints(0, 3, 4, 5))
 
 

@@ -90,6 +90,7 @@ clip("n2m7,images-differ", _boxes_beyond(2, 7), _image_info((40, 60, 1), (30, 20
 clip("m5,one-image", _boxes_beyond(5), _image_info((20, 50, 1)))
 clip("n3m5,scales", _boxes_beyond(3, 5), _image_info((80, 100, 2), (20, 25, 0.5), (60, 90, 1.5)))
 clip("n2m9,scaled-sizes-are-rounded", _boxes_beyond(2, 9), _image_info((81, 41, 2), (50, 31, 3)))
+clip("scaled-to-below-a-pixel", _boxes_beyond(1, 9), _image_info((1, 2, 9)))
 clip("smallest-image", _boxes_beyond(1, 3), _image_info((1, 1, 1)))
 clip("n1m257,odd", _boxes_beyond(1, 257), _image_info((33, 47, 1)))
 clip("infinite", _infinite, _image_info((20, 30, 1)))

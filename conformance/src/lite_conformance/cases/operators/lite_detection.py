@@ -238,6 +238,8 @@ _matrix("1-output", 2, 2, 7, outputs=1)
 _matrix("2-outputs", 2, 2, 7, outputs=2)
 matrix("half-overlap", _half, _falling, outputs=3, **_one_class)
 matrix("half-overlap,pixels", _half, _falling, outputs=3, **_one_class, normalized=0)
+matrix("score-must-be-above", _three, _three_scores, outputs=3, **{**_one_class, "score_threshold": 0.5})
+matrix("decayed-score-must-be-above", _three, _three_scores, outputs=3, **_one_class, post_threshold=0.5)
 matrix("decay-is-compensated", _chain, _chain_scores, outputs=3, **_one_class)
 matrix("decay-is-compensated,gaussian", _chain, _chain_scores, outputs=3, **_one_class, use_gaussian=1)
 

@@ -91,6 +91,8 @@ _density("density4", (2, 2), (64, 64), fixed_sizes=(6.0,), fixed_ratios=(0.5, 1.
 _density("shifts-are-whole-pixels", (2, 2), (22, 22), fixed_sizes=(4.0,), fixed_ratios=(1.0,), densities=(4,))
 _density("wide-ratio", (3, 4), (60, 60), fixed_sizes=(10.0,), fixed_ratios=(4.0, 0.25), densities=(1,))
 _density("image-is-not-square", (4, 3), (40, 90), **_TWO)
+_density("steps-are-fractions", (3, 4), (50, 70), **_ONE)
+_density("one-step-is-none", (3, 4), (50, 70), **_ONE, step_w=9.0)
 _density("steps", (4, 3), (64, 48), **_TWO, step_w=10.0, step_h=18.0)
 _density("offset0.25,variances", (4, 3), (64, 48), **_ONE, offset=0.25, variances=_VARIANCES)
 _density("clip", (2, 3), (20, 30), **_LARGE, clip=1)
@@ -139,6 +141,7 @@ _anchor("ratios-are-rounded", (2, 2), anchor_sizes=(16.0,), aspect_ratios=(0.5, 
 _anchor("halves-are-rounded-up", (2, 2), anchor_sizes=(18.0,), aspect_ratios=(0.5,), stride=(18.0, 18.0))
 _anchor("h33w17,odd", (33, 17), anchor_sizes=(16.0,), aspect_ratios=(1.0, 2.0), stride=(4.0, 4.0))
 _anchor("h1w1", (1, 1), **_SIZES)
+_anchor("areas-are-no-multiples-of-ratios", (2, 2), anchor_sizes=(16.0,), aspect_ratios=(2.0, 0.7), stride=(41.0, 1.0))
 _anchor("variances-left-out", (3, 2), outputs=1, **_SIZES)
 
 

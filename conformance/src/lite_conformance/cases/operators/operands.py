@@ -52,7 +52,7 @@ def data(*shape: int) -> Tensor:
 
 
 def without_nan(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return the numbers of ``special`` with 1 for NaN, for operators whose specification does not define NaN."""
+    """Return the numbers of ``special`` with 1 for NaN; :mod:`not_a_number` has the cases of NaN."""
     array = special(random, shape, dtype)
     return np.where(np.isnan(array), array.dtype.type(1), array) if dtype.is_floating else array
 

@@ -18,13 +18,13 @@ from lite_conformance.cases.operators.operands import (
 )
 from lite_conformance.cases.operators.strategies import axes_of, shape
 from lite_conformance.cases.tensors import big, const, ints, special, t, tiny, values
-from lite_conformance.judge.tolerances import SUM
+from lite_conformance.judge.tolerances import MOVED, SUM
 from lite_core.ir import DType
 
 _INF, _NAN = float("inf"), float("nan")
 _MODES = ("constant", "reflect", "edge", "wrap")
 
-pad = table("Pad")
+pad = table("Pad", MOVED)
 pad("3x4,pads1x2x3x4", data(3, 4), ints(1, 2, 3, 4))
 pad("3x4,value", data(3, 4), ints(0, 1, 2, 0), const(init=whole_range))
 pad("3x4,value-at-run-time", data(3, 4), ints(2, 0, 0, 3), data())

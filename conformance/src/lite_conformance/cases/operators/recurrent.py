@@ -25,6 +25,7 @@ _ACTIVATIONS: dict[str, dict[str, tuple[float, ...]]] = {
     "Elu": {"activation_alpha": (0.5, 0.7)},
     "ScaledTanh": {"activation_alpha": (0.5, 0.7), "activation_beta": (0.3, 0.6)},
     "Affine": {"activation_alpha": (0.3, 0.2), "activation_beta": (0.1, -0.2)},
+    "Sigmoid": {},
 }
 
 OfWeights = Callable[..., Tensor]
@@ -110,6 +111,15 @@ def _add_recurrent(op: OpTable, gates: int, states: int, activations: tuple[str,
         used = activations[: count > 1] + (name,) * (count - (count > 1))
         attributes: dict[str, Any] = {key: numbers[: used.count(name)] for key, numbers in parameters.items()}
         op(f"t4b3i5h7,{name.lower()}", *one.plain(), one.b, outputs=every, activations=used, **attributes)
+    for name in ("Affine", "Elu", "LeakyRelu", "ScaledTanh"):
+        used = activations[: count > 1] + (name,) * (count - (count > 1))
+        op(f"t4b3i5h7,{name.lower()},default-parameters", *one.plain(), one.b, outputs=every, activations=used)
+    # One step from a zero state: behind a jump, rounding errors would show.
+    thresholded = activations[: count > 1] + ("ThresholdedRelu",) * (count - (count > 1))
+    for label, alpha in (("", {"activation_alpha": (0.25, 0.5)[: count - (count > 1)]}), (",default-parameters", {})):
+        own_alpha: dict[str, Any] = alpha
+        op(f"t1b3i5h7,thresholdedrelu{label}", *step.plain(t(*step.x_shape, init=uniform(-9, 9))), outputs=every,
+           activations=thresholded, dtypes=("float32", "float64"), **own_alpha)  # fmt: skip
     op("t4b3i5h7,gates-hardsigmoid", *one.plain(), one.b, outputs=every, activations=("HardSigmoid", *activations[1:]),
        activation_alpha=(0.3,), activation_beta=(0.6,))  # fmt: skip
     op("t4b3i5h7,bidirectional,other-activations", *two.plain(), two.b, outputs=every, direction="bidirectional",

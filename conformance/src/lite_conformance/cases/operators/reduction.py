@@ -113,7 +113,7 @@ _add_magnitudes(reduce_sum)
 reduce_sum("5x7,constant", const(5, 7), run_time_ints(0))
 
 reduce_mean = table("ReduceMean", SUM)
-_add_reductions(reduce_mean, _Traits(empty=(), noop=True))
+_add_reductions(reduce_mean, _Traits(empty=FLOATS, noop=True))
 _add_magnitudes(reduce_mean)
 
 reduce_product = table("ReduceProd", SUM)

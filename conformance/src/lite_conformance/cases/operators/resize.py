@@ -115,6 +115,8 @@ linear("1x1x5x6,cropped", t(1, 1, 5, 6), inside, None, ints(1, 1, 4, 5),
        coordinate_transformation_mode="tf_crop_and_resize")  # fmt: skip
 linear("1x1x5x6,cropped,outside", t(1, 1, 5, 6), across, None, ints(1, 1, 4, 5),
        coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0)  # fmt: skip
+linear("1x1x5x6,cropped,by0.5x2", t(1, 1, 5, 6), inside, values([1, 1, 0.5, 2], "float32", constant=True),
+       coordinate_transformation_mode="tf_crop_and_resize")  # fmt: skip
 linear("1x1x5x6,cropped,at-run-time", t(1, 1, 5, 6), values([0.125, 0.1875, 0.8125, 0.6875], "float32"), None,
        ints(1, 4), axes=(2, 3), coordinate_transformation_mode="tf_crop_and_resize")  # fmt: skip
 linear("1x2x3x4,scales-at-run-time", t(1, 2, 3, 4), None, values([1, 1, 2, 1.5], "float32"))

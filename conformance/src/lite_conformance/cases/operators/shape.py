@@ -19,13 +19,14 @@ from lite_conformance.cases.operators.operands import (
 )
 from lite_conformance.cases.operators.strategies import broadcastable, shape
 from lite_conformance.cases.tensors import Array, Tensor, const, ints, normal, short_name, special, t, values
+from lite_conformance.judge.tolerances import MOVED
 from lite_core.ir import DType
 
 _NONE = values([], "int64", constant=True)
 
 # **** Identity, Shape, Size ****
 
-identity = table("Identity")
+identity = table("Identity", MOVED)
 identity("2x3", data(2, 3))
 identity("scalar", data())
 identity("257,odd", data(257))
@@ -72,7 +73,7 @@ def draw_size(draw: Draw, dtype: DType) -> OpCase:
 
 # **** Reshape, Flatten, Squeeze, Unsqueeze ****
 
-reshape = table("Reshape")
+reshape = table("Reshape", MOVED)
 reshape("2x3x4,to-4x6", data(2, 3, 4), ints(4, 6))
 reshape("2x3x4,to--1", data(2, 3, 4), ints(-1))
 reshape("2x3x4,to-2x-1x2", data(2, 3, 4), ints(2, -1, 2))
@@ -113,7 +114,7 @@ def _grouped(draw: Draw, factors: list[int]) -> list[int]:
     return sizes
 
 
-flatten = table("Flatten")
+flatten = table("Flatten", MOVED)
 flatten("2x3x4x5", data(2, 3, 4, 5))
 flatten("2x3x4x5,axis0", data(2, 3, 4, 5), axis=0)
 flatten("2x3x4x5,axis3", data(2, 3, 4, 5), axis=3)
@@ -132,7 +133,7 @@ def draw_flatten(draw: Draw, dtype: DType) -> OpCase:
     return flatten.case(data(*sizes), axis=draw(st.integers(-len(sizes), len(sizes))))
 
 
-squeeze = table("Squeeze")
+squeeze = table("Squeeze", MOVED)
 squeeze("1x3x1x2", data(1, 3, 1, 2))
 squeeze("1x3x1x2,axis0", data(1, 3, 1, 2), ints(0))
 squeeze("1x3x1x2,axes-2+0", data(1, 3, 1, 2), ints(-2, 0))
@@ -153,7 +154,7 @@ def draw_squeeze(draw: Draw, dtype: DType) -> OpCase:
     return squeeze.case(data(*sizes), *([some_ints(draw, axes)] if axes else []))
 
 
-unsqueeze = table("Unsqueeze")
+unsqueeze = table("Unsqueeze", MOVED)
 unsqueeze("2x3,axis0", data(2, 3), ints(0))
 unsqueeze("2x3,axis-1", data(2, 3), ints(-1))
 unsqueeze("2x3,axes1+3", data(2, 3), ints(1, 3))
@@ -176,7 +177,7 @@ def draw_unsqueeze(draw: Draw, dtype: DType) -> OpCase:
 
 # **** Transpose, Expand ****
 
-transpose = table("Transpose")
+transpose = table("Transpose", MOVED)
 transpose("3x5", data(3, 5))
 transpose("2x3x4,reversed-by-default", data(2, 3, 4))
 transpose("2x3x4x5,0231,nhwc", data(2, 3, 4, 5), perm=(0, 2, 3, 1))
@@ -201,7 +202,7 @@ def draw_transpose(draw: Draw, dtype: DType) -> OpCase:
     return transpose.case(data(*sizes), **attributes)
 
 
-expand = table("Expand")
+expand = table("Expand", MOVED)
 expand("3x1,to-3x4", data(3, 1), ints(3, 4))
 expand("3x1,to-2x1x6,both-ways", data(3, 1), ints(2, 1, 6))
 expand("3x4,to-1,keeps", data(3, 4), ints(1))
@@ -303,6 +304,12 @@ for _to in ALL:
     cast_like(f"to-{short_name(_to)},5x7", t(5, 7, init=_castable(_to)), t(2, 3, dtype=_to.value))
 cast_like("to-f32,scalar,constant", t(), const(dtype="float32"))
 cast_like("to-i8,0x3,empty", t(0, 3), t(0, dtype="int8"))
+cast_like("to-bool,special", t(9, 7, init=special), t(1, dtype="bool"))
+cast_like("to-i32,towards-zero", values([-2.75, -2.5, -0.5, 0.5, 2.5, 2.75]), t(1, dtype="int32"), dtypes=FLOATS)
+cast_like("to-u64,beyond-int64", values([2.0**63, 1.5 * 2.0**63, 2.0**62, 3]), t(1, dtype="uint64"),
+          dtypes=("float32", "float64", "bfloat16"))  # fmt: skip
+for _to in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64):
+    cast_like(f"to-{short_name(_to)},special", t(9, 7, init=special), t(1, dtype=_to.value), dtypes=FLOATS)
 
 
 @cast_like.drawn_for(EACH_SIZE)
@@ -314,7 +321,7 @@ def draw_cast_like(draw: Draw, dtype: DType) -> OpCase:
 
 # **** Dropout ****
 
-dropout = table("Dropout")
+dropout = table("Dropout", MOVED)
 dropout("5x7", t(5, 7))
 dropout("5x7,mask", t(5, 7), outputs=2)
 dropout("5x7,ratio-means-nothing", t(5, 7), values(0.75, "float32", constant=True), outputs=2, seed=3)

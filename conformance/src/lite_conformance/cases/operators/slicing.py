@@ -10,6 +10,7 @@ from lite_conformance.cases.op_cases import Draw, OpCase, table
 from lite_conformance.cases.operators.operands import EACH_SIZE, data, run_time_ints, some_ints, whole_range
 from lite_conformance.cases.operators.strategies import axes_of, shape
 from lite_conformance.cases.tensors import Tensor, const, ints, special, t, values
+from lite_conformance.judge.tolerances import MOVED
 from lite_core.ir import DType
 
 _END, _START = 2**63 - 1, -(2**63)
@@ -19,7 +20,7 @@ def _ints32(*elements: int, constant: bool = True) -> Tensor:
     return values(elements, "int32", constant=constant)
 
 
-cut = table("Slice")
+cut = table("Slice", MOVED)
 cut("7x9,1to5,2to9", data(7, 9), ints(1, 2), ints(5, 9))
 cut("7x9,axis1,2to8,step3", data(7, 9), ints(2), ints(8), ints(1), ints(3))
 cut("7x9,1to6,axis0-only", data(7, 9), ints(1), ints(6))
@@ -66,7 +67,7 @@ def draw_slice(draw: Draw, dtype: DType) -> OpCase:
     return cut.case(data(*sizes), starts, ends, some_ints(draw, axes), some_ints(draw, steps))
 
 
-center = table("CenterCropPad")
+center = table("CenterCropPad", MOVED)
 center("7x9,to-5x5,crop", data(7, 9), ints(5, 5))
 center("6x6,to-3x3,odd-rest", data(6, 6), ints(3, 3))
 center("7x7,to-4x4,odd-rest", data(7, 7), ints(4, 4))

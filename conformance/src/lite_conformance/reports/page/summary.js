@@ -22,6 +22,7 @@ function makeHeader() {
 
 function outcome(report) {
   const broken = data.bad.reduce((sum, status) => sum + report.counts[status], 0);
+  if (report.incomplete) return { kind: broken ? "failed" : "skipped", text: `Not complete: ${report.incomplete}` };
   if (broken) return { kind: "failed", text: `${plural(broken, "case needs", "cases need")} attention` };
   if (!report.counts.executed) return { kind: "skipped", text: "Nothing was executed" };
   const { executed, xfail } = report.counts;
@@ -43,7 +44,7 @@ function card(report, r) {
         h("li", { "data-status": status, class: report.counts[status] ? null : "zero" }, sign(status), h("span", {}, h("b", {}, count(report.counts[status])), ` ${status}`)))),
     h("div", { class: "tiles" },
       tile(count(report.counts.executed), `executed of ${count(total)}`),
-      tile(report.rate, "weighted pass rate", "The share of the nodes of real models whose operators pass"),
+      tile(report.rate, "weighted pass rate", report.rate_text),
       tile(duration(report.seconds) || "–", "duration")),
     h("dl", { class: "where" }, report.facts.map(([label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value)))));
 }

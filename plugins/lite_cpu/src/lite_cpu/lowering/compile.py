@@ -176,4 +176,7 @@ def _evaluate_node(weights: WeightCache, node: Node, arrays: Sequence[Array | No
     if len(arrays) == 1 and arrays[0] is not None and arrays[0].size >= _MIN_WEIGHT_ELEMENTS and len(node.outputs) == 1:
         derivation = (node.qualified_op, str(node.attributes))
         return [weights.derived(derivation, arrays[0], lambda array: evaluate_node(node, [array])[0])]
+    if node.qualified_op == "QuantizeLinear" and arrays[0] is not None and arrays[1] is None:
+        # The input is already divided by the scale (quantization.py), which the operator's definition requires.
+        arrays = [arrays[0], np.ones((), arrays[0].dtype), *arrays[2:]]
     return evaluate_node(node, arrays)

@@ -44,6 +44,8 @@ class Filters:
         """The weights as an array if they are known before the run, else None."""
         if self.source is None:
             return None
+        if not self.view.size:
+            return np.zeros(self.view.shape, self.source.dtype)
         strides = [s * self.source.itemsize for s in self.view.strides]
         memory = np.ascontiguousarray(self.source)
         elements: Array = np.ndarray(self.view.shape, self.source.dtype, memory, self.view.byte_offset, strides)

@@ -12,6 +12,7 @@ from lite_cpu.kernels.rows import Vectors
 from lite_cpu.kernels.scan import RunningSum
 from lite_cpu.kernels.top_k import TopK
 from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.gather import check_indices
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import along_axes, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input
@@ -88,6 +89,7 @@ def running_sum(lowering: Lowering, group: Group) -> None:
     source = lowering.tensor(required_input(group.head))
     target = lowering.target(group.output, memory_order(source))
     known = lowering.known(axis)
+    check_indices(lowering, group.head, (source.rank,))
     if not source.size:
         return
     if known is not None or source.rank == 1:

@@ -57,14 +57,15 @@ def compatibility(options: Options) -> str:
 
 def describe_graph(graph: Graph) -> dict[str, Any]:
     """Return a description that distinguishes graphs: types of inputs and outputs, and a checksum of the nodes."""
-    nodes = [
-        f"{node.qualified_op}({[v and v.name for v in node.inputs]}) {[v and v.name for v in node.outputs]}"
-        for node in graph.nodes
-    ]
+    lines = [f"{[value.name for value in graph.inputs]} {[value.name for value in graph.outputs]}"]
+    for node in graph.nodes:
+        attributes = sorted((name, str(attribute)) for name, attribute in node.attributes.items())
+        inputs, outputs = ([v and v.name for v in values] for values in (node.inputs, node.outputs))
+        lines.append(f"{node.qualified_op}({inputs}) {outputs} {attributes}")
     return {
         "inputs": [str(value.type) for value in graph.inputs],
         "outputs": [str(value.type) for value in graph.outputs],
-        "nodes": zlib.crc32("\n".join(nodes).encode()),
+        "nodes": zlib.crc32("\n".join(lines).encode()),
     }
 
 

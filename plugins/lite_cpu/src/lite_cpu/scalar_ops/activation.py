@@ -50,16 +50,16 @@ def leaky_relu(call: Call) -> Val:
 
 
 def thresholded_relu(call: Call) -> Val:
-    """``x`` where it is greater than ``alpha``, else 0."""
+    """0 where ``x`` is not greater than ``alpha``, else ``x``; NaN stays NaN."""
     x, alpha = call[0], float(call.attributes["alpha"])
-    return (x > alpha).select(x, 0.0)
+    return (x <= alpha).select(0.0, x)
 
 
 def shrink(call: Call) -> Val:
-    """``x + bias`` below ``-lambd``, ``x - bias`` above ``lambd``, else 0; integers are computed in float64."""
+    """``x + bias`` below ``-lambd``, ``x - bias`` above ``lambd``, 0 between; integers are computed in float64."""
     bias, threshold = call.attributes["bias"], call.attributes["lambd"]
     x = call[0] if call[0].dtype.is_floating else call[0].to(DType.FLOAT64)
-    shrunk = (x < -threshold).select(x + bias, (x > threshold).select(x - bias, 0.0))
+    shrunk = (x < -threshold).select(x + bias, (x <= threshold).select(0.0, x - bias))
     return convert(shrunk, call[0].dtype)
 
 

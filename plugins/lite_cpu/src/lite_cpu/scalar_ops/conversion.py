@@ -10,10 +10,15 @@ __all__ = ["convert", "convert_to_output"]
 
 
 def convert(x: Val, to: DType) -> Val:
-    """Convert an element; bool is ``x != 0``, floats become integers by truncation to int64 and then to ``to``."""
+    """Convert an element; bool is ``x != 0``, floats become integers by truncation to int64 and then to ``to``.
+
+    From 2**63 on, floats are converted directly to uint64.
+    """
     if x.dtype.is_floating and to.is_integer:
         # NOTE: a direct conversion to a smaller type would give machine-dependent results out of range.
-        return x.to(DType.INT64).to(to)
+        wide = x.to(DType.FLOAT32) if x.dtype.is_half else x
+        wrapped = wide.to(DType.INT64).to(to)
+        return (wide >= 2.0**63).select(wide.to(to), wrapped) if to is DType.UINT64 else wrapped
     return x.to(to)
 
 

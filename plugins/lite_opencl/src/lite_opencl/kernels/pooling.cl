@@ -62,8 +62,9 @@ KERNEL void pool(OUTPUT(Y_TYPE, y),
             for (int k = first_x; k < end_x; ++k) {
                 const ACC value = LOAD_X(image, line + k * dilation_x);
 #if defined(INDICES)
-                // The first of equal elements, and the first element even if it is -infinity, which is not > START.
-                const bool is_better = value > result || found < 0 || value != value;
+                // The first of equal elements, the first NaN, and the first element even if it is -infinity, which is
+                // not > START.
+                const bool is_better = value > result || found < 0 || (value != value && result == result);
                 result = is_better ? value : result;
                 found = is_better ? line + k * dilation_x : found;
 #elif defined(MAXIMUM)

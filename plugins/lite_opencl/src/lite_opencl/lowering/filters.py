@@ -108,7 +108,8 @@ def pack_panels(weights: Array, rows: int, dtype: DType) -> Array:
     """Pack weights [groups, outputs, inputs, ...taps] as [groups, blocks, inputs, taps, rows], padded with zeros."""
     groups, outputs, inputs = weights.shape[:3]
     blocks = -(-outputs // rows)
-    matrix = np.zeros((groups, blocks * rows, inputs, int(np.prod(weights.shape[3:]))), dtype.numpy)
-    matrix[:, :outputs] = weights.reshape(groups, outputs, inputs, -1)
+    taps = int(np.prod(weights.shape[3:]))
+    matrix = np.zeros((groups, blocks * rows, inputs, taps), dtype.numpy)
+    matrix[:, :outputs] = weights.reshape(groups, outputs, inputs, taps)
     panels = matrix.reshape(groups, blocks, rows, *matrix.shape[2:])
     return np.ascontiguousarray(panels.transpose(0, 1, 3, 4, 2))

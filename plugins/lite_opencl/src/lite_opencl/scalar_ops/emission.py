@@ -49,6 +49,10 @@ def helper_functions(steps: Sequence[object], dtypes: Iterable[DType]) -> str:
     kinds = {c_type(d).compute: d for d in dtypes}
     lines = [kernel_text("scalar_functions")]
     for name, dtype in sorted(kinds.items()):
-        kind = "FLOATING" if dtype.is_floating else "SIGNED" if dtype.is_signed else "UNSIGNED"
-        lines.append(f"SCALAR_FUNCTIONS({name})\n{kind}_FUNCTIONS({name})\n")
+        if dtype.is_floating:
+            functions = f"FLOATING_FUNCTIONS({name})"
+        else:
+            sign, unsigned = "SIGNED" if dtype.is_signed else "UNSIGNED", "ulong" if dtype.itemsize == 8 else "uint"
+            functions = f"{sign}_FUNCTIONS({name}, {unsigned})"
+        lines.append(f"SCALAR_FUNCTIONS({name})\n{functions}\n")
     return "".join(lines)

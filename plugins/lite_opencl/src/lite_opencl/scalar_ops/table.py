@@ -82,6 +82,8 @@ def _convert(call: Call) -> str:
         return f"{x} != 0"
     if source.is_floating and target.is_integer:
         # NOTE: devices differ in direct conversions of out-of-range values to smaller types.
+        if target is DType.UINT64:
+            return f"{x} >= {2**63}.0f ? (ulong){x} : (ulong)(long){x}"
         return f"({c_type(target).compute})(long){x}"
     if target.is_half and source is not target:
         return f"rounded_to_{'half' if target is DType.FLOAT16 else 'bfloat16'}((float){x})"
@@ -90,7 +92,7 @@ def _convert(call: Call) -> str:
 
 def _shrink(call: Call) -> str:
     x, bias, threshold = call[0], call.number("bias"), call.number("lambd")
-    return f"{x} < -{threshold} ? {x} + {bias} : {x} > {threshold} ? {x} - {bias} : ({call.compute})0"
+    return f"{x} < -{threshold} ? {x} + {bias} : {x} <= {threshold} ? ({call.compute})0 : {x} - {bias}"
 
 
 def _elu(call: Call) -> str:
@@ -119,7 +121,7 @@ def _leaky_relu(call: Call) -> str:
 
 
 def _thresholded_relu(call: Call) -> str:
-    return f"{call[0]} > {call.number('alpha')} ? {call[0]} : ({call.compute})0"
+    return f"{call[0]} <= {call.number('alpha')} ? ({call.compute})0 : {call[0]}"
 
 
 def _gelu(call: Call) -> str:
@@ -149,20 +151,20 @@ def _floats_only(attributes: Mapping[str, Any], inputs: Sequence[DType | None]) 
 OPERATORS: dict[str, Operator] = {
     # **** arithmetic ****
     "Abs": Operator(_by_kind("fabs({a})", "absolute_{T}({a})")),
-    "Add": Operator(_format("{a} + {b}")),
+    "Add": Operator(_by_kind("{a} + {b}", "add_{T}({a}, {b})")),
     "Clip": Operator(_clip, 2),
     "Div": Operator(_by_kind("{a} / {b}", "divide_{T}({a}, {b})"), 4),
     "Max": Operator(_folded("larger_{T}({a}, {b})")),
     "Mean": Operator(_mean, 2),
     "Min": Operator(_folded("smaller_{T}({a}, {b})")),
     "Mod": Operator(_modulo, 12),
-    "Mul": Operator(_format("{a} * {b}")),
-    "Neg": Operator(_by_kind("-{a}", "0 - {a}")),
+    "Mul": Operator(_by_kind("{a} * {b}", "multiply_{T}({a}, {b})")),
+    "Neg": Operator(_by_kind("-{a}", "subtract_{T}(0, {a})")),
     "Pow": Operator(_power, 60, _refuse_power),
     "Reciprocal": Operator(_format("1 / {a}"), 4),
     "Sign": Operator(_format("sign_{T}({a})"), 2),
     "Sqrt": Operator(_format("sqrt({a})"), 4),
-    "Sub": Operator(_format("{a} - {b}")),
+    "Sub": Operator(_by_kind("{a} - {b}", "subtract_{T}({a}, {b})")),
     "Sum": Operator(_folded("({a} + {b})")),
     # **** rounding ****
     "Ceil": Operator(_format("ceil({a})")),
@@ -216,7 +218,7 @@ OPERATORS: dict[str, Operator] = {
     "HardSwish": Operator(_hard_swish, 5),
     "LeakyRelu": Operator(_leaky_relu, 2),
     "Mish": Operator(_format("{a} * tanh(softplus_{T}({a}))"), 60),
-    "PRelu": Operator(_format("{a} >= 0 ? {a} : {a} * {b}"), 2),
+    "PRelu": Operator(_by_kind("{a} >= 0 ? {a} : {a} * {b}", "{a} >= 0 ? {a} : multiply_{T}({a}, {b})"), 2),
     "Relu": Operator(_format("larger_{T}({a}, ({T})0)")),
     "Selu": Operator(_selu, 25),
     "Shrink": Operator(_shrink, 4, _floats_only),

@@ -10,6 +10,7 @@ from typing import Any
 
 from lite_core import backend as contract
 from lite_core.plugins.contracts import Kind, members
+from lite_core.stack import DescribesStack
 
 __all__ = ["misspelt_members"]
 
@@ -23,6 +24,7 @@ _PARTS: dict[Kind, tuple[type, ...]] = {
         contract.RestoresState,
         contract.StatesCompatibility,
         contract.TakesOptions,
+        DescribesStack,
     ),
     "executable": (
         contract.Executable,

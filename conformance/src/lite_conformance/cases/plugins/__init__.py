@@ -1,0 +1,1 @@
+"""Cases of installed plugins: their operators for every backend, and checks of one package."""

@@ -1,0 +1,123 @@
+"""The entry point of ``lite-conformance``: its subcommands, errors as messages, and exit codes.
+
+Exit codes: 0 everything that ran passed, 1 something failed, 2 wrong usage, 3 the backend is not available,
+4 nothing was executed, 5 a case crashed or hung.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+import click
+
+from lite_core.errors import BackendUnavailableError, InputError, LiteError
+from lite_tools.commands import EXIT_FAILURE, EXIT_OK, EXIT_UNAVAILABLE, EXIT_USAGE, LazyCommand
+
+__all__ = ["main", "run_command_line"]
+
+_THREAD_GRACE_SECONDS = 3.0
+
+#: The subcommands: name, line in the list of commands, module that defines the command as ``command``.
+_COMMANDS = (
+    ("run", "Run the suite on a backend (the default).", "lite_conformance.cli.run_command"),
+    ("plugin", "Check the operators, passes and formats of a package.", "lite_conformance.cli.plugin_command"),
+    ("report", "Write one HTML page from JSON reports.", "lite_conformance.cli.report_command"),
+    ("mutate", "Count the planted faults that the suite finds.", "lite_conformance.mutate.command"),
+)
+
+
+class _Main(click.Group):
+    """A command group whose default subcommand is ``run``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            args = ["--help"]
+        if args[0] not in self.commands and args[0] not in ("-h", "--help", "--version"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lite-conformance", prog_name="lite-conformance")
+def conformance() -> None:
+    """Tell whether a backend of Lite does what it claims.
+
+    \b
+    lite-conformance --backend NAME                  everything
+    lite-conformance --backend NAME --level L2       levels 0 to 2
+    lite-conformance run --help                      all options
+    lite-conformance plugin NAME                     operators, passes and formats of a package
+    lite-conformance report a.json b.json -o p.html  compare backends or versions
+    """  # noqa: D301 - \b tells click to keep the line breaks
+
+
+for _name, _help, _module in _COMMANDS:
+    conformance.add_command(LazyCommand(_name, _help, _module))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with one of the exit codes."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that worker processes are ended as well
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # characters that the terminal cannot encode must not raise
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = run_command_line(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
+        # Redirected, because Python flushes stdout again at exit and would report the error.
+        with open(os.devnull, "w") as devnull, contextlib.suppress(OSError, ValueError):
+            os.dup2(devnull.fileno(), sys.stdout.fileno())
+        code = EXIT_FAILURE
+    _exit_despite_threads(code)
+    sys.exit(code)
+
+
+def run_command_line(arguments: list[str]) -> int:
+    """Run the command line and return its exit code; errors are printed as one message without a traceback."""
+    try:
+        result = conformance.main(arguments, prog_name="lite-conformance", standalone_mode=False)
+        return result if isinstance(result, int) else EXIT_OK
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _fail("interrupted", EXIT_FAILURE)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BackendUnavailableError as error:
+        return _fail(str(error), EXIT_UNAVAILABLE, "lite backends")
+    except InputError as error:
+        return _fail(str(error), EXIT_USAGE, "lite-conformance run --help")
+    except LiteError as error:
+        return _fail(str(error), EXIT_FAILURE, "lite doctor")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _fail(f"a file could not be read or written: {error}", EXIT_FAILURE)
+
+
+def _exit_despite_threads(code: int) -> None:
+    """Exit even if threads of the backend, run with ``--isolate never``, do not end; Python would wait for them."""
+    others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
+
+    def leave() -> None:
+        time.sleep(_THREAD_GRACE_SECONDS)
+        names = ", ".join(t.name for t in others if t.is_alive())
+        click.echo(f"note: threads that the backend started do not end ({names}); exiting anyway", err=True)
+        sys.stderr.flush()
+        os._exit(code)
+
+    if others:
+        threading.Thread(target=leave, daemon=True).start()
+
+
+def _fail(message: str, code: int, next_command: str = "") -> int:
+    click.echo(f"error: {message}", err=True)
+    if next_command:
+        click.echo(f"next: {next_command}", err=True)
+    return code

@@ -1,0 +1,28 @@
+"""Writing the files of reports."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["replace_text"]
+
+
+def replace_text(file: str | os.PathLike[str], text: str) -> None:
+    """Write a text file in UTF-8. A file that exists is replaced at once, so that an interrupt cannot damage it.
+
+    What is not a regular file, such as ``/dev/stdout`` or a named pipe, is written to.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path = Path(file).resolve()
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,133 @@
+"""Tests of mutation campaigns: what a weak table of cases does not find is reported as a survivor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lite_conformance.cases.op_cases import OpTable
+from lite_conformance.cases.tensors import t, values
+from lite_conformance.cli import run_command_line
+from lite_conformance.judge.tolerances import EXACT, SCALED
+from lite_conformance.mutate import bench as bench_module
+from lite_conformance.mutate.behaviour import behaviour_mutants
+from lite_conformance.mutate.bench import Bench
+from lite_conformance.mutate.mutant import Array, Mutant, NodeCall
+from lite_conformance.mutate.reasons import read_reasons, reason_for
+from lite_conformance.mutate.report import summarize
+from lite_conformance.mutate.result import Result, read_results
+from lite_conformance.mutate.source import source_mutants
+from lite_core import ops
+
+
+def survivors(table: OpTable, *kinds: str) -> set[str]:
+    """Return the ids of the mutants of these kinds that the cases of a table do not find."""
+    bench = Bench(table, seed=0, drawn=1)
+    sources: tuple[Callable[..., object], ...] = (behaviour_mutants, source_mutants)
+    mutants = [m for source in sources for m in source(table.definition) if m.kind in kinds]  # type: ignore[attr-defined]
+    assert mutants
+    return {m.id for m in mutants if not bench.try_out(m).killed}
+
+
+def softmax_table(*axes: int) -> OpTable:
+    """Return a table of Softmax with one case for each axis."""
+    table = OpTable("Softmax", SCALED, dtypes=["float32"])
+    for axis in axes:
+        table(f"axis{axis}", t(3, 5, 7), axis=axis)
+    return table
+
+
+def test_weak_table_leaves_survivors() -> None:
+    kinds = ("attribute ignored", "axis", "argument dropped")
+    weak, better = survivors(softmax_table(-1), *kinds), survivors(softmax_table(-1, 1), *kinds)
+    assert "Softmax: attribute ignored: axis" in weak
+    assert "Softmax: attribute ignored: axis" not in better
+    assert better < weak
+
+
+def test_ties_and_bounds_need_cases_of_their_own() -> None:
+    table = OpTable("Clip", EXACT, dtypes=["float32"])
+    table("2x3", t(2, 3), values(0.5), None)
+    kinds = ("optional input ignored", "element type")
+    assert survivors(table, *kinds) == {
+        "Clip: optional input ignored: max",
+        *(f"Clip: element type: {d}" for d in table.definition.types["T"] if d != "float32"),
+    }
+
+
+def test_mutants_have_unique_ids_and_leave_the_references_alone() -> None:
+    definition = ops.find("TopK")
+    assert definition is not None
+    before, x, k = definition.reference, np.array([3.0, 1.0, 2.0], np.float32), np.array([2])
+    mutants = [*source_mutants(definition), *behaviour_mutants(definition)]
+    assert len({m.id for m in mutants}) == len(mutants) > 50
+    for mutant in islice(mutants, 5):
+        mutant.make()
+    assert ops.find("TopK").reference is before  # type: ignore[union-attr]
+    assert before(x, k, axis=-1, largest=1, sorted=1)[0].tolist() == [3.0, 2.0]
+
+
+def test_mutant_without_end_counts_as_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(call: NodeCall) -> list[Array]:
+        while True:
+            pass
+
+    monkeypatch.setattr(bench_module, "_SECONDS_PER_CASE", 0.1)
+    verdict = Bench(softmax_table(-1), 0, 1).try_out(Mutant("m", "Softmax", "source", "loop", 2, lambda: endless))
+    assert verdict.killed
+    assert "not done" in verdict.reason
+
+
+def result_line(id: str, killed: bool, level: int = 2) -> str:
+    """Return a line of a file of results."""
+    fields = {"op": id.split(":")[0], "family": "source", "kind": "order", "case": "", "reason": "", "suite": ""}
+    return json.dumps({**fields, "id": id, "killed": killed, "level": level}) + "\n"
+
+
+def test_campaign_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, options = tmp_path / "results.jsonl", ["mutate", "--op", "IsNaN", "--kind", "source", "--kind", "*row"]
+    assert run_command_line([*options, "--list"]) == 0
+    ids = capsys.readouterr().out.splitlines()
+    assert len(ids) > 2
+    # The process was ended while it wrote the last result.
+    file.write_text("".join(result_line(id, killed=True) for id in ids[:-1]) + result_line(ids[-1], killed=False)[:20])
+    assert run_command_line([*options, "-o", str(file)]) == 0
+    assert f"{len(ids)} mutants, {len(ids) - 1} of them tried before" in capsys.readouterr().err
+    assert list(read_results([file])) == ids
+    assert len(file.read_text().splitlines()) == len(ids)
+
+
+def test_report_names_survivors_with_and_without_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, reasons = tmp_path / "results.jsonl", tmp_path / "reasons.toml"
+    reasons.write_text('[[equivalent]]\nmutants = ["Add: a*"]\nreason = "it computes the same"\n')
+    lines = [result_line("Add: a", False, -1), result_line("Add: b", True), result_line("Add: c", False, -1)]
+    file.write_text("".join(lines))
+    assert run_command_line(["mutate", "--report", str(file), "--reasons", str(reasons)]) == 1
+    printed = capsys.readouterr().out
+    assert "| Add | 3 | 1 | 1 | 1 | 50.0% |" in printed
+    assert "| 1 | it computes the same | `Add: a` |" in printed
+    assert "- `Add: c`" in printed
+    file.write_text(lines[1])
+    assert run_command_line(["mutate", "--report", str(file), "--reasons", str(reasons)]) == 0
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b"])
+def test_shard_must_exist(shard: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["mutate", "--list", "--shard", shard]) == 2
+    assert "--shard must be i/n" in capsys.readouterr().err
+
+
+@pytest.mark.full("mutation")
+def test_suite_finds_the_mutants_of_a_sample(tmp_path: Path) -> None:
+    file = tmp_path / "results.jsonl"
+    assert run_command_line(["mutate", "--shard", "1/8", "--jobs", "2", "-o", str(file)]) == 0, "a mutant survives"
+    results: list[Result] = list(read_results([file]).values())
+    reasons = read_reasons()
+    assert len(results) > 1000
+    assert summarize(results, reasons).share >= 0.99
+    assert all(r.killed or reason_for(r.id, reasons) for r in results)

@@ -22,6 +22,7 @@ from lite_core.storage import DiskCache, cache_folder
 from lite_cpu.machine_code.file_lock import file_lock
 from lite_cpu.machine_code.image import CodeImage, CodeImageError
 from lite_cpu.machine_code.llvm import installed_version
+from lite_cpu.machine_code.objects import require_memory
 from lite_cpu.sources import sources_version
 
 __all__ = ["CacheStatistics", "KernelCache", "code_version", "default_folder"]
@@ -97,6 +98,8 @@ class KernelCache:
     def get_many(self, requests: Sequence[tuple[str, Callable[[], CodeImage]]], threads: int) -> list[CodeImage]:
         """Return the kernels of all requests in order, see :meth:`get`; ``threads`` threads build missing ones."""
         missing = {key: build for key, build in requests if key not in self._images and not self._is_stored(key)}
+        if missing:
+            require_memory()
         if len(missing) < 2 or threads < 2:
             return [self.get(key, build) for key, build in requests]
         from concurrent.futures import ThreadPoolExecutor

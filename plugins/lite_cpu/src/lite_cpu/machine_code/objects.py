@@ -6,6 +6,7 @@ Importing this module does not import llvmlite; the first call of :func:`compile
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, Literal
 
 from lite_core.errors import LiteError
@@ -25,6 +26,7 @@ __all__ = [
     "compile_ir",
     "load",
     "missing_compiler",
+    "require_memory",
 ]
 
 # The header of a definition ends with the brace that opens its body, on the same line or, as llvmlite prints it, the
@@ -36,8 +38,9 @@ _DEFINED_NAME = re.compile(r'^define\b[^\n@]*@"?([^"(]+)', re.MULTILINE)
 # part of the image. "nounwind" avoids the tables for exceptions.
 _FUNCTION_ATTRIBUTES = '"no-builtins" nounwind'
 
-#: Memory that a compilation must find. LLVM ends the process where it gets none; most kernels need a few MiB.
+#: Memory that compilations must find, and what loading LLVM takes before. A kernel needs a few MiB.
 _MEMORY_BYTES = 64 << 20
+_LLVM_BYTES = 192 << 20
 
 #: Level of LLVM's optimizations; see :func:`compile_ir`.
 Optimize = Literal["plain", "loops", "vectorize"]
@@ -45,6 +48,20 @@ Optimize = Literal["plain", "loops", "vectorize"]
 
 class KernelCompileError(LiteError):
     """LLVM rejected the IR of a kernel or has too little memory, or the code cannot be a self-contained image."""
+
+
+def require_memory() -> None:
+    """Raise KernelCompileError if the limits of the system leave too little memory to compile kernels.
+
+    Where LLVM gets no memory, or Python gets none in a new thread, the process ends.
+    """
+    left = memory_left()
+    needed = _MEMORY_BYTES if "llvmlite.binding" in sys.modules else _MEMORY_BYTES + _LLVM_BYTES
+    if left is not None and left < needed:
+        raise KernelCompileError(
+            f"compiling kernels needs {needed >> 20} MiB, and the system's limits leave {max(left, 0) >> 20} MiB to "
+            "this process (ulimit -v, ulimit -d)"
+        )
 
 
 def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") -> CodeImage:
@@ -67,6 +84,7 @@ def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") 
     """
     from lite_cpu.machine_code.elf import flatten
 
+    require_memory()
     module_ir = _DEFINITION.sub(rf"\1 {_FUNCTION_ATTRIBUTES} {{", ir_text)
     try:
         return flatten(_emit_object(module_ir, machine, optimize))
@@ -78,12 +96,6 @@ def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") 
 def _emit_object(module_ir: str, machine: Machine, optimize: Optimize) -> bytes:
     """Parse, verify and optimize a module, and compile it to an ELF object."""
     llvm = binding()
-    left = memory_left()
-    if left is not None and left < _MEMORY_BYTES:
-        raise KernelCompileError(
-            f"compiling a kernel needs up to {_MEMORY_BYTES >> 20} MiB, and the system's limits leave "
-            f"{max(left, 0) >> 20} MiB to this process (ulimit -v, ulimit -d)"
-        )
     # NOTE: the module is closed here also after an error. Otherwise the garbage collector may close its context first,
     # and closing the module then ends the process.
     with llvm.parse_assembly(module_ir, llvm.create_context()) as module:

@@ -17,6 +17,7 @@ from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_conformance.mutate import bench as bench_module
 from lite_conformance.mutate.behaviour import behaviour_mutants
 from lite_conformance.mutate.bench import Bench
+from lite_conformance.mutate.command import LEAST_SHARE
 from lite_conformance.mutate.mutant import Array, Mutant, NodeCall
 from lite_conformance.mutate.reasons import read_reasons, reason_for
 from lite_conformance.mutate.report import summarize
@@ -102,18 +103,44 @@ def test_campaign_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.Captur
     assert len(file.read_text().splitlines()) == len(ids)
 
 
-def test_report_names_survivors_with_and_without_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+ENTRY = '[[survivors]]\nkind = "{}"\nmutants = ["Add: {}*"]\nreason = "{}"\n'
+
+
+def test_report_tells_equivalent_from_untested_mutants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, reasons = tmp_path / "results.jsonl", tmp_path / "reasons.toml"
-    reasons.write_text('[[equivalent]]\nmutants = ["Add: a*"]\nreason = "it computes the same"\n')
-    lines = [result_line("Add: a", False, -1), result_line("Add: b", True), result_line("Add: c", False, -1)]
-    file.write_text("".join(lines))
-    assert run_command_line(["mutate", "--report", str(file), "--reasons", str(reasons)]) == 1
+    # The first entry that matches counts.
+    entries = [("untested", "ax", "no case looks"), ("equivalent", "a", "it computes the same")]
+    reasons.write_text("".join(ENTRY.format(*entry) for entry in entries))
+    lines = [result_line(f"Add: {name}", killed=False, level=-1) for name in ("a", "ax", "c")]
+    found = [result_line(f"Add: b{number}", killed=True) for number in range(2)]
+    file.write_text("".join([*lines, *found]))
+    options = ["mutate", "--report", str(file), "--reasons", str(reasons)]
+    assert run_command_line(options) == 1
     printed = capsys.readouterr().out
-    assert "| Add | 3 | 1 | 1 | 1 | 50.0% |" in printed
+    assert "| mutants | found at L2 | equivalent | untested | survive without a reason | share found |" in printed
+    assert "| Add | 5 | 2 | 1 | 1 | 1 | 50.00% |" in printed
+    assert "| 1 | no case looks | `Add: ax` |" in printed
     assert "| 1 | it computes the same | `Add: a` |" in printed
     assert "- `Add: c`" in printed
-    file.write_text(lines[1])
-    assert run_command_line(["mutate", "--report", str(file), "--reasons", str(reasons)]) == 0
+
+
+@pytest.mark.parametrize(("found", "exit_code"), [(98, 1), (99, 0)])
+def test_less_than_99_percent_fails(tmp_path: Path, found: int, exit_code: int) -> None:
+    file, reasons = tmp_path / "results.jsonl", tmp_path / "reasons.toml"
+    reasons.write_text(ENTRY.format("untested", "a", "no case looks") + ENTRY.format("equivalent", "e", "the same"))
+    survivors_of_both_kinds = [result_line(f"Add: {name}", killed=False, level=-1) for name in ("a", "e0", "e1", "e2")]
+    file.write_text(
+        "".join([*survivors_of_both_kinds, *(result_line(f"Add: b{i}", killed=True) for i in range(found))])
+    )
+    assert run_command_line(["mutate", "--report", str(file), "--reasons", str(reasons)]) == exit_code
+
+
+def test_reason_must_say_which_kind_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, reasons = tmp_path / "results.jsonl", tmp_path / "reasons.toml"
+    file.write_text(result_line("Add: a", killed=True))
+    reasons.write_text(ENTRY.format("unlikely", "a", "it never happens"))
+    assert run_command_line(["mutate", "--report", str(file), "--reasons", str(reasons)]) == 2
+    assert "number 1 needs kind = 'equivalent' or 'untested', has 'unlikely'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b"])
@@ -125,9 +152,10 @@ def test_shard_must_exist(shard: str, capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.full("mutation")
 def test_suite_finds_the_mutants_of_a_sample(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
-    assert run_command_line(["mutate", "--shard", "1/8", "--jobs", "2", "-o", str(file)]) == 0, "a mutant survives"
+    run_command_line(["mutate", "--shard", "1/8", "--jobs", "2", "-o", str(file)])
     results: list[Result] = list(read_results([file]).values())
     reasons = read_reasons()
     assert len(results) > 1000
-    assert summarize(results, reasons).share >= 0.99
-    assert all(r.killed or reason_for(r.id, reasons) for r in results)
+    # An eighth may have more of the untested mutants than the whole, which has LEAST_SHARE.
+    assert summarize(results, reasons).share >= LEAST_SHARE - 0.005
+    assert all(r.killed or reason_for(r.id, reasons) is not None for r in results)

@@ -17,8 +17,10 @@ from lite_conformance.mutate.result import Result, read_results
 from lite_core.errors import InputError
 from lite_tools.commands import EXIT_FAILURE, EXIT_OK
 
-__all__ = ["command", "parse_shard"]
+__all__ = ["LEAST_SHARE", "command", "parse_shard"]
 
+#: The share of the mutants that are not equivalent, below which a campaign fails.
+LEAST_SHARE = 0.99
 _SECONDS_BETWEEN_LINES = 15.0
 
 
@@ -72,7 +74,8 @@ def command(
 ) -> int:
     """Plant faults into the references and count those that the suite's cases find.
 
-    The exit code is 1 if a mutant survives without a reason.
+    The exit code is 1 if a mutant survives without a reason, or if the cases find less than 99 % of the mutants that
+    are not equivalent to the reference.
     """
     known = read_reasons(Path(reasons)) if reasons else read_reasons()
     if reports:
@@ -138,11 +141,12 @@ class _Progress:
 def _print_summary(campaign: Campaign, known: Sequence[Reason], file: Path) -> Summary:
     summary = summarize(campaign.results.values(), known)
     for result in sorted(campaign.results.values(), key=lambda r: r.id):
-        if not result.killed and not reason_for(result.id, known):
+        if not result.killed and reason_for(result.id, known) is None:
             click.echo(f"survives: {result.id}")
     click.echo(
         f"{summary.killed} of {summary.total - summary.equivalent} mutants found ({summary.share:.2%}); "
-        f"{summary.survivors} survive; {summary.equivalent} more survive with a reason; "
+        f"{summary.untested} are untested, {summary.survivors} survive without a reason; "
+        f"{summary.equivalent} more are equivalent; "
         f"{campaign.total - summary.total} not tried; results in {file}"
     )
     return summary
@@ -157,4 +161,4 @@ def _note_obsolete(known: Sequence[Reason], results: Sequence[Result]) -> None:
 
 
 def _exit_code(summary: Summary) -> int:
-    return EXIT_FAILURE if summary.survivors else EXIT_OK
+    return EXIT_FAILURE if summary.survivors or summary.share < LEAST_SHARE else EXIT_OK

@@ -1,4 +1,4 @@
-"""The reasons why certain mutants survive: they compute the same as the reference, or what every backend may do."""
+"""The reasons why certain mutants survive: they are no faults, or no case looks for the difference."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["FILE", "Reason", "obsolete_patterns", "read_reasons", "reason_for"]
+__all__ = ["EQUIVALENT", "FILE", "UNTESTED", "Reason", "obsolete_patterns", "read_reasons", "reason_for"]
 
 #: The reasons that come with the suite.
-FILE = Path(__file__).with_name("equivalent.toml")
+FILE = Path(__file__).with_name("reasons.toml")
+#: The kinds of reasons: the mutant computes the same, or what every backend may compute; no case shows its difference.
+EQUIVALENT, UNTESTED = "equivalent", "untested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,12 @@ class Reason:
     """One entry of the file.
 
     Attributes:
+        kind: ``equivalent`` or ``untested``.
         mutants: patterns of the ids of mutants, with ``*`` and ``?``.
         reason: one sentence.
     """
 
+    kind: str
     mutants: tuple[str, ...]
     reason: str
 
@@ -44,21 +48,25 @@ def read_reasons(file: Path = FILE) -> tuple[Reason, ...]:
         InputError: the file cannot be read, or an entry is wrong.
     """
     try:
-        entries: Any = tomllib.loads(file.read_text(encoding="utf-8")).get("equivalent", [])
+        entries: Any = tomllib.loads(file.read_text(encoding="utf-8")).get("survivors", [])
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
     reasons = []
     for number, entry in enumerate(entries, 1):
-        mutants, reason = entry.get("mutants"), entry.get("reason")
+        kind, mutants, reason = entry.get("kind"), entry.get("mutants"), entry.get("reason")
         if not isinstance(mutants, list) or not mutants or not isinstance(reason, str) or not reason.strip():
-            raise InputError(f"{file}: [[equivalent]] number {number} needs mutants, a list of patterns, and a reason")
-        reasons.append(Reason(tuple(mutants), " ".join(reason.split())))
+            raise InputError(f"{file}: [[survivors]] number {number} needs mutants, a list of patterns, and a reason")
+        if kind not in (EQUIVALENT, UNTESTED):
+            raise InputError(
+                f"{file}: [[survivors]] number {number} needs kind = {EQUIVALENT!r} or {UNTESTED!r}, has {kind!r}"
+            )
+        reasons.append(Reason(kind, tuple(mutants), " ".join(reason.split())))
     return tuple(reasons)
 
 
-def reason_for(id: str, reasons: Sequence[Reason]) -> str:
-    """Return the reason of the first entry that matches a mutant; empty if none does."""
-    return next((r.reason for r in reasons if any(matches(p, id) for p in r.mutants)), "")
+def reason_for(id: str, reasons: Sequence[Reason]) -> Reason | None:
+    """Return the first entry that matches a mutant; None if none does."""
+    return next((r for r in reasons if any(matches(p, id) for p in r.mutants)), None)
 
 
 def obsolete_patterns(reasons: Iterable[Reason], survivors: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lite_conformance.mutate.reasons import Reason, reason_for
+from lite_conformance.mutate.reasons import EQUIVALENT, UNTESTED, Reason, reason_for
 from lite_conformance.mutate.result import Result
 from lite_core import ops
 
@@ -22,13 +22,15 @@ class Summary:
 
     Attributes:
         total: all of them.
-        equivalent: survivors with a reason.
+        equivalent: survivors that are no faults.
+        untested: survivors whose difference no case looks for, with a reason.
         survivors: survivors without a reason.
         by_level: found ones by the level of the case that found them.
     """
 
     total: int
     equivalent: int
+    untested: int
     survivors: int
     by_level: dict[int, int]
 
@@ -39,24 +41,24 @@ class Summary:
 
     @property
     def share(self) -> float:
-        """The share of the mutants that a case found, of all that have no reason to survive; 1 if there are none."""
-        meant = self.total - self.equivalent
+        """The share of the mutants that a case found, of all that are not equivalent; 1 if there are none."""
+        meant = self.killed + self.untested + self.survivors
         return self.killed / meant if meant else 1.0
 
 
 def summarize(results: Iterable[Result], reasons: Sequence[Reason]) -> Summary:
     """Count results."""
-    total = equivalent = survivors = 0
+    numbers: dict[str, int] = defaultdict(int)
     by_level: dict[int, int] = defaultdict(int)
+    total = 0
     for result in results:
         total += 1
         if result.killed:
             by_level[result.level] += 1
-        elif reason_for(result.id, reasons):
-            equivalent += 1
         else:
-            survivors += 1
-    return Summary(total, equivalent, survivors, dict(by_level))
+            reason = reason_for(result.id, reasons)
+            numbers[reason.kind if reason is not None else ""] += 1
+    return Summary(total, numbers[EQUIVALENT], numbers[UNTESTED], numbers[""], dict(by_level))
 
 
 def markdown(results: Sequence[Result], reasons: Sequence[Reason], by: Sequence[str] = ()) -> str:
@@ -68,7 +70,8 @@ def markdown(results: Sequence[Result], reasons: Sequence[Reason], by: Sequence[
         by: what the tables group by, names of :data:`GROUPINGS`; all if empty. A list of the survivors follows them.
     """
     parts = [_table(name, results, GROUPINGS[name], reasons) for name in by or GROUPINGS]
-    parts += ["\n".join(_with_reasons(results, reasons)), "\n".join(_without_reasons(results, reasons))]
+    parts += ["\n".join(_with_reasons(kind, results, reasons)) for kind in (UNTESTED, EQUIVALENT)]
+    parts.append("\n".join(_without_reasons(results, reasons)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -94,8 +97,8 @@ def _table(title: str, results: Sequence[Result], key: Callable[[Result], str], 
     levels = sorted({r.level for r in results if r.killed})
     names = [f"found at L{level}" for level in levels]
     lines = [
-        f"| {title} | mutants | {' | '.join(names)} | survive with a reason | survive | share found |",
-        f"| --- |{' ---: |' * (len(levels) + 4)}",
+        f"| {title} | mutants | {' | '.join(names)} | equivalent | untested | survive without a reason | share found |",
+        f"| --- |{' ---: |' * (len(levels) + 5)}",
     ]
     for name in sorted(groups):
         lines.append(_row(name, summarize(groups[name], reasons), levels))
@@ -105,29 +108,28 @@ def _table(title: str, results: Sequence[Result], key: Callable[[Result], str], 
 
 def _row(name: str, summary: Summary, levels: Sequence[int]) -> str:
     found = " | ".join(str(summary.by_level.get(level, 0)) for level in levels)
-    numbers = f"{summary.total} | {found} | {summary.equivalent} | {summary.survivors} | {summary.share:.1%}"
-    return f"| {name} | {numbers} |"
+    numbers = f"{summary.total} | {found} | {summary.equivalent} | {summary.untested} | {summary.survivors}"
+    return f"| {name} | {numbers} | {summary.share:.2%} |"
 
 
-def _with_reasons(results: Sequence[Result], reasons: Sequence[Reason]) -> Iterator[str]:
-    """Yield the lines of the table of reasons."""
-    groups: dict[str, list[str]] = {reason.reason: [] for reason in reasons}
+def _with_reasons(kind: str, results: Sequence[Result], reasons: Sequence[Reason]) -> Iterator[str]:
+    """Yield the lines of the table of the reasons of a kind."""
+    groups: dict[str, list[str]] = defaultdict(list)
     for result in results:
-        if not result.killed and (reason := reason_for(result.id, reasons)):
-            groups[reason].append(result.id)
-    if not any(groups.values()):
+        if not result.killed and (reason := reason_for(result.id, reasons)) is not None and reason.kind == kind:
+            groups[reason.reason].append(result.id)
+    if not groups:
         return
-    yield "| survivors | reason | examples |"
+    yield f"| {kind} | reason | examples |"
     yield "| ---: | --- | --- |"
-    for reason_text, ids in sorted(groups.items(), key=lambda item: -len(item[1])):
-        if ids:
-            named = "<br>".join(f"`{_escaped(id)}`" for id in ids[:_NAMED])
-            yield f"| {len(ids)} | {reason_text} | {named} |"
+    for text, ids in sorted(groups.items(), key=lambda item: -len(item[1])):
+        named = "<br>".join(f"`{_escaped(id)}`" for id in ids[:_NAMED])
+        yield f"| {len(ids)} | {text} | {named} |"
 
 
 def _without_reasons(results: Sequence[Result], reasons: Sequence[Reason]) -> Iterator[str]:
     """Yield a list of the survivors without a reason."""
-    ids = sorted(r.id for r in results if not r.killed and not reason_for(r.id, reasons))
+    ids = sorted(r.id for r in results if not r.killed and reason_for(r.id, reasons) is None)
     if ids:
         yield "Survivors without a reason, each of which asks for a case:\n"
         yield from (f"- `{id}`" for id in ids)

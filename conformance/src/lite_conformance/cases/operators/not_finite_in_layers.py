@@ -8,6 +8,8 @@ from __future__ import annotations
 from math import inf, nan
 from typing import Any
 
+import numpy as np
+
 from lite_conformance.cases.op_cases import table_of
 from lite_conformance.cases.operators import (  # noqa: F401 - these modules create the tables extended here
     convolution,
@@ -56,8 +58,10 @@ _add("LpNormalization", t(5, 7, init=with_nan))
 _add("IsInf", values([inf, 1, -inf, nan, 0], constant=True), label="not-finite,constant")
 _add("IsNaN", values([inf, 1, -inf, nan, 0], constant=True), label="not-finite,constant")
 for _bound in (None, 0.0):
+    # Without a bound, an infinity may become the largest finite number, ONNX's default bound.
     _label = "infinities,no-minimum" if _bound is None else "infinities,minimum-0"
-    _add("Clip", values([inf, 1, -inf, nan, 0]), None if _bound is None else values(_bound), None, label=_label)
+    _add("Clip", values([inf, 1, -inf, nan, 0]), None if _bound is None else values(_bound), None, label=_label,
+         unspecified=lambda x, low, high: np.isinf(x.astype(np.float64)) & ((x > 0) | (low is None)))  # fmt: skip
 _add("CastLike", values([inf, 1.5, -inf, nan, 0.0], constant=True), t(1, dtype="float64"), label="not-finite,constant")
 _add("Resize", t(1, 3, 5, 5, init=unbounded), None, None, ints(1, 3, 10, 10), mode="nearest")
 _add("DequantizeLinear", values([-3, 0, 5], "int8"), values([inf, nan, -inf]), axis=0)

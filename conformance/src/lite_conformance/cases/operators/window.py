@@ -30,7 +30,7 @@ def _add_window(window: OpTable) -> None:
     window("2", size(2))
     window("2,symmetric", size(2), periodic=0)
     window("1", size(1))
-    window("1,symmetric", size(1), periodic=0)
+    # A symmetric window of one element divides 0 by 0 in ONNX's formula.
     window("17,at-run-time", size(17, constant=False))
     window("17,symmetric,at-run-time", size(17, constant=False), periodic=0)
     window("17,float64", size(17), output_datatype=DType.FLOAT64, numerics=_SINGLE)

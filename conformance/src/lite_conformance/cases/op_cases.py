@@ -167,6 +167,7 @@ class OpTable:
         self._cases: list[tuple[OpCase, tuple[DType, ...]]] = []
         self._drawer: Drawer | None = None
         self._drawn_dtypes: tuple[DType, ...] = ()
+        self._completion: Callable[[OpTable], None] | None = None
 
     @property
     def is_of_plugin(self) -> bool:
@@ -232,8 +233,15 @@ class OpTable:
 
         return add
 
+    def complete_with(self, completion: Callable[[OpTable], None]) -> None:
+        """Let a function add more cases when the cases are first asked for."""
+        self._completion = completion
+
     def cases(self) -> Iterator[tuple[str, DType, OpCase]]:
         """Yield the name, element type and case of every hand-written case."""
+        if self._completion is not None:
+            completion, self._completion = self._completion, None
+            completion(self)
         for dtype in self.dtypes:
             for case, dtypes in self._cases:
                 if dtype in dtypes:

@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from lite_conformance.cases.case import Case, Context, Settings
 from lite_conformance.cases.catalogue import CaseFinder
+from lite_conformance.cases.operators import all_tables
 from lite_conformance.cases.plugins.importing import imported_plugins
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Failure, Replay
@@ -58,6 +59,8 @@ def main() -> None:
     header = describe(subject, expectations)
     _answer(answers, {"ready": header, "expectations": [asdict(entry) for entry in expectations.entries]})
     subject.on_example = lambda text: print(EXAMPLE_MARK + text, file=sys.stderr, flush=True)
+    if not settings.plugin:
+        all_tables()  # while the parent chooses the cases
     while True:
         request = json.loads(requests.get())
         os.chdir(home)  # the backend may have changed the folder; the user's paths are relative to this one

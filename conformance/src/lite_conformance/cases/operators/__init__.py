@@ -23,8 +23,10 @@ def all_tables() -> Sequence[OpTable]:
 
 @cache
 def _import_all() -> None:
-    """Import the files of this package, and complete their tables."""
+    """Import the files of this package."""
     for family in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{family.name}")
     operand_kinds = import_module(f"{__name__}.operand_kinds")
-    operand_kinds.complete(table for table in tables() if not table.is_of_plugin)
+    for table in tables():
+        if not table.is_of_plugin:
+            table.complete_with(operand_kinds.complete)

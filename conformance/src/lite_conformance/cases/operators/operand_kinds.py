@@ -6,7 +6,7 @@ at run time may read it wrongly as a constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 from lite_conformance.cases.op_cases import OpCase, OpTable
@@ -16,13 +16,12 @@ from lite_core.ir import DType
 __all__ = ["complete"]
 
 
-def complete(tables: Iterable[OpTable]) -> None:
-    """Add the cases to tables whose operators have operands that no case gives as a constant, or at run time."""
-    for table in tables:
-        cases = [(dtype, case) for _, dtype, case in table.cases() if not _is_empty(case)]
-        cases.sort(key=lambda item: item[0] is not DType.FLOAT32)
-        _add(table, "constant-operands", cases, lambda tensor: replace(tensor, constant=True))
-        _add(table, "operands-at-run-time", cases, _at_run_time)
+def complete(table: OpTable) -> None:
+    """Add the cases to a table whose operator has operands that no case gives as a constant, or at run time."""
+    cases = [(dtype, case) for _, dtype, case in table.cases() if not _is_empty(case)]
+    cases.sort(key=lambda item: item[0] is not DType.FLOAT32)
+    _add(table, "constant-operands", cases, lambda tensor: replace(tensor, constant=True))
+    _add(table, "operands-at-run-time", cases, _at_run_time)
 
 
 def _add(table: OpTable, label: str, cases: list[tuple[DType, OpCase]], change: Callable[[Tensor], Tensor]) -> None:

@@ -153,6 +153,13 @@ class hangs(Hostile):
         threading.Event().wait()
 
 
+class takes_a_second(Hostile):
+    """Takes a second for each example, like a slow compiler."""
+
+    def disturb(self, inputs: Buffers) -> None:
+        threading.Event().wait(1.2)
+
+
 class exits_in_supports(Hostile):
     def supports(self, node: Node, device: Device) -> Yes | No:
         raise SystemExit(0)

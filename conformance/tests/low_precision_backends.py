@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from graph_backends import Values, Walker
 
+from lite_conformance.judge.decisions import has_decisions
 from lite_core.backend import Device
 from lite_core.errors import InputError
-from lite_core.ir import DType, Graph, Node
+from lite_core.ir import DType, Graph, Node, TensorType
 from lite_core.ops.evaluate import evaluate_node
 
 Array = np.ndarray[Any, Any]
@@ -137,6 +138,18 @@ class Everywhere(Low):
         return self.operand(array, None) if array is not None and array.dtype == np.float32 else array
 
 
+class RoundsSome(Everywhere):
+    """Rounds about one of two numbers, and keeps the others: stands for operators that round some operands only."""
+
+    def compute(self, graph: Graph, node: Node, known: Values) -> list[Array]:
+        self.random = np.random.default_rng(len(node.inputs))
+        return super().compute(graph, node, known)
+
+    def operand(self, array: Array, axis: int | None) -> Array:
+        rounded = super().operand(array, axis)
+        return np.asarray(np.where(self.random.random(array.shape) < 0.5, rounded, array))
+
+
 class ZeroPoint(Low):
     """Quantizes activations with a zero point, to the range of their numbers and zero."""
 
@@ -249,6 +262,35 @@ class ForgetsStoredRounding(Stores):
         return (np.ascontiguousarray(array).view(np.uint32) & bits).view(np.float32).reshape(array.shape)
 
 
+class OffByOne(Everywhere):
+    """Adds one to integer results, turns booleans around, and adds one to floating results of operators that decide."""
+
+    def compute(self, graph: Graph, node: Node, known: Values) -> list[Array]:
+        results = super().compute(graph, node, known)
+        if not has_decisions(graph):
+            return results
+        if all(r.dtype == np.float32 for r in results):
+            return [np.asarray(r + np.float32(1)) for r in results]
+        return [~r if r.dtype == bool else r if r.dtype == np.float32 else np.asarray(r + 1, r.dtype) for r in results]
+
+
+class DropsRows(Everywhere):
+    """Keeps the first third only of what an operator chose, if the number depends on the data."""
+
+    def compute(self, graph: Graph, node: Node, known: Values) -> list[Array]:
+        results = super().compute(graph, node, known)
+        outputs = [v for v in node.outputs if v is not None]
+        if not has_decisions(graph) or len(outputs) != len(results):
+            return results
+        return [_third(r, v.type) for v, r in zip(outputs, results)]
+
+
+def _third(array: Array, kind: TensorType) -> Array:
+    """Return the first third of the axes whose size depends on data."""
+    sizes = zip(array.shape, kind.shape or ())
+    return array[tuple(slice(size if isinstance(known, int) else size // 3) for size, known in sizes)]
+
+
 FLOATS = (DType.FLOAT16, DType.BFLOAT16)
 #: Right backends with the levels that must accept them.
 RIGHT = {
@@ -269,5 +311,12 @@ WRONG = {
     "wrong_channel_scale": (WrongChannelScale("wrong_channel_scale", DType.INT8), "int8"),
     "saturates": (Saturates("saturates", DType.INT8), "int8"),
 }
-for _name, (_backend, _) in {**RIGHT, **WRONG}.items():
+#: Backends whose decisions differ from those of rounding to nearest, with the levels that must accept them.
+OTHER_DECISIONS = {"rounds_some": (RoundsSome("rounds_some", DType.BFLOAT16), "bfloat16-everywhere")}
+#: Backends that decide wrongly, with the levels that must reject them.
+WRONG_DECISIONS = {
+    "off_by_one": (OffByOne("off_by_one", DType.BFLOAT16), "bfloat16-everywhere"),
+    "drops_rows": (DropsRows("drops_rows", DType.BFLOAT16), "bfloat16-everywhere"),
+}
+for _name, (_backend, _) in {**RIGHT, **WRONG, **OTHER_DECISIONS, **WRONG_DECISIONS}.items():
     globals()[_name] = _backend

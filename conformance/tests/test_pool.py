@@ -75,6 +75,21 @@ def test_hang_record_has_the_stack(cases: dict[str, Case]) -> None:
     assert "in disturb" in record.details
 
 
+@pytest.mark.full("conformance")
+def test_time_limit_is_that_of_each_example(cases: dict[str, Case]) -> None:
+    records: list[Record] = []
+    slow = Settings(f"{FILE}:takes_a_second", examples=4)
+    Pool(slow, 1, 4.0).run([cases["Add[f32,drawn]"]], None, lambda _, record: records.append(record))
+    assert [(r.status, r.reason, r.examples) for r in records] == [(Status.PASSED, "", 4)]
+
+
+@pytest.mark.full("conformance")
+def test_hang_of_an_example_names_it(cases: dict[str, Case]) -> None:
+    (record,) = run(cases, "hangs", "Relu[f32,drawn]", timeout=0.5)
+    assert record.status is Status.HUNG
+    assert "0.5 s at Relu(float32[" in record.reason
+
+
 def test_hanging_process_that_ignores_sigabrt_is_killed(cases: dict[str, Case]) -> None:
     (record,) = run(cases, "ignores_abort", ADD, timeout=0.5)
     assert record.status is Status.HUNG

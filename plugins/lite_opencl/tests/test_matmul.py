@@ -8,6 +8,7 @@ from opencl_agreement import agree, normal, steps_of
 from opencl_device import run
 from tiers import in_part
 
+from lite_core import load
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph
 from lite_core.ops.evaluate import evaluate_graph
@@ -110,3 +111,14 @@ def test_panel_tile_fits_matrix_and_registers(columns: int) -> None:
             assert 1 <= vectors * width <= columns
             # A processor with 16 vector registers holds the sums.
             assert tile_rows * vectors <= 12
+
+
+def test_negative_factor_of_unsigned_integers_is_refused() -> None:
+    builder = GraphBuilder("gemm")
+    inputs = [builder.input(name, "uint32", (2, 2)) for name in "abc"]
+    builder.output(builder.add("Gemm", inputs, {"beta": -1.0}), "y")
+    session = load(builder.build(), backend="opencl")
+    ones = np.ones((2, 2), np.uint32)
+    assert session.run(a=ones, b=ones, c=ones)["y"].tolist() == [[1, 1], [1, 1]]
+    (assigned,) = session.assignment()
+    assert assigned.refusals == (("opencl", "it multiplies unsigned integers by a negative alpha or beta"),)

@@ -142,6 +142,12 @@ def _out_of_range(settings: Settings, wanted: OpFilter) -> Iterator[Case]:
     return out_of_range.cases()
 
 
+def _nothing_to_choose(settings: Settings, wanted: OpFilter) -> Iterator[Case]:
+    from lite_conformance.cases import nothing_to_choose
+
+    return nothing_to_choose.cases()
+
+
 def _products(settings: Settings, wanted: OpFilter) -> Iterator[Case]:
     from lite_conformance.cases import products
 
@@ -185,6 +191,7 @@ _PARTS = (
     _Part(2, "", _plugin_operators, of_plugins=True),
     _Part(2, "cases", _broken_packages),
     _Part(2, "out-of-range", _out_of_range),
+    _Part(2, "nothing-to-choose", _nothing_to_choose),
     _Part(2, "precision", _products),
     _Part(2, "onnx", _node_data),
     _Part(3, "graph", _graphs),

@@ -30,7 +30,7 @@ from lite_core.backend import Memory
 from lite_core.errors import LiteError
 from lite_core.ir import DType, Graph, TensorType
 
-__all__ = ["cases"]
+__all__ = ["cases", "require_intact"]
 
 #: Takes the wrong operand and the first output's shape; returns True where the output may have any value.
 Affected = Callable[[Array, tuple[int, ...]], Array]
@@ -254,7 +254,7 @@ def _at_run_time(context: Context, misuse: _Misuse) -> Outcome:
         for storage in storages:
             run = Run(compiled, given, storage)
             if _ends_with_error(run, compiled, wrong):
-                _require_intact(run, given)
+                require_intact(run, given)
             else:
                 _check_unaffected(context, misuse, graph, inputs, position, wrong, run.finish())
         check_outcome(graph, inputs, compiled.run(inputs), misuse.case.numerics, context.allowance)
@@ -297,7 +297,7 @@ def _as_constant(context: Context, misuse: _Misuse) -> Outcome:
             continue
         run = Run(compiled, inputs)
         if _ends_with_error(run, compiled, wrong):
-            _require_intact(run, inputs)
+            require_intact(run, inputs)
         else:
             run.finish()
     return Outcome(examples=len(misuse.wrong))
@@ -324,7 +324,8 @@ def _require_named(failure: Failure, graph: Graph, wrong: Array) -> None:
         ) from failure
 
 
-def _require_intact(run: Run, given: Sequence[Array]) -> None:
+def require_intact(run: Run, given: Sequence[Array]) -> None:
+    """Raise a Failure if a run that ended with an error wrote outside its tensors, or to its inputs."""
     for (what, storage), array in zip(run.storages().items(), [*given, *(None,) * len(run.storages())]):
         breach = storage.breach()
         if breach:

@@ -60,7 +60,7 @@ _OPTIONS = (
         default=60.0,
         show_default=True,
         type=click.FloatRange(0, min_open=True),
-        help="Time limit of a case in seconds.",
+        help="Time limit of a case, or of each drawn example, in seconds.",
     ),
     click.option(
         "--model", "models", multiple=True, type=click.Path(exists=True), help="A model to run in L4. Repeatable."

@@ -28,6 +28,7 @@ class Expected:
         magnitude: ``atol`` is relative to it: one number, or one for each element.
         every_bit: True if zeros must have the expected sign, and subnormal numbers the expected value.
         unspecified: True for each element that may have any value; None if there is none.
+        or_zero: True if an element whose expected value is subnormal must have this value or be zero.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Expected:
     magnitude: float | Array = 0.0
     every_bit: bool = False
     unspecified: Array | None = None
+    or_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class Measured:
 def allowed(expected: Expected, rtol: float, atol: float) -> tuple[Array, Array]:
     """Return the truth in the range of the element type, and the largest error allowed for each element.
 
-    The limit is infinity for an unspecified element, and NaN where zeros must have the expected sign.
+    The limit is infinity for an unspecified element, NaN where zeros must have the expected sign, and negative where
+    only the truth and zero are allowed.
     """
     if not expected.dtype.is_floating:
         return expected.array, _anything(np.zeros(expected.array.shape), expected)
@@ -76,6 +79,7 @@ def allowed(expected: Expected, rtol: float, atol: float) -> tuple[Array, Array]
     size = np.where(np.isfinite(truth), np.abs(truth), 0.0)
     limits = np.maximum(atol * np.asarray(expected.magnitude, np.float64), rtol * size)
     limits = np.full(truth.shape, np.nan) if expected.every_bit else np.maximum(limits, _negligible(expected))
+    limits = np.where(_may_be_zero(expected, truth), -1.0, limits)
     return truth, _anything(limits, expected)
 
 
@@ -94,6 +98,7 @@ def compare(actual: Array, expected: Expected, rtol: float, atol: float) -> Meas
         same = (truth == found) | (np.isnan(truth) & np.isnan(found))
         if expected.every_bit:
             same &= np.isnan(truth) | (np.signbit(truth) == np.signbit(found))
+        same |= _may_be_zero(expected, truth) & (found == 0)
         if expected.unspecified is not None:
             same |= expected.unspecified
         error = np.where(same, 0.0, np.where(finite & (found != truth), np.abs(found - truth), np.inf))
@@ -147,7 +152,15 @@ def _in_range(expected: Expected) -> Array:
 
 def _negligible(expected: Expected) -> float:
     """Return the largest error that flushing subnormal numbers causes; 0 where they must keep their values."""
-    return 0.0 if expected.every_bit else smallest_normal(expected.dtype)
+    return 0.0 if expected.every_bit or expected.or_zero else smallest_normal(expected.dtype)
+
+
+def _may_be_zero(expected: Expected, truth: Array) -> Array:
+    """Return True for each element for which only the truth and zero are allowed.
+
+    These include the smallest normal number: what rounds to it may be flushed before it is rounded.
+    """
+    return np.asarray(expected.or_zero & (np.abs(truth) <= smallest_normal(expected.dtype)))
 
 
 def _anything(limits: Array, expected: Expected) -> Array:

@@ -5,6 +5,8 @@
 - Every other graph in which the level allows rounding keeps within the noise of its simulation
   (:mod:`lite_conformance.judge.rounding_noise`): its signal-to-noise ratio may be lower by at most a margin, and no
   element may be further away than a multiple of the noise.
+- Where such a graph compares numbers or makes them integers, what rounding may decide is not compared
+  (:mod:`lite_conformance.judge.decisions`).
 - Everything else keeps its tolerance of float32.
 """
 
@@ -16,24 +18,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lite_conformance.judge.compare import Array, Expected, compare
+from lite_conformance.judge.compare import Array, Expected, allowed, compare
+from lite_conformance.judge.decisions import (
+    has_decisions,
+    of_another_size,
+    without_close_calls,
+    without_unsettled,
+)
 from lite_conformance.judge.oracle import expect
 from lite_conformance.judge.precision import Precision, half_steps, round_to_nearest
 from lite_conformance.judge.product_error import operand_positions, product_error
-from lite_conformance.judge.rounding_noise import Noise, has_decisions, is_affected, simulated_noise
+from lite_conformance.judge.rounding_noise import Noise, is_affected, simulated_noise
 from lite_conformance.judge.tolerances import Numerics, default_tolerance
 from lite_core.errors import LiteError
 from lite_core.ir import DType, Graph
 
-__all__ = ["MARGIN_DB", "Relaxed", "excuse_shapes", "relax", "snr_db", "top1_agreement"]
+__all__ = ["MARGIN_DB", "Relaxed", "relax", "snr_db", "top1_agreement"]
 
 #: A result may have this many decibels less than the noisiest simulation, plus the second number divided by the square
 #: root of the number of elements, because the noise of few elements varies. docs/conformance.md has the measurements.
 MARGIN_DB = 6.0
 _MARGIN_OF_ONE_DB = 24.0
-#: Where rounded numbers are compared or made integers, one of so many elements may be any value; the size of an output
-#: that depends on data may differ by such a share, or by 1.
-_CLOSE_CALLS, _CLOSE_SIZES = 16, 8
 #: An element may be off by this many times the root mean square of the simulated noise.
 _SPREAD = 16.0
 
@@ -69,12 +74,16 @@ def relax(
     Args:
         graph: the graph that ran.
         inputs: an array for each of its inputs.
-        actual: the outputs that the backend computed, with the expected shapes.
+        actual: the outputs that the backend computed.
         expected: the expected outputs.
         limits: the largest error of each element of each output in float32.
         numerics: the kind of operator.
         precision: the precision level.
         alone: True for a node cut out of a network, whose data need not be random.
+
+    Returns:
+        What the level allows. An expected output has another shape than the actual one if rounding does not explain
+        the difference.
     """
     if not precision.is_low or not is_affected(graph, precision):
         return None
@@ -85,26 +94,10 @@ def relax(
         if rounded is not None:
             return rounded
     if len(graph.nodes) == 1 and graph.outputs[0].dtype is DType.FLOAT32 and operand_positions(graph.nodes[0]):
+        if actual[0].shape != expected[0].array.shape:
+            return None
         return _relax_product(graph, inputs, actual[0], expected[0], limits[0], precision, alone)
     return _relax_graph(graph, inputs, actual, expected, limits, precision)
-
-
-def excuse_shapes(
-    graph: Graph, actual: Sequence[Array], expected: Sequence[Expected], precision: Precision
-) -> list[Expected]:
-    """Return the expected outputs; an output whose size depends on rounded numbers is expected as it is."""
-    if not precision.is_low or not is_affected(graph, precision):
-        return list(expected)
-    triples = zip(graph.outputs, actual, expected)
-    return [
-        replace(want, array=found) if not value.type.is_static and _is_close(found.shape, want.array.shape) else want
-        for value, found, want in triples
-    ]
-
-
-def _is_close(found: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    same_rank = found != wanted and len(found) == len(wanted)
-    return same_rank and all(abs(a - b) <= max(1, b // _CLOSE_SIZES) for a, b in zip(found, wanted))
 
 
 # **** products ****
@@ -155,30 +148,27 @@ def _relax_graph(
     noises = simulated_noise(graph, inputs, [e.array for e in expected], precision)
     relaxed, notes, problems = [], [], []
     decides = has_decisions(graph)
-    for found, want, limit, noise in zip(actual, expected, limits, noises):
-        if not noise.stable:
-            relaxed.append(replace(want, unspecified=np.ones(want.array.shape, bool)))
-            notes.append(f"{want.name} depends on rounding and was not compared")
+    for value, found, want, limit, noise in zip(graph.outputs, actual, expected, limits, noises):
+        if found.shape != want.array.shape:
+            resized = None if value.type.is_static else of_another_size(found, want, noise)
+            relaxed.append(resized[0] if resized else want)
+            notes += [resized[1]] if resized else []
             continue
+        limit = np.fmax(limit, 0.0)  # NaN and negative limits are for exact results
         spread = _SPREAD * np.maximum(noise.scale, _root_mean_square(noise.scale))
-        (one,) = _limited([want], [limit + spread if want.dtype.is_floating else limit])
-        relaxed.append(_without_close_calls(found, one) if decides else one)
+        (one,) = _limited([replace(want, or_zero=False)], [limit + spread])
+        one, unsettled = without_unsettled(one, noise)
+        close = ""
+        if decides:
+            one, close = without_close_calls(found, one, noise)
+        relaxed.append(one)
+        notes += filter(None, [unsettled, close])
         if want.dtype is DType.FLOAT32 and want.array.size and noise.power:
-            note, problem = _judge_snr(found, want, limit, noise)
+            note, problem = _judge_snr(found, one, limit, noise)
             notes.append(note)
             problems += [problem] if problem else []
-    return Relaxed(relaxed, f"{precision.name}: " + "; ".join(notes), "; ".join(problems))
-
-
-def _without_close_calls(found: Array, want: Expected) -> Expected:
-    """Return the expected output, without its wrong elements if they are few: decisions that rounding turned."""
-    if want.dtype.is_floating:
-        wrong = np.abs(found.astype(np.float64) - want.array) > want.magnitude
-    else:
-        wrong = found != want.array
-    if want.unspecified is not None:
-        wrong |= want.unspecified
-    return replace(want, unspecified=wrong) if _CLOSE_CALLS * int(wrong.sum()) <= wrong.size else want
+    said = "; ".join(notes) or "within the noise of its simulation"
+    return Relaxed(relaxed, f"{precision.name}: {said}", "; ".join(problems))
 
 
 def _judge_snr(found: Array, want: Expected, limit: Array, noise: Noise) -> tuple[str, str]:
@@ -236,12 +226,10 @@ def _rounded_truth(
     for found, want, original in zip(actual, wanted, expected):
         if found.shape != want.array.shape:
             return None
-        want = replace(want, unspecified=original.unspecified, every_bit=False)
+        unspecified = original.unspecified if original.array.shape == want.array.shape else None
+        want = replace(want, unspecified=unspecified, every_bit=False, or_zero=False)
         if want.dtype is DType.FLOAT32:
-            limit = np.maximum(atol * np.asarray(want.magnitude), rtol * np.abs(want.array))
-            beyond = np.isinf(half_steps(want.array, precision.operands))
-            limit = np.where(np.isfinite(want.array), limit + np.where(beyond, np.inf, 0), 0.0)
-            want = _limited_one(want, limit + half_steps(want.array, precision.operands))
+            want = _limited_one(want, allowed(want, rtol, atol)[1] + half_steps(want.array, precision.operands))
         if compare(found, want, 0.0, 1.0).wrong:
             return None
         relaxed.append(want)

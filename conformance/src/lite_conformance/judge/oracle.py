@@ -32,7 +32,7 @@ def expect(graph: Graph, inputs: Sequence[Array], numerics: Numerics) -> list[Ex
     else:
         magnitudes = [1.0 if numerics.magnitude == "one" else 0.0 for _ in arrays]
     return [
-        Expected(v.name, v.dtype, a, _finite(m), numerics.every_bit)
+        Expected(v.name, v.dtype, a, _finite(m), numerics.every_bit, or_zero=numerics.or_zero)
         for v, a, m in zip(graph.outputs, arrays, magnitudes)
     ]
 

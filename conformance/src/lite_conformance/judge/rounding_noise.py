@@ -7,6 +7,9 @@ error of one rounding is twice that of rounding to nearest, so the simulation ha
 that rounds everything that it may. Depth, width, residual branches and normalisations need no rule of their own:
 the simulated graph has them.
 
+A small graph is also simulated with every number rounded to nearest, with and without the tensors between its nodes,
+and with every second number rounded, because a backend may round less than a level allows.
+
 A recurrent operator has its operands rounded, not its state, and the bodies of If, Loop and Scan are simulated too.
 """
 
@@ -23,12 +26,11 @@ from lite_conformance.judge.product_error import operand_positions, scale_axis
 from lite_core.ir import DType, Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
 
-__all__ = ["SAMPLES", "Noise", "Rounding", "has_decisions", "is_affected", "simulate", "simulated_noise"]
+__all__ = ["SAMPLES", "Noise", "Rounding", "is_affected", "simulate", "simulated_noise"]
 
 #: Simulations of a network, and of a graph with at most as many nodes and elements.
 SAMPLES, _SAMPLES_OF_SMALL_GRAPH = 4, 16
 _FEW_NODES, _FEW_ELEMENTS = 24, 100_000
-_STEPS = ("Ceil", "Floor", "Mod", "Round", "Sign")
 #: Positions of the operands that recurrent operators multiply: inputs, weights, recurrent weights, initial state.
 _RECURRENT = {"LSTM": (0, 1, 2, 5), "GRU": (0, 1, 2, 5), "RNN": (0, 1, 2, 5)}
 
@@ -38,15 +40,17 @@ class Noise:
     """The simulated noise of one output.
 
     Attributes:
-        scale: root mean square error of each element over the simulations.
-        power: sum of the squared errors of the noisiest simulation.
-        stable: True if the output has the same shape in every simulation, finite numbers where the truth has, and the
-            same integers or booleans.
+        scale: root mean square error of each element over the simulations; 0 for unsettled elements.
+        power: sum of the squared errors of the noisiest simulation, without unsettled elements.
+        unsettled: True for each element that is another integer or boolean in a simulation than in the truth, or
+            finite, infinite or NaN in only one of them. All are, if a simulation has another shape.
+        shapes: the shapes of the truth and of the simulations.
     """
 
     scale: Array
-    power: float = 0.0
-    stable: bool = True
+    power: float
+    unsettled: Array
+    shapes: frozenset[tuple[int, ...]]
 
 
 def is_affected(graph: Graph, precision: Precision) -> bool:
@@ -56,20 +60,9 @@ def is_affected(graph: Graph, precision: Precision) -> bool:
         for node in graph.nodes
         if any(v is not None and v.dtype is DType.FLOAT32 for v in (*node.used(), *node.outputs))
     ]
-    if any(_rounded_positions(node) or any(is_affected(b, precision) for b in _bodies(node)) for node in floats):
+    if any(_rounded_positions(node) or any(is_affected(b, precision) for b in node.subgraphs) for node in floats):
         return True
     return bool(floats) and (precision.everywhere or (precision.stores and len(graph.nodes) > 1))
-
-
-def has_decisions(graph: Graph) -> bool:
-    """Return True if a graph compares or rounds float32 numbers, so that a small error may become a large one."""
-    return any(_decides(node) or any(has_decisions(body) for body in _bodies(node)) for node in graph.nodes)
-
-
-def _decides(node: Node) -> bool:
-    reads = any(v is not None and v.dtype is DType.FLOAT32 for v in node.inputs)
-    writes = any(v is not None and not v.dtype.is_floating for v in node.outputs)
-    return reads and (writes or node.op in _STEPS) and node.op not in ("Shape", "Size")
 
 
 def simulated_noise(
@@ -85,11 +78,12 @@ def simulated_noise(
         seed: seed of the simulations.
     """
     elements = sum(a.size for a in (*inputs, *graph.constants.values()))
-    small = len(graph.nodes) <= _FEW_NODES and elements <= _FEW_ELEMENTS
-    count = _SAMPLES_OF_SMALL_GRAPH if small else SAMPLES
+    few_nodes = len(graph.nodes) <= _FEW_NODES
+    count = _SAMPLES_OF_SMALL_GRAPH if few_nodes and elements <= _FEW_ELEMENTS else SAMPLES
     roundings = [Rounding(precision, np.random.default_rng([seed, i])) for i in range(count)]
-    if small:  # an element may depend on the direction of one rounding: here are the most likely ones
+    if few_nodes:  # an element may depend on the direction of one rounding: here are the most likely ones
         roundings += [Rounding(precision), Rounding(precision, stores=False)]
+        roundings.append(Rounding(precision, keeps=np.random.default_rng([seed, count])))
     samples = [simulate(graph, inputs, rounding) for rounding in roundings]
     return [_noise(truth, [outputs[i] for outputs in samples]) for i, truth in enumerate(truths)]
 
@@ -101,11 +95,20 @@ class Rounding:
         precision: the precision level.
         random: decides the direction of each rounding; None for rounding to nearest.
         stores: False to keep tensors between nodes in float32 although the level allows a smaller type.
+        keeps: decides about each number whether it is rounded, every second one on average; None to round all.
     """
 
-    def __init__(self, precision: Precision, random: np.random.Generator | None = None, *, stores: bool = True) -> None:
+    def __init__(
+        self,
+        precision: Precision,
+        random: np.random.Generator | None = None,
+        *,
+        stores: bool = True,
+        keeps: np.random.Generator | None = None,
+    ) -> None:
         self.precision = precision
         self._random = random
+        self._keeps = keeps
         self._stores = stores and precision.stores
 
     def operands(self, node: Node, known: Mapping[Value, Array], constants: Set[Value]) -> list[Array | None]:
@@ -131,6 +134,8 @@ class Rounding:
             rounded = round_to_nearest(array, dtype, axis)
         else:
             rounded = round_at_random(array, dtype, self._random, axis)
+        if self._keeps is not None:
+            rounded = np.where(self._keeps.random(array.shape) < 0.5, rounded, array)
         return rounded.astype(np.float32)
 
 
@@ -172,17 +177,24 @@ def _rounded_positions(node: Node) -> tuple[int, ...]:
     return operand_positions(node) or (_RECURRENT.get(node.op, ()) if not node.domain else ())
 
 
-def _bodies(node: Node) -> list[Graph]:
-    return [attribute for attribute in node.attributes.values() if isinstance(attribute, Graph)]
-
-
 def _noise(truth: Array, samples: Sequence[Array]) -> Noise:
+    shapes = frozenset(array.shape for array in (truth, *samples))
     nothing = np.zeros(truth.shape)
-    if any(s.shape != truth.shape for s in samples):
-        return Noise(nothing, stable=False)
+    if len(shapes) > 1:
+        return Noise(nothing, 0.0, np.ones(truth.shape, bool), shapes)
+    unsettled = np.zeros(truth.shape, bool)
     if not DType.of(truth.dtype).is_floating:
-        return Noise(nothing, stable=all(np.array_equal(s, truth) for s in samples))
+        for sample in samples:
+            unsettled |= sample != truth
+        return Noise(nothing, 0.0, unsettled, shapes)
+    for sample in samples:
+        unsettled |= ~_same(*(np.where(np.isfinite(a), 0.0, a) for a in (sample, truth)))
+    compared = np.isfinite(truth) & ~unsettled
     with np.errstate(all="ignore"):
-        errors = [np.where(np.isfinite(truth), np.abs(s.astype(np.float64) - truth), 0.0) for s in samples]
+        errors = [np.where(compared, np.abs(s.astype(np.float64) - truth), 0.0) for s in samples]
         scale = np.sqrt(np.mean([e * e for e in errors], axis=0))
-        return Noise(scale, max(float(np.square(e).sum()) for e in errors), bool(np.isfinite(scale).all()))
+    return Noise(scale, max(float(np.square(e).sum()) for e in errors), unsettled, shapes)
+
+
+def _same(a: Array, b: Array) -> Array:
+    return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))

@@ -9,6 +9,7 @@ kind       examples                      magnitude
 ========== ============================= ==============================================================
 MOVED      Transpose, Gather, Concat     nothing is tolerated, not even another sign of zero
 EXACT      Relu, Max, all integers       nothing is tolerated
+ROUNDED    Cast, Mul of subnormal sizes  nothing is tolerated, but subnormal results may be zero
 ARITHMETIC Add, Div, Sqrt                0: only the relative error counts
 RELATIVE   Exp, Pow                      0: for functions that span many magnitudes
 FUNCTION   Tanh, Erf, Log                1
@@ -21,7 +22,8 @@ GRAPH      a few operators in a row      the same, with larger tolerances
 NETWORK    whole models                  the same, with even larger tolerances
 ========== ============================= ==============================================================
 
-Errors up to the smallest normal number count as zero, except in MOVED: flushing subnormal numbers is allowed.
+Errors up to the smallest normal number count as zero, except in MOVED and ROUNDED: flushing subnormal numbers is
+allowed.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ __all__ = [
     "MOVED",
     "NETWORK",
     "RELATIVE",
+    "ROUNDED",
     "SCALED",
     "SUM",
     "Numerics",
@@ -60,6 +63,7 @@ class Numerics:
         truth: ``"float64"``: the reference in float64 is the truth. ``"native"``: the reference in the
             case's own type is the truth, because the operator rounds, compares or only moves elements.
         every_bit: True if zeros must keep their signs, and subnormal numbers their values.
+        or_zero: True if a subnormal result must be the expected number or zero.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Numerics:
     magnitude: str
     truth: str = "float64"
     every_bit: bool = False
+    or_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,7 @@ class Tolerance:
 
 MOVED = Numerics("moved", (0, 0), (0, 0), "none", "native", every_bit=True)
 EXACT = Numerics("exact", (0, 0), (0, 0), "none", "native")
+ROUNDED = Numerics("rounded", (0, 0), (0, 0), "none", "native", or_zero=True)
 ARITHMETIC = Numerics("arithmetic", (4, 0), (2, 0), "none")
 RELATIVE = Numerics("relative", (32, 0), (4, 0), "none")
 FUNCTION = Numerics("function", (32, 32), (4, 4), "one")

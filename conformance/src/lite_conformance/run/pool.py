@@ -117,7 +117,8 @@ class Worker:
 
         Args:
             case: the case.
-            timeout: time limit in seconds, multiplied by the case's factor.
+            timeout: time limit in seconds, multiplied by the case's factor. Each example of a drawn case has this
+                time: on some devices, compiling one takes seconds.
             repro: folder for a script that repeats a failure.
             again: True if the case crashed a process before: write the script before each run.
 
@@ -127,6 +128,8 @@ class Worker:
         self._send({"run": case.name, "repro": repro, "again": again})
         self._receive(_START_SECONDS)  # the process has generated the case, whose time begins now
         answer = self._receive(timeout * case.timeout_factor)
+        while "example" in answer:
+            answer = self._receive(timeout * case.timeout_factor)
         return Record.from_dict(answer["record"])
 
     def close(self) -> None:
@@ -165,8 +168,9 @@ class Worker:
             self._kill()
             log, example = self._log_and_example()
             raise WorkerDiedError(_cause(code) + example, Status.CRASHED, log)
-        self._answered = os.fstat(self._errors.fileno()).st_size
         parsed: dict[str, Any] = json.loads(answer)
+        if "example" not in parsed:  # the log names the example that runs
+            self._answered = os.fstat(self._errors.fileno()).st_size
         return parsed
 
     def _kill(self) -> None:
@@ -220,7 +224,7 @@ class Pool:
     Attributes:
         settings: settings of the run.
         jobs: number of processes.
-        timeout: time limit of a case in seconds.
+        timeout: time limit of a case, or of each example of a drawn case, in seconds.
         repro: folder for scripts that repeat failures; None to write none.
     """
 

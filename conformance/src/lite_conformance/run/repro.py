@@ -65,6 +65,7 @@ for name in {outputs}:
         with np.errstate(all="ignore"):
             close = np.abs(actual - expected) <= allowed
         same = (actual == expected) & (~np.isnan(allowed) | (np.signbit(actual) == np.signbit(expected)))
+        same |= (allowed < 0) & (actual == 0)
         bad = ~(close | np.isinf(allowed) | same | (np.isnan(actual) & np.isnan(expected)))
     print(f"{{name}}: {{int(bad.sum())}} of {{bad.size}} element(s) wrong")
     for index in map(tuple, np.argwhere(bad)[:10]):

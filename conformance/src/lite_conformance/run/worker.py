@@ -2,9 +2,9 @@
 
 The protocol is JSON, one object per line. First the worker reads its settings and answers with the report's header
 (``ready``), or with the reason why nothing can be tested (``unavailable``, ``usage``, ``failed``). Then it answers
-each ``{"run": name}`` with ``begins`` when it has generated the case, and with its record. The backend's output goes
-to standard error, and its standard input is empty. The process exits immediately when its standard input ends,
-because its parent has ended.
+each ``{"run": name}`` with ``begins`` when it has generated the case, with ``example`` before each drawn example, and
+with the record of the case. The backend's output goes to standard error, and its standard input is empty. The process
+exits immediately when its standard input ends, because its parent has ended.
 """
 
 from __future__ import annotations
@@ -58,7 +58,12 @@ def main() -> None:
         return _answer(answers, {"failed": failure.reason, "details": traceback.format_exc()})
     header = describe(subject, expectations)
     _answer(answers, {"ready": header, "expectations": [asdict(entry) for entry in expectations.entries]})
-    subject.on_example = lambda text: print(EXAMPLE_MARK + text, file=sys.stderr, flush=True)
+
+    def announce(example: str) -> None:
+        print(EXAMPLE_MARK + example, file=sys.stderr, flush=True)
+        _answer(answers, {"example": example})
+
+    subject.on_example = announce
     if not settings.plugin:
         all_tables()  # while the parent chooses the cases
     while True:

@@ -38,7 +38,8 @@ _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float | No
     "softplus": (_softplus, None, None),
     "affine": (lambda x, a, b: a * x + b, 1.0, 0.0),
     "leakyrelu": (lambda x, a, b: np.where(x >= 0, x, a * x), 0.01, None),
-    "thresholdedrelu": (lambda x, a, b: np.where(x > a, x, 0), 1.0, None),
+    # NaN fails the comparison and stays NaN
+    "thresholdedrelu": (lambda x, a, b: np.where(x <= a, 0, x), 1.0, None),
     "scaledtanh": (lambda x, a, b: a * np.tanh(b * x), 1.0, 1.0),
     "hardsigmoid": (lambda x, a, b: np.clip(a * x + b, 0, 1), 0.2, 0.5),
     "elu": (lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))), 1.0, None),
@@ -255,24 +256,27 @@ def lstm(
 
     With the activation functions f, g and h: ``it = f(x Wi' + h Ri' + Pi c + b)``; ``ft`` in the same way,
     or ``1 - it`` with ``input_forget``; ``ct = g(x Wc' + h Rc' + b)``; ``C = ft c + it ct``;
-    ``ot = f(x Wo' + h Ro' + Po C + b)``; ``H = ot h(C)``.
+    ``ot = f(x Wo' + h Ro' + Po C + b)``; ``H = ot h(C)``. Without peepholes P, their products are no part of the sums:
+    a zero in their place would turn an infinite cell into NaN.
     """
     directions, _, hidden = r.shape
     functions = _activations(attributes, ("Sigmoid", "Tanh", "Tanh"), directions)
     input_bias, recurrent_bias = _split_bias(b, directions, 4 * hidden, x.dtype)
-    peepholes = np.zeros((directions, 3 * hidden), x.dtype) if p is None else p
 
     def step_of(d: int) -> _Step:
         gate, candidate, output = functions[3 * d : 3 * d + 3]
-        p_input, p_output, p_forget = np.split(peepholes[d], 3)
+        p_input, p_output, p_forget = (None, None, None) if p is None else np.split(p[d], 3)
+
+        def peep(total: Array, weights: Array | None, cell: Array) -> Array:
+            return total if weights is None else total + weights * cell
 
         def step(projected: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
             h, c = state
             i, o, f, g = np.split(projected + h @ r[d].T, 4, axis=-1)
-            i = gate(i + p_input * c)
-            f = 1 - i if input_forget else gate(f + p_forget * c)
+            i = gate(peep(i, p_input, c))
+            f = 1 - i if input_forget else gate(peep(f, p_forget, c))
             c = f * c + i * candidate(g)
-            return gate(o + p_output * c) * output(c), c
+            return gate(peep(o, p_output, c)) * output(c), c
 
         return step
 

@@ -230,3 +230,22 @@ for _op in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSu
     table_of(_op)("noop,axis1", t(3, 4, init=positive), ints(1), noop_with_empty_axes=1, keepdims=0, dtypes=FLOATS)
 for _op, _types in (("ReduceL2", ("int32", "int64")), ("ReduceLogSumExp", ("int32", "uint32", "int64", "uint64"))):
     table_of(_op)("one-large-number", values([[100000], [40000]]), ints(1), dtypes=_types)
+
+# **** coordinates and sizes just below a limit ****
+
+_close = 2.0**-8
+table_of("Hardmax")("last-digit", values([[1.0, 1 + 2.0**-10, 0.5]]), dtypes=("float16", "float32"))
+table_of("RoiAlign")("edges,just-more-than-one-outside", t(1, 2, 4, 4, init=positive),
+                     values([[-1.5 - _close, 0, 0.5 - _close, 2], [0, -1.5 - _close, 2, 0.5 - _close]]),
+                     values([0, 0], "int64"), sampling_ratio=1, dtypes=_FLOAT32)  # fmt: skip
+_halves = values([[1.5 - _close, 0, 4, 3], [0, 2.5 - _close, 3, 5]])
+for _op, _more in (("RoiPool", {}), ("PsRoiPool", {"output_channels": 1})):
+    table_of(_op, "lite")("just-below-the-half", t(1, 1, 6, 6), _halves, values([2], "int32"), dtypes=_FLOAT32,
+                          **dict[str, Any](_more))  # fmt: skip
+_beyond = values([[[-1.0, -2, 90, 90], [3, 4, 70, 80]]])
+table_of("BoxClip", "lite")(
+    "just-below-the-half", _beyond, values([[64.5 - _close, 48.5 - _close, 1]]), dtypes=_FLOAT32
+)
+table_of("DensityPriorBox", "lite")("steps-of-100", t(1, 2, 2, 2), t(1, 3, 200, 200), outputs=2, fixed_sizes=(80.0,),
+                                    fixed_ratios=(1.0,), densities=(2,), step_w=100.0, step_h=100.0,
+                                    dtypes=_FLOAT32)  # fmt: skip

@@ -71,6 +71,8 @@ _conv("over-nothing,n1c0h5w5,o4,k3,bias", t(1, 0, 5, 5), const(4, 0, 3, 3), cons
 _conv("no-outputs,n1c3h5w5,o0,k3", t(1, 3, 5, 5), const(0, 3, 3, 3), dtypes=FLOATS)
 table_of("ConvTranspose")("over-nothing,n1c0h3w3,o4,k3,bias", t(1, 0, 3, 3), const(0, 4, 3, 3), const(4), dtypes=FLOATS)
 table_of("ConvInteger")("over-nothing,n1c0h5w5,o4,k3", t(1, 0, 5, 5), const(4, 0, 3, 3))
+table_of("QLinearConv")("over-nothing,n1c0h5w5,o4,k3", t(1, 0, 5, 5), scales(0.5), _point, const(4, 0, 3, 3),
+                        scales(0.5), _point, scales(1), _point)  # fmt: skip
 
 # **** pooling: windows that lie in the padding ****
 

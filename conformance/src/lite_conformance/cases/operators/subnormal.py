@@ -1,6 +1,7 @@
 """Subnormal numbers, which a backend may flush to zero, in inputs and in results; all other elements must be right.
 
 A result that is normal only if a subnormal input is not flushed, such as the reciprocal of one, may have any value.
+A subnormal result is rounded like any other, halves to even, or flushed.
 """
 
 from __future__ import annotations

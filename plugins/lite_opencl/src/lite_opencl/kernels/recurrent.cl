@@ -22,7 +22,8 @@
 #define ACT_SOFTPLUS(x, a, b) (ACT_RELU(x, a, b) + log1p(exp(-fabs(x))))
 #define ACT_AFFINE(x, a, b) ((SUM)(a) * (x) + (SUM)(b))
 #define ACT_LEAKYRELU(x, a, b) ((x) >= (SUM_VECTOR)0 ? (x) : (SUM)(a) * (x))
-#define ACT_THRESHOLDEDRELU(x, a, b) ((x) > (SUM_VECTOR)(SUM)(a) ? (x) : (SUM_VECTOR)0)
+// NaN fails the comparison and stays NaN.
+#define ACT_THRESHOLDEDRELU(x, a, b) ((x) <= (SUM_VECTOR)(SUM)(a) ? (SUM_VECTOR)0 : (x))
 #define ACT_SCALEDTANH(x, a, b) ((SUM)(a) * tanh((SUM)(b) * (x)))
 #define ACT_HARDSIGMOID(x, a, b) limited((SUM)(a) * (x) + (SUM)(b), 0, 1)
 #define ACT_ELU(x, a, b) ((x) >= (SUM_VECTOR)0 ? (x) : (SUM)(a) * expm1(x))

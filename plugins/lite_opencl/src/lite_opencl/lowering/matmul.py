@@ -30,9 +30,15 @@ def matmul(lowering: Lowering, group: Group) -> None:
 
 
 def _refuse_gemm(node: Node) -> str | None:
-    is_whole = all(float(node.attributes.get(name, 1.0)).is_integer() for name in ("alpha", "beta"))  # type: ignore[arg-type]
-    is_floating = all(v is None or v.dtype.is_floating for v in node.inputs)
-    return None if is_whole or is_floating else "it multiplies integers by a fractional alpha or beta"
+    dtypes = {value.dtype for value in node.inputs if value is not None}
+    factors = [float(node.attributes.get(name, 1.0)) for name in ("alpha", "beta")]  # type: ignore[arg-type]
+    if all(dtype.is_floating for dtype in dtypes):
+        return None
+    if not all(factor.is_integer() for factor in factors):
+        return "it multiplies integers by a fractional alpha or beta"
+    if min(factors) < 0 and not all(dtype.is_signed for dtype in dtypes):
+        return "it multiplies unsigned integers by a negative alpha or beta"
+    return None
 
 
 @lowers("Gemm", refuse=_refuse_gemm, epilogue=True)

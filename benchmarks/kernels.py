@@ -38,11 +38,12 @@ POINTWISE = [
     (12544, 32, 64), (3136, 64, 128), (784, 256, 256), (196, 512, 512), (49, 1024, 1024),
     (12544, 96, 16), (49, 960, 160),
 ]  # fmt: skip
-#: Channels, height and width of the input, kernel, stride.
+#: Channels, height and width of the input, kernel, stride: layers of MobileNet v1, v2 and v3 and of ShuffleNet v2.
 DEPTHWISE = [
-    (32, 112, 3, 1), (64, 112, 3, 2), (128, 56, 3, 1), (256, 28, 3, 1),
+    (32, 112, 3, 1), (64, 112, 3, 2), (128, 56, 3, 1), (144, 56, 3, 2), (256, 28, 3, 1), (240, 28, 3, 2),
     (512, 14, 3, 1), (512, 14, 3, 2), (1024, 7, 3, 1),
-    (120, 28, 5, 1), (72, 56, 5, 2), (576, 7, 5, 1),
+    (120, 28, 5, 1), (72, 56, 5, 2), (672, 14, 5, 2), (576, 7, 5, 1),
+    (58, 56, 3, 2), (116, 14, 3, 1), (232, 7, 3, 1),
 ]  # fmt: skip
 #: Input channels, output channels, height and width, kernel, stride.
 DENSE = [

@@ -1,9 +1,10 @@
-"""Benchmark of a session's overhead: one call of a model that computes nothing, and a plan for new input shapes.
+"""Benchmark of a session's overhead: calls of a model that computes nothing, and a plan for new input shapes.
 
     python benchmarks/session.py [--json]
 
-The call is compared with ONNX Runtime's for one Relu, if onnxruntime is installed: both are measured interleaved in
-one process, and the fastest of many batches counts, because other work on the machine only ever adds time.
+The calls, with new and with bound arrays, are compared with ONNX Runtime's for one Relu, if onnxruntime is installed,
+and with those of the backend x86 for one Relu, if it is: all are measured interleaved in one process, and the fastest
+of many batches counts, because other work on the machine only ever adds time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import lite_core as lite
 from lite_core import Device, Graph, GraphBuilder, Yes
 from lite_core.backend import Buffer, Options, Partition
 from lite_core.ir import Node
-from lite_core.plugins import plugins_with
+from lite_core.plugins import available_backends, plugins_with
 
 BATCHES = 60
 CALLS = 500
@@ -69,8 +70,8 @@ def deep_network() -> Graph:
     return b.build()
 
 
-def onnx_call() -> Callable[[], object]:
-    """Return a call of one Relu in ONNX Runtime."""
+def onnx_calls() -> dict[str, Callable[[], object]]:
+    """Return calls of one Relu in ONNX Runtime."""
     import onnx
     import onnxruntime
 
@@ -78,7 +79,19 @@ def onnx_call() -> Callable[[], object]:
     graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "one_node", values[:1], values[1:])
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return lambda: session.run(None, {"x": X})
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", X)
+    binding.bind_ortvalue_output("y", onnxruntime.OrtValue.ortvalue_from_numpy(np.empty_like(X)))
+    return {
+        "onnxruntime's run of one node": lambda: session.run(None, {"x": X}),
+        "onnxruntime's run of a binding": lambda: session.run_with_iobinding(binding),
+    }
+
+
+def calls_of(session: lite.Session, backend: str) -> dict[str, Callable[[], object]]:
+    """Return calls of a session with one input ``x``."""
+    binding = session.bind({"x": X})
+    return {f"run of one node, {backend}": lambda: session.run({"x": X}), f"run of a binding, {backend}": binding.run}
 
 
 def fastest(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -106,10 +119,11 @@ def new_shapes() -> float:
 
 def main() -> None:
     """Measure and print."""
-    session = session_of(one_node())
-    calls: dict[str, Callable[[], object]] = {"session.run of one node": lambda: session.run({"x": X})}
+    calls = calls_of(session_of(one_node()), "idle")
+    if "x86" in available_backends():
+        calls |= calls_of(lite.load(one_node(), backend="x86", threads=1, fallback="never"), "x86")
     if importlib.util.find_spec("onnxruntime") and importlib.util.find_spec("onnx"):
-        calls["onnxruntime's run of one node"] = onnx_call()
+        calls |= onnx_calls()
     figures = fastest(calls)
     figures["a plan of 200 nodes for new shapes"] = new_shapes()
     if "--json" in sys.argv:

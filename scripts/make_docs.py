@@ -1,6 +1,7 @@
 """Write all generated files and blocks or, with ``--check``, report the stale ones; ``make docs`` calls it.
 
-Generated are the drawing of the packages, the core's file of known distributions, and blocks of pages between
+Generated are the drawing of the packages, the charts of the benchmarks, the core's file of known distributions, and
+blocks of pages between
 
     <!-- begin NAME: written by make docs -->
     <!-- end NAME -->
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import draw_architecture
 import known_distributions
+import list_results
 from workspace import ROOT
 
 __all__ = ["generated", "pages", "stale", "writers"]
@@ -32,6 +34,7 @@ def generated() -> dict[Path, str]:
     files = {
         known_distributions.FILE: known_distributions.text(),
         draw_architecture.FILE: draw_architecture.drawing(),
+        **list_results.charts(),
     }
     return files | {page: with_blocks(page.read_text(encoding="utf-8")) for page in pages()}
 

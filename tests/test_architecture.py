@@ -47,6 +47,7 @@ MODULES_OF_THE_CORE = [
     "deadline",
     "log",
     "forking",
+    "processors",
     "private_files",
     "storage",
     "collector",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 import lite_core
 from lite_core import Graph, GraphBuilder, Session
 from lite_core.container import ModelFile
+from lite_core.processors import useful_threads
 from lite_cpu.backend import CpuBackend
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="this is not an x86 processor")
@@ -88,7 +88,7 @@ def test_file_is_prepared_for_one_thread_and_for_all(
     file: Path, threads: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = lite_core.convert(network(), file, "x86", shapes=SHAPES)
-    assert report.targets[0].threads == tuple(sorted({1, os.cpu_count() or 1}))
+    assert report.targets[0].threads == tuple(sorted({1, useful_threads()}))
     assert report.warnings == ()
 
     def compile(*arguments: Any) -> None:

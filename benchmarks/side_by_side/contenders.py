@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from side_by_side.conditions import Condition
 from side_by_side.engines import Engine, Job, load_lite
 from side_by_side.models import ModelOnDisk
 from side_by_side.worker_process import WorkerProcess
@@ -30,7 +31,9 @@ class Contender:
     version: str
     backend: str
 
-    def start(self, model: ModelOnDisk, threads: int, environment: Mapping[str, str] | None = None) -> WorkerProcess:
+    def start(
+        self, model: ModelOnDisk, condition: Condition, environment: Mapping[str, str] | None = None
+    ) -> WorkerProcess:
         """Start a worker and wait for its first result.
 
         Raises:
@@ -39,20 +42,23 @@ class Contender:
         """
         job = Job(
             engine=self.engine.name,
-            files=self.files(model),
+            files=self.files(model, condition),
             input_file=str(model.input_file),
-            threads=threads,
+            threads=condition.threads,
             backend=self.backend,
+            alone=condition.alone,
         )
-        return WorkerProcess(job, self.python, {**self.engine.environment, **(environment or {})})
+        return WorkerProcess(job, self.python, {**self.engine.environment(condition), **(environment or {})})
 
     def supports(self, model: ModelOnDisk) -> bool:
         """Return True if the engine reads models of this kind, directly or converted."""
         return model.is_paddle or self.engine.reads not in ("paddle", "paddle_lite")
 
-    def files(self, model: ModelOnDisk) -> tuple[str, ...]:
+    def files(self, model: ModelOnDisk, condition: Condition) -> tuple[str, ...]:
         """Return the model's files in the form this engine reads; missing ones are converted."""
         match self.engine.reads:
+            case "iree":
+                return (str(model.iree(self.python, condition.processor)),)
             case "onnx":
                 return (str(model.onnx()),)
             case "lite":

@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from side_by_side.conditions import Condition
+
 Array = np.ndarray[Any, Any]
 Inputs = Mapping[str, Array]
 Run = Callable[[], Array]
@@ -29,6 +31,7 @@ class Job:
         input_file: an ``.npz`` file with the model's inputs.
         threads: number of threads the engine may compute with.
         backend: for Lite only, the backend to use.
+        alone: the process is stopped while other engines compute: its threads may spin after a run.
     """
 
     engine: str
@@ -36,14 +39,21 @@ class Job:
     input_file: str
     threads: int
     backend: str
+    alone: bool = False
 
 
 def load_lite(job: Job, inputs: Inputs) -> Run:
-    """Load Lite, with its input and output arrays bound."""
+    """Load Lite, with its input and output arrays bound.
+
+    Raises:
+        RuntimeError: another backend than ``host`` was wanted, and only ``host`` runs the model.
+    """
     import lite_core as lite
 
     session = lite.load(job.files[0], backend=job.backend, threads=job.threads)
     binding = session.bind(inputs)  # runs once, to allocate the outputs
+    if job.backend != "host" and session.devices == ("host",):
+        raise RuntimeError(f"only host runs the model: {'; '.join(session.notes) or session.describe()}")
     first = next(iter(session.outputs))
     return lambda: binding.run()[first]
 
@@ -57,8 +67,9 @@ def load_onnxruntime(job: Job, inputs: Inputs) -> Run:
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    # Its threads spin during a run, which is fastest, and stop with it, so that they disturb no other engine.
-    options.add_session_config_entry("session.force_spinning_stop", "1")
+    if not job.alone:
+        # Its threads spin during a run, which is fastest, and stop with it, so that they disturb no other engine.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
     session = onnxruntime.InferenceSession(job.files[0], options, providers=["CPUExecutionProvider"])
     first = session.get_outputs()[0].name
     output: Array = session.run([first], dict(inputs))[0]
@@ -144,6 +155,29 @@ def load_paddle_lite(job: Job, inputs: Inputs) -> Run:
     return run
 
 
+def load_iree(job: Job, inputs: Inputs) -> Run:
+    """Load IREE's compiled module, with its task system if there are several threads, and its inputs in its buffers."""
+    from iree import runtime
+
+    runtime.flags.parse_flags(f"--task_topology_group_count={job.threads}")
+    config = runtime.Config("local-sync" if job.threads == 1 else "local-task")
+    module = runtime.VmModule.mmap(config.vm_instance, job.files[0])
+    context = runtime.SystemContext(config=config)
+    context.add_vm_module(module)
+    # A model is exported as one function, and once more under a name with an ending for asynchronous calls.
+    (name,) = (found for found in module.function_names if "$" not in found and not found.startswith("__"))
+    function = context.modules[module.name][name]
+    arrays = [runtime.asdevicearray(config.device, array) for array in inputs.values()]
+
+    def run() -> Array:
+        results = function(*arrays)
+        output: Array = (results[0] if isinstance(results, tuple) else results).to_host()
+        return output
+
+    run()
+    return run
+
+
 @dataclass(frozen=True)
 class Engine:
     """An engine that can be measured.
@@ -156,18 +190,29 @@ class Engine:
             converted copy.
         load: loads a job's model, runs it once, and returns a function that runs it again; called in a worker process.
         max_threads: maximal number of threads it can compute with; ``None`` is no limit.
-        environment: environment variables of its processes.
+        in_turns: environment variables of its processes, unless the engine is measured alone.
+        held: environment variables that hold it to each processor level; a level that is missing it cannot be held to.
         startup_only: True for a second entry of an engine that differs in its startup only, and is not timed otherwise.
     """
 
     name: str
     title: str
     distribution: str
-    reads: Literal["model", "paddle", "onnx", "paddle_lite", "lite"]
+    reads: Literal["model", "paddle", "onnx", "paddle_lite", "lite", "iree"]
     load: Callable[[Job, Inputs], Run]
     max_threads: int | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    in_turns: Mapping[str, str] = field(default_factory=dict)
+    held: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     startup_only: bool = False
+
+    def can_run(self, condition: Condition) -> bool:
+        """Return True if the engine has so many threads, and can be held to the level."""
+        enough = self.max_threads is None or condition.threads <= self.max_threads
+        return enough and (not condition.level or condition.level in self.held)
+
+    def environment(self, condition: Condition) -> Mapping[str, str]:
+        """Return the environment variables of its processes under a condition."""
+        return {**({} if condition.alone else self.in_turns), **self.held.get(condition.level, {})}
 
 
 LITE = "lite"
@@ -175,14 +220,17 @@ LITE_FILE = "lite_file"
 # NOTE: OpenMP's threads would spin for 200 ms after each run, in the next engine's turn. With 1 ms they still
 # spin between parallel regions, and the engine's own times change by less than 3 %.
 _SHORT_SPIN = {"KMP_BLOCKTIME": "1"}
+_ONEDNN = {"avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2"}}
+_LITE = {"avx2": {"LITE_X86_LEVEL": "v3"}}
 ENGINES: dict[str, Engine] = {
     engine.name: engine
     for engine in (
-        Engine(LITE, "Lite", "lite-core", "model", load_lite),
+        Engine(LITE, "Lite", "lite-core", "model", load_lite, held=_LITE),
         Engine(LITE_FILE, "Lite from .lite", "lite-core", "lite", load_lite, startup_only=True),
         Engine("onnxruntime", "ONNX Runtime", "onnxruntime", "onnx", load_onnxruntime),
-        Engine("openvino", "OpenVINO", "openvino", "onnx", load_openvino),
-        Engine("paddle", "Paddle oneDNN", "paddlepaddle", "paddle", load_paddle, environment=_SHORT_SPIN),
+        Engine("openvino", "OpenVINO", "openvino", "onnx", load_openvino, held=_ONEDNN),
+        Engine("paddle", "Paddle oneDNN", "paddlepaddle", "paddle", load_paddle, in_turns=_SHORT_SPIN, held=_ONEDNN),
         Engine("paddle_lite", "Paddle-Lite", "paddlelite", "paddle_lite", load_paddle_lite, 1, _SHORT_SPIN),
+        Engine("iree", "IREE", "iree-base-runtime", "iree", load_iree, held={"avx2": {}}),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 
+from side_by_side.conditions import Condition
 from side_by_side.contenders import Contender
 from side_by_side.models import ConversionError, ModelOnDisk
 from side_by_side.results import FirstResult, LeftOut
@@ -33,7 +34,7 @@ def measure(
                     cold = start(contender, model, cache)
                     warm = start(contender, model, cache)
                 except (ConversionError, WorkerError) as error:
-                    left_out.append(LeftOut(name, f"first result: {error}", model.name, 1))
+                    left_out.append(LeftOut(name, f"first result: {error}", model.name))
                     del found[name]
                     continue
             if repeat:
@@ -50,5 +51,5 @@ def start(contender: Contender, model: ModelOnDisk, cache: str) -> tuple[float, 
     Raises:
         ConversionError, WorkerError: raised by :meth:`Contender.start`.
     """
-    with contender.start(model, threads=1, environment={CACHE_VARIABLE: cache}) as worker:
+    with contender.start(model, Condition(), environment={CACHE_VARIABLE: cache}) as worker:
         return worker.first_result_seconds, worker.peak_memory_bytes

@@ -3,8 +3,8 @@
     python fix_shapes.py MODEL SHAPES TARGET
 
 ``SHAPES`` is a JSON object, for example ``{"x": [1, 3, 48, 320]}``: engines that know the shapes when they load a model
-optimize more. The declared shapes of the outputs are removed, because they may have become wrong. A model with
-branches is copied unchanged: branches for other shapes would not fit.
+optimize more. Of the declared shapes of the outputs only the ranks are kept, because the sizes may have become wrong.
+A model with branches is copied unchanged: branches for other shapes would not fit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def fix_shapes(model: Path, shapes: Mapping[str, Sequence[int]], target: Path) -
             for size in shapes[graph_input.name]:
                 sizes.dim.add().dim_value = size
     for graph_output in loaded.graph.output if not has_branches else ():
-        graph_output.type.tensor_type.ClearField("shape")
+        for size in graph_output.type.tensor_type.shape.dim:
+            size.Clear()
     unfinished = target.with_suffix(".unfinished.onnx")
     onnx.save(loaded, unfinished)
     os.replace(unfinished, target)

@@ -26,6 +26,8 @@ import catalog  # noqa: E402
 import onnx_catalog  # noqa: E402
 from catalog import ModelUnavailableError  # noqa: E402
 
+from side_by_side import machine  # noqa: E402
+
 __all__ = ["GROUPS", "MODELS", "ConversionError", "Model", "ModelOnDisk", "ModelUnavailableError", "set_up"]
 
 Array = np.ndarray[Any, Any]
@@ -100,6 +102,10 @@ MODELS: Mapping[str, Model] = MappingProxyType({model.name: model for model in (
 GROUPS = MappingProxyType({"paddle": [m.name for m in _PADDLE], "onnx": [m.name for m in _ONNX]})
 
 
+#: The reason of each refusal in this process, by the file that was to be made.
+_refused: dict[Path, str] = {}
+
+
 @dataclass(frozen=True)
 class ModelOnDisk:
     """A model whose files and inputs are on disk, and which finds or makes its converted copies.
@@ -138,6 +144,20 @@ class ModelOnDisk:
             return self._ensure(target, "fix_shapes.py", [*self.files, json.dumps(self.shapes), str(target)])
         (shape,) = self.shapes.values()
         return self._ensure(target, "to_onnx.py", [*self.files, json.dumps(shape), str(target)])
+
+    def iree(self, python: Path, processor: str) -> Path:
+        """Return the copy that IREE has compiled from the ONNX copy.
+
+        Args:
+            python: the interpreter whose environment contains IREE's tools.
+            processor: LLVM's name of a processor; ``host`` is this one.
+
+        Raises:
+            ConversionError: paddle2onnx or IREE rejects the model.
+        """
+        source = self.onnx()
+        target = source.with_name(f"{source.stem}-{machine.own_file_stem()}-{processor}.vmfb")
+        return self._ensure(target, "to_iree.py", [str(source), processor, str(target)], python)
 
     def lite(self, backend: str) -> Path:
         """Return the model's ``.lite`` file for these shapes and one thread; each run of the benchmark makes a new one.
@@ -178,17 +198,24 @@ class ModelOnDisk:
     def _converted_path(self, suffix: str) -> Path:
         shapes = "_".join("x".join(map(str, shape)) for shape in self.shapes.values() if shape)
         folder: Path = catalog.cache_folder() / "twins"
-        return folder / f"{self.name}-{shapes}.{suffix}"
+        return folder / f"{self.name.partition(',')[0]}-{shapes}.{suffix}"
 
-    def _ensure(self, target: Path, script: str, arguments: list[str]) -> Path:
-        """Convert in a separate process: the converters are native code and may end the process."""
+    def _ensure(self, target: Path, script: str, arguments: list[str], python: Path | None = None) -> Path:
+        """Convert in a separate process: the converters are native code and may end the process.
+
+        A converter that needs a minute to refuse a model is not asked again for the next condition.
+        """
+        if target in _refused:
+            raise ConversionError(_refused[target])
         if target.exists() and target.stat().st_mtime >= Path(self.files[0]).stat().st_mtime:
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run([sys.executable, str(HERE / script), *arguments], capture_output=True, text=True)
+        command = [str(python or sys.executable), str(HERE / script), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode or not target.exists():
             ending = (done.stderr.strip() or done.stdout.strip())[-500:]
-            raise ConversionError(f"{script} could not convert {self.files[0]}: {ending}")
+            _refused[target] = f"{script} could not convert {self.files[0]}: {ending}"
+            raise ConversionError(_refused[target])
         return target
 
 

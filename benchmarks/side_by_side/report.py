@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from side_by_side.conditions import LEVELS, Condition
 from side_by_side.engines import ENGINES, LITE
 from side_by_side.results import FirstResult, Results
 
@@ -14,12 +15,12 @@ _NOTHING = "-"
 def markdown(results: Results) -> str:
     """Return the whole report."""
     parts = ["# Lite side by side with other engines", _about(results)]
-    for threads in results.threads():
-        parts += [f"## {_count(threads, 'thread')}", _times(results, threads)]
+    for condition in results.conditions():
+        parts += [f"## {condition.title}", _times(results, condition)]
     if results.first_results:
         parts += ["## Process start to first result, one thread", _first_results(results)]
     if results.timings:
-        if 1 in results.threads():
+        if Condition() in results.conditions():
             parts += ["## Processor time for one run, one thread", _processor_time(results)]
         parts += ["## Differences between the outputs", _differences(results)]
         parts += ["## Processor use in own and others' turns", _processor_use(results)]
@@ -37,33 +38,42 @@ def _about(results: Results) -> str:
     )
     return "\n".join(
         [
-            f"- Machine: {machine['processor']}, {_count(machine['cores'], 'core')}, "
-            f"{' '.join(machine['extensions'])}, {machine['memory_bytes'] / 2**30:.0f} GiB, {machine['system']}; "
+            f"- Machine: {machine['processor']} ({machine['microarchitecture']}: family {machine['family']}, model "
+            f"{machine['model']}), {_count(machine['cores'], 'core')}, {' '.join(machine['extensions'])}, "
+            f"{machine['memory_bytes'] / 2**30:.0f} GiB, {machine['system']}; "
             f"load {machine['load_average']:.2f} before the run.",
+            *(
+                f"- Lite{f', {LEVELS[level][0]}' if level else ''}, {line}"
+                for level, lines in machine["lite"].items()
+                for line in lines
+            ),
             f"- Engines: {versions}; Lite's backend is {results.settings['backend']}.",
-            f"- Batch 1, float32, {results.settings['seconds']:g} s a cell in slices taken in turns. "
-            f"Measured {results.made_at}.",
+            f"- float32, batch 1 unless the model's name says otherwise; {results.settings['seconds']:g} s a cell, in "
+            f"slices taken in turns. Measured {results.made_at}.",
         ]
     )
 
 
-def _times(results: Results, threads: int) -> str:
-    names = _timed(results)
+def _times(results: Results, condition: Condition) -> str:
+    names = [
+        name for name in _timed(results) if any((t.engine, t.condition) == (name, condition) for t in results.timings)
+    ]
     titles = [ENGINES[name].title for name in names]
     rows = []
     for model, title in results.models.items():
         cells = []
         for name in names:
-            timing = results.timing(model, name, threads)
+            timing = results.timing(model, name, condition)
             if timing is None:
                 cells.append(_NOTHING)
                 continue
             lower, upper = timing.quartiles
             cells.append(f"{_digits(timing.median)} ({_digits(lower)} to {_digits(upper)})")
-        ratio = results.ratio(model, threads)
+        ratio = results.ratio(model, condition)
         cells += [f"**{ratio.of_medians:.2f}**", f"{ratio.of_minima:.2f}"] if ratio else [_NOTHING, _NOTHING]
-        rows.append([title, *cells])
-    means = results.geometric_means(threads)
+        if any(cell != _NOTHING for cell in cells):
+            rows.append([title, *cells])
+    means = results.geometric_means(condition)
     if means:
         blank = [""] * len(names)
         rows.append(["geometric mean", *blank, f"**{means[0]:.2f}**", f"{means[1]:.2f}"])
@@ -78,7 +88,7 @@ def _processor_time(results: Results) -> str:
     names = _timed(results)
     rows = []
     for model, title in results.models.items():
-        timings = {name: results.timing(model, name, 1) for name in names}
+        timings = {name: results.timing(model, name, Condition()) for name in names}
         spent = {name: statistics.mean(t.milliseconds) * t.cpu_per_wall for name, t in timings.items() if t}
         peers = [time for name, time in spent.items() if name != LITE]
         ratio = f"**{min(peers) / spent[LITE]:.2f}**" if peers and LITE in spent else _NOTHING
@@ -123,7 +133,7 @@ def _differences(results: Results) -> str:
     table = _table(["model", *(ENGINES[name].title for name in names)], rows)
     return (
         "Largest difference of the output from the engines' median output, as a share of the output's range, "
-        f"over all numbers of threads.\n\n{table}"
+        f"over all conditions.\n\n{table}"
     )
 
 
@@ -131,13 +141,13 @@ def _processor_use(results: Results) -> str:
     rows = []
     for name in results.versions:
         timings = [t for t in results.timings if t.engine == name]
-        for threads in results.threads():
-            busy = [t.cpu_per_wall for t in timings if t.threads == threads]
-            idle = [t.idle_cpu_share for t in timings if t.threads == threads]
+        for condition in results.conditions():
+            busy = [t.cpu_per_wall for t in timings if t.condition == condition]
+            idle = [t.idle_cpu_share for t in timings if t.condition == condition]
             if busy:
                 spread = f"{min(busy):.2f} to {max(busy):.2f}"
-                rows.append([ENGINES[name].title, str(threads), spread, f"{max(idle):.1%}"])
-    table = _table(["engine", "threads", "CPU seconds a second, in its turns", "most in the others' turns"], rows)
+                rows.append([ENGINES[name].title, condition.title, spread, f"{max(idle):.1%}"])
+    table = _table(["engine", "condition", "CPU seconds a second, in its turns", "most in the others' turns"], rows)
     return (
         "Over all models. Much less than 1 in an engine's turns means that other work had the processor: the minima "
         f"are then more reliable than the medians.\n\n{table}"
@@ -148,7 +158,7 @@ def _left_out(results: Results) -> str:
     lines = []
     for entry in results.left_out:
         where = f", {results.models[entry.model]}" if entry.model else ""
-        where += f", {_count(entry.threads, 'thread')}" if entry.threads else ""
+        where += f", {entry.condition.title}" if entry.condition else ""
         lines.append(f"- {ENGINES[entry.engine].title}{where}: {' '.join(entry.reason.split())}")
     return "\n".join(lines)
 

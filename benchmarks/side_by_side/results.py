@@ -7,21 +7,22 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
+from side_by_side.conditions import Condition
 from side_by_side.engines import LITE
 
 SCHEMA = "lite-side-by-side"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of one model in one engine with one number of threads.
+    """The times of one model in one engine under one condition.
 
     Attributes:
-        model, engine, threads: what the timing belongs to.
+        model, engine, condition: what the timing belongs to.
         runs_in_a_slice: number of runs in each of its turns.
         milliseconds: the time of every run.
-        cpu_per_wall: CPU seconds for each second of its turns; more than ``threads`` would be cheating, much less
+        cpu_per_wall: CPU seconds for each second of its turns; more than its threads would be cheating, much less
             than 1 means that other work had the processor.
         idle_cpu_share: CPU seconds for each second of the other engines' turns.
         difference: largest difference of its output from the engines' median output, as a share of the range.
@@ -29,7 +30,7 @@ class Timing:
 
     model: str
     engine: str
-    threads: int
+    condition: Condition
     runs_in_a_slice: int
     milliseconds: list[float]
     cpu_per_wall: float
@@ -75,12 +76,12 @@ class FirstResult:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An engine that was not measured, and the reason; ``None`` means all models or all numbers of threads."""
+    """An engine that was not measured, and the reason; ``None`` means all models or all conditions."""
 
     engine: str
     reason: str
     model: str | None = None
-    threads: int | None = None
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True)
@@ -120,28 +121,32 @@ class Results:
     first_results: list[FirstResult] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
 
-    def threads(self) -> list[int]:
-        """Return the measured numbers of threads, in order."""
-        return sorted({timing.threads for timing in self.timings})
+    def conditions(self) -> list[Condition]:
+        """Return the measured conditions, in order."""
+        return sorted({timing.condition for timing in self.timings})
 
-    def timing(self, model: str, engine: str, threads: int) -> Timing | None:
+    def has(self, model: str, condition: Condition) -> bool:
+        """Return True if a model was measured under a condition, or no engine could be."""
+        return any((entry.model, entry.condition) == (model, condition) for entry in [*self.timings, *self.left_out])
+
+    def timing(self, model: str, engine: str, condition: Condition) -> Timing | None:
         """Return the timing of one cell, or None."""
-        cell = (model, engine, threads)
-        return next((t for t in self.timings if (t.model, t.engine, t.threads) == cell), None)
+        cell = (model, engine, condition)
+        return next((t for t in self.timings if (t.model, t.engine, t.condition) == cell), None)
 
-    def ratio(self, model: str, threads: int) -> Ratio | None:
+    def ratio(self, model: str, condition: Condition) -> Ratio | None:
         """Return the ratio of Lite to the best peer on a model, or None if either was not measured."""
-        lite = self.timing(model, LITE, threads)
-        peers = [t for t in self.timings if (t.model, t.threads) == (model, threads) and t.engine != LITE]
+        lite = self.timing(model, LITE, condition)
+        peers = [t for t in self.timings if (t.model, t.condition) == (model, condition) and t.engine != LITE]
         if lite is None or not peers:
             return None
         best = min(peers, key=lambda timing: timing.median)
         shortest = min(timing.minimum for timing in peers)
         return Ratio(best.engine, best.median / lite.median, shortest / lite.minimum)
 
-    def geometric_means(self, threads: int) -> tuple[float, float] | None:
+    def geometric_means(self, condition: Condition) -> tuple[float, float] | None:
         """Return the geometric means over the models of both ratios: of medians, and of minima."""
-        ratios = [ratio for model in self.models if (ratio := self.ratio(model, threads))]
+        ratios = [ratio for model in self.models if (ratio := self.ratio(model, condition))]
         if not ratios:
             return None
         return (
@@ -161,15 +166,15 @@ class Results:
                 "minimum": timing.minimum,
             }
         content["ratios"] = [
-            {"model": model, "threads": threads, **dataclasses.asdict(ratio)}
-            for threads in self.threads()
+            {"model": model, "condition": dataclasses.asdict(condition), **dataclasses.asdict(ratio)}
+            for condition in self.conditions()
             for model in self.models
-            if (ratio := self.ratio(model, threads))
+            if (ratio := self.ratio(model, condition))
         ]
         content["geometric_means"] = [
-            {"threads": threads, "of_medians": means[0], "of_minima": means[1]}
-            for threads in self.threads()
-            if (means := self.geometric_means(threads))
+            {"condition": dataclasses.asdict(condition), "of_medians": means[0], "of_minima": means[1]}
+            for condition in self.conditions()
+            if (means := self.geometric_means(condition))
         ]
         return content
 
@@ -183,14 +188,19 @@ class Results:
         found = (content.get("schema"), content.get("schema_version"))
         if found != (SCHEMA, SCHEMA_VERSION):
             raise ValueError(f"expected schema {SCHEMA!r}, version {SCHEMA_VERSION}, found {found[0]!r}, {found[1]!r}")
-        timings = [{key: value for key, value in entry.items() if key != "summary"} for entry in content["timings"]]
+
+        def with_condition(entry: dict[str, Any]) -> dict[str, Any]:
+            found = entry["condition"]
+            rest = {key: value for key, value in entry.items() if key != "summary"}
+            return {**rest, "condition": None if found is None else Condition(**found)}
+
         return Results(
             content["made_at"],
             content["machine"],
             content["settings"],
             content["versions"],
             content["models"],
-            [Timing(**entry) for entry in timings],
+            [Timing(**with_condition(entry)) for entry in content["timings"]],
             [FirstResult(**entry) for entry in content["first_results"]],
-            [LeftOut(**entry) for entry in content["left_out"]],
+            [LeftOut(**with_condition(entry)) for entry in content["left_out"]],
         )

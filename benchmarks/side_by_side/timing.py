@@ -1,4 +1,7 @@
-"""Interleaved timing: the engines take turns in short slices, so that drift affects all of them alike."""
+"""Interleaved timing: the engines take turns in short slices, so that drift affects all of them alike.
+
+An engine that is measured alone also takes turns, while the processes of the others are stopped.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from side_by_side.conditions import Condition
 from side_by_side.contenders import Contender
 from side_by_side.models import ConversionError, ModelOnDisk
 from side_by_side.results import LeftOut, Timing
@@ -22,6 +26,8 @@ from side_by_side.worker_process import WorkerError, WorkerProcess
 Array = np.ndarray[Any, Any]
 
 SLICE_SECONDS = 0.15
+#: Turns that an engine takes at least, also if one run is longer than a slice.
+_FEWEST_TURNS = 5
 
 
 class Turns:
@@ -46,6 +52,10 @@ class Turns:
         self._busy += sum(times)
         self._busy_cpu += cpu_seconds
         self._end_of_turn()
+
+    def is_done(self, seconds: float) -> bool:
+        """Return True if it has run for so long, which takes engines few turns if one run is longer than a slice."""
+        return self._busy >= seconds and len(self.milliseconds) >= _FEWEST_TURNS * self.count
 
     @property
     def cpu_per_wall(self) -> float:
@@ -79,14 +89,14 @@ def differences(outputs: Mapping[str, Array]) -> dict[str, float]:
 
 
 def measure(
-    contenders: Sequence[Contender], model: ModelOnDisk, threads: int, seconds: float
+    contenders: Sequence[Contender], model: ModelOnDisk, condition: Condition, seconds: float
 ) -> tuple[list[Timing], list[LeftOut]]:
-    """Time one model with one number of threads in every engine that supports it.
+    """Time one model under one condition in every engine that supports both.
 
     Args:
         contenders: the engines.
         model: the model.
-        threads: number of threads that each may compute with; engines that support fewer are skipped.
+        condition: the number of threads, and the other circumstances.
         seconds: time that each engine runs, in slices.
 
     Returns:
@@ -96,13 +106,13 @@ def measure(
     with contextlib.ExitStack() as stack:
         workers: dict[str, WorkerProcess] = {}
         for contender in contenders:
-            name, limit = contender.engine.name, contender.engine.max_threads
-            if limit is not None and threads > limit:
+            name = contender.engine.name
+            if not contender.engine.can_run(condition):
                 continue
             try:
-                workers[name] = stack.enter_context(contender.start(model, threads))
+                workers[name] = stack.enter_context(contender.start(model, condition))
             except (ConversionError, WorkerError) as error:
-                left_out.append(LeftOut(name, str(error), model.name, threads))
+                left_out.append(LeftOut(name, str(error), model.name, condition))
         if not workers:
             return [], left_out
         distances = differences(_outputs(workers))
@@ -110,15 +120,15 @@ def measure(
             # NOTE: negated so that a NaN is treated as wrong.
             if not difference <= model.max_difference:
                 reason = f"its output is {difference:.2g} of the range away from the other engines'"
-                left_out.append(LeftOut(name, reason, model.name, threads))
+                left_out.append(LeftOut(name, reason, model.name, condition))
                 workers.pop(name).close()
         turns = {name: Turns(worker) for name, worker in workers.items()}
-        take_turns(list(turns.values()), math.ceil(seconds / SLICE_SECONDS))
+        take_turns(list(turns.values()), math.ceil(seconds / SLICE_SECONDS), seconds)
         return [
             Timing(
                 model=model.name,
                 engine=name,
-                threads=threads,
+                condition=condition,
                 runs_in_a_slice=turn.count,
                 milliseconds=turn.milliseconds,
                 cpu_per_wall=round(turn.cpu_per_wall, 4),
@@ -129,13 +139,20 @@ def measure(
         ], left_out
 
 
-def take_turns(turns: list[Turns], rounds: int) -> None:
-    """Let each take one turn a round, in a changing order: no engine always follows the same other one."""
+def take_turns(turns: list[Turns], rounds: int, seconds: float) -> None:
+    """Let each take one turn a round, in a changing order: no engine always follows the same other one.
+
+    Args:
+        turns: the engines.
+        rounds: number of rounds.
+        seconds: an engine that has run for so long takes no more turns.
+    """
     order = random.Random(0)
     for _ in range(rounds):
         order.shuffle(turns)
         for turn in turns:
-            turn.take()
+            if not turn.is_done(seconds):
+                turn.take()
 
 
 def _outputs(workers: Mapping[str, WorkerProcess]) -> dict[str, Array]:

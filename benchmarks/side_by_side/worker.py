@@ -14,8 +14,10 @@ The process ends when its standard input is closed.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import signal
 import sys
 import time
 from typing import Any
@@ -56,8 +58,15 @@ def save(run: Run, file: str) -> dict[str, Any]:
     return {"shape": list(output.shape)}
 
 
+def end_with_parent() -> None:
+    """Let the system kill this process when its parent ends, also while it is stopped between two requests."""
+    set_signal_of_parents_end = 1  # PR_SET_PDEATHSIG
+    ctypes.CDLL(None).prctl(set_signal_of_parents_end, signal.SIGKILL)
+
+
 def main() -> None:
     """Load, which runs once, and answer requests."""
+    end_with_parent()
     # Engines print on standard output, also from native code: their output is redirected to standard error.
     responses = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""The parent's end of a worker: starts the process, sends requests, and reads its CPU time."""
+"""The parent's end of a worker: starts the process, sends requests, stops it between them, and reads its CPU time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -28,6 +29,8 @@ class WorkerError(Exception):
 class WorkerProcess:
     """A process that has loaded one model in one engine and computes only on request.
 
+    If its job is done alone, the process is stopped between two requests, with all of its threads.
+
     Attributes:
         first_result_seconds: time from before the start of the process to its first result.
         peak_memory_bytes: its peak resident memory until then.
@@ -40,7 +43,8 @@ class WorkerProcess:
             WorkerError: the engine could not load or run the model.
         """
         paths = [str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])]
-        variables = {**os.environ, **_COMMON, **environment, "PYTHONPATH": os.pathsep.join(paths)}
+        common = {} if job.alone else _COMMON
+        variables = {**os.environ, **common, **environment, "PYTHONPATH": os.pathsep.join(paths)}
         # Without bytecode files, every start would compile all modules, unlike in normal use of an engine.
         variables.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [str(python), "-m", "side_by_side.worker", json.dumps(dataclasses.asdict(job))]
@@ -56,6 +60,7 @@ class WorkerProcess:
             self.close()
             raise
         self.first_result_seconds = time.perf_counter() - start
+        self._stop()
 
     def run(self, count: int) -> tuple[list[float], float]:
         """Run ``count`` times; return the seconds of each, and the CPU seconds of all together."""
@@ -77,6 +82,7 @@ class WorkerProcess:
         """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self._continue()
         with contextlib.suppress(BrokenPipeError):  # it may have ended already
             self._process.stdin.close()
         try:
@@ -95,12 +101,26 @@ class WorkerProcess:
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
+        self._continue()
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             raise WorkerError(self._failure()) from None
-        return self._read_response()
+        response = self._read_response()
+        self._stop()
+        return response
+
+    def _stop(self) -> None:
+        """Stop the process if it works alone, and wait until all of its threads have stopped."""
+        if self._job.alone:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):  # it may have ended already
+                os.kill(self._process.pid, signal.SIGSTOP)
+                os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
+
+    def _continue(self) -> None:
+        if self._job.alone and self._process.returncode is None:
+            self._process.send_signal(signal.SIGCONT)
 
     def _read_response(self) -> dict[str, Any]:
         assert self._process.stdout is not None

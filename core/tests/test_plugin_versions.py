@@ -40,6 +40,7 @@ def test_unmet_requirement_names_both_versions(requirement: str, wanted: str) ->
         "lite-core",
         "lite-core>=0.2,<0.3",
         "lite-core<=0.2.1",
+        "lite-core[narrow]<0.3,>=0.2",
         "lite-core>=0.2.1.0",
         "Lite_Core >0.2,<0.10",
         "lite-core>=0.2.1rc1",

@@ -112,6 +112,40 @@ def test_out_and_bind_write_into_the_callers_arrays() -> None:
     np.testing.assert_allclose(binding.outputs["y"], before * 2)
 
 
+def test_a_binding_runs_again_and_again_on_the_present_content() -> None:
+    s, x = session(), X.copy()
+    every = {"y": np.empty((2, 2), F32), "same": np.empty((2, 3), F32), "w": np.empty((3, 2), F32)}
+    bindings = [s.bind({"x": x}), s.bind({"x": x}, every), s.bind({"x": x}, {"y": np.empty((2, 2), F32)})]
+    for factor in (1, 2, 3, 4):
+        x[...] = X * factor
+        for binding in bindings:
+            outputs = binding.run()
+            assert list(outputs) == ["y", "same", "w"]
+            np.testing.assert_array_equal(outputs["y"], x @ outputs["w"])
+            np.testing.assert_array_equal(outputs["same"], x)
+            assert all(outputs[name] is array for name, array in binding.outputs.items())
+    assert s.plan_statistics.misses == 1
+
+
+def test_a_bound_output_may_share_memory_with_the_input() -> None:
+    b = GraphBuilder("twice")
+    x = b.input("x", "float32", [4])
+    b.output(b.add("Add", [x, x]), "y")
+    block = np.arange(6, dtype=F32)
+    binding = session(b.build()).bind({"x": block[:4]}, {"y": block[2:]})
+    for _ in range(3):
+        expected = 2 * block[:4]
+        binding.run()
+        np.testing.assert_array_equal(block[2:], expected)
+
+
+def test_a_binding_checks_arrays_that_it_has_not_run_on() -> None:
+    binding = session().bind({"x": X}, {"y": np.empty((2, 4), F32)})
+    for _ in range(2):
+        with pytest.raises(InputError, match="'y'"):
+            binding.run()
+
+
 @pytest.mark.parametrize(
     ("out", "message"),
     [

@@ -317,11 +317,8 @@ def _constant_array(given: Any, dtype: Any) -> Array:
 def _converted(array: Array, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         converted: Array = array.astype(dtype.numpy)
-        if dtype.is_floating:
-            kept = bool((np.isfinite(converted) | ~np.isfinite(array)).all())
-        else:
-            kept = bool((converted == array).all())
-    if not kept:
+        kept = np.isfinite(converted) | ~np.isfinite(array) if dtype.is_floating else converted == array
+    if not kept.all():
         raise ValueError(f"{dtype} cannot hold all its elements ({array.dtype}); convert them first, as you want it")
     return converted
 

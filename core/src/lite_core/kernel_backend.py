@@ -66,12 +66,7 @@ class KernelBackend:
         self._kernels: dict[tuple[str, str], list[Kernel]] = {}
 
     def kernel(
-        self,
-        op: str,
-        *,
-        dtypes: Iterable[str | DType] = (),
-        domain: str = "",
-        when: Condition | None = None,
+        self, op: str, *, dtypes: Iterable[str | DType] = (), domain: str = "", when: Condition | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Return a decorator that registers a function as a kernel.
 

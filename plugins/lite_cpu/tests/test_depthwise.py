@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from lite_core import load
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
+from lite_cpu.kernels.depthwise import Axis, Edges
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import X86_64_V3, Machine
@@ -86,7 +88,17 @@ CASES = {
     "3x3 strides 2, 1": replace(SQUARE, strides=(2, 1)),
     "3x3 strides 1, 2": replace(SQUARE, strides=(1, 2)),
     "3x3 dilated": replace(SQUARE, dilations=(2, 3), pads=(2, 3, 2, 3)),
+    "one tile in each row": Case(24, (7, 7), (3, 3)),
+    "two tiles in each row": Case(24, (5, 14), (3, 3)),
+    "tiles that overlap": Case(24, (5, 13), (3, 3), tail="residual"),
+    "wide rows": Case(24, (5, 38), (3, 3)),
+    "wide rows, stride 2": Case(24, (5, 75), (3, 3), (2, 2)),
+    "stride 2, no padding needed on the right": Case(24, (9, 28), (3, 3), (2, 2)),
+    "stride 2, padding on both sides": Case(24, (9, 27), (3, 3), (2, 2)),
+    "padding under several tiles": Case(24, (9, 13), (3, 3), pads=(2, 9, 2, 9), dilations=(2, 9)),
     "5x5": Case(24, (8, 15), (5, 5), pads=(2, 2, 2, 2)),
+    "5x5, one tile in each row": Case(24, (7, 7), (5, 5), pads=(2, 2, 2, 2)),
+    "5x5, tiles that overlap too much": Case(24, (5, 8), (5, 5), pads=(2, 2, 2, 2)),
     "5x5 stride 2": Case(24, (8, 15), (5, 5), (2, 2), (2, 2, 2, 2)),
     "5x5 dilated rows": Case(24, (16, 9), (5, 5), (2, 1), (3, 2, 5, 2), (3, 1)),
     "7x7": Case(33, (9, 9), (7, 7), pads=(3, 3, 3, 3)),
@@ -144,6 +156,34 @@ def test_non_finite_inputs_affect_only_their_windows(machine: Machine, tail: str
     np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
 
 
+@pytest.mark.parametrize(("columns", "tile", "x_columns", "edges"), [
+    (7, 7, 7, Edges(1, 1, only=True)),
+    (14, 7, 14, Edges(1, 1, only=False)),
+    (13, 7, 13, Edges(1, 1, only=False)),
+    (8, 7, 8, Edges(1, 1, only=False)),
+    (3, 4, 3, None),
+])  # fmt: skip
+def test_edges_of_a_row(columns: int, tile: int, x_columns: int, edges: Edges | None) -> None:
+    assert Edges.of(Axis(3, 1, 1, tile), 1, columns, x_columns) == edges
+
+
+def test_edges_exist_only_where_inner_tiles_stay_inside_the_image() -> None:
+    for window, stride, dilation, left, tile, x_columns in product(
+        (3, 5), (1, 2), (1, 3), (0, 1, 2, 5), (4, 7), range(1, 40)
+    ):
+        across = Axis(window, stride, dilation, tile)
+        columns = (x_columns + 2 * left - (window - 1) * dilation - 1) // stride + 1
+        edges = Edges.of(across, left, columns, x_columns)
+        if edges is None:
+            continue
+        starts = sorted({max(0, columns - tile * n) for n in range(1, -(-columns // tile) + 1)})
+        assert edges.only == (len(starts) == 1)
+        for start in starts:
+            first = start * stride - left
+            assert max(0, -first) == (edges.before if start == 0 else 0)
+            assert max(0, first + across.reach + 1 - x_columns) == (edges.after if start == starts[-1] else 0)
+
+
 def test_pixels_read_only_by_depthwise_convolutions_share_no_cache_sets() -> None:
     def pixel_strides(channels: int) -> set[int]:
         graph = after_relu(channels)
@@ -151,7 +191,7 @@ def test_pixels_read_only_by_depthwise_convolutions_share_no_cache_sets() -> Non
         convolutions = [step for step in lowering.steps if step.kernel.symbol == "depthwise"]
         return {step.tensors[0].strides[3] for step in convolutions}
 
-    assert pixel_strides(256) == {256 + 16}
+    assert pixel_strides(256) == {256 + X86_64_V3.lanes()}
     assert pixel_strides(240) == {240}
 
 

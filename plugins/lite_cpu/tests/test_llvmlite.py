@@ -9,6 +9,7 @@ import ctypes
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +17,9 @@ import pytest
 from backend_script import ASK_AND_COMPILE
 from packaging.requirements import Requirement
 
+from lite_cpu.machine import X86_64_V2
 from lite_cpu.machine_code import llvm
+from lite_cpu.machine_code.objects import compile_ir
 from workspace import distributions
 
 # The functions that optimize_and_emit calls without llvmlite's lock: their results and arguments.
@@ -29,6 +32,26 @@ SIGNATURES = {
     "LLVMPY_GetBufferSize": (ctypes.c_size_t.__name__, "LP_LLVMMemoryBuffer"),
     "LLVMPY_DisposeMemoryBuffer": ("c_int", "LP_LLVMMemoryBuffer"),
 }  # fmt: skip
+
+# A loop whose addresses LLVM's loop strength reduction changes.
+STRIDED = """
+define void @strided(ptr %from, ptr %to, i64 %stride, i64 %count) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  %row = mul i64 %i, %stride
+  %source = getelementptr float, ptr %from, i64 %row
+  %value = load float, ptr %source
+  %target = getelementptr float, ptr %to, i64 %row
+  store float %value, ptr %target
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
 
 NOTHING = "define void @nothing() {\n  ret void\n}\n"
 
@@ -95,6 +118,20 @@ def test_packages_require_the_supported_versions() -> None:
     oldest, too_new = (".".join(map(str, version)) for version in llvm.SUPPORTED)
     specifiers = {str(one.specifier) for one in required if one.name == "llvmlite"}
     assert specifiers == {f"<{too_new},>={oldest}"}
+
+
+def test_other_users_of_llvmlite_get_the_same_code_as_before() -> None:
+    def emitted() -> str:
+        found = llvm.binding()
+        with found.parse_assembly(STRIDED, found.create_context()) as module:
+            target = found.Target.from_triple(X86_64_V2.triple).create_target_machine(cpu=X86_64_V2.cpu, opt=3)
+            return str(target.emit_assembly(module))
+
+    before = emitted()
+    with ThreadPoolExecutor(2) as pool:
+        images = list(pool.map(lambda _: compile_ir(STRIDED, X86_64_V2), range(8)))
+    assert emitted() == before
+    assert all(image == images[0] for image in images)
 
 
 def test_errors_of_the_compiler_may_end_as_garbage() -> None:

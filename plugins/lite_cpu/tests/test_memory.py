@@ -15,9 +15,11 @@ from lite_compiler.chains import Apply
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
+from lite_core.memory import read_only
 from lite_core.memory.arena import plan_arena
 from lite_core.ops.evaluate import evaluate_graph
 from lite_cpu.chains import Chain, Operand
+from lite_cpu.executable import address_of
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.memory import lifetimes_of
@@ -144,6 +146,22 @@ def test_operands_of_another_layout_are_not_overwritten() -> None:
 
 
 # **** the arena ****
+
+
+def test_addresses_of_arrays_that_share_memory() -> None:
+    block = np.zeros((4, 6), np.float32)
+    writable = [
+        block,
+        block[1:3],
+        block.reshape(-1)[5:9],
+        block[:0],
+        np.zeros((), np.float32),
+        np.asfortranarray(block).T,
+    ]
+    narrow = np.zeros(3, "V2")
+    assert [address_of(array) for array in writable] == [array.ctypes.data for array in writable]
+    for array in (read_only(array) for array in [*writable, narrow, np.frombuffer(b"12345678", np.int32)]):
+        assert address_of(array) == array.ctypes.data
 
 
 @machines

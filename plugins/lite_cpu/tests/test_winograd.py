@@ -9,7 +9,7 @@ from convolution_case import ConvolutionCase as Case
 from convolution_case import difference, steps_of
 from levels import machine_params, run_on, runnable_machines
 
-from lite_cpu.lowering import dense
+from lite_cpu.lowering import algorithms
 from lite_cpu.machine import X86_64_V3, Machine
 
 LEVELS = pytest.mark.parametrize("machine", machine_params())
@@ -34,7 +34,7 @@ LAYER = Case(64, 64, (28, 28), (3, 3), pads=(1, 1, 1, 1))
 @TILES
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_the_reference(name: str, outputs: int, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "best_tile", lambda *_: outputs)
+    monkeypatch.setattr(algorithms, "best_tile", lambda *_: outputs)
     assert difference(CASES[name], machine) < 5e-6
 
 
@@ -43,7 +43,7 @@ def test_agrees_with_the_reference(name: str, outputs: int, machine: Machine, mo
 def test_results_do_not_depend_on_the_number_of_threads(
     outputs: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense, "best_tile", lambda *_: outputs)
+    monkeypatch.setattr(algorithms, "best_tile", lambda *_: outputs)
     case = replace(LAYER, size=(19, 23), tail="residual")
     one, two = (run_on(machine, case.graph("float32"), case.inputs(), threads=n)["y"] for n in (1, 2))
     assert one.tobytes() == two.tobytes()

@@ -17,6 +17,7 @@ from opencl_convolution_case import difference
 from opencl_device import first_device, first_runtime
 
 import lite_core as lite
+from lite_compiler.tournaments.chooser import Chooser
 from lite_core.backend import Options
 from lite_core.ir import DType
 from lite_core.ops.evaluate import evaluate_graph
@@ -24,7 +25,6 @@ from lite_opencl.compiled.launches import ImageLocation
 from lite_opencl.device.devices import FoundDevice, _image_texels
 from lite_opencl.device.images import ConstantImage, fits_image
 from lite_opencl.lowering import compile as compiler
-from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.compile import lower_graph
 from lite_opencl.lowering.steps import PlannedStep
 from lite_opencl.tuning.stopwatch import Stopwatch
@@ -62,7 +62,7 @@ def take_images(monkeypatch: pytest.MonkeyPatch, rows: int | None = None) -> lis
     """Choose images wherever they are candidates, of so many rows if given. Return a list that gets the chosen rows."""
     taken: list[int] = []
 
-    def choose(_: Chooser, problem: str, candidates: Sequence[Any], steps: Callable[..., Any]) -> Any:
+    def choose(_: Chooser[Any], problem: str, candidates: Sequence[Any], steps: Callable[..., Any]) -> Any:
         assert not getattr(candidates[0], "image", False), "images must not be chosen without measuring"
         fitting = (c for c in candidates if getattr(c, "image", False) and rows in (None, c.rows))
         chosen = next(fitting, candidates[0])

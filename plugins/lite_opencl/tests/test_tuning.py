@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,23 +19,24 @@ from opencl_convolution_case import ConvolutionCase as Case
 from opencl_device import first_device, first_runtime, run_executable
 
 import lite_core as lite
+from lite_compiler.tournaments.choice import Choice
+from lite_compiler.tournaments.chooser import Chooser
 from lite_core.backend import Options, Partition, Stale
-from lite_core.ir import DType, Graph
+from lite_core.ir import DType, Graph, SavedWeights
 from lite_core.ops.evaluate import evaluate_graph
+from lite_opencl.compiled.executable import OpenClExecutable
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.device.runtime import DeviceRuntime
-from lite_opencl.lowering import choosing, convolution, convolution_gemm, products, winograd
-from lite_opencl.lowering.choosing import Chooser
+from lite_opencl.lowering import convolution, convolution_gemm, products, winograd
 from lite_opencl.lowering.compile import compile_graph, lower_graph
 from lite_opencl.lowering.convolution_choice import Algorithm, gemm_tiles
 from lite_opencl.programs.library import ProgramLibrary
 from lite_opencl.tuning.stopwatch import Stopwatch
-from lite_opencl.tuning.table import Choice, TuningTable
+from lite_opencl.tuning.table import TuningTable
 from lite_tools.cli.convert import command as convert_command
 from lite_tools.cli.run import command as run_command
 
 SAME = {"pads": (1, 1, 1, 1)}
-CHOICE = Choice("fast", 1e-6, "usual", 2e-6)
 
 #: Graphs with candidates, large enough for all of them and small enough for the reference.
 GRAPHS: dict[str, Callable[[], Graph]] = {
@@ -86,7 +86,7 @@ def agree(graph: Graph, runtime: DeviceRuntime, options: Options) -> None:
 # **** candidates ****
 
 
-class Forced(Chooser):
+class Forced(Chooser[Any]):
     """Choose a given algorithm, and otherwise the candidate with a given number, or the last one; record them."""
 
     def __init__(self, number: int, algorithm: Algorithm | None = None) -> None:
@@ -171,51 +171,6 @@ def test_exact_sessions_have_no_winograd_candidates(monkeypatch: pytest.MonkeyPa
     assert not any("winograd" in name for name in forced.candidates)
 
 
-# **** choosing ****
-
-
-def choose(chooser: Chooser) -> str:
-    return chooser.choose("problem", ["usual", "slow", "fast"], lambda name: [name])
-
-
-def timed(seconds: dict[str, float]) -> Callable[[Sequence[str], Sequence[str]], tuple[float, float]]:
-    return lambda steps, others: (seconds[steps[0]], seconds[others[0]])
-
-
-def test_fastest_candidate_is_chosen_and_remembered(table: TuningTable, tmp_path: Path) -> None:
-    chooser = Chooser(table, timed({"usual": 2.0, "slow": 3.0, "fast": 1.0}))
-    assert choose(chooser) == "fast"
-    later = Chooser(TuningTable(first_runtime().found, tmp_path))
-    assert not later.describe()
-    assert choose(later) == "fast"
-    assert later.used == {"problem": Choice("fast", 1.0, "usual", 2.0)}
-    assert later.describe()
-    assert later.describe() != chooser.describe()
-
-
-def test_small_gains_keep_the_usual_candidate(table: TuningTable) -> None:
-    assert choose(Chooser(table, timed({"usual": 2.0, "slow": 3.0, "fast": 1.99}))) == "usual"
-
-
-def test_candidate_that_cannot_run_is_not_chosen(table: TuningTable) -> None:
-    assert choose(Chooser(table, timed({"usual": 2.0, "slow": 3.0, "fast": math.inf}))) == "usual"
-
-
-def test_usual_candidate_that_cannot_run_is_replaced(table: TuningTable) -> None:
-    assert choose(Chooser(table, timed({"usual": math.inf, "slow": 3.0, "fast": 1.0}))) == "fast"
-
-
-def test_nothing_is_measured_without_tuning(table: TuningTable) -> None:
-    assert choose(Chooser(table)) == "usual"
-    assert choose(Chooser()) == "usual"
-
-
-def test_choice_that_is_no_longer_a_candidate_is_measured_again(table: TuningTable) -> None:
-    table.add("problem", CHOICE._replace(name="gone"))
-    assert choose(Chooser(table)) == "usual"
-    assert choose(Chooser(table, timed({"usual": 2.0, "slow": 1.0, "fast": 3.0}))) == "slow"
-
-
 # **** measuring ****
 
 
@@ -253,23 +208,6 @@ def test_failing_candidate_has_infinite_time(
         caplog.clear()
 
 
-def test_concurrent_threads_measure_a_problem_once(table: TuningTable) -> None:
-    measured: list[str] = []
-
-    def compare(steps: Sequence[str], others: Sequence[str]) -> tuple[float, float]:
-        measured.append(others[0])
-        return 2.0, 3.0
-
-    choosers = [Chooser(table, compare) for _ in range(8)]
-    threads = [threading.Thread(target=choose, args=(chooser,)) for chooser in choosers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert measured == ["slow", "fast"]
-    assert all(chooser.used for chooser in choosers)
-
-
 # **** the model file ****
 
 
@@ -278,20 +216,25 @@ def test_restored_partition_offers_its_choices(table: TuningTable, monkeypatch: 
     """The second of two candidates is chosen everywhere, and chosen again for another partition after restoring."""
     backend, device = first_device()
     runtime, graph = first_runtime(), GRAPHS["dense"]()
-    monkeypatch.setattr(choosing.Chooser, "_tournament", second_of_two)
-    pieces = backend.compile(Partition("tuned", graph), device, Options(tune=True)).save()
+    monkeypatch.setattr(Chooser, "_tournament", second_of_two)
+    tuned = compile_graph(graph, Options(tune=True), runtime)
     empty = TuningTable(runtime.found, None)
     monkeypatch.setattr(runtime, "tuning", empty)
-    restored = backend.restore([memoryview(p) for p in pieces], Partition("tuned", graph), device, Options(tune=True))
-    assert not isinstance(restored, Stale)
+    restored = backend.restore(saved(tuned), Partition("tuned", graph), device, Options(tune=True))
+    assert isinstance(restored, OpenClExecutable)
     again = compile_graph(graph, Options(), runtime)
     assert again.compiled.choices
     assert all(choice.name != choice.usual for choice in again.compiled.choices.values())
-    assert restored.save()[0] == pieces[0]
+    assert restored.compiled.choices == tuned.compiled.choices
     agree(graph, runtime, Options())
 
 
-def second_of_two(self: Chooser, compare: object, by_name: dict[str, Any], steps: object) -> Choice:
+def saved(executable: OpenClExecutable) -> list[memoryview]:
+    """Return the pieces that an executable saves, as a model file returns them."""
+    return [memoryview(piece.data if isinstance(piece, SavedWeights) else piece) for piece in executable.save()]
+
+
+def second_of_two(self: Chooser[Any], compare: object, by_name: dict[str, Any], steps: object) -> Choice:
     usual, second, *_ = by_name
     return Choice(second, 1.0, usual, 2.0)
 
@@ -300,7 +243,7 @@ def second_of_two(self: Chooser, compare: object, by_name: dict[str, Any], steps
 def test_tuning_session_rejects_untuned_saved_state(table: TuningTable) -> None:
     backend, device = first_device()
     part = Partition("plain", GRAPHS["product"]())
-    pieces = [memoryview(p) for p in backend.compile(part, device, Options()).save()]
+    pieces = saved(compile_graph(part.graph, Options(), first_runtime()))
     assert isinstance(backend.restore(pieces, part, device, Options(tune=True)), Stale)
     assert not isinstance(backend.restore(pieces, part, device, Options()), Stale)
 
@@ -324,7 +267,7 @@ def test_tuned_model_file_is_not_measured_again(
     runtime, measured = first_runtime(), []
     tournament = Chooser._tournament
 
-    def recorded_tournament(self: Chooser, *arguments: Any) -> Choice:
+    def recorded_tournament(self: Chooser[Any], *arguments: Any) -> Choice:
         measured.append(self)
         return tournament(self, *arguments)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from lite_core.errors import BackendUnavailableError, ConversionError, InputErro
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import plugins_with
+from lite_core.processors import useful_threads
 
 F32 = np.float32
 
@@ -191,7 +191,7 @@ def test_session_uses_the_plan_for_its_threads_or_the_next_larger_or_the_largest
 
 def test_default_plans_are_for_one_and_all_threads(output: Path) -> None:
     report = convert(network(), output, "toy", plugins=plugins_with(Toy()))
-    assert report.targets[0].threads == tuple(sorted({1, os.cpu_count() or 1}))
+    assert report.targets[0].threads == tuple(sorted({1, useful_threads()}))
     for threads in (1, None):
         fresh = Toy()
         np.testing.assert_array_equal(run(output, fresh, threads=threads)[1], EXPECTED)

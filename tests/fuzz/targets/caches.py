@@ -59,24 +59,29 @@ class KernelEntry(FuzzTarget):
 
 
 class OtherEntries(FuzzTarget):
-    """Tables of tuned kernels, measurements of MKL, and binaries of OpenCL programs, which no driver is given."""
+    """Tables of tuned kernels, measurements of MKL and processors, and OpenCL binaries, which no driver is given."""
 
     allowed = (LiteError,)
 
     def __init__(self) -> None:
+        from lite_compiler.tournaments.choice import Choice
+        from lite_cpu.machine import X86_64_V3
+        from lite_cpu.tuning import Tuning
         from lite_opencl.programs import binary_cache
         from lite_opencl.tuning import table
-        from lite_x86 import mkl_choice
+        from lite_x86 import mkl_choice, tunings
 
         # The two fields of a device that name its file.
         device: Any = SimpleNamespace(identity="a device", compute_units=4)
         self._device = device
-        self._tables, self._choice, self._binaries = table.TuningTable, table.Choice, binary_cache.BinaryCache
+        self._tables, self._choice, self._binaries = table.TuningTable, Choice, binary_cache.BinaryCache
         self._read_times = mkl_choice._read_times
+        self._read_tuning, self._machine, self._tuning = tunings.read, X86_64_V3, Tuning
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             self._tables(self._device, folder).add("conv", self._choice("a", 1e-3, "b", 2e-3))
             self._binaries(folder).write("program", b"binary")
+            tunings.write(X86_64_V3, Tuning(is_measured=True), self._json(folder))
             self._files = {file.name: file.read_bytes() for file in folder.iterdir()}
         self._files["times.json"] = json.dumps({"mkl_seconds": 1e-3, "own_seconds": 2e-3}).encode()
 
@@ -97,7 +102,11 @@ class OtherEntries(FuzzTarget):
         table.find("conv", ["a", "b"])
         table.describe()
         self._binaries(folder).read("program")
-        self._read_times(storage.DiskCache(folder, ".json", logging.getLogger("lite.fuzz")), "times")
+        self._read_times(self._json(folder), "times")
+        assert isinstance(self._read_tuning(self._machine, self._json(folder)), self._tuning | None)
+
+    def _json(self, folder: Path) -> storage.DiskCache:
+        return storage.DiskCache(folder, ".json", logging.getLogger("lite.fuzz"))
 
     def mutate(self, data: bytes, chance: random.Random) -> bytes:
         """Change the entry: JSON by its structure, a binary by its bytes, with its checksum."""

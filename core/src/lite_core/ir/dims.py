@@ -155,10 +155,7 @@ class SymbolicDim:
         for monomial, coefficient in self._terms.items():
             value: Dim = coefficient
             for atom in monomial:
-                if isinstance(atom, str):
-                    value = value * bindings.get(atom, _symbol(atom))
-                else:
-                    value = value * atom.substitute(bindings)
+                value *= bindings.get(atom, _symbol(atom)) if isinstance(atom, str) else atom.substitute(bindings)
             total = total + value
         return total
 
@@ -254,10 +251,8 @@ def fresh_dim(prefix: str = "unknown") -> SymbolicDim:
 
 def product(dims: Iterable[Dim]) -> Dim:
     """Return the product of dimensions; 1 if there are none."""
-    result: Dim = 1
-    for dim in dims:
-        result = result * dim
-    return result
+    one: Dim = 1
+    return reduce(lambda left, right: left * right, dims, one)
 
 
 def quotient(a: Dim, b: Dim) -> Dim:

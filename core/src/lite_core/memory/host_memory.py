@@ -41,5 +41,5 @@ class HostMemory:
 def read_only(array: Array) -> Array:
     """Return a read-only view, for code that must not change its inputs."""
     view: Array = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view

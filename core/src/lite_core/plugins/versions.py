@@ -20,8 +20,10 @@ logger = logging.getLogger("lite.plugins")
 _ON_LITE_CORE = re.compile(r"lite[-_.]+core(?![-_.]*[a-z0-9])", re.IGNORECASE)
 _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
-# The usual form of a requirement: lite-core>=0.1,<0.2
-_BOUNDS = re.compile(r"lite[-_.]+core\s*((?:[<>]=?\d+(?:\.\d+)*)(?:,[<>]=?\d+(?:\.\d+)*)*)", re.IGNORECASE)
+# The usual form of a requirement: lite-core>=0.1,<0.2 or lite-core[extra]>=0.1,<0.2
+_BOUNDS = re.compile(
+    r"lite[-_.]+core(?:\[[\w,-]+\])?\s*((?:[<>]=?\d+(?:\.\d+)*)(?:,[<>]=?\d+(?:\.\d+)*)*)", re.IGNORECASE
+)
 
 
 def api_problem(stated: object) -> str:

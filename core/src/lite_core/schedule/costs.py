@@ -118,21 +118,12 @@ def _recurrent(node: Node) -> int:
 
 #: Counters of floating-point operations; other operators count as element-wise.
 _FLOPS: Mapping[str, Callable[[Node], int]] = {
-    "Conv": _convolution(1),
-    "ConvInteger": _convolution(1),
-    "DeformConv": _convolution(1),
+    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), _convolution(1)),
     "QLinearConv": _convolution(3),
     "ConvTranspose": _transposed_convolution,
-    "Gemm": _matrix_product,
-    "MatMul": _matrix_product,
-    "MatMulInteger": _matrix_product,
-    "QLinearMatMul": _matrix_product,
-    "AveragePool": _window,
-    "LpPool": _window,
-    "MaxPool": _window,
-    "GRU": _recurrent,
-    "LSTM": _recurrent,
-    "RNN": _recurrent,
+    **dict.fromkeys(("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"), _matrix_product),
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _window),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
 }
 
 

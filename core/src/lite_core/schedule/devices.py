@@ -42,12 +42,14 @@ class Candidate(NamedTuple):
 class Selection(NamedTuple):
     """Devices in order of preference, and a log line for every backend that was considered.
 
-    ``automatic`` is True if the caller named no devices: if one fails, the next may be used instead.
+    ``automatic`` is True if the caller named no devices: if one fails, the next may be used instead. ``notes`` are the
+    lines about backends without a device, if that leaves only the slow references of ``host``.
     """
 
     candidates: tuple[Candidate, ...]
     log: tuple[str, ...]
     automatic: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def select_devices(
@@ -90,10 +92,9 @@ def select_devices(
     else:
         candidates = [_by_name(name, plugins, log) for name in names]
     if fallback == "host" and not any(c.device.backend == "host" for c in candidates):
-        host = backends["host"]
-        devices = host.probe()
+        devices = backends["host"].probe()
         assert not isinstance(devices, Unavailable)
-        candidates.append(Candidate(host, devices[0]))
+        candidates.append(Candidate(backends["host"], devices[0]))
         log.append("host: the fallback for nodes that the others cannot run")
     candidates = _with_options(candidates, backend_options or {}, [*backends, *left_out], log)
     for line in log:
@@ -104,7 +105,9 @@ def select_devices(
             f"{made_for}no device is available to run it, and fallback='never' forbids host: {'; '.join(log)}. Install "
             "a backend (`lite backends` lists the installed ones), or allow fallback='host'"
         )
-    return Selection(tuple(candidates), tuple(log), names == ["auto"])
+    only_host = all(c.device.backend == "host" for c in candidates)
+    notes = tuple(line for line in log if only_host and ": not available: " in line)
+    return Selection(tuple(candidates), tuple(log), names == ["auto"], notes)
 
 
 def _for_targets(targets: Sequence[str], plugins: PluginManager, log: list[str]) -> list[Candidate]:
@@ -174,16 +177,14 @@ def _by_score(names: Iterable[str], plugins: PluginManager, log: list[str]) -> l
     """Return all available devices of backends except ``host`` and ``null``, highest score first."""
     backends, sources = available_backends(plugins), backend_sources(plugins)
     found: list[Candidate] = []
-    for name in names:
-        if name in ("null", "host"):
-            continue
+    for name in (name for name in names if name not in ("null", "host")):
         devices = probe(backends[name], sources[name], automatic=True)
         if isinstance(devices, Unavailable):
             log.append(f"{name}: not available: {_reason(devices)}")
         else:
             found += [Candidate(backends[name], device) for device in devices]
     found.sort(key=lambda c: -c.device.score)
-    log += [f"{c.device.label}: {c.device.name}, score {c.device.score:g}" for c in found]
+    log += [f"{c.device.label}: {c.device.name}, score {c.device.score:g}{_tuning(c.device)}" for c in found]
     return found
 
 
@@ -204,8 +205,13 @@ def _by_name(name: str, plugins: PluginManager, log: list[str]) -> Candidate:
     if chosen is None:
         listed = ", ".join(f"{d.label} ({d.name})" for d in devices)
         raise BackendUnavailableError(f"backend {base!r} has no device {index!r}; it has: {listed}")
-    log.append(f"{chosen.label}: requested by name")
+    log.append(f"{chosen.label}: requested by name{_tuning(chosen)}")
     return Candidate(backends[base], chosen)
+
+
+def _tuning(device: Device) -> str:
+    """Return the origin of what the device's choices between kernels depend on, for the log."""
+    return f", tuning: {device.details['tuning']}" if "tuning" in device.details else ""
 
 
 def _how_to_install(backend: str) -> str:

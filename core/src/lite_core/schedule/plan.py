@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,11 +70,7 @@ class Plan:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        placement: Placement,
-        compiled: Sequence[CompiledPartition],
-        pool: ScratchPool | None = None,
+        self, graph: Graph, placement: Placement, compiled: Sequence[CompiledPartition], pool: ScratchPool | None = None
     ) -> None:
         self.graph = graph
         self.placement = placement
@@ -97,10 +93,7 @@ class Plan:
         return [(c.part, c.label) for c in self.compiled]
 
     def run(
-        self,
-        inputs: Sequence[Array],
-        out: Mapping[str, Array] | None = None,
-        profile: RunProfile | None = None,
+        self, inputs: Sequence[Array], out: Mapping[str, Array] | None = None, profile: RunProfile | None = None
     ) -> list[Array]:
         """Run the plan.
 
@@ -117,7 +110,22 @@ class Plan:
             One array per graph output, in order. The caller owns it: it shares memory with no input, constant, other
             output or later run.
         """
-        buffers = {v: Buffer(v.type, _HOST, read_only(array)) for v, array in zip(self._inputs, inputs)}
+        return self._run(self._buffers(inputs), out, profile)
+
+    def bound(self, inputs: Sequence[Array], out: Mapping[str, Array]) -> Callable[[], object]:
+        """Return a function that runs the plan on the same arrays each time; see :meth:`run`.
+
+        It keeps views of the arrays: they stay valid if the shape of an array is changed in place.
+        """
+        buffers, out = self._buffers(inputs), {name: array.view() for name, array in out.items()}
+        return lambda: self._run(buffers.copy(), out, None)
+
+    def _buffers(self, inputs: Sequence[Array]) -> dict[Value, Buffer]:
+        return {v: Buffer(v.type, _HOST, read_only(array)) for v, array in zip(self._inputs, inputs)}
+
+    def _run(
+        self, buffers: dict[Value, Buffer], out: Mapping[str, Array] | None, profile: RunProfile | None
+    ) -> list[Array]:
         run = Run(buffers, [self._pool.take(memory, size) for memory, size in self.arenas], out, profile)
         for step in self.steps:
             check_time(step.describe)

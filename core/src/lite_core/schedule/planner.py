@@ -10,8 +10,6 @@ from lite_core.memory.scratch import ScratchPool
 from lite_core.schedule.compile import CompiledPartition, CompileError, compile_partition
 from lite_core.schedule.costs import Costs
 from lite_core.schedule.devices import Selection
-from lite_core.schedule.fallback import placement_without
-from lite_core.schedule.islands import merge_islands
 from lite_core.schedule.partition import PartitionIdentities, PlacedPartition
 from lite_core.schedule.placement import Placement, place_nodes
 from lite_core.schedule.plan import Plan, make_plan
@@ -67,6 +65,9 @@ class Planner:
         Raises:
             CompileError: a backend requested by name failed to compile, or no other device accepts the nodes.
         """
+        from lite_core.schedule.fallback import placement_without  # not at the top: prepared plans need neither
+        from lite_core.schedule.islands import merge_islands
+
         placement = merge_islands(graph, placement, self._costs)
         while True:
             try:

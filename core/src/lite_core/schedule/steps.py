@@ -138,7 +138,7 @@ class PartitionStep:
             return run.blocks[arena].tensor(offset, type)
         memory = self.memory
         given = run.out.get(value.name) if run.out else None
-        if given is not None and type != TensorType.of_array(given):
+        if given is not None and type.shape != given.shape:
             given = None
         if given is not None and memory.space == HostMemory.space:
             return Buffer(type, memory, given)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+
+from lite_core.deadline import run_within
 
 __all__ = ["Binding"]
 
 Array = np.ndarray[Any, Any]
-
-
-class RunSession(Protocol):
-    """The part of ``Session.run``'s signature that a binding needs."""
-
-    def __call__(self, inputs: Mapping[str, Any], **options: Any) -> dict[str, Array]: ...
+Outputs = dict[str, Array]
 
 
 class Binding:
@@ -23,18 +21,26 @@ class Binding:
 
     Args:
         run: runs the session.
+        bind: returns a function that runs again on arrays that ``run`` has accepted, or None if there is none.
         inputs: arrays that the caller writes before each run.
         outputs: arrays that receive the outputs; if omitted, those returned by a first run.
     """
 
     def __init__(
-        self, run: RunSession, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None
+        self,
+        run: Callable[..., Outputs],
+        bind: Callable[[Outputs, Outputs], Callable[[], object] | None],
+        inputs: Mapping[str, Array],
+        outputs: Mapping[str, Array] | None = None,
     ) -> None:
-        self._run = run
+        self._run, self._bind = run, bind
+        self._inputs = dict(inputs)
+        self._outputs = dict(outputs) if outputs else run(self._inputs)
+        self._run_again: Callable[[], object] | None = None
         #: The arrays that each run reads.
-        self.inputs = dict(inputs)
+        self.inputs = MappingProxyType(self._inputs)
         #: The arrays that each run writes.
-        self.outputs: dict[str, Array] = dict(outputs) if outputs else run(self.inputs)
+        self.outputs = MappingProxyType(self._outputs)
 
     def run(self, *, timeout: float | None = None) -> dict[str, Array]:
         """Run on the present content of the input arrays; return the output arrays, overwritten.
@@ -42,4 +48,11 @@ class Binding:
         Args:
             timeout: see :meth:`lite_core.Session.run`.
         """
-        return self._run(self.inputs, out=self.outputs, timeout=timeout)
+        if timeout is not None:
+            return run_within(timeout, self.run)
+        if self._run_again is None:
+            found = self._run(self._inputs, out=self._outputs)
+            self._run_again = self._bind(self._inputs, self._outputs)
+            return found
+        self._run_again()
+        return self._outputs.copy()

@@ -40,7 +40,8 @@ def load(
             in its order. The name of a backend or of one of its devices, ``"NAME:1"``, or several in order of
             preference, restricts the session to these (and ``host`` for nodes that they cannot run). The environment
             variable ``LITE_BACKEND`` overrides it, and ``LITE_BACKENDS`` lists the backends that may be used at all.
-        threads: maximum number of threads of the backends; by default the number of processors.
+        threads: maximum number of threads of the backends; by default one for each core that is of use:
+            not for efficient cores beside faster ones, nor above the affinity and the quota of the process.
         precision: ``"float32"``, or ``"float16"`` / ``"bfloat16"`` to let backends compute in that type.
         exact: forbid algorithms that trade accuracy for speed, such as Winograd convolution.
         tune: let backends measure which of their kernels are fastest on this machine when they first compile a layer,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -22,14 +21,8 @@ from lite_core.errors import GraphError, InputError, OperatorProblem, Unsupporte
 from lite_core.ir import Graph, TensorType
 from lite_core.memory import ScratchPool
 from lite_core.plugins import PluginManager, backend_sources, default_plugins
-from lite_core.schedule import (
-    CompileError,
-    NodeAssignment,
-    Plan,
-    PlanStatistics,
-    RunProfile,
-    select_devices,
-)
+from lite_core.processors import useful_threads
+from lite_core.schedule import CompileError, NodeAssignment, Plan, PlanStatistics, RunProfile, select_devices
 from lite_core.schedule.plan import copy_into
 from lite_core.schedule.plan_cache import PlanCache, Signature
 from lite_core.schedule.planner import Planner
@@ -90,7 +83,7 @@ class Session:
         plugins, file = plugins or default_plugins(), model.file
         #: The .lite file of the model, else None.
         self.file: ModelFile | None = file
-        self._options = Options(threads or os.cpu_count() or 1, precision, exact, tune)
+        self._options = Options(threads or useful_threads(), precision, exact, tune)
         self._selection = select_devices(
             backend,
             plugins,
@@ -99,7 +92,7 @@ class Session:
             backend_options=backend_options,
         )
         candidates = self._selection.candidates
-        self._notes: list[str] = []
+        self._notes = list(self._selection.notes)
         self._pins = dict(placement or {})
         self._prepared: Prepared | None = None
         use = saved_setting(saved)
@@ -202,7 +195,7 @@ class Session:
         """
         for name, given in (("inputs", inputs), ("outputs", {} if outputs is None else outputs)):
             require(isinstance(given, Mapping), name, "a mapping of names to arrays", given)
-        return Binding(self.run, inputs, outputs)
+        return Binding(self.run, self._bound, inputs, outputs)
 
     # **** inspection ****
 
@@ -216,11 +209,11 @@ class Session:
     @property
     def selection_log(self) -> tuple[str, ...]:
         """One line for each backend that was considered, followed by the :attr:`notes`."""
-        return (*self._selection.log, *self.notes)
+        return tuple(dict.fromkeys((*self._selection.log, *self.notes)))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One line for each prepared part of a model file that could not be used, and for each failed compilation."""
+        """One line for each prepared part of a file that was not used, failed compilation, and reason for host only."""
         return tuple(dict.fromkeys(self._notes))
 
     @property
@@ -268,6 +261,14 @@ class Session:
         for name in late:
             outputs[name] = copy_into(out[name], outputs[name], name)
         return outputs
+
+    def _bound(self, inputs: dict[str, Array], outputs: dict[str, Array]) -> Callable[[], object] | None:
+        """Return a function that runs on arrays of an earlier run without checks; None if some must be copied."""
+        arrays = ready_arrays(self._wanted, inputs)
+        plan = None if arrays is None else self._plans.find(tuple([array.shape for array in arrays]))
+        if arrays is None or plan is None or len(outputs) < len(self.outputs) or overlapping(outputs, arrays):
+            return None
+        return plan.bound(arrays, outputs)
 
     def _run_profiled(
         self, plan: Plan, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile

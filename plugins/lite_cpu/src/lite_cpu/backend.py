@@ -30,6 +30,7 @@ from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import Machine
 
 if TYPE_CHECKING:
+    from lite_compiler.tournaments.table import ChoiceTable
     from lite_cpu.executable import CpuExecutable
     from lite_cpu.lowering.partition_analysis import PartitionAnalysis
 
@@ -44,7 +45,7 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
     def __init__(self, name: str) -> None:
         self.name = name
         self._lock = new_lock()
-        self._shared: dict[str, _Shared] = {}
+        self._shared: dict[Machine, _Shared] = {}
 
     @abstractmethod
     def machine(self) -> Machine:
@@ -61,6 +62,10 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
     @abstractmethod
     def probe(self) -> Sequence[Device] | Unavailable:
         """Return the devices of this machine."""
+
+    def processor(self) -> str:
+        """Return the name of this machine's processor, by which results of tournaments are kept; empty if unknown."""
+        return ""
 
     def external_sgemm(self, options: Options) -> ExternalSgemm | None:
         """Return another library's function for large matrix products; called when the first of them is compiled."""
@@ -122,20 +127,23 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
     def _share(self, machine: Machine | None = None) -> _Shared:
         machine = machine or self.machine()
         with self._lock:
-            if machine.name not in self._shared:
-                self._shared[machine.name] = _Shared(machine, self.runs_here(machine))
-            return self._shared[machine.name]
+            if machine not in self._shared:
+                self._shared[machine] = _Shared(machine, self.runs_here(machine), self.processor())
+            return self._shared[machine]
 
 
 class _Shared:
     """Compiled kernels, packed weights and analyses by identity, shared by all partitions for one machine."""
 
-    def __init__(self, machine: Machine, runs_here: bool) -> None:
+    def __init__(self, machine: Machine, runs_here: bool, processor: str) -> None:
         from lite_cpu.lowering.weights import WeightCache
         from lite_cpu.machine_code.library import KernelLibrary
 
         self.library = KernelLibrary(machine, runs_here=runs_here)
         self.weights = WeightCache()
+        self._processor = processor
+        self._lock = new_lock()
+        self._choices: ChoiceTable | None = None
         self._analyses: weakref.WeakKeyDictionary[PartitionIdentity, PartitionAnalysis] = weakref.WeakKeyDictionary()
         self._peak_flops = 0.0
 
@@ -148,7 +156,8 @@ class _Shared:
         from lite_cpu.runtime import usable_threads
 
         analysis = None if identity is None else self._analyses.setdefault(identity, PartitionAnalysis())
-        compiled = compile_graph(graph, options, self.library, self.weights, find_sgemm, analysis)
+        choices = self.choices()
+        compiled = compile_graph(graph, options, self.library, self.weights, find_sgemm, analysis, choices)
         return CpuExecutable(compiled, usable_threads(options.threads), self.peak_flops)
 
     def restore(
@@ -166,7 +175,20 @@ class _Shared:
         restored = restore_program(pieces, graph, options.threads, compatibility, self.weights, find_sgemm)
         if isinstance(restored, Stale):
             return restored
+        if options.tune and restored.tuned.device != self.choices().device:
+            return Stale("it was saved without measuring on this processor which kernels are fastest")
+        if restored.tuned.choices and restored.tuned.device == self.choices().device:
+            self.choices().offer(restored.tuned.choices)
         return CpuExecutable(restored, usable_threads(options.threads), self.peak_flops)
+
+    def choices(self) -> ChoiceTable:
+        """Return the results of tournaments on this processor with this tuning."""
+        from lite_cpu.choices import choice_table
+
+        with self._lock:
+            if self._choices is None:
+                self._choices = choice_table(self._processor, self.library.machine)
+            return self._choices
 
     def peak_flops(self) -> float:
         """Return the floating-point operations per second of one core, measured once; 0 without a compiler."""

@@ -6,7 +6,9 @@ be emitted for SSE4, AVX2, AVX-512, NEON or any other target of LLVM, on any mac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from lite_cpu.tuning import Tuning
 
 __all__ = ["AARCH64", "X86_64_V2", "X86_64_V3", "X86_64_V4", "Machine"]
 
@@ -29,6 +31,8 @@ class Machine:
         half: one instruction converts float16 to float32.
         l1_bytes: size of one core's first-level data cache, in bytes.
         l2_bytes: size of one core's second-level cache, in bytes.
+        tuning: numbers that choices between equally correct kernels and plans depend on. Not part of the
+            representation, which is in the key of every kernel: see :attr:`~lite_cpu.tuning.Tuning.code_key`.
     """
 
     name: str
@@ -43,6 +47,7 @@ class Machine:
     half: bool = False
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
+    tuning: Tuning = field(default=Tuning(), repr=False)
 
     def lanes(self, itemsize: int = 4) -> int:
         """Return the number of elements of ``itemsize`` bytes in a vector register."""
@@ -51,6 +56,10 @@ class Machine:
     def with_caches(self, l1_bytes: int, l2_bytes: int) -> Machine:
         """Return the same processor with other cache sizes, for example those of the machine at hand."""
         return replace(self, l1_bytes=l1_bytes, l2_bytes=l2_bytes)
+
+    def with_tuning(self, tuning: Tuning) -> Machine:
+        """Return the same processor with other numbers for choices, for example those measured on it."""
+        return replace(self, tuning=tuning)
 
 
 _LINUX_X86 = "x86_64-unknown-linux-gnu"

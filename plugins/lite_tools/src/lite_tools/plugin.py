@@ -22,6 +22,7 @@ _COMMANDS = {
     "new-backend": "Create the package of a new backend, with kernels and tests",
     "ops": "List the operators of the opset, or describe one of them",
     "run": "Run a model on arrays, images or random inputs",
+    "tune": "Measure this machine, and store the numbers for later sessions",
     "trust": "Trust the code in a .lite file that somebody else made",
 }
 

@@ -5,27 +5,46 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lite_core.backend import Device, HasLevels, Options, ReportsFindings, TakesOptions, Unavailable
+from lite_core.backend import (
+    Device,
+    Executable,
+    HasLevels,
+    Options,
+    Partition,
+    ReportsFindings,
+    TakesOptions,
+    Unavailable,
+)
 from lite_core.errors import BackendUnavailableError
 from lite_core.forking import new_lock
 from lite_core.plugins.options import check_known
 from lite_core.stack import DescribesStack
 from lite_cpu.backend import CpuBackend
 from lite_cpu.external import ExternalSgemm
-from lite_cpu.machine import Machine
-from lite_x86 import detect, mkl, speed
+from lite_cpu.machine import X86_64_V2, Machine
+from lite_cpu.tuning import Tuning, tuning_to_json
+from lite_x86 import detect, speed, systems, tunings
 from lite_x86.options import KNOWN_OPTIONS, MklSetting, mkl_setting
 
 if TYPE_CHECKING:
+    from lite_x86.mkl import Search
     from lite_x86.mkl_choice import Choice
 
-__all__ = ["X86Backend"]
+__all__ = ["X86Backend", "X86Device"]
 
 _NOT_X86 = "use a backend for this processor; `lite backends` shows what is installed"
 _LLVM = "pip install 'lite-cpu[compile]'"
 _TOO_OLD = "the backend `host` runs on every processor"
+
+
+@dataclass(frozen=True, slots=True)
+class X86Device(Device):
+    """A device with the machine that its sessions compile for: a tuning that is measured later changes no choice."""
+
+    machine: Machine = field(default=X86_64_V2, repr=False)
 
 
 class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, DescribesStack):
@@ -37,7 +56,7 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         self._choices: dict[MklSetting, Choice] = {}
 
     def machine(self) -> Machine:
-        """Return the description of the processor that kernels are compiled for.
+        """Return the description of the processor that kernels are compiled for, with the tuning in use.
 
         Raises:
             BackendUnavailableError: there is no device; see :meth:`probe`.
@@ -45,14 +64,20 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         missing = self._missing()
         if missing:
             raise BackendUnavailableError(f"backend 'x86' is not available: {missing.reason}. {missing.remedy}")
-        return detect.this_machine()
+        machine = detect.this_machine()
+        return machine.with_tuning(tunings.in_use(machine))
 
     def machine_of(self, device: Device) -> Machine:
-        """Return the machine of the device's level."""
+        """Return the machine of the device's level, with the device's tuning."""
+        if isinstance(device, X86Device):
+            return device.machine
         return detect.machine_of_level(device.level) if device.level else self.machine()
 
     def runs_here(self, machine: Machine) -> bool:
         return detect.features_of(machine) <= detect.this_processor().features
+
+    def processor(self) -> str:
+        return detect.this_processor().model
 
     def device_of_level(self, level: str) -> Device:
         """Return a device with exactly the features of a level, such as ``x86-64-v3`` or ``x86-64-v4+vnni``.
@@ -61,10 +86,20 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
             InputError: there is no such level; the message lists all.
         """
         machine = detect.machine_of_level(level)
-        return Device(self.name, name=level, score=10.0, features=detect.features_of(machine), level=machine.name)
+        if not self._missing() and machine == detect.this_machine():
+            machine = self.machine()
+        features = detect.features_of(machine)
+        return X86Device(self.name, name=level, score=10.0, features=features, level=machine.name, machine=machine)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         check_known(self.name, options, KNOWN_OPTIONS)
+
+    def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        """Compile a partition; with ``tune``, the tuning is measured first if it is missing."""
+        if options.tune and isinstance(device, X86Device) and device.level == self.machine().name:
+            machine = detect.this_machine()
+            device = replace(device, machine=machine.with_tuning(tunings.measured(machine)))
+        return super().compile(part, device, options)
 
     def external_sgemm(self, options: Options) -> ExternalSgemm | None:
         """Return MKL's matrix product if MKL is installed and either faster than Lite's kernels or always wanted."""
@@ -95,9 +130,12 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
             "features": ", ".join(sorted(processor.features & detect.KNOWN_FEATURES)),
             "cores": f"{cores} usable",
             "caches": processor.caches,
+            "tuning": machine.tuning.source,
         }
+        if state := systems.experimental(systems.system()):
+            details["system"] = state
         return [
-            Device(
+            X86Device(
                 self.name,
                 name=processor.model,
                 score=10.0,
@@ -107,6 +145,7 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
                 launch_seconds=speed.LAUNCH_SECONDS,
                 features=detect.features_of(machine),
                 level=machine.name,
+                machine=machine,
             )
         ]
 
@@ -119,7 +158,7 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         return found if mkl_found is None else {**found, "MKL": mkl_found.version}
 
     def report(self) -> Sequence[str]:
-        """Return the lines for ``lite doctor``: the processor, the search for MKL, and whether MKL is used."""
+        """Return the lines for ``lite doctor``: the processor, its tuning, tournaments, the search for MKL, its use."""
         devices = self.probe()
         if isinstance(devices, Unavailable):
             return []
@@ -128,9 +167,29 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         reason = self._choice(setting).reason
         return [
             *(f"{key}: {value}" for key, value in device.details.items()),
+            *(f"  {line}" for line in self.machine_of(device).tuning.lines()),
+            f"measured: {self._share().choices().describe()}",
             *_search_for(setting).lines(),
             *([reason] if reason else []),
         ]
+
+    def tuning(self) -> Mapping[str, Any]:
+        """Return the numbers in use that choices between kernels and plans depend on, and their ``source``."""
+        return tuning_to_json(self.machine().tuning)
+
+    def tuning_lines(self) -> Sequence[str]:
+        """Return descriptions of :meth:`tuning`, one a line."""
+        tuning = self.machine().tuning
+        return [f"tuning: {tuning.source}", *tuning.lines()]
+
+    def measure_tuning(self, *, again: bool = True) -> None:
+        """Measure and store the tuning, in one to two seconds; unless ``again``, only if it is missing."""
+        machine = replace(self.machine(), tuning=Tuning())
+        (tunings.measure if again else tunings.measured)(machine)
+
+    def forget_tuning(self) -> bool:
+        """Remove the stored tuning; return True if there was one."""
+        return tunings.forget(detect.this_machine())
 
     def _choice(self, setting: MklSetting) -> Choice:
         """Return the implementation of large matrix products, chosen once for each setting."""
@@ -145,6 +204,8 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         """Return the reason why there is no device, or None if there is one."""
         if not detect.is_x86_64():
             return Unavailable(f"this is not a 64-bit x86 process but {platform.machine() or 'unknown'}", _NOT_X86)
+        if (untested := systems.untested(systems.system(), os.environ)) is not None:
+            return untested
         features = detect.this_processor().features
         if not features:
             return Unavailable(
@@ -157,6 +218,8 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         return None
 
 
-def _search_for(setting: MklSetting) -> mkl.Search:
+def _search_for(setting: MklSetting) -> Search:
     """Search for MKL, unless the setting is ``never``."""
+    from lite_x86 import mkl  # not at the top: few sessions need it
+
     return mkl.skipped_search(setting.source) if setting.value == "never" else mkl.search()

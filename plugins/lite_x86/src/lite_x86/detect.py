@@ -23,6 +23,7 @@ from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4, Machine
 
 __all__ = [
     "KNOWN_FEATURES",
+    "Identity",
     "Processor",
     "cache_bytes",
     "clock_hertz",
@@ -32,6 +33,7 @@ __all__ = [
     "machine_of_level",
     "missing_features",
     "parse_cpuinfo",
+    "parse_identity",
     "this_machine",
     "this_processor",
     "usable_cores",
@@ -78,6 +80,22 @@ _LINUX_NAMES: Mapping[str, str] = {
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
+class Identity(NamedTuple):
+    """The numbers by which a vendor identifies a processor; empty and -1 if they are unknown.
+
+    Attributes:
+        vendor: ``GenuineIntel`` or ``AuthenticAMD``, as the instruction CPUID returns it.
+        family: the family, with the extended family added.
+        model: the model, with the extended model included.
+        stepping: the revision of the model.
+    """
+
+    vendor: str = ""
+    family: int = -1
+    model: int = -1
+    stepping: int = -1
+
+
 class Processor(NamedTuple):
     """The properties of the processor that the system reports.
 
@@ -87,12 +105,14 @@ class Processor(NamedTuple):
         cache_bytes: the sizes in bytes of the data and unified caches of one core, by level; unknown caches are left
             out.
         clock_hertz: the highest clock in Hz; 0 if unknown.
+        identity: the vendor's numbers of the processor.
     """
 
     model: str
     features: frozenset[str]
     cache_bytes: Mapping[int, int]
     clock_hertz: float = 0.0
+    identity: Identity = Identity()
 
     @property
     def caches(self) -> str:
@@ -120,7 +140,7 @@ def this_processor() -> Processor:
     model, features = parse_cpuinfo(text)
     if not features:
         model, features = _ask_llvm()
-    return Processor(model, features, cache_bytes(_CACHES), clock_hertz(text, _HIGHEST_CLOCK))
+    return Processor(model, features, cache_bytes(_CACHES), clock_hertz(text, _HIGHEST_CLOCK), parse_identity(text))
 
 
 @cache
@@ -143,6 +163,13 @@ def parse_cpuinfo(text: str) -> tuple[str, frozenset[str]]:
     first = dict(re.findall(r"^(model name|flags)\s*:\s*(.*?)\s*$", text.partition("\n\n")[0], re.MULTILINE))
     flags = first.get("flags", "").split()
     return first.get("model name", "unknown"), frozenset(_LINUX_NAMES.get(flag, flag) for flag in flags)
+
+
+def parse_identity(text: str) -> Identity:
+    """Return the vendor's numbers of the first processor in Linux's ``/proc/cpuinfo``."""
+    found = dict(re.findall(r"^(vendor_id|cpu family|model|stepping)\s*:\s*(\S+)\s*$", text.partition("\n\n")[0], re.M))
+    numbers = [found.get(name, "") for name in ("cpu family", "model", "stepping")]
+    return Identity(found.get("vendor_id", ""), *(int(number) if number.isdecimal() else -1 for number in numbers))
 
 
 def clock_hertz(cpuinfo: str, highest_clock: Path) -> float:

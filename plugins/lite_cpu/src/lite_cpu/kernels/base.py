@@ -33,4 +33,4 @@ class Kernel(ABC):
 
     def key(self, machine: Machine) -> str:
         """Return the key of the code compiled for a machine."""
-        return f"{self!r} for {machine!r}"
+        return f"{self!r} for {machine!r}{machine.tuning.code_key}"

@@ -1,8 +1,11 @@
 """Depthwise convolution on channels-last images: every channel has its own filter.
 
 Vectors hold channels, and the register tile is a rectangle of output pixels: an element of the input is loaded once
-for all pixels of the tile whose windows contain it, and an element of the weights once for the whole tile. The input
-is not padded: tiles at the border check each input pixel, the others do not.
+for all pixels of the tile whose windows contain it, and an element of the weights once for the whole tile.
+
+The input is not padded. Rows of the input outside the image are skipped by a branch for each row of the window. Columns
+outside it are under the first and the last tile of a row only, and the code of these tiles leaves them out
+(:class:`Edges`). In an image of another geometry, tiles at the border check each input column when they run.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +23,7 @@ from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val, Variable
 from lite_cpu.kernels.base import Kernel
 
-__all__ = ["Axis", "Depthwise", "DepthwiseShape", "Plane", "pack_depthwise"]
+__all__ = ["Axis", "Depthwise", "DepthwiseShape", "Edges", "Plane", "pack_depthwise"]
 
 Array = np.ndarray[Any, Any]
 F32 = DType.FLOAT32
@@ -30,7 +34,7 @@ PARAMETERS = (
     "x_rows", "x_columns", "x_batch", "x_row", "x_pixel",
     "y_batch", "y_row", "y_pixel",
     "top", "left", "window_rows", "row_stride", "row_dilation",
-    "tap", "channel_block",
+    "channel_block",
 )  # fmt: skip
 
 
@@ -43,24 +47,25 @@ def pack_depthwise(weights: Array, bias: Array | None, lanes: int) -> Array:
         lanes: elements of a vector register.
 
     Returns:
-        [1 + height * width, n]: the bias, then a row for each tap of the window. ``n`` is the number of channels,
-        padded with zeros to at least one vector.
+        [vectors, 1 + height * width, lanes]: for each vector of channels the bias, then the weights of each tap of the
+        window. The last vector ends at the last channel, so it overlaps the one before it if ``channels`` is not a
+        multiple of ``lanes``. If there are fewer channels than lanes, zeros follow them.
     """
     channels = weights.shape[0]
-    taps = weights.reshape(channels, -1).T
-    packed = np.zeros((1 + len(taps), max(channels, lanes)), np.float32)
-    packed[1:, :channels] = taps
+    rows = np.zeros((1 + weights[0].size, max(channels, lanes)), np.float32)
+    rows[1:, :channels] = weights.reshape(channels, -1).T
     if bias is not None:
-        packed[0, :channels] = bias
-    return packed
+        rows[0, :channels] = bias
+    starts = [min(start, rows.shape[1] - lanes) for start in range(0, channels, lanes)]
+    return np.stack([rows[:, start : start + lanes] for start in starts])
 
 
 @dataclass(frozen=True, slots=True)
 class DepthwiseShape:
     """Sizes, strides (in elements) and padding of one convolution; see :data:`PARAMETERS`.
 
-    ``rows`` and ``columns`` are sizes of the output, ``x_rows`` and ``x_columns`` of the input; ``tap`` is the length
-    of a row of the packed weights. A work item computes ``channel_block`` channels: whole vectors, or all channels.
+    ``rows`` and ``columns`` are sizes of the output, ``x_rows`` and ``x_columns`` of the input. A work item
+    computes ``channel_block`` channels: whole vectors, or all channels.
     """
 
     batches: int
@@ -80,7 +85,6 @@ class DepthwiseShape:
     window_rows: int
     row_stride: int
     row_dilation: int
-    tap: int
     channel_block: int
 
     def params(self, operands: Sequence[tuple[int, int, int]]) -> list[int]:
@@ -112,6 +116,48 @@ class Axis:
                 uses.setdefault(output * self.stride + tap * self.dilation, []).append((output, tap))
         return [_InputLine(offset, tuple(uses[offset])) for offset in sorted(uses)]
 
+    @property
+    def reach(self) -> int:
+        """Offset of the last row (or column) of the input under a tile."""
+        return (self.tile - 1) * self.stride + (self.window - 1) * self.dilation
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The columns of the input under the first and the last tile of a row that are outside the image.
+
+    Under no other tile is there such a column. All tiles have full width: the last one ends at the last column of the
+    output, the one before it where the last one begins, and so on; the first two may overlap.
+
+    Attributes:
+        before: number of columns left of the image under the first tile.
+        after: number of columns right of the image under the last tile.
+        only: the first tile is the last one.
+    """
+
+    before: int
+    after: int
+    only: bool
+
+    @classmethod
+    def of(cls, across: Axis, left: int, columns: int, x_columns: int) -> Edges | None:
+        """Return the edges of an output of ``columns`` columns, or None if other tiles leave the image, too.
+
+        Args:
+            across: geometry along a row.
+            left: columns of padding left of the image.
+            columns: columns of the output.
+            x_columns: columns of the input.
+        """
+        if columns < across.tile:
+            return None
+        starts = [0, *range(columns - (columns - 1) // across.tile * across.tile, columns, across.tile)]
+        before = [max(0, left - start * across.stride) for start in starts]
+        after = [max(0, start * across.stride - left + across.reach + 1 - x_columns) for start in starts]
+        if any(before[1:]) or any(after[:-1]):
+            return None
+        return cls(before[0], after[-1], only=len(starts) == 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Plane:
@@ -136,6 +182,7 @@ class Depthwise(Kernel):
         down: geometry along a column; None supports windows of any height, one row of output at a time.
         narrow: there are fewer channels than elements of a vector.
         epilogue: chain applied to each element before it is stored.
+        edges: columns outside the image; None supports images of any width.
     """
 
     optimize = "loops"  # hoisting invariants out of the small tiles saves 10 % of the time of some layers
@@ -144,6 +191,7 @@ class Depthwise(Kernel):
     down: Axis | None
     narrow: bool
     epilogue: Chain
+    edges: Edges | None
 
     @property
     def tile_rows(self) -> int:
@@ -183,23 +231,54 @@ class Depthwise(Kernel):
         self, k: Emitter, p: dict[str, Val], plane: Plane, row: Val, last_row: Val, channels: tuple[Val, Val]
     ) -> None:
         """Emit a row of tiles from output row ``row`` on. Rows from ``last_row`` on are not written."""
-        x_row = row * p["row_stride"] - p["top"]
-        rows_inside = k.constant(1, DType.BOOL)
-        if self.down:
-            reach = self.down.input_lines()[-1].offset
-            rows_inside = (x_row >= 0) & (x_row + reach < p["x_rows"]) & (row + self.down.tile <= last_row)
-        reach = self.across.input_lines()[-1].offset
-        with k.loop(0, p["columns"], self.across.tile) as column:
-            x_column = column * self.across.stride - p["left"]
-            columns_inside = (x_column >= 0) & (x_column + reach < p["x_columns"])
-            inside = rows_inside & columns_inside & (column + self.across.tile <= p["columns"])
-            tile = _Tile(k, self, p, plane, row, last_row, column, x_row, x_column)
-            k.if_else(inside, lambda: tile.emit(channels, guarded=False), lambda: tile.emit(channels, guarded=True))
+        across, edges, columns = self.across, self.edges, p["columns"]
+        tile = partial(_Tile, k, self, p, plane, row, last_row)
+        inner = partial(tile, inside=self._inside(0, 0))
+        if edges is None:
+            with k.loop(0, columns, across.tile) as column:
+                x_column = column * across.stride - p["left"]
+                whole = (x_column >= 0) & (x_column + across.reach < p["x_columns"]) & (column + across.tile <= columns)
+                inside = [(x_column >= -o) & (x_column < p["x_columns"] - o) for o in self._offsets]
+                exists = [column < columns - i for i in range(across.tile)]
+                border = tile(column, inside, exists)
+                k.if_else(whole, lambda: inner(column).emit(channels), lambda: border.emit(channels))
+        elif edges.only:
+            tile(k.index(0), self._inside(edges.before, edges.after)).emit(channels)
+        else:
+            second = columns - (columns - 1) / across.tile * across.tile
+            if edges.before:
+                tile(k.index(0), self._inside(edges.before, 0)).emit(channels)
+            start = second if edges.before else second - across.tile
+            stop = columns - across.tile if edges.after else columns
+            with k.loop(start, stop, across.tile) as column:
+                inner(column if edges.before else k.maximum(column, 0)).emit(channels)
+            if edges.after:
+                tile(columns - across.tile, self._inside(0, edges.after)).emit(channels)
+
+    @property
+    def _offsets(self) -> list[int]:
+        return [line.offset for line in self.across.input_lines()]
+
+    def _inside(self, before: int, after: int) -> list[bool]:
+        """Return which columns of the input under a tile are inside the image."""
+        return [before <= offset <= self.across.reach - after for offset in self._offsets]
 
 
 @dataclass(slots=True)
 class _Tile:
-    """Emitter of one tile; ``x_row`` and ``x_column`` are the start of its first window in the input."""
+    """Emitter of one tile.
+
+    Attributes:
+        k: the emitter.
+        kernel: the kernel.
+        p: the parameters of the shape, by name.
+        plane: the image.
+        row: first row of the output.
+        last_row: rows of the output from this one on are not written.
+        column: first column of the output.
+        inside: for each column of the input under the tile, True if it is inside the image, or a condition.
+        exists: conditions for the columns of the output that are written; None for all.
+    """
 
     k: Emitter
     kernel: Depthwise
@@ -208,60 +287,62 @@ class _Tile:
     row: Val
     last_row: Val
     column: Val
-    x_row: Val
-    x_column: Val
+    inside: Sequence[bool | Val]
+    exists: Sequence[Val] | None = None
 
-    def emit(self, channels: tuple[Val, Val], guarded: bool) -> None:
+    def emit(self, channels: tuple[Val, Val]) -> None:
         """Emit all channels of a range, a vector at a time."""
-        k, lanes, rows, columns = self.k, self.k.machine.lanes(), self.kernel.tile_rows, self.kernel.across.tile
+        k, kernel, p, lanes = self.k, self.kernel, self.p, self.k.machine.lanes()
         first, last = channels
+        x_row = self.row * p["row_stride"] - p["top"]
+        start = self.plane.x[x_row * p["x_row"] + (self.column * kernel.across.stride - p["left"]) * p["x_pixel"]]
+        window_rows = k.index(kernel.down.window) if kernel.down else p["window_rows"]
+        packed = window_rows * kernel.across.window + 1
         with k.loop(first, last, lanes) as c:
             # The last vector overlaps the one before it, so that it needs no mask: some channels are computed twice.
             # NOTE: therefore the output must not reuse the memory of an operand, whose elements are read twice, too.
-            channel = c if self.kernel.narrow else k.minimum(c, self.p["channels"] - lanes)
-            weights = self.plane.weights[channel]
-            bias = weights.load(lanes)
-            sums = [[k.variable(bias) for _ in range(columns)] for _ in range(rows)]
-            taps = weights[self.p["tap"]]
-            if self.kernel.down:
-                self._sum_rows(self.kernel.down, channel, taps, sums, guarded)
+            channel = c if kernel.narrow else k.minimum(c, p["channels"] - lanes)
+            weights = self.plane.weights[c * packed]
+            bias, taps = weights.load(lanes), weights[lanes]
+            sums = [[k.variable(bias) for _ in range(kernel.across.tile)] for _ in range(kernel.tile_rows)]
+            if kernel.down:
+                self._sum_rows(kernel.down, x_row, start[channel], taps, sums)
             else:
-                self._sum_window(channel, taps, sums[0], guarded)
-            for row in range(rows):
-                for column in range(columns):
-                    exists = (self.row + row < self.last_row) & (self.column + column < self.p["columns"])
-                    with self._only_if(exists, guarded):
-                        self._store(row, column, channel, sums[row][column].get())
+                self._sum_window(x_row, start[channel], taps, sums[0])
+            for row, row_sums in enumerate(sums):
+                with self._only_if(self.row + row < self.last_row if row else True):
+                    for column, total in enumerate(row_sums):
+                        with self._only_if(self.exists[column] if self.exists else True):
+                            self._store(row, column, channel, total.get())
 
-    def _sum_rows(self, down: Axis, channel: Val, taps: Pointer, sums: list[list[Variable]], guarded: bool) -> None:
+    def _sum_rows(self, down: Axis, x_row: Val, x: Pointer, taps: Pointer, sums: list[list[Variable]]) -> None:
         """Process every row of the input under the tile once, for all rows of the tile that need it."""
-        step = self.p["tap"] * self.kernel.across.window
+        step = self.k.machine.lanes() * self.kernel.across.window
         for line in down.input_lines():
-            with self._only_if(self._has_row(self.x_row + line.offset), guarded):
-                x = self._input(self.x_row + line.offset, channel)
-                self._sum_row(x, [(sums[row], taps[step * tap]) for row, tap in line.uses], guarded)
+            with self._only_if((x_row >= -line.offset) & (x_row < self.p["x_rows"] - line.offset)):
+                uses = [(sums[row], taps[step * tap]) for row, tap in line.uses]
+                self._sum_row(x[self.p["x_row"] * line.offset], uses)
 
-    def _sum_window(self, channel: Val, taps: Pointer, sums: list[Variable], guarded: bool) -> None:
+    def _sum_window(self, x_row: Val, x: Pointer, taps: Pointer, sums: list[Variable]) -> None:
         """Compute a single row of output by a loop over the rows of the window that are inside the image."""
-        k, p, step = self.k, self.p, self.p["tap"] * self.kernel.across.window
+        k, p, step = self.k, self.p, self.k.machine.lanes() * self.kernel.across.window
         dilation = p["row_dilation"]
-        first = k.maximum(0, (dilation - 1 - self.x_row) / dilation)
-        stop = k.minimum(p["window_rows"], (p["x_rows"] - self.x_row + dilation - 1) / dilation)
+        first = k.maximum(0, (dilation - 1 - x_row) / dilation)
+        stop = k.minimum(p["window_rows"], (p["x_rows"] - x_row + dilation - 1) / dilation)
         with k.loop(first, stop) as tap:
-            x = self._input(self.x_row + tap * dilation, channel)
-            self._sum_row(x, [(sums, taps[step * tap])], guarded)
+            self._sum_row(x[tap * dilation * p["x_row"]], [(sums, taps[step * tap])])
 
-    def _sum_row(self, x: Pointer, uses: Sequence[tuple[list[Variable], Pointer]], guarded: bool) -> None:
+    def _sum_row(self, x: Pointer, uses: Sequence[tuple[list[Variable], Pointer]]) -> None:
         """Multiply one row of the input and add it to rows of the tile; each is given with its row of weights."""
         k, lanes, across = self.k, self.k.machine.lanes(), self.kernel.across
-        weights = [[taps[self.p["tap"] * tap].load(lanes) for tap in range(across.window)] for _, taps in uses]
-        for line in across.input_lines():
-            column = self.x_column + line.offset
-            with self._only_if((column >= 0) & (column < self.p["x_columns"]), guarded):
-                element = k.load_first(x[self.p["x_pixel"] * line.offset], self._valid, lanes)
-                for (sums, _), row_weights in zip(uses, weights):
-                    for output, tap in line.uses:
-                        sums[output].set(k.fma(element, row_weights[tap], sums[output].get()))
+        weights = [[taps[lanes * tap].load(lanes) for tap in range(across.window)] for _, taps in uses]
+        for line, inside in zip(across.input_lines(), self.inside):
+            if inside is not False:
+                with self._only_if(inside):
+                    element = k.load_first(x[self.p["x_pixel"] * line.offset], self._valid, lanes)
+                    for (sums, _), row_weights in zip(uses, weights):
+                        for output, tap in line.uses:
+                            sums[output].set(k.fma(element, row_weights[tap], sums[output].get()))
 
     def _store(self, row: int, column: int, channel: Val, value: Val) -> None:
         k, lanes = self.k, self.k.machine.lanes()
@@ -274,16 +355,10 @@ class _Tile:
         at = (self.row + row) * self.p["y_row"] + (self.column + column) * self.p["y_pixel"] + channel
         k.store_first(self.plane.y[at], self.kernel.epilogue.emit(k, value, load), self._valid)
 
-    def _input(self, row: Val, channel: Val) -> Pointer:
-        return self.plane.x[row * self.p["x_row"] + self.x_column * self.p["x_pixel"] + channel]
-
-    def _has_row(self, row: Val) -> Val:
-        return (row >= 0) & (row < self.p["x_rows"])
-
     @property
     def _valid(self) -> Val | None:
         """Number of valid lanes of a vector of channels; None for all."""
         return self.p["channels"] if self.kernel.narrow else None
 
-    def _only_if(self, condition: Val, guarded: bool) -> AbstractContextManager[None]:
-        return self.k.if_(condition) if guarded else nullcontext()
+    def _only_if(self, condition: bool | Val) -> AbstractContextManager[None]:
+        return self.k.if_(condition) if isinstance(condition, Val) else nullcontext()

@@ -29,9 +29,16 @@ class Dot(Gemm):
 @dataclass(frozen=True, slots=True)
 class _DotEmitter(BlockEmitter):
     def block(
-        self, tensors: BlockTensors, groups: Number, rows: Val, columns: Val, b: Pointer, bias: Pointer | None
+        self,
+        tensors: BlockTensors,
+        groups: Number,
+        rows: Val,
+        columns: Val,
+        b: Pointer,
+        bias: Pointer | None,
+        following: Pointer | None = None,
     ) -> None:
-        """Emit all rows of a block; the window is one run."""
+        """Emit all rows of a block; the window is one run, and B is read as a stream: nothing is prefetched."""
         k = self.k
         start = k.constant(0.0, F32) if bias is None else bias.load()
         whole = rows / _ROWS * _ROWS

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Params, Pointers, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile, pack_panels
+from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, parts, time_of_a_weight
+from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile, pack_panels, rows_time
 from lite_cpu.machine import Machine
 
 __all__ = ["Gemm", "GemmShape", "cut_blocks", "gemm_tile", "operand_rows", "pack_panels"]
 
 F32 = DType.FLOAT32
-
-#: Operations that take one thread about a microsecond; with fewer, another thread would start too late to help.
-_MIN_PARALLEL_OPERATIONS = 100_000
 
 #: Order of the parameters; then follow the (batch, group, row) strides of each epilogue operand.
 PARAMETERS = (
@@ -78,8 +77,19 @@ class GemmShape:
         row_block = max(1, machine.l2_bytes // 2 // row_bytes // tile_rows) * tile_rows
         row_block = min(row_block, -(-self.rows // tile_rows) * tile_rows)
         column_block = -(-self.columns // width) * width
-        wanted = 1 if threads == 1 or self.flops < _MIN_PARALLEL_OPERATIONS else 4 * threads
-        return cut_blocks(self.items, wanted, (row_block, column_block), (tile_rows, width), 8)
+        if threads == 1 or self.flops < machine.tuning.parallel_operations:
+            return row_block, column_block
+        heights = [*fractions(row_block, tile_rows), *fractions(-(-self.rows // tile_rows) * tile_rows, tile_rows)]
+        blocks = product((height for height in heights if height <= row_block), fractions(column_block, width))
+        return best_division({block: self._timed_items(machine, *block) for block in blocks}, threads)
+
+    def _timed_items(self, machine: Machine, row_block: int, column_block: int) -> Items:
+        times = []
+        for rows, row_count in parts(self.rows, row_block):
+            weight = self.total_depth * time_of_a_weight(machine, rows_time(machine, rows))
+            for columns, column_count in parts(self.columns, column_block):
+                times.append((weight * columns + ITEM_TIME, self.batches * self.groups * row_count * column_count))
+        return times
 
     def items(self, row_block: int, column_block: int, group_block: int = 1) -> int:
         group_blocks = -(-self.groups // group_block)

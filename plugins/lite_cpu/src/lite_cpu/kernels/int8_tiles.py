@@ -12,7 +12,18 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Number, Pointer, Val
 from lite_cpu.kernels.integer_dots import DotForm, broadcast_group, emit_dots
-from lite_cpu.kernels.tiles import BlockTensors, Rows, Window, cover_columns, cover_rows, load_columns, store_tile
+from lite_cpu.kernels.tiles import (
+    Ahead,
+    BlockTensors,
+    PanelShares,
+    Rows,
+    Window,
+    cover_columns,
+    cover_rows,
+    gemm_tile,
+    load_columns,
+    store_tile,
+)
 
 __all__ = ["Int8BlockEmitter", "LeftSide", "convert_run"]
 
@@ -101,13 +112,18 @@ class Int8BlockEmitter:
             column_sums: one int32 for each column.
         """
         k, form = self.k, self.left.form
-        total = self.window.segments * self.window.taps * self._steps * form.group
+        steps = self.window.segments * self.window.taps * self._steps
+        total, width = steps * form.group, gemm_tile(k.machine)[1] * k.machine.lanes()
+        shares = PanelShares.of(k, groups, rows, steps, total * width)
 
         def panel(column: Val, vectors: int, valid: Val | None) -> None:
             here, weights, totals = tensors.at(0, 0, column), b[column * total], column_sums[column]
 
+            next_panel = k.choose(column + width < columns, weights[total * width], b)
+
             def tile(group: Val, row: Val, count: int) -> None:
-                self._tile(here.at(group, row), zero.at(group, row), weights, totals, count, vectors, valid)
+                ahead = shares.ahead(next_panel, group, row)
+                self._tile(here.at(group, row), zero.at(group, row), weights, totals, count, vectors, valid, ahead)
 
             cover_rows(k, groups, rows, tile)
 
@@ -127,6 +143,7 @@ class Int8BlockEmitter:
         rows: int,
         vectors: int,
         valid: Val | None,
+        ahead: Ahead,
     ) -> None:
         k, window, form, lanes = self.k, self.window, self.left.form, self.k.machine.lanes()
         elements = lanes * form.group
@@ -136,12 +153,14 @@ class Int8BlockEmitter:
         sums = [[k.variable(start) for start in starts[row % len(starts)]] for row in range(rows)]
         with k.loop(0, window.segments) as segment, k.loop(0, window.taps) as tap:
             a = tensors.a.start[segment * window.a_segment + tap * window.a_tap]
-            panel = b[(segment * window.taps + tap) * self._steps * (vectors * elements)]
+            position = (segment * window.taps + tap) * self._steps
+            panel, rows_of_a = b[position * (vectors * elements)], [a[tensors.a.row * row] for row in range(rows)]
             with k.loop(0, self._steps) as step:
                 weights = [panel[(step * vectors + v) * elements].load(elements) for v in range(vectors)]
+                ahead.prefetch(position + step)
                 for row in range(rows):
                     # NOTE: the last group may extend beyond the run; the weights there are zero.
-                    x = broadcast_group(a[tensors.a.row * row + step * form.group], form, lanes)
+                    x = broadcast_group(rows_of_a[row][step * form.group], form, lanes)
                     for v in range(vectors):
                         sums[row][v].set(emit_dots(k, form, sums[row][v].get(), x, weights[v]))
         store_tile(k, self.epilogue, tensors, sums, valid)

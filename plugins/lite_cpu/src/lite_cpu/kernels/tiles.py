@@ -21,16 +21,20 @@ from lite_cpu.emitter import Emitter, Number, Pointer, Val, Variable
 from lite_cpu.machine import Machine
 
 __all__ = [
+    "Ahead",
     "BlockEmitter",
     "BlockTensors",
+    "PanelShares",
     "Rows",
     "Window",
+    "counts_of_rest",
     "cover_columns",
     "cover_rows",
     "gemm_tile",
     "load_columns",
     "pack_columns",
     "pack_panels",
+    "rows_time",
     "store_tile",
 ]
 
@@ -40,6 +44,13 @@ F32 = DType.FLOAT32
 #: Number of independent multiply-adds that hides their latency.
 _INDEPENDENT = 8
 
+#: The register tiles of a panel prefetch the next one if they are at least as many. A single tile reads a panel only
+#: once, as a stream, which prefetches of another stream would disturb.
+_FEWEST_SHARERS = 2
+
+#: The cache that the next panel is prefetched into. The nearest cache would lose the current panel.
+_PANEL_CACHE = 2
+
 
 def gemm_tile(machine: Machine) -> tuple[int, int]:
     """Return rows and vectors of the register tile for a machine.
@@ -47,9 +58,10 @@ def gemm_tile(machine: Machine) -> tuple[int, int]:
     The accumulators must hide the latency of the multiply-add, and leave registers for B and for the broadcast. With
     AVX-512, 7 rows measured better than 14, because rows at distances of a power of two share a cache set.
     """
+    rows = machine.tuning.tile_rows
     if machine.vector_registers >= 32:
-        return (7, 2) if machine.masks else (8, 2)
-    return (6, 2)
+        return rows or (7 if machine.masks else 8), 2
+    return rows or 6, 2
 
 
 def pack_panels(b: Array, lanes: int, vectors: int) -> Array:
@@ -159,11 +171,36 @@ def cover_rows(k: Emitter, groups: Number, rows: Val, tile: Callable[[Val, Val, 
     with k.loop(0, groups) as group:
         with k.loop(0, whole, tile_rows) as row:
             tile(group, row, tile_rows)
-        # The remaining rows are covered by tiles of 4, 2 and 1 rows: three more tiles to compile instead of seven.
-        rest = rows - whole
-        for count in (4, 2, 1):
-            with k.if_((rest & count).ne(0)):
-                tile(group, rows - rest % (2 * count), count)
+        row = whole
+        for count in counts_of_rest(tile_rows):
+            fits = rows - row >= count
+            with k.if_(fits):
+                tile(group, row, count)
+            row += fits.select(k.index(count), 0)
+
+
+def counts_of_rest(tile_rows: int) -> tuple[int, ...]:
+    """Return the rows of the tiles that cover the rows after the last whole tile, the highest first.
+
+    Powers of two need fewer tiles to compile than one for each number of rows. A tall tile is halved first: images of
+    7 x 7 and 14 x 14 pixels leave half a tile of 14 rows.
+    """
+    return (tile_rows // 2, 4, 2, 1) if tile_rows > 8 else (4, 2, 1)
+
+
+def rows_time(machine: Machine, rows: int) -> int:
+    """Estimate the time of a product with this many rows, in units of one row of a full register tile."""
+    tile_rows = gemm_tile(machine)[0]
+    # A low tile takes as long as one whose multiply-adds hide their latency: that needs eight of them where two units
+    # compute, and four where one computes vectors of 512 bits, as the height of its tile tells.
+    least = 2 if machine.vector_bytes == 64 and tile_rows <= 8 else 4
+    rest = rows % tile_rows
+    time = rows - rest
+    for count in counts_of_rest(tile_rows):
+        if rest >= count:
+            rest -= count
+            time += max(count, least)
+    return time
 
 
 def load_columns(k: Emitter, pointer: Pointer, vectors: int, valid: Val | None) -> list[Val]:
@@ -195,6 +232,47 @@ def _partial(vector: int, vectors: int, valid: Val | None) -> Val | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """The part of the next panel of B that a register tile prefetches: ``step`` bytes at each step of the depth."""
+
+    start: Pointer
+    step: Val
+
+    def prefetch(self, position: Val) -> None:
+        """Prefetch for a step of the depth, counted over the whole row of A."""
+        self.start[position * self.step].prefetch(level=_PANEL_CACHE)
+
+
+@dataclass(frozen=True, slots=True)
+class PanelShares:
+    """The division of a panel's bytes among the register tiles of the panel before, which prefetch them.
+
+    A panel is often larger than the first-level cache and comes from memory. If only its own first tile asked for it,
+    that tile would wait for the memory, which would idle during the others.
+    """
+
+    rows: Val
+    bytes_of_row: Val
+    step: Val
+
+    @classmethod
+    def of(cls, k: Emitter, groups: Number, rows: Val, steps: Val, panel_bytes: Val) -> PanelShares:
+        """Divide panels of a block of ``groups`` x ``rows`` rows, each with a number of steps along the depth."""
+        tile_rows, _ = gemm_tile(k.machine)
+        all_rows, steps = k.maximum(rows * groups, 1), k.maximum(steps, 1)
+        # Rounded down: with 65 bytes instead of 64 at each step, two tiles take a quarter longer (Zen 4, weights from
+        # memory).
+        bytes_of_row = panel_bytes / all_rows
+        step = (bytes_of_row * tile_rows + steps - 1) / steps
+        is_shared = all_rows > tile_rows * (_FEWEST_SHARERS - 1)
+        return cls(rows, is_shared.select(bytes_of_row, 0), is_shared.select(step, 0))
+
+    def ahead(self, panel: Pointer, group: Val, row: Val) -> Ahead:
+        """Return the part of the next panel for the tile that begins at a row."""
+        return Ahead(panel.cast(DType.UINT8)[(group * self.rows + row) * self.bytes_of_row], self.step)
+
+
+@dataclass(frozen=True, slots=True)
 class BlockEmitter:
     """Emitter of the tiles of a block: ``C = epilogue(bias + A * B)``; a bias of None is omitted."""
 
@@ -203,7 +281,14 @@ class BlockEmitter:
     window: Window
 
     def block(
-        self, tensors: BlockTensors, groups: Number, rows: Val, columns: Val, b: Pointer, bias: Pointer | None
+        self,
+        tensors: BlockTensors,
+        groups: Number,
+        rows: Val,
+        columns: Val,
+        b: Pointer,
+        bias: Pointer | None,
+        following: Pointer | None = None,
     ) -> None:
         """Emit a whole block; the outer loop is over panels, so that a panel stays in the first-level cache.
 
@@ -214,16 +299,22 @@ class BlockEmitter:
             columns: columns of C from the start of ``tensors``, ``b`` and ``bias`` on.
             b: panels packed by :func:`pack_panels`; begins at a whole panel.
             bias: one element for each column.
+            following: the panel that is read after this block; by default the first one of this block.
         """
         k, total = self.k, self.window.total
+        width = gemm_tile(k.machine)[1] * k.machine.lanes()
+        shares = PanelShares.of(k, groups, rows, total, total * (width * b.dtype.itemsize))
 
         def panel(column: Val, vectors: int, valid: Val | None) -> None:
             biases = None if bias is None else bias[column]
             here, weights = tensors.at(0, 0, column), b[column * total]
             fresh = k.index(column).eq(0)
+            has_next = column + width < columns
+            next_panel = k.choose(has_next, weights[total * width], b if following is None else following)
 
             def tile(group: Val, row: Val, count: int) -> None:
-                self._tile(here.at(group, row), weights, biases, count, vectors, valid, fresh)
+                ahead = shares.ahead(next_panel, group, row)
+                self._tile(here.at(group, row), weights, biases, count, vectors, valid, fresh, ahead)
 
             cover_rows(k, groups, rows, tile)
 
@@ -238,6 +329,7 @@ class BlockEmitter:
         vectors: int,
         valid: Val | None,
         fresh: Val,
+        ahead: Ahead,
     ) -> None:
         """Emit one register tile. ``fresh``: no panel has read these rows of A before."""
         k, window, lanes = self.k, self.window, self.k.machine.lanes()
@@ -255,17 +347,21 @@ class BlockEmitter:
         chains = [sums, *([[k.variable(zero) for _ in range(vectors)] for _ in range(rows)] for _ in range(others))]
         with k.loop(0, window.segments) as segment, k.loop(0, window.taps) as tap:
             a = tensors.a.start[segment * window.a_segment + tap * window.a_tap]
-            panel = b[(segment * window.taps + tap) * window.depth * width]
+            position = (segment * window.taps + tap) * window.depth
+            panel = b[position * width]
             # With few columns for each row of A, hardware prefetching is too late for the rows of the next tile. Later
             # panels find these rows in the cache and prefetch the current ones, which has no effect.
             following = k.choose(fresh, a[tensors.a.row * rows], a)
+            # Computed here, because LLVM would compute the addresses of rows at every step.
+            rows_of_a = [a[tensors.a.row * row] for row in range(rows)]
 
             def multiply(d: Val, totals: list[list[Variable]]) -> None:
                 weights = [panel[d * width + v * lanes].load(lanes).to(F32) for v in range(vectors)]
                 if rows > 1:
                     following[d * rows].prefetch()
+                ahead.prefetch(position + d)
                 for row in range(rows):
-                    x = a[tensors.a.row * row + d].load().splat(lanes)
+                    x = rows_of_a[row][d].load().splat(lanes)
                     for v in range(vectors):
                         totals[row][v].set(k.fma(x, weights[v], totals[row][v].get()))
 

@@ -216,7 +216,8 @@ class Winograd(Kernel):
         with k.loop(0, self.points) as point:
             v, m = memory.v[point * p["v_matrix"]], memory.m[point * p["m_matrix"]]
             tensors = BlockTensors(Rows(v, memory.v_tile, none), Rows(m, memory.m_tile, none))
-            block.block(tensors, one, count, columns, b[point * p["b_matrix"]], None)
+            matrix, following = (b[n * p["b_matrix"]] for n in (point, point + 1))
+            block.block(tensors, one, count, columns, matrix, None, following)
 
     def _output_tile(
         self,

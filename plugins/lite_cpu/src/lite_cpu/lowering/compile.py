@@ -11,11 +11,13 @@ import numpy as np
 from lite_compiler.fusion import absorb_producers, group_nodes
 from lite_compiler.known_values import evaluate_if_known
 from lite_compiler.lifetimes import assign_offsets
+from lite_compiler.tournaments.chooser import Chooser
+from lite_compiler.tournaments.table import ChoiceTable
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_node
-from lite_cpu.executable import CompiledProgram, Pieces, StepInfo
+from lite_cpu.executable import CompiledProgram, Pieces, StepInfo, Tuned
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.depthwise import reserve_spaced_images
@@ -25,6 +27,7 @@ from lite_cpu.lowering.half import has_halves, widen_halves
 from lite_cpu.lowering.memory import lifetimes_of
 from lite_cpu.lowering.partition_analysis import NodeRoles, PartitionAnalysis
 from lite_cpu.lowering.registry import find_lowering
+from lite_cpu.lowering.steps import PlannedStep
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program, Step
@@ -48,10 +51,14 @@ def lower_graph(
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm,
     analysis: PartitionAnalysis | None = None,
+    choices: ChoiceTable | None = None,
 ) -> Lowering:
     """Lower a graph whose shapes are known, without planning memory. Arguments as for :func:`compile_graph`."""
     graph, analysis, roles = _with_roles(graph, analysis or PartitionAnalysis(), weights)
-    lowering = Lowering(library, graph, options, weights, external_sgemm, analysis.cache, roles.with_constant_weights)
+    lowering = Lowering(
+        library, graph, options, weights, external_sgemm, analysis.cache, roles.with_constant_weights,
+        _chooser(library, options, choices),
+    )  # fmt: skip
     nodes = graph.nodes
     elementwise = {nodes[i] for i in roles.elementwise}
     reserve_destinations(lowering, elementwise)
@@ -74,6 +81,16 @@ def lower_graph(
         if tensor.storage is not output.storage:
             lowering.copy(tensor, output)
     return lowering
+
+
+def _chooser(library: KernelLibrary, options: Options, choices: ChoiceTable | None) -> Chooser[PlannedStep]:
+    """Return the choices of a partition; a session that tunes holds tournaments, if this processor runs the kernels."""
+    if not (options.tune and library.runs_here):
+        return Chooser(choices)
+    # Imported late: few sessions tune.
+    from lite_cpu.comparison import ColdComparison
+
+    return Chooser(choices, ColdComparison(library, options.threads))
 
 
 def _with_roles(
@@ -121,6 +138,7 @@ def compile_graph(
     weights: WeightCache,
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm,
     analysis: PartitionAnalysis | None = None,
+    choices: ChoiceTable | None = None,
 ) -> CompiledProgram:
     """Compile a graph whose shapes are all known.
 
@@ -131,8 +149,9 @@ def compile_graph(
         weights: the cache of packed constants.
         external_sgemm: see :class:`~lite_cpu.lowering.context.Lowering`.
         analysis: the analysis shared by graphs that differ only in sizes; it is used and extended.
+        choices: results of earlier tournaments; None to use estimates only.
     """
-    lowering = lower_graph(graph, options, library, weights, external_sgemm, analysis)
+    lowering = lower_graph(graph, options, library, weights, external_sgemm, analysis, choices)
     lifetimes = lifetimes_of(lowering.steps)
     arena_bytes = assign_offsets(lifetimes)
     addresses = library.addresses([s.kernel for s in lowering.steps])
@@ -151,16 +170,18 @@ def compile_graph(
     scratch_bytes = max((s.scratch_bytes for s in lowering.steps), default=0)
     program = Program(steps, arena_bytes, scratch_bytes, owners=[library, *constants])
     infos = tuple(StepInfo(s.label, s.nodes, s.flops, s.bytes) for s in lowering.steps)
-    faults, planned = tuple(lowering.faults), lowering.steps
+    faults, planned, chooser = tuple(lowering.faults), lowering.steps, lowering.chooser
+    tuned_on = choices.device if choices is not None and chooser.is_tuning else ""
+    tuned = Tuned(chooser.used, tuned_on, tuple(chooser.describe()))
 
     def save() -> Pieces:
         # Imported late: few programs are saved.
         from lite_cpu.saved.writing import save_program
 
-        return save_program(graph, options, planned, program, infos, faults, library, weights)
+        return save_program(graph, options, planned, program, infos, faults, library, weights, tuned)
 
     intervals = tuple([life.interval for life in lifetimes])
-    return CompiledProgram(program, infos, faults, intervals, sum(s.bytes for s in constants), save)
+    return CompiledProgram(program, infos, faults, intervals, sum(s.bytes for s in constants), save, tuned)
 
 
 def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence, Set
+import copy
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
@@ -13,6 +14,8 @@ import numpy as np
 from lite_compiler.chains import read_chain
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import dense_strides
+from lite_compiler.tournaments.choice import problem
+from lite_compiler.tournaments.chooser import Chooser
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, PanelLayout, Value
@@ -22,7 +25,7 @@ from lite_cpu.kernels.gemm import gemm_tile, pack_panels
 from lite_cpu.lowering.chaining import run_chain
 from lite_cpu.lowering.copying import copy_elements, vectorizable
 from lite_cpu.lowering.lowering_cache import LoweringCache
-from lite_cpu.lowering.steps import StepEmitter
+from lite_cpu.lowering.steps import PlannedStep, StepEmitter
 from lite_cpu.lowering.weights import Recipe, WeightCache
 from lite_cpu.tensors import FIRST_ARGUMENT, Storage, Tensor
 
@@ -30,6 +33,7 @@ __all__ = ["Lowering", "channels_last_order"]
 
 Array = np.ndarray[Any, Any]
 _Object = TypeVar("_Object")
+_Candidate = TypeVar("_Candidate")
 
 
 @dataclass
@@ -45,6 +49,7 @@ class Lowering(StepEmitter):
         cache: results of lowering that are shared by graphs that differ only in sizes.
         with_constant_weights: positions of the nodes with inputs after the first, all of them constants.
         positions: the index of each node in the graph.
+        chooser: chooses among candidates that compute the same.
         elements: the elements of known values.
         faults: messages of errors that kernels may detect; ``{}`` stands for the number that the kernel reports.
     """
@@ -55,6 +60,7 @@ class Lowering(StepEmitter):
     external_sgemm: Callable[[], ExternalSgemm | None] = no_external_sgemm
     cache: LoweringCache = field(default_factory=LoweringCache)
     with_constant_weights: Set[int] = frozenset()
+    chooser: Chooser[PlannedStep] = field(default_factory=Chooser[PlannedStep])
     faults: list[str] = field(default_factory=list)
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
@@ -206,6 +212,37 @@ class Lowering(StepEmitter):
         return copy
 
     # **** steps ****
+
+    def choose(
+        self,
+        kind: str,
+        tensors: Sequence[Tensor],
+        sizes: Mapping[str, object],
+        candidates: Sequence[_Candidate],
+        emit: Callable[[Lowering, _Candidate], None],
+    ) -> None:
+        """Emit the steps of the fastest of several candidates that compute the same.
+
+        Args:
+            kind: the kind of problem.
+            tensors: tensors whose element types matter.
+            sizes: the numbers that the fastest candidate depends on, by name; the number of threads is always one.
+            candidates: the candidates, identified by their text; the first one is used if no tournament was held.
+            emit: emits a candidate into the lowering that it is given: this one, or one that is only measured.
+        """
+
+        def steps(candidate: _Candidate) -> list[PlannedStep]:
+            trial = copy.copy(self)
+            trial.steps, trial.faults = [], [*self.faults]
+            trial._tensors, trial.elements = {**self._tensors}, {**self.elements}
+            emit(trial, candidate)
+            return trial.steps
+
+        chosen = candidates[0]
+        if len(candidates) > 1:
+            described = problem(kind, tensors, **sizes, threads=self.options.threads)
+            chosen = self.chooser.choose(described, candidates, steps)
+        emit(self, chosen)
 
     def copy(self, source: Tensor, destination: Tensor) -> None:
         """Copy elements between tensors of one shape and element type."""

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
-from lite_cpu.kernels.bands import cut_bands
 from lite_cpu.kernels.direct import MOST_PLANES, Direct, DirectShape
 from lite_cpu.kernels.gemm import Gemm, GemmShape
-from lite_cpu.kernels.tiles import gemm_tile
+from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, parts, time_of_a_weight
+from lite_cpu.kernels.tiles import gemm_tile, rows_time
+from lite_cpu.lowering.algorithms import Algorithm, algorithms, sizes_of
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.convolution_task import Convolution
 from lite_cpu.lowering.filters import Filters
 from lite_cpu.lowering.window import image_strides, with_contiguous_channels
-from lite_cpu.lowering.winograd import best_tile, winograd
+from lite_cpu.lowering.winograd import winograd
 from lite_cpu.machine import Machine
 from lite_cpu.tensors import Tensor
 
 __all__ = ["dense", "pointwise"]
+
+#: The time that copying an element takes, in units of a floating-point operation.
+_COPY = 6
 
 
 def dense(lowering: Lowering, task: Convolution, filters: Filters) -> None:
@@ -28,12 +32,15 @@ def dense(lowering: Lowering, task: Convolution, filters: Filters) -> None:
     if task.window.is_pointwise:
         pointwise(lowering, task, filters.panels(lowering))
         return
-    exact = lowering.options.exact or filters.elements is None
-    tile = None if exact else best_tile(lowering.machine, task.window, task.source, task.target)
-    if tile is None:
-        direct(lowering, task, filters.panels(lowering))
-    else:
-        winograd(lowering, task, filters, tile)
+
+    def emit(emitter: Lowering, algorithm: Algorithm) -> None:
+        if algorithm.tile is None:
+            direct(emitter, task, filters.panels(emitter))
+        else:
+            winograd(emitter, task, filters, algorithm.tile)
+
+    candidates = algorithms(lowering, task, filters)
+    lowering.choose("convolution", [task.source, task.target], sizes_of(task), candidates, emit)
 
 
 def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
@@ -43,7 +50,7 @@ def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     for axis, stride, count in ((2, window.strides[0], height), (3, window.strides[1], width)):
         source = source.slice(axis, 0, count, stride)
     source = with_contiguous_channels(lowering, source)
-    by_rows, at_once = height * _tile_time(machine, width), _tile_time(machine, height * width)
+    by_rows, at_once = height * rows_time(machine, width), rows_time(machine, height * width)
     if pixels_stride(source) is None and by_rows > 1.1 * at_once:
         # Rows are too short for the register tile, which makes copying the used pixels worthwhile.
         copy = lowering.allocate(source.shape, source.dtype, channels_last_order(4))
@@ -136,39 +143,51 @@ def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
 def _with_blocks(lowering: Lowering, shape: DirectShape) -> DirectShape:
     """Choose the rows of a band and the columns of a work item.
 
-    A band of input takes at most half of the second-level cache, and every thread gets several items. To get enough
-    items, bands are made lower first, which copies more rows twice and reads the weights more often; then items get
-    fewer columns.
+    A band of input takes at most half of the second-level cache. Several threads get items that keep all of them busy:
+    low bands copy more rows twice and read the weights more often, and items of few columns copy the same input again.
     """
     machine, threads = lowering.machine, lowering.options.threads
     panel = gemm_tile(machine)[1] * machine.lanes()
-    height = shape.out_height
+    height, columns = shape.out_height, -(-shape.columns // panel) * panel
     row_bytes = 4 * shape.row_stride * shape.band_width * shape.channels
-    rows = min(height, max(1, machine.l2_bytes // 2 // max(1, row_bytes)))
-    rows = -(-height // -(-height // rows))
-    shape = replace(shape, band_rows=rows, column_block=-(-shape.columns // panel) * panel)
-    tallest = max(4 * machine.lanes() // shape.out_width, 2 * shape.window_rows)
-    return cut_bands(shape, 1 if threads == 1 else 4 * threads, tallest, panel)
+    highest = min(height, max(1, machine.l2_bytes // 2 // max(1, row_bytes)))
+    bands = -(-height // highest)
+    usual = -(-height // bands), columns
+    if threads == 1:
+        rows, width = usual
+    else:
+        heights = [-(-height // count) for count in range(bands, bands * 12 + 1)]
+        divisions = product(dict.fromkeys(heights), fractions(columns, panel))
+        rows, width = best_division({d: _timed_items(machine, shape, *d) for d in divisions}, threads)
+    return replace(shape, band_rows=rows, column_block=width)
+
+
+def _timed_items(machine: Machine, shape: DirectShape, band_rows: int, column_block: int) -> Items:
+    window, times = shape.window_rows * shape.taps * shape.depth, []
+    for rows, bands in parts(shape.out_height, band_rows):
+        band = replace(shape, band_rows=rows)
+        together = rows_time(machine, rows * shape.out_width)
+        copied = band.band_elements
+        if _worth_gathering(machine, band):
+            time, copied = together, copied + rows * shape.out_width * window
+        else:
+            time = rows * rows_time(machine, shape.out_width)
+        weight = time_of_a_weight(machine, time)
+        for columns, count in parts(shape.columns, column_block):
+            item = weight * window * columns + _COPY * copied + ITEM_TIME
+            times.append((item, shape.batch * shape.groups * bands * count))
+    return times
 
 
 def _worth_gathering(machine: Machine, shape: DirectShape) -> bool:
     """Return True if one product over all pixels of a band is faster than one product for each of its rows.
 
-    Copying an element of a window takes about as long as multiplying it with three columns. Measured with AVX2, whose
-    tile has 6 rows: 7x7x512 of stride 2 from 70 to 97 GFLOP/s, 14x14x256 from 99 to 114.
+    Copying an element of a window takes about as long as multiplying it with three columns, see :data:`_COPY`.
+    Measured with AVX2, whose tile has 6 rows: 7x7x512 of stride 2 from 70 to 97 GFLOP/s, 14x14x256 from 99 to 114.
     """
-    by_rows = shape.band_rows * _tile_time(machine, shape.out_width)
-    at_once = _tile_time(machine, shape.band_rows * shape.out_width)
+    by_rows = shape.band_rows * rows_time(machine, shape.out_width)
+    at_once = rows_time(machine, shape.band_rows * shape.out_width)
     return by_rows > (1.03 + 3 / max(1, shape.columns)) * at_once
-
-
-def _tile_time(machine: Machine, rows: int) -> int:
-    """Estimate the time of a product with this many rows, in units of one row of a full register tile.
-
-    NOTE: a tile of fewer than about 4 rows takes as long as one of 4, because of the latency of its accumulators.
-    """
-    rest = rows % gemm_tile(machine)[0]
-    return rows - rest + sum(max(count, 4) for count in (4, 2, 1) if rest & count)
 
 
 def pixels_stride(tensor: Tensor) -> int | None:

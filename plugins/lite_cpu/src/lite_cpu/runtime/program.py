@@ -53,6 +53,7 @@ class Program:
         self.arena_bytes = _round_up(arena_bytes)
         self.thread_scratch_bytes = _round_up(thread_scratch_bytes)
         self.base_count = 1 + int(self.tables.pointers[:, 0].max(initial=0))
+        self._pack_bases = struct.Struct(f"{self.base_count}q").pack
         self.native = code or native()
         self._owners = tuple(owners)
         self._steps = self.tables.steps.copy()
@@ -87,10 +88,9 @@ class Program:
         Raises:
             ProgramError: too few addresses, a misaligned one, or ``times`` of another shape or type.
         """
-        count = len(addresses)
-        if count < self.base_count or addresses[0] % ALIGNMENT:
+        if len(addresses) < self.base_count or addresses[0] % ALIGNMENT:
             raise self._wrong_addresses(addresses)
-        bases = struct.pack(f"{count}q", *addresses)
+        bases = self._pack_bases(*addresses[: self.base_count])
         # NOTE: this local variable keeps the pool alive, in case the interpreter exits and drops it during the run.
         pool = shared_pool(threads, self.native) if threads > 1 and self._is_parallel else None
         self.native.run(

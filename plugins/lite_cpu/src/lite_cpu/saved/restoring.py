@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
@@ -13,7 +14,7 @@ import numpy as np
 from lite_core.backend import Interval, Stale
 from lite_core.errors import LiteError
 from lite_core.ir import Graph
-from lite_cpu.executable import CompiledProgram, StepInfo
+from lite_cpu.executable import CompiledProgram, StepInfo, Tuned
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.file_code import code_of_file
@@ -24,6 +25,8 @@ from lite_cpu.saved.frame import SavedStateError, describe_graph, read_frame
 from lite_cpu.tensors import ABSOLUTE
 
 __all__ = ["restore_program"]
+
+logger = logging.getLogger("lite.cpu.tuning")
 
 Array = np.ndarray[Any, Any]
 
@@ -104,7 +107,23 @@ def _restore(
         tables, arena_bytes, _size(saved["thread_scratch_bytes"]), owners=[code, *constants], code=code.native
     )
     intervals = tuple([Interval(*map(_size, interval)) for interval in saved["intervals"]])
-    return CompiledProgram(program, infos, faults, intervals, sum(a.nbytes for a in constants), lambda: [*pieces])
+    weight_bytes = sum(a.nbytes for a in constants)
+    return CompiledProgram(program, infos, faults, intervals, weight_bytes, lambda: [*pieces], _tuned(saved))
+
+
+def _tuned(saved: Mapping[str, Any]) -> Tuned:
+    """Return the measured choices of a saved program; none if their record is damaged, as it only speeds up others."""
+    if not saved.get("choices"):
+        return Tuned(device=str(saved.get("tuned", "")))
+    # Imported late: few files have choices.
+    from lite_compiler.tournaments.choice import choices_of_json
+
+    try:
+        choices = choices_of_json(saved["choices"])
+    except TypeError as error:
+        logger.warning("the record of tournaments in a model file is damaged and is not used: %s", error)
+        return Tuned()
+    return Tuned(choices, str(saved["tuned"]), (f"choices: {len(choices)} from the model's file",))
 
 
 def _check_purpose(saved: Mapping[str, Any], graph: Graph, compatibility: str) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lite_compiler.tournaments.choice import choices_to_json
 from lite_core.backend import Options
 from lite_core.ir import Graph
-from lite_cpu.executable import Pieces, StepInfo
+from lite_cpu.executable import Pieces, StepInfo, Tuned
 from lite_cpu.kernels.external_product import ExternalProduct
 from lite_cpu.kernels.winograd_weights import WinogradWeights
 from lite_cpu.lowering.memory import lifetimes_of
@@ -38,6 +39,7 @@ def save_program(
     faults: Sequence[str],
     library: KernelLibrary,
     weights: WeightCache,
+    tuned: Tuned,
 ) -> Pieces:
     """Return the pieces that :func:`~lite_cpu.saved.restoring.restore_program` needs.
 
@@ -50,6 +52,7 @@ def save_program(
         faults: messages of the errors that its kernels may detect.
         library: the library that has its kernels.
         weights: the cache that has its packed constants.
+        tuned: the choices of its kernels that were measured.
     """
     keys = {step.kernel: step.kernel.key(library.machine) for step in planned}
     images = library.images(keys.values())
@@ -74,6 +77,8 @@ def save_program(
         "intervals": [life.interval for life in lifetimes_of(planned)],
         "steps": [list(info) for info in infos],
         "faults": list(faults),
+        "choices": choices_to_json(tuned.choices),
+        "tuned": tuned.device,
         "external": external,
         "pointers": len(pointers),
         "params": len(params),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lite_compiler.tournaments.choice import Choice
 from lite_core.backend import Interval
 from lite_core.ir import Graph
 from lite_opencl.compiled.faults import Faults
 from lite_opencl.compiled.launches import Launch
 from lite_opencl.device.memory import DeviceArray
-from lite_opencl.tuning.table import Choice
 
 __all__ = ["CompiledGraph"]
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.saved_weights import is_weight, sampled_checksum
+from lite_compiler.tournaments.choice import choices_of_json, choices_to_json
 from lite_core.backend import Interval, Options, Stale
 from lite_core.ir import DType, Graph, SavedWeights, Value
 from lite_opencl.compiled.faults import Faults
@@ -27,7 +28,6 @@ from lite_opencl.compiled.graph import CompiledGraph
 from lite_opencl.compiled.launches import launch_from_json, launch_to_json
 from lite_opencl.device.memory import DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
-from lite_opencl.tuning.table import Choice
 
 __all__ = ["fingerprint", "restore", "save"]
 
@@ -56,7 +56,7 @@ def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes | SavedW
         "arena": compiled.arena_bytes,
         "lifetimes": compiled.lifetimes,
         "faults": compiled.faults,
-        "choices": {problem: choice._asdict() for problem, choice in compiled.choices.items()},
+        "choices": choices_to_json(compiled.choices),
         "tuned": compiled.is_tuned,
     }
     return [_framed(json.dumps(header).encode()), *programs, *packed]
@@ -111,7 +111,7 @@ def _assembled(
         for name in header["names"]
     ]
     faults = header["faults"]
-    choices = {problem: Choice.of_json(item) for problem, item in header["choices"].items()}
+    choices = choices_of_json(header["choices"])
     runtime.tuning.offer(choices)
     return CompiledGraph(
         graph,

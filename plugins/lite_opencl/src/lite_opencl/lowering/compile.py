@@ -12,6 +12,7 @@ import numpy as np
 from lite_compiler.fusion import count_uses, group_nodes
 from lite_compiler.known_values import evaluate_if_known
 from lite_compiler.lifetimes import Lifetime, assign_offsets, lifetimes_of
+from lite_compiler.tournaments.chooser import Chooser
 from lite_core.backend import Interval, Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, TensorType
@@ -23,13 +24,12 @@ from lite_opencl.device.errors import buffer_too_large
 from lite_opencl.device.images import ConstantImage
 from lite_opencl.device.memory import Allocation, DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
-from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.destinations import reserve_destinations
 from lite_opencl.lowering.elementwise import is_elementwise
 from lite_opencl.lowering.half import unsupported_precision
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
-from lite_opencl.lowering.steps import Argument
+from lite_opencl.lowering.steps import Argument, PlannedStep
 from lite_opencl.tensors import Tensor
 from lite_opencl.tuning.stopwatch import Stopwatch
 
@@ -61,7 +61,7 @@ def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Ope
 
 def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lowering:
     """Return the steps of a graph before memory is planned."""
-    chooser = Chooser(runtime.tuning, Stopwatch(runtime) if options.tune else None)
+    chooser: Chooser[PlannedStep] = Chooser(runtime.tuning, Stopwatch(runtime) if options.tune else None)
     lowering = Lowering(runtime.found, graph, options, runtime.constants, chooser)
     elementwise = {node for node in graph.nodes if is_elementwise(node)}
     uses = count_uses(graph)

@@ -11,6 +11,7 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import dense_strides
+from lite_compiler.tournaments.chooser import Chooser
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import Graph, Node, Value
@@ -19,7 +20,6 @@ from lite_opencl.compiled.faults import RECORD, RECORD_LENGTH
 from lite_opencl.device.constants import ConstantPool
 from lite_opencl.device.memory import DeviceArray
 from lite_opencl.lowering.chaining import Epilogue, addressed, chain_of, run_chain
-from lite_opencl.lowering.choosing import Chooser
 from lite_opencl.lowering.copying import copy_elements
 from lite_opencl.lowering.half import stored_type
 from lite_opencl.lowering.steps import PlannedStep, StepEmitter, checked_size
@@ -50,7 +50,7 @@ class Lowering(StepEmitter):
     graph: Graph
     options: Options
     constants: ConstantPool
-    chooser: Chooser = field(default_factory=Chooser)
+    chooser: Chooser[PlannedStep] = field(default_factory=Chooser[PlannedStep])
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
@@ -154,7 +154,7 @@ class Lowering(StepEmitter):
         """Emit the steps of the fastest of several candidates that compute the same.
 
         Args:
-            problem: see :func:`lite_opencl.lowering.choosing.problem`.
+            problem: see :func:`lite_compiler.tournaments.choice.problem`.
             candidates: the candidates; the first one is used if nothing was measured.
             emit: emits a candidate into the lowering that it is given: this one, or one that is only measured.
         """

@@ -6,9 +6,9 @@ from functools import partial
 from math import prod
 
 from lite_compiler.fusion import Group
+from lite_compiler.tournaments.choice import problem
 from lite_core.ir import DType, Node
 from lite_opencl.lowering.chaining import Epilogue
-from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution_choice import Algorithm, winograd_algorithms
 from lite_opencl.lowering.convolution_gemm import (

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from lite_compiler.tensors import dense_strides
+from lite_compiler.tournaments.choice import problem
 from lite_core.ir import DType
 from lite_opencl.chains import Chain
 from lite_opencl.device.images import ConstantImage
 from lite_opencl.lowering.chaining import Epilogue
-from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution_choice import Tile, gemm_tiles, image_tiles
 from lite_opencl.lowering.steps import Argument

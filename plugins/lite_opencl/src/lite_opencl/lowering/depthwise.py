@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
+from lite_compiler.tournaments.choice import problem
 from lite_opencl.lowering.chaining import Epilogue
-from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution_choice import Tile, depthwise_tiles
 from lite_opencl.lowering.convolution_gemm import Images

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lite_compiler.tournaments.choice import problem
 from lite_core.ir import DType, Value
 from lite_opencl.addressing import address
 from lite_opencl.lowering.chaining import Epilogue
-from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.product_choice import ProductForm, ProductShape, product_forms
 from lite_opencl.lowering.vectors import Defines, sum_defines, vector_defines

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.tournaments.choice import problem
 from lite_core.ir import DType
 from lite_opencl.lowering.chaining import Epilogue
-from lite_opencl.lowering.choosing import problem
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.convolution_choice import Tile, transform_tiles
 from lite_opencl.lowering.convolution_gemm import Images, OutputGrid, emit_gemm, pad_images

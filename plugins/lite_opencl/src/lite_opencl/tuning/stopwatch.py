@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 import pyopencl as cl
 
+from lite_compiler.tournaments.turns import Run, compare_in_turns
 from lite_opencl.device.errors import OpenClError, opencl_call
 from lite_opencl.device.images import ConstantImage
 from lite_opencl.device.memory import Allocation
@@ -20,11 +20,6 @@ from lite_opencl.tensors import Storage, Tensor
 __all__ = ["MeasurableStep", "Stopwatch"]
 
 logger = logging.getLogger("lite.opencl.tuning")
-
-#: The device time in seconds after which measuring two alternating candidates ends, and the limits of their turns.
-_SECONDS, _MIN_TURNS, _MAX_TURNS = 0.1, 5, 25
-#: Measuring stops after the fewest turns if one candidate is slower by this factor.
-_CLEARLY_SLOWER = 1.3
 
 
 class MeasurableStep(Protocol):
@@ -52,7 +47,6 @@ class _Trial:
     def __init__(self, steps: Sequence[MeasurableStep], runtime: DeviceRuntime) -> None:
         self._runtime = runtime
         self._memories: dict[Storage, Allocation] = {}
-        self.seconds = math.inf
         runtime.programs.load(step.kernel for step in steps)
         with opencl_call(runtime.name, "preparing a measurement"):
             self._calls = [(self._bound(step), step.global_size, step.kernel.local) for step in steps]
@@ -89,16 +83,12 @@ class _Trial:
     def run(self) -> float:
         """Run the steps and return the seconds from the beginning of the first one to the end of the last one."""
         queue = self._runtime.profiling_queue
-        events = [cl.enqueue_nd_range_kernel(queue, *call) for call in self._calls]
-        if not events:
-            return 0.0
-        cl.wait_for_events(events)
-        return 1e-9 * (events[-1].profile.end - events[0].profile.start)
-
-    def measure(self) -> None:
-        """Run twice in a row, since the second run finds warm caches, and keep the shortest time."""
         with opencl_call(self._runtime.name, "measuring"):
-            self.seconds = min(self.seconds, self.run(), self.run())
+            events = [cl.enqueue_nd_range_kernel(queue, *call) for call in self._calls]
+            if not events:
+                return 0.0
+            cl.wait_for_events(events)
+            return 1e-9 * (events[-1].profile.end - events[0].profile.start)
 
 
 class Stopwatch:
@@ -113,25 +103,11 @@ class Stopwatch:
 
     def __call__(self, steps: Sequence[MeasurableStep], others: Sequence[MeasurableStep]) -> tuple[float, float]:
         """Return the shortest of several interleaved times of both lists, in seconds; infinity for steps that fail."""
-        trials = [self._trial(steps), self._trial(others)]
-        for turn in range(_MAX_TURNS):
-            for i, trial in enumerate(trials):
-                if trial is not None:
-                    try:
-                        trial.measure()
-                    except OpenClError as error:
-                        logger.info("a candidate is left out: %s", error)
-                        trials[i] = None
-            first, second = (math.inf if trial is None else trial.seconds for trial in trials)
-            spent = 2 * (turn + 1) * (first + second)
-            is_clear = max(first, second) >= _CLEARLY_SLOWER * min(first, second)
-            if turn + 1 >= _MIN_TURNS and (is_clear or spent > _SECONDS):
-                break
-        return first, second
+        return compare_in_turns(self._run_of(steps), self._run_of(others), logger)
 
-    def _trial(self, steps: Sequence[MeasurableStep]) -> _Trial | None:
+    def _run_of(self, steps: Sequence[MeasurableStep]) -> Run | None:
         try:
-            return _Trial(steps, self._runtime)
+            return _Trial(steps, self._runtime).run
         except OpenClError as error:
             logger.info("a candidate is left out: %s", error)
             return None

@@ -17,7 +17,12 @@ from lite_tools.commands.options import backend_option, backends_of, json_option
 from lite_tools.commands.printing import console, print_json, table
 
 #: The kinds of entries, which are the folders below the cache folder, and the names of their files.
-_KINDS = {"kernels": ("*.kernel", "*.json"), "opencl": ("*.bin", "*.json"), "probing": ("*@*",)}
+_KINDS = {
+    "kernels": ("*.kernel", "*.json"),
+    "opencl": ("*.bin", "*.json"),
+    "probing": ("*@*",),
+    "tuning": ("*.json",),
+}
 _LEFT_BY_DEAD_PROCESSES = ("*.lock", "*.tmp")
 
 
@@ -124,4 +129,4 @@ def _row(kind: str) -> dict[str, Any]:
 
 
 def _number_of_entries() -> int:
-    return sum(len(_entries(kind)) for kind in _KINDS if kind != "probing")
+    return sum(len(_entries(kind)) for kind in _KINDS if kind not in ("probing", "tuning"))

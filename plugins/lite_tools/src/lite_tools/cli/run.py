@@ -195,7 +195,7 @@ def command(
 
 
 def _deviations(session: Session, plan: Plan) -> list[str]:
-    """Return lines about targets of a file that are not available, and about prepared plans that were not used."""
+    """Return lines about targets of a file that are not available, plans that were not used, and why only host runs."""
     absent = []
     if session.file is not None:
         targets = [record.backend for record in session.file.targets]
@@ -206,7 +206,7 @@ def _deviations(session: Session, plan: Plan) -> list[str]:
             none = "; none of them is available, so it was compiled for other devices"
             none = none if len(missing) == len(targets) else ""
             absent.insert(0, f"the file is made for {', '.join(targets)}{none}")
-    return [*absent, *session.notes]
+    return [*dict.fromkeys((*absent, *session.notes))]
 
 
 def _print_consistency(report: ConsistencyReport) -> None:

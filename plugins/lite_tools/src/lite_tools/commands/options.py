@@ -47,7 +47,7 @@ precision_option: Decorator = click.option(
     "converted with.",
 )
 tune_option: Decorator = click.option(
-    "--tune", is_flag=True, help="Measure which kernels are fastest on this device, and store the choice (opencl)."
+    "--tune", is_flag=True, help="Measure which kernels are fastest on this device, and store the choice (opencl, x86)."
 )
 
 

@@ -18,6 +18,7 @@ from lite_core.container import ModelFile
 from lite_core.errors import ConversionError, InputError, LiteError, ModelFormatError
 from lite_core.ir import Graph, Shape, SymbolicDim
 from lite_core.plugins import PluginManager, default_plugins
+from lite_core.processors import useful_threads
 from lite_core.schedule import Candidate
 from lite_core.session import make_ready, open_model
 from lite_core.session.arguments import check_shapes
@@ -31,6 +32,7 @@ from lite_tools.conversion.stripping import unread_constants
 from lite_tools.conversion.targets import Coverage, at_levels, coverage_of, fallback_candidates, find_targets
 from lite_tools.conversion.verification import Sample, check_reference, check_target, draw_samples
 from lite_tools.quantization import SCHEMES, OutputAccuracy, compare_outputs, quantize_weights
+from lite_tools.tuned import measure_missing
 from lite_tools.writing import seal, write_model
 
 __all__ = ["LIMITS", "PRECISIONS", "STORED_TYPES", "convert"]
@@ -99,7 +101,7 @@ def convert(
         tune: let backends measure which of their kernels are fastest on this machine, and store the choice; like
             ``tune`` of :func:`lite_core.load`.
         threads: the number of threads that sessions will use, or several such numbers, with a plan for each; by
-            default one thread and all processors. Plans share their packed weights.
+            default one thread and all useful ones. Plans share their packed weights.
         allow_fallback: let other targets, and then host, run nodes that a target refuses.
         prepare: store the state that backends save. By default, this is done only for ``weights="float32"``: packed
             weights are float32, and would enlarge a file that is meant to be small.
@@ -211,7 +213,7 @@ class _Settings:
 
 def _thread_counts(threads: int | Sequence[int] | None) -> list[int]:
     """Return the numbers of threads to prepare plans for, in ascending order."""
-    wanted = (1, os.cpu_count() or 1) if threads is None else (threads,) if isinstance(threads, int) else tuple(threads)
+    wanted = (1, useful_threads()) if threads is None else (threads,) if isinstance(threads, int) else tuple(threads)
     return sorted({*wanted})
 
 
@@ -260,6 +262,9 @@ def _one_item(shape: Shape | None) -> tuple[int, ...] | None:
 def _ask_targets(
     model: str, graph: Graph, requested: str | Sequence[str], levels: Sequence[str], settings: _Settings
 ) -> list[Coverage]:
+    if settings.store and not levels:  # code for named levels is for other machines
+        settings.progress("measuring the machine")
+        measure_missing(requested.split(",") if isinstance(requested, str) else requested, settings.plugins)
     settings.progress("asking the targets")
     targets, missing = find_targets(requested, settings.plugins)
     if levels:

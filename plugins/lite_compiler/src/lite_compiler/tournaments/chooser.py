@@ -1,71 +1,60 @@
-"""Choice among kernels and tiles that compute the same: by estimate, by earlier measurements, or by measuring now."""
+"""Choice among candidates that compute the same: by estimate, by an earlier tournament, or by a tournament now."""
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
 
-from lite_opencl.lowering.steps import PlannedStep
-from lite_opencl.tensors import Tensor
-from lite_opencl.tuning.table import Choice, TuningTable
+from lite_compiler.tournaments.choice import Choice
+from lite_compiler.tournaments.table import ChoiceTable
 
-__all__ = ["Chooser", "Comparison", "problem"]
-
-logger = logging.getLogger("lite.opencl.tuning")
+__all__ = ["Chooser", "Comparison"]
 
 #: A candidate replaces the one with the best estimate only if it takes at most this fraction of its time in each of
 #: several comparisons. Under other load, noise prevents this, and the candidate with the best estimate is kept.
 _WORTHWHILE, _FINALS = 0.96, 3
 
 C = TypeVar("C")
+S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
 
 
-def problem(kind: str, tensors: Iterable[Tensor], **sizes: object) -> str:
-    """Return the description of a problem; problems with equal descriptions have the same fastest candidate.
+class Comparison(Protocol[S_contra]):
+    """A function that compares the times of steps on a device."""
 
-    Args:
-        kind: the kind of problem.
-        tensors: tensors whose element types matter.
-        sizes: sizes by name.
-    """
-    types = " ".join(str(tensor.dtype) for tensor in tensors)
-    return f"{kind} of {types}: " + ", ".join(f"{name} {size}" for name, size in sizes.items())
-
-
-class Comparison(Protocol):
-    """A function that compares the times of steps; see :class:`lite_opencl.tuning.stopwatch.Stopwatch`."""
-
-    def __call__(self, steps: Sequence[PlannedStep], others: Sequence[PlannedStep]) -> tuple[float, float]:
+    def __call__(self, steps: Sequence[S_contra], others: Sequence[S_contra]) -> tuple[float, float]:
         """Return the interleaved times of both lists, in seconds; infinity for steps that cannot be built or run."""
         ...
 
 
-class Chooser:
-    """The choices of one partition.
+class Chooser(Generic[S]):
+    """The choices of one partition, whose steps are of type ``S``.
 
     Args:
-        table: earlier measurements; None for estimates only.
+        table: earlier choices; None for estimates only.
         compare: measures problems that are not in the table; None to use estimates for them.
+
+    Attributes:
+        used: choices that were found in the table or measured, by problem.
     """
 
-    def __init__(self, table: TuningTable | None = None, compare: Comparison | None = None) -> None:
+    def __init__(self, table: ChoiceTable | None = None, compare: Comparison[S] | None = None) -> None:
         self._table = table
         self._compare = compare
         self._measured: set[str] = set()
-        #: Choices that were found in the table or measured, by problem.
         self.used: dict[str, Choice] = {}
 
     @property
     def is_tuning(self) -> bool:
+        """True if unknown choices are measured."""
         return self._compare is not None
 
-    def choose(self, problem: str, candidates: Sequence[C], steps: Callable[[C], Sequence[PlannedStep]]) -> C:
+    def choose(self, problem: str, candidates: Sequence[C], steps: Callable[[C], Sequence[S]]) -> C:
         """Return the candidate that is known to be fastest, or the first one if none is known.
 
         Args:
-            problem: see :func:`problem`.
+            problem: see :func:`lite_compiler.tournaments.choice.problem`.
             candidates: equivalent candidates, identified by their text.
             steps: returns the steps of a candidate, for measuring.
         """
@@ -80,22 +69,21 @@ class Chooser:
                     choice = self._tournament(self._compare, by_name, steps)
                     self._table.add(problem, choice)
                     self._measured.add(problem)
-                    logger.info("%s: %s", problem, choice)
+                    self._table.logger.info("%s: %s", problem, choice)
         if choice is None:
             return candidates[0]
         self.used[problem] = choice
         return by_name[choice.name]
 
-    def _tournament(
-        self, compare: Comparison, by_name: dict[str, C], steps: Callable[[C], Sequence[PlannedStep]]
-    ) -> Choice:
+    def _tournament(self, compare: Comparison[S], by_name: dict[str, C], steps: Callable[[C], Sequence[S]]) -> Choice:
         """Compare each candidate with the best so far; only two at a time, to limit the memory for packed weights."""
+        assert self._table is not None
         usual, *others = by_name
         best, best_steps, best_seconds = usual, steps(by_name[usual]), math.inf
         for name in others:
             steps_of = steps(by_name[name])
             best_seconds, seconds = compare(best_steps, steps_of)
-            logger.debug("%s: %.1f us, %s: %.1f us", best, 1e6 * best_seconds, name, 1e6 * seconds)
+            self._table.logger.debug("%s: %.1f us, %s: %.1f us", best, 1e6 * best_seconds, name, 1e6 * seconds)
             if seconds < best_seconds:
                 best, best_steps = name, steps_of
         if best == usual:
@@ -109,8 +97,8 @@ class Chooser:
         return Choice(usual, usual_seconds, usual, usual_seconds)
 
     def describe(self) -> list[str]:
-        """Return a line for profiles if any choice was tuned, else nothing."""
+        """Return a line for profiles if any choice was measured, else nothing."""
         found = len(self.used.keys() - self._measured)
         counts = ((len(self._measured), "tuned now"), (found, "tuned before"))
         text = ", ".join(f"{count} {when}" for count, when in counts if count)
-        return [f"tiles: {text}"] if text else []
+        return [f"choices: {text}"] if text else []

@@ -1,0 +1,55 @@
+"""Candidates among the algorithms of a dense convolution, for tournaments."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.convolution_task import Convolution
+from lite_cpu.lowering.filters import Filters
+from lite_cpu.lowering.winograd import best_tile, can_filter
+
+__all__ = ["Algorithm", "algorithms", "sizes_of"]
+
+#: The m of Winograd's F(m x m, 3 x 3).
+_TILES = (4, 2)
+
+
+class Algorithm(NamedTuple):
+    """An algorithm of a dense convolution.
+
+    Attributes:
+        tile: the m of Winograd's F(m x m, 3 x 3); None for a direct convolution.
+    """
+
+    tile: int | None = None
+
+    def __str__(self) -> str:
+        return "direct" if self.tile is None else f"winograd f{self.tile}x{self.tile}"
+
+
+def algorithms(lowering: Lowering, task: Convolution, filters: Filters) -> list[Algorithm]:
+    """Return the algorithms that a session allows for a convolution, the one that is estimated to be fastest first."""
+    if lowering.options.exact or filters.elements is None or not can_filter(task.window):
+        return [Algorithm()]
+    usual = Algorithm(best_tile(lowering.machine, task.window, task.source, task.target))
+    return list(dict.fromkeys([usual, *map(Algorithm, _TILES), Algorithm()]))
+
+
+def sizes_of(task: Convolution) -> dict[str, object]:
+    """Return the sizes of a convolution by name, which decide what is fastest."""
+    window = task.window
+    pairs = {
+        "image": task.source.shape[2:],
+        "kernel": window.kernel,
+        "strides": window.strides,
+        "dilations": window.dilations,
+        "begin": window.begin,
+        "end": window.end,
+    }
+    return {
+        "images": task.source.shape[0],
+        "groups": window.groups,
+        "channels": f"{task.source.shape[1]}>{task.target.shape[1]}",
+        **{name: "x".join(map(str, pair)) for name, pair in pairs.items()},
+    }

@@ -155,12 +155,16 @@ class Int8BlockEmitter:
             a = tensors.a.start[segment * window.a_segment + tap * window.a_tap]
             position = (segment * window.taps + tap) * self._steps
             panel, rows_of_a = b[position * (vectors * elements)], [a[tensors.a.row * row] for row in range(rows)]
-            with k.loop(0, self._steps) as step:
-                weights = [panel[(step * vectors + v) * elements].load(elements) for v in range(vectors)]
-                ahead.prefetch(position + step)
+            # Offsets that move with the depth: multiplied by it, they would be computed anew at every step.
+            a_at, b_at, ahead_at = k.variable(k.index(0)), k.variable(k.index(0)), k.variable(position * ahead.step)
+            with k.loop(0, self._steps):
+                weights = [panel[b_at.get() + v * elements].load(elements) for v in range(vectors)]
+                ahead.prefetch(ahead_at.get())
                 for row in range(rows):
                     # NOTE: the last group may extend beyond the run; the weights there are zero.
-                    x = broadcast_group(rows_of_a[row][step * form.group], form, lanes)
+                    x = broadcast_group(rows_of_a[row][a_at.get()], form, lanes)
                     for v in range(vectors):
                         sums[row][v].set(emit_dots(k, form, sums[row][v].get(), x, weights[v]))
+                for at, step in ((a_at, form.group), (b_at, vectors * elements), (ahead_at, ahead.step)):
+                    at.set(at.get() + step)
         store_tile(k, self.epilogue, tensors, sums, valid)

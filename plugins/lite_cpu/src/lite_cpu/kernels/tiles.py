@@ -238,9 +238,9 @@ class Ahead:
     start: Pointer
     step: Val
 
-    def prefetch(self, position: Val) -> None:
-        """Prefetch for a step of the depth, counted over the whole row of A."""
-        self.start[position * self.step].prefetch(level=_PANEL_CACHE)
+    def prefetch(self, offset: Val) -> None:
+        """Prefetch for a step of the depth; ``offset`` is that step, counted over the whole row of A, in bytes."""
+        self.start[offset].prefetch(level=_PANEL_CACHE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,15 +355,20 @@ class BlockEmitter:
             # Computed here, because LLVM would compute the addresses of rows at every step.
             rows_of_a = [a[tensors.a.row * row] for row in range(rows)]
 
+            # Offsets that move with the depth: multiplied by it, they would be computed anew at every step.
+            b_at, fetched, ahead_at = k.variable(k.index(0)), k.variable(k.index(0)), k.variable(position * ahead.step)
+
             def multiply(d: Val, totals: list[list[Variable]]) -> None:
-                weights = [panel[d * width + v * lanes].load(lanes).to(F32) for v in range(vectors)]
+                weights = [panel[b_at.get() + v * lanes].load(lanes).to(F32) for v in range(vectors)]
                 if rows > 1:
-                    following[d * rows].prefetch()
-                ahead.prefetch(position + d)
+                    following[fetched.get()].prefetch()
+                ahead.prefetch(ahead_at.get())
                 for row in range(rows):
                     x = rows_of_a[row][d].load().splat(lanes)
                     for v in range(vectors):
                         totals[row][v].set(k.fma(x, weights[v], totals[row][v].get()))
+                for at, step in ((b_at, width), (fetched, rows), (ahead_at, ahead.step)):
+                    at.set(at.get() + step)
 
             whole = window.depth / len(chains) * len(chains)
             with k.loop(0, whole, len(chains)) as d:

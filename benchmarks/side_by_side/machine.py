@@ -57,7 +57,7 @@ def describe(backend: str, levels: Iterable[str]) -> dict[str, object]:
         "extensions": [flag for flag in _SHOWN_EXTENSIONS if flag in flags],
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": " ".join([platform.system(), *re.findall(r"^\d+\.\d+", platform.release())]),
         "python": platform.python_version(),
         "load_average": os.getloadavg()[0],
         "lite": {level: _findings("x86" if backend == "auto" else backend, level) for level in levels},

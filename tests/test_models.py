@@ -6,6 +6,9 @@ the OCR models they are committed, so that every environment compares some real 
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +81,22 @@ def test_tiny_network_matches_the_committed_answer(folder: Path) -> None:
         assert list(outputs) == expected.files
         for name in expected.files:
             assert difference(outputs[name], expected[name]) <= TOLERANCE
+
+
+def test_a_missing_model_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    second = threading.Event()
+
+    def export(names: Sequence[str]) -> None:
+        made.extend(names)
+        second.set() if len(made) > 1 else second.wait(0.3)  # time for a second export to begin beside this one
+        model = tmp_path / "resnet18" / "pir" / catalog.MODEL_FILE["pir"]
+        model.parent.mkdir(parents=True)  # fails for a second export
+        model.touch()
+
+    monkeypatch.setenv("LITE_MODEL_CACHE", str(tmp_path))
+    monkeypatch.setattr(catalog, "_export", export)
+    with ThreadPoolExecutor(4) as callers:
+        paths = list(callers.map(catalog.ensure, ["resnet18-pir"] * 4))
+    assert made == ["resnet18-pir"]
+    assert len(set(paths)) == 1

@@ -8,7 +8,7 @@ each is a separate *tap*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 
@@ -20,7 +20,7 @@ from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, 
 from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile, pack_panels, rows_time
 from lite_cpu.machine import Machine
 
-__all__ = ["Gemm", "GemmShape", "cut_blocks", "gemm_tile", "operand_rows", "pack_panels"]
+__all__ = ["Gemm", "GemmShape", "gemm_tile", "operand_rows", "pack_panels"]
 
 F32 = DType.FLOAT32
 
@@ -101,29 +101,6 @@ class GemmShape:
         blocks = {"row_block": row_block, "column_block": column_block, "group_block": group_block}
         listed = [blocks[n] if n in blocks else getattr(self, n) for n in PARAMETERS]
         return listed + [stride for strides in operands for stride in strides]
-
-
-def cut_blocks(
-    items: Callable[[int, int], int], wanted: int, block: tuple[int, int], tile: tuple[int, int], tall: int
-) -> tuple[int, int]:
-    """Return rows and columns of blocks that give at least ``wanted`` work items, or as many as possible.
-
-    Args:
-        items: returns the number of work items for blocks of given rows and columns.
-        wanted: the desired number of work items.
-        block: rows and columns of the largest block.
-        tile: rows and columns of the register tile; blocks consist of whole tiles.
-        tall: rows are halved while a block has at least this many tiles in height, enough to reuse B; then columns are.
-    """
-    (rows, columns), (tile_rows, width) = block, tile
-    while items(rows, columns) < wanted:
-        if rows >= tall * tile_rows:
-            rows = -(-rows // 2 // tile_rows) * tile_rows
-        elif columns >= 2 * width:
-            columns = -(-columns // 2 // width) * width
-        else:
-            break
-    return rows, columns
 
 
 def operand_rows(

@@ -9,7 +9,7 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.gemm import cut_blocks, operand_rows
+from lite_cpu.kernels.gemm import operand_rows
 from lite_cpu.kernels.int8_tiles import Int8BlockEmitter, LeftSide, convert_run
 from lite_cpu.kernels.tiles import BlockTensors, Rows, Window, gemm_tile
 from lite_cpu.machine import Machine
@@ -66,7 +66,14 @@ class GemmInt8Shape:
         row_block = min(max(1, fitting // tile_rows), -(-self.rows // tile_rows)) * tile_rows
         column_block = -(-self.columns // width) * width
         most = 1 if threads == 1 else min(4 * threads, self.operations // _ITEM_OPERATIONS)
-        return cut_blocks(self.items, most, (row_block, column_block), (tile_rows, width), 4)
+        while self.items(row_block, column_block) < most:
+            if row_block >= 4 * tile_rows:  # tall enough to reuse B
+                row_block = -(-row_block // 2 // tile_rows) * tile_rows
+            elif column_block >= 2 * width:
+                column_block = -(-column_block // 2 // width) * width
+            else:
+                break
+        return row_block, column_block
 
     def items(self, row_block: int, column_block: int) -> int:
         return self.batches * self.groups * -(-self.rows // row_block) * -(-self.columns // column_block)

@@ -151,13 +151,9 @@ def _with_blocks(lowering: Lowering, shape: DirectShape) -> DirectShape:
     height, columns = shape.out_height, -(-shape.columns // panel) * panel
     row_bytes = 4 * shape.row_stride * shape.band_width * shape.channels
     highest = min(height, max(1, machine.l2_bytes // 2 // max(1, row_bytes)))
-    bands = -(-height // highest)
-    usual = -(-height // bands), columns
-    if threads == 1:
-        rows, width = usual
-    else:
-        heights = [-(-height // count) for count in range(bands, bands * 12 + 1)]
-        divisions = product(dict.fromkeys(heights), fractions(columns, panel))
+    rows, width = -(-height // -(-height // highest)), columns
+    if threads > 1:
+        divisions = product(fractions(rows, 1), fractions(columns, panel))
         rows, width = best_division({d: _timed_items(machine, shape, *d) for d in divisions}, threads)
     return replace(shape, band_rows=rows, column_block=width)
 

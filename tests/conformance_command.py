@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -26,17 +26,26 @@ _TYPES = frozenset(short_name(dtype) for dtype in DType)
 _SHOWN = 20
 
 
-def assert_green(backend: str, options: list[str], folder: Path) -> None:
+def assert_green(
+    backend: str,
+    options: list[str],
+    folder: Path,
+    *,
+    python: str | Path = sys.executable,
+    variables: Mapping[str, str] | None = None,
+) -> None:
     """Run a part of the suite in one process (pytest's workers run in parallel already), and assert that it passes.
 
     Args:
         backend: name of the backend.
         options: options that choose the cases.
         folder: folder for the report.
+        python: the Python that runs the suite.
+        variables: its environment variables; by default those of this process.
     """
     written = folder / "report.json"
-    command = [sys.executable, "-m", "lite_conformance", "--backend", backend, "--jobs", "1", *options]
-    done = subprocess.run([*command, "--quiet", "--json", str(written)], capture_output=True, text=True)
+    command = [str(python), "-m", "lite_conformance", "--backend", backend, "--jobs", "1", *options]
+    done = subprocess.run([*command, "--quiet", "--json", str(written)], capture_output=True, text=True, env=variables)
     report = read_report(written) if written.exists() else None
     bad = [record for record in report.records if record.status.is_bad] if report else []
     if report is None or bad or done.returncode:

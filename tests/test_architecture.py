@@ -58,6 +58,7 @@ MODULES_OF_THE_CORE = [
     "reports",
     "backend",
     "stack",
+    "saved_kernels",
     "memory",
     "kernel_backend",
     "builtin",
@@ -314,3 +315,13 @@ print(sorted(loaded & {{"numpy", "click", "llvmlite", "pluggy"}}), sorted(n for 
 """
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert completed.stdout.strip() == "[] []"
+
+
+def test_listing_the_backends_imports_nothing_slow() -> None:
+    """Every load asks all plugins for their backends, also those that the session does not use."""
+    code = (
+        "import sys; from lite_core.plugins import available_backends; available_backends(); "
+        "print(sorted({'importlib.metadata', 'llvmlite', 'onnx', 'onnxruntime', 'pyopencl'} & {*sys.modules}))"
+    )
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "[]"

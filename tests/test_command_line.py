@@ -119,7 +119,7 @@ def test_run_with_random_inputs_needs_shapes() -> None:
         (("run", TINY, "--input", "x.npy"), 2, "'x.npy'"),
         (("run", TINY, "--shape", "3x3"), 2, "3x3"),
         (("run", TINY, "--shape", "axb"), 2, "--shape"),
-        (("run", TINY, "--backend", "arm"), 3, "'arm'"),
+        (("run", TINY, "--backend", "metal"), 3, "'metal'"),
         (("run", TINY, "--shape=-1x3x32x32"), 2, "--shape"),
         (("run", TINY, "--shape", "999999999999x3x32x32"), 1, "11,444,091.8 GiB"),
         (("run", TINY, "--shape", "999999999999999999x3x32x32"), 1, "GiB"),

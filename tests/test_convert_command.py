@@ -71,7 +71,7 @@ def test_convert_as_json(output: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--targets", "x86,arm"), 3, "'arm'"),
+        (("--targets", "x86,metal"), 3, "'metal'"),
         (("--targets", ","), 2, "--targets"),
         (("--limit", "0"), 1, "--force"),
         (("--input-shape", "3x3"), 2, "3x3"),
@@ -199,6 +199,6 @@ def test_check_asks_targets() -> None:
     data = json.loads(completed.stdout)
     assert completed.returncode == 0, completed.stderr
     assert [(t["target"], t["supported"], t["nodes"]) for t in data["targets"]] == [("x86", 21, 21), ("host", 21, 21)]
-    completed = lite("check", TINY, "--targets", "x86,arm")
+    completed = lite("check", TINY, "--targets", "x86,metal")
     assert completed.returncode == 3
-    assert "'arm'" in completed.stdout
+    assert "'metal'" in completed.stdout

@@ -11,8 +11,11 @@ import venv
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from test_other_sizes import classifier
 
+from lite_core import convert, load
 from workspace import Distribution, distributions
 
 pytestmark = pytest.mark.full("packages")
@@ -119,6 +122,43 @@ def test_lite_x86(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Non
     (row,) = [row for row in answer["backends"] if row["backend"] == "x86"]
     assert row["state"] == ("ready" if platform.machine() in ("x86_64", "AMD64") else "unavailable")
     assert run(python, "-m", "pip", "check").returncode == 0
+
+
+def test_a_device_needs_numpy_and_lite_only(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> None:
+    """Without a compiler and tools, everything that is installed has less than 65 MB."""
+    folder = tmp_path_factory.mktemp("device")
+    python = clean_environment(folder)
+    install(python, wheels, "lite_arm")
+    (packages,) = folder.glob("lib/python*/site-packages")
+    found = {path.name for path in packages.iterdir() if not path.name.startswith(("pip", "setuptools", "_distutils"))}
+    files = [file for name in found for file in (packages / name, *(packages / name).rglob("*")) if file.is_file()]
+    assert not found & {"llvmlite", "ml_dtypes", "onnx", "google", "click", "rich"}
+    assert sum(file.stat().st_size for file in files if file.suffix != ".pyc") < 65e6, sorted(found)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="machine code of x86-64")
+def test_a_prepared_file_runs_in_an_environment_without_a_compiler(
+    tmp_path_factory: pytest.TempPathFactory, wheels: Path
+) -> None:
+    folder = tmp_path_factory.mktemp("runs")
+    convert(classifier(), folder / "model.lite", "x86", threads=1, shapes={"x": (1, 3, 16, 40)})
+    python = clean_environment(folder / "environment")
+    install(python, wheels, "lite_x86")
+    subprocess.run([python, "-m", "pip", "uninstall", "--yes", "--quiet", "llvmlite"], check=True)
+    code = """
+import sys, numpy as np, lite_core as lite
+session = lite.load("model.lite", backend="x86", threads=1, saved="trust", fallback="never")
+for shape in ((1, 3, 16, 40), (2, 3, 16, 40), (1, 3, 16, 75)):
+    print(*session.run(x=np.ones(shape, np.float32))["y"][0])
+print(session.notes, "llvmlite" in sys.modules)
+"""
+    completed = run(python, "-c", code, folder=folder)
+    assert completed.returncode == 0, completed.stderr
+    *rows, state = completed.stdout.splitlines()
+    assert state == "() False"
+    for row, shape in zip(rows, ((1, 3, 16, 40), (2, 3, 16, 40), (1, 3, 16, 75)), strict=True):
+        expected = load(classifier(), "host").run(x=np.ones(shape, np.float32))["y"][0]
+        np.testing.assert_allclose([float(number) for number in row.split()], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_new_backend_passes_the_installed_suite(backend_author: tuple[Path, Path], tmp_path: Path) -> None:

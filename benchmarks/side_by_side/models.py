@@ -159,19 +159,20 @@ class ModelOnDisk:
         target = source.with_name(f"{source.stem}-{machine.own_file_stem()}-{processor}.vmfb")
         return self._ensure(target, "to_iree.py", [str(source), processor, str(target)], python)
 
-    def lite(self, backend: str) -> Path:
+    def lite(self, backend: str, processor: str = "") -> Path:
         """Return the model's ``.lite`` file for these shapes and one thread; each run of the benchmark makes a new one.
 
         Args:
             backend: the target; ``auto`` is x86.
+            processor: the processor to compile for, as ``lite convert --cpu`` takes it; by default this one.
 
         Raises:
             ConversionError: ``lite convert`` rejects the model.
         """
-        file = self.input_file.with_suffix(".lite")
+        file = self.input_file.with_name(f"{self.input_file.stem}{processor}.lite")
         if not file.exists():
             target = "x86" if backend == "auto" else backend
-            options = ["--targets", target, "--threads", "1"]
+            options = ["--targets", target, "--threads", "1", *(["--cpu", processor] if processor else [])]
             for name, shape in self.shapes.items():
                 if shape:
                     options += ["--input-shape", f"{name}={'x'.join(map(str, shape))}"]

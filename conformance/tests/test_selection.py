@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -76,6 +77,27 @@ def test_shards_are_balanced_and_together_the_whole() -> None:
     for part in parts:
         positions = [order[c.name] for c in part]
         assert positions == sorted(positions)
+
+
+def test_a_sample_has_every_operator_then_every_type_and_follows_the_seed() -> None:
+    cases = ("Relu[*", "Add[*", "Conv[*", "graph[*")
+    whole = Selection(cases=cases).choose(HOST)
+
+    def drawn(count: int, seed: int = 0) -> list[str]:
+        return [c.name for c in Selection(cases=cases, sample=count).choose(replace(HOST, seed=seed))]
+
+    operator = {c.name: (c.level, c.op or "graph") for c in whole}
+    kind = {c.name: (*operator[c.name], c.dtype) for c in whole}
+    operators, kinds = {*operator.values()}, {*kind.values()}
+    assert sorted(operator[name] for name in drawn(len(operators))) == sorted(operators)
+    some = drawn(len(kinds))
+    assert {kind[name] for name in some} == kinds
+    assert drawn(len(kinds)) == some
+    assert drawn(len(kinds), seed=1) != some
+    assert drawn(len(whole) + 1) == [c.name for c in whole]
+    assert some == [name for name in kind if name in some]  # in the order of the suite
+    parts = [Selection(cases=cases, sample=10, shard=(number, 2)).choose(HOST) for number in (1, 2)]
+    assert [len(part) for part in parts] == [5, 5]
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "a/b", "-1/2", "1.5/2"])

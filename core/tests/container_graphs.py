@@ -167,6 +167,9 @@ def records(graph: Graph) -> tuple[tuple[TargetRecord, ...], dict[str, bytes]]:
     refusals = tuple((("toy", f"no {node.op}"), ("other", "")) if k % 2 else () for k, node in enumerate(graph.nodes))
     shapes = {v.name: (1,) * (v.type.rank or 0) for v in graph.inputs}
     plans = tuple(PlanRecord(shapes, threads, (whole, plain)) for threads in (1, 4))
-    toy = TargetRecord("toy", "lite-toy 0.1.0", "float16", True, ("toy",) * count, ((),) * count, plans)
+    kernels = (PartitionRecord("lite convert m", "toy", (), (), (), "toy 1", ("code/0",)),)
+    toy = TargetRecord(
+        "toy", "lite-toy 0.1.0", "float16", True, ("toy",) * count, ((),) * count, plans, kernels=kernels
+    )
     other = TargetRecord("other", "lite-other 1", "float32", False, ("host",) * count, refusals)
     return (toy, other), {"code/0": b"machine code", "weights/0": b"weights"}

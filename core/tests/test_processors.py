@@ -58,6 +58,24 @@ def test_processors_of_one_core_count_once(tmp_path: Path, allowed: set[int]) ->
     assert useful_threads(tmp_path) == 2
 
 
+@pytest.mark.parametrize(
+    ("capacities", "useful"),
+    [
+        ([1024, 1024, 1024, 1024], 4),
+        ([530] * 4 + [1024] * 4, 4),
+        ([250] * 4 + [871] * 3 + [1024], 4),  # the fastest of four fast cores is a little faster
+        ([485] * 4 + [1024] * 2, 2),
+    ],
+)
+def test_capacities_say_more_than_clocks(capacities: list[int], useful: int, tmp_path: Path, allowed: set[int]) -> None:
+    numbers = range(len(capacities))
+    allowed.update(numbers)
+    files = cores({number: str(number) for number in numbers}, dict.fromkeys(numbers, 2000000))
+    folder = "sys/devices/system/cpu/cpu"
+    files |= {f"{folder}{number}/cpu_capacity": str(capacity) for number, capacity in enumerate(capacities)}
+    assert useful_threads(make(tmp_path, files)) == useful
+
+
 def test_efficient_cores_do_not_count(tmp_path: Path, allowed: set[int]) -> None:
     siblings = {0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3", 4: "4", 5: "5", 6: "6", 7: "7"}
     clocks = dict(zip(range(8), [5_200_000, 5_200_000, 4_900_000, 4_900_000, *[3_900_000] * 4]))

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 import pytest
 
 from lite_core import storage
@@ -30,6 +31,19 @@ logger = logging.getLogger("lite.test.cache")
 
 def cache(folder: Path | None) -> DiskCache:
     return DiskCache(folder, ".bin", logger)
+
+
+@pytest.mark.parametrize("home", ["/home/me", "/", ""])
+@pytest.mark.parametrize("named", [None, "", "/elsewhere"])  # older platformdirs take relative ones as they are
+def test_the_folders_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch, home: str, named: str | None) -> None:
+    """On Linux they are found without importing it."""
+    monkeypatch.setenv("HOME", home)
+    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False) if named is None else monkeypatch.setenv(variable, named)
+    for variable in ("LITE_CONFIG_DIR", "LITE_CACHE_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    assert configuration_folder() == Path(platformdirs.user_config_dir("lite", appauthor=False))
+    assert cache_folder("kernels") == Path(platformdirs.user_cache_dir("lite", appauthor=False), "kernels")
 
 
 def names(folder: Path) -> list[str]:

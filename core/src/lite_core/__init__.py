@@ -90,7 +90,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'lite_core' has no attribute {name!r}")
     home = next((module for module, names in _NAMES_IN.items() if name in names), "errors")
-    with collector_paused():
+    with collector_paused(for_life=True):
         value = getattr(import_module(f"lite_core.{home}"), name)
     globals()[name] = value
     return value

@@ -12,11 +12,16 @@ __all__ = ["collector_paused"]
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def collector_paused(*, for_life: bool = False) -> Iterator[None]:
     """Pause the garbage collector while long-lived objects are built: imports, models, plans.
 
     Its repeated scans took a tenth of the measured time from process start to first result. A fork in another thread
     waits for the end, because the collector of the child would stay paused.
+
+    Args:
+        for_life: the objects live as long as the process, as modules do. At the end they count as old, so that only a
+            full collection scans them: the next collection of young objects would begin at once, with all of these.
+            Each time the collector begins to count anew, so that work that is repeated would keep it from collecting.
     """
     with undivided():
         was_enabled = gc.isenabled()
@@ -25,4 +30,7 @@ def collector_paused() -> Iterator[None]:
             yield
         finally:
             if was_enabled:
+                if for_life and not gc.get_freeze_count():  # what the program itself has frozen stays frozen
+                    gc.freeze()
+                    gc.unfreeze()  # moves all objects to the oldest generation
                 gc.enable()

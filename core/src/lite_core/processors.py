@@ -13,9 +13,9 @@ from pathlib import Path
 
 __all__ = ["useful_threads"]
 
-#: Cores with a lower share of the highest clock are made for efficiency: the others would only wait for them. Equal
+#: Cores with a lower share of the highest speed are made for efficiency: the others would only wait for them. Equal
 #: cores differ by less, because some of them may run a little faster than the rest.
-_SHARE_OF_HIGHEST_CLOCK = 0.85
+_SHARE_OF_HIGHEST_SPEED = 0.8
 
 
 def useful_threads(root: Path = Path("/")) -> int:
@@ -27,12 +27,13 @@ def useful_threads(root: Path = Path("/")) -> int:
     Args:
         root: the folder that contains ``proc`` and ``sys``.
     """
-    clocks: dict[str, float] = {}  # of cores, by the processors that share each
+    speeds: dict[str, float] = {}  # of cores, by the processors that share each: capacities on ARM, else clocks
     for number in os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1):
         processor = root / f"sys/devices/system/cpu/cpu{number}"
         siblings = _text(processor / "topology/thread_siblings_list") or str(number)
-        clocks[siblings] = float(_text(processor / "cpufreq/cpuinfo_max_freq") or 1)
-    fast = [clock for clock in clocks.values() if clock >= _SHARE_OF_HIGHEST_CLOCK * max(clocks.values())]
+        capacity, clock = (_text(processor / name) for name in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"))
+        speeds[siblings] = float(capacity or clock or 1)
+    fast = [speed for speed in speeds.values() if speed >= _SHARE_OF_HIGHEST_SPEED * max(speeds.values())]
     return max(1, round(min(len(fast), _quota(root))))
 
 

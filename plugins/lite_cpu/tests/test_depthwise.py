@@ -14,7 +14,7 @@ from lite_core import load
 from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
-from lite_cpu.kernels.depthwise import Axis, Edges
+from lite_cpu.kernels.depthwise import Axis, Depthwise, Edges
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import X86_64_V3, Machine
@@ -140,6 +140,19 @@ def test_any_size_padding_and_number_of_channels(machine: Machine, seed: int) ->
 @LEVELS
 def test_threads_share_rows_and_channels(machine: Machine) -> None:
     assert differences(SQUARE_OF_MANY_CHANNELS, machine, threads=2) < 1e-6
+
+
+@LEVELS
+@pytest.mark.parametrize("channels", [36, 100])
+def test_images_that_are_prefetched_give_the_same_bits(machine: Machine, channels: int) -> None:
+    case = Case(channels, (9, 21), (3, 3), (2, 2), tail="hard-swish")
+    graph, small_caches = case.graph("float32", np.random.default_rng(2)), machine.with_caches(32 << 10, 8 << 10)
+    x = np.random.default_rng(1).standard_normal((1, channels, 9, 21)).astype("float32")
+    steps = lower_graph(graph, Options(threads=1), KernelLibrary(small_caches), WeightCache()).steps
+    (kernel,) = (step.kernel for step in steps if isinstance(step.kernel, Depthwise))
+    # With many registers, images of wide pixels are not prefetched.
+    assert kernel.ahead == (channels < 50 or machine.vector_registers < 32)
+    np.testing.assert_array_equal(run_on(small_caches, graph, {"x": x})["y"], run_on(machine, graph, {"x": x})["y"])
 
 
 @LEVELS

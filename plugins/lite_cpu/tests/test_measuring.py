@@ -9,7 +9,7 @@ from levels import runnable_machines
 from lite_cpu.aligned import aligned_empty
 from lite_cpu.emitter import Emitter
 from lite_cpu.kernels.reading import Read
-from lite_cpu.machine import AARCH64, X86_64_V3, X86_64_V4, Machine
+from lite_cpu.machine import ARM_V8, X86_64_V3, X86_64_V4, Machine
 from lite_cpu.machine_code.cache import KernelCache
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.machine_code.objects import compile_ir
@@ -41,20 +41,16 @@ def test_reading_adds_up_all_of_the_memory(ahead: int, machine: Machine) -> None
 
 
 def test_reading_compiles_for_arm() -> None:
-    k = Emitter(AARCH64)
+    k = Emitter(ARM_V8)
     Read().emit(k)
-    assert compile_ir(k.text(), AARCH64).entries
+    assert compile_ir(k.text(), ARM_V8).entries
 
 
 @BEST
-def test_levels_of_unknown_size_are_not_measured(machine: Machine) -> None:
+def test_bandwidth_of_memory_is_a_speed(machine: Machine) -> None:
     memory = aligned_empty((8 << 18,), np.float32)
     memory.fill(0.5)
-    found = measure_bandwidth(library_of(machine), {1: 32 << 10}, memory)
-    assert found.l1 > 0
-    assert (found.l2, found.l3) == (0, 0)
-    assert found.memory > 0
-    assert found.prefetched > 0
+    assert measure_bandwidth(library_of(machine), memory) > 0
 
 
 def test_cold_memory_is_larger_than_the_caches() -> None:
@@ -68,7 +64,7 @@ def test_cold_memory_is_larger_than_the_caches() -> None:
         (X86_64_V3, [0]),
         (X86_64_V4, [0, 14]),
         (X86_64_V4.with_tuning(Tuning(tile_rows=14)), [14, 0]),
-        (AARCH64, [0]),
+        (ARM_V8, [0]),
     ],
 )
 def test_candidates_begin_with_what_is_known(machine: Machine, rows: list[int]) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lite_cpu.machine import AARCH64, X86_64_V2, X86_64_V3, X86_64_V4, Machine
+from lite_cpu.machine import ARM_V8, X86_64_V2, X86_64_V3, X86_64_V4, Machine
 from lite_cpu.machine_code import objects
 from lite_cpu.machine_code.elf import flatten
 from lite_cpu.machine_code.image import CodeImage, CodeImageError
@@ -23,8 +23,8 @@ from lite_cpu.machine_code.loading import CodeLoadError, LoadedCode, load
 from lite_cpu.machine_code.objects import KernelCompileError, Optimize, compile_ir
 from lite_cpu.machine_code.relocations import RELOCATIONS
 
-MACHINES = [X86_64_V2, X86_64_V3, X86_64_V4, AARCH64]
-_HOSTS = {"x86_64": X86_64_V2, "amd64": X86_64_V2, "aarch64": AARCH64, "arm64": AARCH64}
+MACHINES = [X86_64_V2, X86_64_V3, X86_64_V4, ARM_V8]
+_HOSTS = {"x86_64": X86_64_V2, "amd64": X86_64_V2, "aarch64": ARM_V8, "arm64": ARM_V8}
 
 SUM_OF_TABLE = """
 @table = private constant [4 x i64] [i64 10, i64 20, i64 30, i64 40]
@@ -197,7 +197,7 @@ def test_every_machine_compiles_everything(machine):
 
 
 def test_aarch64_constants_need_the_alignment_of_a_page():
-    assert compile_ir(SUM_OF_TABLE, AARCH64).alignment == 4096
+    assert compile_ir(SUM_OF_TABLE, ARM_V8).alignment == 4096
     assert compile_ir(SUM_OF_TABLE, X86_64_V2).alignment == 64
 
 
@@ -350,7 +350,7 @@ def test_loading_nothing_is_no_error():
 
 
 def test_code_for_another_processor_is_refused(host):
-    other = X86_64_V2 if host is AARCH64 else AARCH64
+    other = X86_64_V2 if host is ARM_V8 else ARM_V8
     with pytest.raises(CodeLoadError, match=f"code image 1 is for {other.triple.split('-')[0]}, this processor is"):
         load([compile_ir(SCALE, host), compile_ir(SCALE, other)])
 

@@ -26,7 +26,7 @@ from lite_cpu.kernels.integer_dots import INT16_PAIRS, byte_form
 from lite_cpu.kernels.packing_int8 import PackInt8
 from lite_cpu.lowering.compile import simplified
 from lite_cpu.lowering.weights import WeightCache
-from lite_cpu.machine import AARCH64, X86_64_V4, Machine
+from lite_cpu.machine import ARM_V8, X86_64_V4, Machine
 from lite_cpu.machine_code.objects import compile_ir
 
 
@@ -170,16 +170,16 @@ def test_packing_pads_with_zeros() -> None:
 
 
 def test_every_dot_product_machine_has_a_byte_form() -> None:
-    arm = byte_form(replace(AARCH64, dot_product=True))
+    arm = byte_form(replace(ARM_V8, dot_product=True))
     assert arm is not None
     assert str(arm.left) == "int8"
-    assert byte_form(AARCH64) is None
+    assert byte_form(ARM_V8) is None
 
 
 @pytest.mark.parametrize("dot_product", [False, True])
 def test_every_kernel_compiles_for_arm(dot_product: bool) -> None:
-    features = (*AARCH64.features, "+dotprod") if dot_product else AARCH64.features
-    machine = replace(AARCH64, features=features, dot_product=dot_product)
+    features = (*ARM_V8.features, "+dotprod") if dot_product else ARM_V8.features
+    machine = replace(ARM_V8, features=features, dot_product=dot_product)
     form = byte_form(machine) or INT16_PAIRS
     sums = Chain(Operand(DType.INT32))
     left = LeftSide(DType.UINT8, form)

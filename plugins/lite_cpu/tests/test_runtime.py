@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lite_cpu.machine import AARCH64, X86_64_V2
+from lite_cpu.machine import ARM_V8, X86_64_V2
 from lite_cpu.machine_code.image import CodeImage
 from lite_cpu.machine_code.loading import LoadedCode, load
 from lite_cpu.machine_code.objects import compile_ir
@@ -50,7 +50,7 @@ PATIENCE = 120
 @functools.cache
 def kernels() -> LoadedCode:
     """Two kernels: ``mark`` marks its work items and counts errors; ``meet`` needs as many threads as work items."""
-    machine = X86_64_V2 if platform.machine().lower() in ("x86_64", "amd64") else AARCH64
+    machine = X86_64_V2 if platform.machine().lower() in ("x86_64", "amd64") else ARM_V8
     code = Module(machine.triple)
     with code.function("mark", 5, exported=True) as f:
         pointers, params, begin, end, scratch = f.arguments
@@ -434,7 +434,7 @@ def test_unsuitable_memory_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("windows", [False, True])
-@pytest.mark.parametrize("machine", [X86_64_V2, AARCH64], ids=lambda machine: machine.name)
+@pytest.mark.parametrize("machine", [X86_64_V2, ARM_V8], ids=lambda machine: machine.name)
 def test_runtime_compiles_for_other_systems(machine: object, windows: bool) -> None:
     image = compile_ir(runtime_ir(machine.triple, windows=windows), machine)
     assert set(image.entries) == ({"lite_run"} if windows else {"lite_run", "lite_worker", "lite_stop"})

@@ -270,6 +270,22 @@ def test_a_wrong_output_type_is_an_error() -> None:
         emit_operator(k, "Add", [one, one], {}, DType.FLOAT32)
 
 
+@pytest.mark.parametrize("numbers", [(0.0, -0.0), (0, 0.0), (1, True), (2.0**24, 2**24 + 1)])
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_a_constant_is_its_own_number(numbers: tuple[float, float], lanes: int) -> None:
+    """Constants are kept by their number: numbers that are equal to Python but differ in bits stay apart."""
+    k = Emitter(X86_64_V3)
+    for number in numbers:
+        with k.kernel(f"store_{type(number).__name__}_{number!r}") as (pointers, *_):
+            pointers.tensor(0, DType.FLOAT32)[0].store(k.constant(number, DType.FLOAT32, lanes))
+    names = [f"store_{type(number).__name__}_{number!r}" for number in numbers]
+    code = load([compile_ir(k.text(), X86_64_V3)])
+    for name, number in zip(names, numbers):
+        actual = np.full(lanes, np.nan, np.float32)
+        run_kernel(code.address(0, name), [], actual)
+        assert actual.tobytes() == np.full(lanes, number, np.float32).tobytes(), name
+
+
 # **** the functions over their range ****
 
 # (function of a Val, same function in float64, lowest and highest argument, relative error in epsilons)

@@ -16,7 +16,7 @@ from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.kernels.toom_cook import filter_matrix
 from lite_cpu.kernels.winograd_weights import WinogradWeights
 from lite_cpu.lowering.weights import WinogradRecipe
-from lite_cpu.machine import AARCH64, Machine
+from lite_cpu.machine import ARM_V8, Machine
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.machine_code.objects import compile_ir
 from lite_cpu.runtime import ProgramError
@@ -119,7 +119,7 @@ def test_every_level_computes_the_same_bits(outputs: int) -> None:
 @pytest.mark.parametrize("outside", [{"offset": 1}, {"offset": -1}, {"strides": (0, 9, 9 * 5, 3, 1)}])
 def test_filters_outside_the_constant_are_refused(outside: dict[str, Any], outputs: int) -> None:
     filters = constant(4, 5, 3, 3)
-    recipe = recipe_of(AARCH64, outputs, filters, filters)._replace(**outside)
+    recipe = recipe_of(ARM_V8, outputs, filters, filters)._replace(**outside)
     with pytest.raises(ProgramError, match="180"):
         prepare_winograd(1, filters, recipe, 1)
 
@@ -129,7 +129,7 @@ def test_filters_outside_the_constant_are_refused(outside: dict[str, Any], outpu
 )
 def test_other_filters_are_refused(other: dict[str, Any]) -> None:
     filters = constant(4, 5, 3, 3)
-    recipe = recipe_of(AARCH64, 4, filters, filters)
+    recipe = recipe_of(ARM_V8, 4, filters, filters)
     with pytest.raises(ProgramError, match=r"\[1, columns, channels, 3, 3\]"):
         prepare_winograd(1, filters, recipe._replace(**other), 1)
     with pytest.raises(ProgramError, match="float64"):
@@ -138,10 +138,10 @@ def test_other_filters_are_refused(other: dict[str, Any]) -> None:
 
 @TILES
 def test_kernel_compiles_for_arm(outputs: int) -> None:
-    k = Emitter(AARCH64)
+    k = Emitter(ARM_V8)
     kernel = WinogradWeights(outputs)
     kernel.emit(k)
-    assert set(compile_ir(k.text(), AARCH64).entries) == {kernel.symbol}
+    assert set(compile_ir(k.text(), ARM_V8).entries) == {kernel.symbol}
 
 
 def test_preparation_imports_nothing_of_the_compiler() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import lite_core
+from lite_core.container import ModelFile
 
 TINY = Path(__file__).parents[3] / "tests/models/goldens/tiny_conv/legacy"
 
@@ -71,14 +72,28 @@ def test_opt_continues_with_a_note(tmp_path: Path, arguments: tuple[str, ...], n
     assert (tmp_path / "m.lite").exists()
 
 
+def test_opt_makes_a_file_for_arm_unless_told_otherwise(tmp_path: Path) -> None:
+    completed = lite("opt", f"--model_dir={TINY}", f"--optimize_out={tmp_path / 'm'}")
+    assert completed.returncode == 0, completed.stderr
+    (record,) = ModelFile.open(tmp_path / "m.lite").targets
+    assert (record.backend, record.level, set(record.devices)) == ("arm", "arm-v8", {"arm"})
+    assert {plan.threads for plan in record.plans} == {1, 4}
+
+
+def test_opt_without_the_default_target_names_the_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITE_BACKENDS", "x86")
+    completed = lite("opt", f"--model_dir={TINY}", f"--optimize_out={tmp_path / 'm'}")
+    assert completed.returncode == 3
+    assert "'arm'" in completed.stderr
+    assert "--valid_targets" in completed.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         ((), 2, "--model_dir"),
         (("--model_dir", TINY), 2, "--optimize_out"),
-        (("--model_dir", TINY, "--optimize_out", "m"), 3, "'arm'"),
-        (("--model_dir", TINY, "--optimize_out", "m"), 3, "--valid_targets"),
-        (("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "host", "arm"), 3, "'arm'"),
+        (("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "host", "metal"), 3, "'metal'"),
         (("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "arm_metal"), 3, "'metal'"),
         (("--model_dir", TINY, "--optimize_out", "m", "--valid_targets", "huawei_kirin_npu"), 3, "'huawei_kirin_npu'"),
         (("--model_dir", "nowhere", "--optimize_out", "m", "--valid_targets", "host"), 2, "nowhere"),

@@ -326,7 +326,7 @@ def test_all_problems_are_one_error_and_nothing_is_written(output: Path) -> None
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        (["opencl", "arm"], "target 'arm'"),
+        (["opencl", "metal"], "target 'metal'"),
         ("kirin_npu", "target 'kirin_npu'"),
         ("toy:1", "target 'toy:1'"),
         (["toy", "auto"], "target 'auto'"),

@@ -39,6 +39,13 @@ _OPTIONS = (
     click.option(
         "--shard", default="1/1", help="i/n: the i-th of n parts of equal size, which together are the whole."
     ),
+    click.option(
+        "--sample",
+        default=0,
+        metavar="COUNT",
+        type=click.IntRange(0),
+        help="Only COUNT cases, of every operator and element type alike; --seed decides which.",
+    ),
     click.option("--maxfail", type=click.IntRange(1), help="Stop after this number of bad cases."),
     click.option("--resume", is_flag=True, help="Go on with an interrupted run; repeat its command with this option."),
     click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of all random numbers."),
@@ -114,6 +121,7 @@ class RunOptions:
     exclude: tuple[str, ...]
     last_failed: bool
     shard: str
+    sample: int
     maxfail: int | None
     resume: bool
     seed: int
@@ -156,8 +164,9 @@ class RunOptions:
             InputError: a value is wrong, or no earlier run is known, whose failures ``--last-failed`` selects.
         """
         only = last_failed(self.settings.title, self.json_file) if self.last_failed else None
+        shard = parse_shard(self.shard)
         return Selection(
-            parse_level(self.level), self.cases, self.ops, self.dtypes, self.exclude, only, parse_shard(self.shard)
+            parse_level(self.level), self.cases, self.ops, self.dtypes, self.exclude, only, shard, self.sample
         )
 
     @property

@@ -1,4 +1,4 @@
-"""The cases of a run: chosen by level, name, operator, element type and shard."""
+"""The cases of a run: chosen by level, name, operator, element type, shard and sample."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from lite_conformance.cases.case import Case, Settings
 from lite_conformance.cases.catalogue import operator_names, possible_cases
 from lite_conformance.cases.onnx_node_data.source import find_node_data
 from lite_conformance.cases.patterns import matches
+from lite_conformance.run.sampling import sample
 from lite_core.errors import InputError
 from lite_core.ir import DType
 
@@ -33,6 +34,7 @@ class Selection:
         exclude: patterns of names that are left out.
         only: names of cases, for example of those that failed; None for every name.
         shard: the number of this part, from 1, and the number of parts that the cases are dealt out to.
+        sample: the number of cases to draw from the chosen ones, see :mod:`.sampling`; 0 for all.
     """
 
     levels: range = ALL_LEVELS
@@ -42,6 +44,7 @@ class Selection:
     exclude: Sequence[str] = ()
     only: frozenset[str] | None = None
     shard: tuple[int, int] = (1, 1)
+    sample: int = 0
 
     def choose(self, settings: Settings) -> list[Case]:
         """Return the cases, in the order of the suite; generates only the parts of the suite that can match.
@@ -73,6 +76,8 @@ class Selection:
         chosen = [c for c in named if c.level in self.levels and self._allows(c, ops)]
         if not chosen:
             raise InputError(f"no case matches all of: {self._text()}; `lite-conformance --list` shows what there is")
+        if self.sample:
+            chosen = sample(chosen, self.sample, settings.seed)
         return chosen if self.shard[1] == 1 else _share(chosen, *self.shard)
 
     def describe(self) -> dict[str, Any]:
@@ -86,6 +91,7 @@ class Selection:
             **({"exclude": list(self.exclude)} if self.exclude else {}),
             **({} if self.only is None else {"only": sorted(self.only)}),
             **({} if self.shard == (1, 1) else {"shard": "{}/{}".format(*self.shard)}),
+            **({"sample": str(self.sample)} if self.sample else {}),
         }
 
     def _allows(self, case: Case, ops: Sequence[str]) -> bool:

@@ -205,9 +205,7 @@ def _sections(rows: Any, header: Header) -> dict[str, Section]:
         if not all(type(n) is int and n >= 0 for n in (offset, size, *checksums)) or offset % ALIGNMENT:
             raise ValueError(f"section {name!r}: offset (a multiple of {ALIGNMENT}), size are {offset}, {size}")
         if len(checksums) != -(-size // BLOCK):
-            raise ValueError(
-                f"section {name!r} has {len(checksums)} checksums, there must be one for each {BLOCK} bytes"
-            )
+            raise ValueError(f"section {name!r} has {len(checksums)} checksums, expected one for each {BLOCK} bytes")
         sections[name] = Section(name, offset, size, tuple(checksums), sealed is True)
     end = HEADER_SIZE
     table = Section("table", header.table_offset, header.table_size, ())

@@ -57,9 +57,7 @@ class ModelFile:
         file = Path(path)
         with _errors_about(file):
             if sys.byteorder != "little":
-                raise ModelFormatError(
-                    "its numbers are little-endian, this machine's are not; Lite does not convert them"
-                )
+                raise ModelFormatError("its numbers are little-endian, this machine's are not; they are not converted")
             return ModelFile(file, map_file(file))
 
     @property
@@ -125,8 +123,8 @@ class ModelFile:
 
     @cached_property
     def _first_pieces(self) -> set[str]:
-        partitions = [part for target in self.targets for plan in target.plans for part in plan.partitions]
-        return {part.sections[0] for part in partitions if part.sections}
+        saved = [parts for t in self.targets for parts in (t.kernels, *(plan.partitions for plan in t.plans))]
+        return {part.sections[0] for parts in saved for part in parts if part.sections}
 
     @cached_property
     def code_digest(self) -> str:

@@ -93,6 +93,8 @@ class TargetRecord(NamedTuple):
         level: name of the processor level that the plans were compiled for, such as ``x86-64-v3``.
         features: what a device must contain to run them, see :attr:`lite_core.backend.Device.features`. A target has
             one record for each level, the preferred one first.
+        kernels: for each backend with :class:`~lite_core.saved_kernels.SavesKernels`, the sections of its kernels and
+            what they are compatible with. The name is the command that made them, without input shapes.
     """
 
     backend: str
@@ -104,3 +106,4 @@ class TargetRecord(NamedTuple):
     plans: tuple[PlanRecord, ...] = ()
     level: str = ""
     features: tuple[str, ...] = ()
+    kernels: tuple[PartitionRecord, ...] = ()

@@ -36,9 +36,7 @@ def decode_targets(
     """
     targets: tuple[TargetRecord, ...] = _decode(tuple[TargetRecord, ...], document, names)
     count = len(graph["nodes"])
-    values = {
-        value[0] for values in (graph["inputs"], *(n["out"] for n in graph["nodes"])) for value in values if value
-    }
+    values = {v[0] for values in (graph["inputs"], *(n["out"] for n in graph["nodes"])) for v in values if v}
     for target in targets:
         if not len(target.devices) == len(target.refusals) == count:
             raise ValueError(f"target {target.backend!r} lists {len(target.devices)} nodes, the graph has {count}")
@@ -47,8 +45,8 @@ def decode_targets(
                 raise ValueError(f"the plan for {dict(plan.shapes)} is for 0 threads")
             if sorted(number for p in plan.partitions for number in p.nodes) != [*range(count)]:
                 raise ValueError(f"the plan for {dict(plan.shapes)} does not run every node of the graph once")
-            for partition in plan.partitions:
-                _check_partition(partition, values, sections)
+        for partition in (*target.kernels, *(part for plan in target.plans for part in plan.partitions)):
+            _check_partition(partition, values, sections)
     return targets
 
 

@@ -125,9 +125,7 @@ def find_model(path: str | os.PathLike[str], plugins: PluginManager | None = Non
     candidates = [file] if exists else [file.with_name(file.name + s) for r in readers for s in r.suffixes]
     candidates = [c for c in candidates if is_there(c)]
     if not candidates:
-        raise InputError(
-            f"model {str(path)!r:.300}: there is no such file or folder, or no access; {folder_listing(file)}"
-        )
+        raise InputError(f"model {str(path)!r:.300}: no such file or folder, or no access; {folder_listing(file)}")
     found = (model for candidate in candidates for model in _recognised(plugins, offered, candidate))
     for model in found:
         return model._replace(others=found)

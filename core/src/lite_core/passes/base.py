@@ -97,7 +97,7 @@ def run_passes(
     if copy:
         graph = graph.copy()
     records: list[PassRecord] = []
-    for round_number in range(1, _MOST_ROUNDS + 1):
+    for number in range(1, _MOST_ROUNDS + 1):
         any_changed = False
         for pass_ in passes:
             before = graph.copy() if inspect else graph
@@ -106,12 +106,10 @@ def run_passes(
             seconds = time.perf_counter() - start
             graph = result.graph
             error = inspect(pass_.name, before, graph) if result.changed and inspect else None
-            records.append(
-                PassRecord(pass_.name, round_number, result.changed, nodes, len(graph.nodes), seconds, error)
-            )
+            records.append(PassRecord(pass_.name, number, result.changed, nodes, len(graph.nodes), seconds, error))
             any_changed |= result.changed
             if result.changed:
-                logger.debug("round %d: %s: %d -> %d nodes", round_number, pass_.name, nodes, len(graph.nodes))
+                logger.debug("round %d: %s: %d -> %d nodes", number, pass_.name, nodes, len(graph.nodes))
         if not any_changed:
             break
     return graph, records

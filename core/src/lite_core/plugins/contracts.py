@@ -13,11 +13,7 @@ __all__ = ["Kind", "fault_text", "item_problem", "members", "missing_members"]
 
 Kind = Literal["backend", "executable", "memory"]
 
-_REQUIRED: dict[Kind, type] = {
-    "backend": contract.Backend,
-    "executable": contract.Executable,
-    "memory": contract.Memory,
-}
+_NEEDED: dict[Kind, type] = {"backend": contract.Backend, "executable": contract.Executable, "memory": contract.Memory}
 
 #: Required members of the items of hooks; see the contracts named by HookSpecs.
 _REQUIRED_OF_HOOKS = {
@@ -37,7 +33,7 @@ def fault_text(error: BaseException) -> str:
 
 def item_problem(hook: str, item: Any) -> str:
     """Return the reason why an item of a hook cannot be used; empty if it can."""
-    required = members(_REQUIRED["backend"]) if hook == "lite_backends" else _REQUIRED_OF_HOOKS[hook]
+    required = members(_NEEDED["backend"]) if hook == "lite_backends" else _REQUIRED_OF_HOOKS[hook]
     missing = [name for name in required if not hasattr(item, name)]
     if missing:
         return f"{item!r} lacks {', '.join(missing)}"
@@ -52,7 +48,7 @@ def item_problem(hook: str, item: Any) -> str:
 
 def missing_members(instance: object, kind: Kind) -> list[str]:
     """Return the names of required members of the contract that an object lacks."""
-    return [name for name in members(_REQUIRED[kind]) if not hasattr(instance, name)]
+    return [name for name in members(_NEEDED[kind]) if not hasattr(instance, name)]
 
 
 @functools.cache

@@ -78,9 +78,7 @@ def _has_met_bounds(requirement: str, version: str) -> bool:
     if not (_BOUNDS.fullmatch(requirement.strip()) and _NUMBERS.fullmatch(version)):
         return False
     ours = _numbers(version)
-    return all(
-        _COMPARISONS[sign](ours, _numbers(bound)) for sign, bound in re.findall(r"([<>]=?)([\d.]+)", requirement)
-    )
+    return all(_COMPARISONS[sign](ours, _numbers(text)) for sign, text in re.findall(r"([<>]=?)([\d.]+)", requirement))
 
 
 def _numbers(version: str) -> list[int]:

@@ -88,10 +88,8 @@ def restore_partition(
         here = compatibility_of(candidate, options)
         if compatibility != here:
             return Stale(f"it was prepared for {compatibility or 'anything'}; this machine has {here or 'anything'}")
-        executable = backend.restore(pieces, part, candidate.device, candidate.options(options))
-        return (
-            executable if isinstance(executable, Stale) else _checked_result(placed, executable, memory_of(candidate))
-        )
+        found = backend.restore(pieces, part, candidate.device, candidate.options(options))
+        return found if isinstance(found, Stale) else _checked_result(placed, found, memory_of(candidate))
     except BaseException as error:
         text = fault_text(error)
         logger.warning("restoring %s failed", part.name, exc_info=True)

@@ -150,9 +150,7 @@ def _with_options(
     for name, own in given.items():
         if name not in used:
             if name not in installed and backend_distribution(name) is None:
-                raise InputError(
-                    f"backend_options names {name!r}, and no such backend is installed: {_listed(installed)}"
-                )
+                raise InputError(f"backend_options names {name!r}, which is not installed: {_listed(installed)}")
             log.append(f"{name}: its backend_options are ignored, because this session does not use it")
         elif own:
             backend = used[name]

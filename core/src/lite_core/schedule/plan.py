@@ -241,8 +241,6 @@ def copy_into(target: Array, array: Array, name: str) -> Array:
         InputError: the caller's array has another shape; nothing is broadcast.
     """
     if target.shape != array.shape:
-        raise InputError(
-            f"out[{name!r}] must have shape {list(array.shape)} for these inputs, has {list(target.shape)}"
-        )
+        raise InputError(f"out[{name!r}] must have shape {list(array.shape)} for these inputs, is {list(target.shape)}")
     np.copyto(target, array)
     return target

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Options, Partition, Stale
+from lite_core.backend import No, Options, Partition, Stale
 from lite_core.container import ModelFile, PartitionRecord, PlanRecord, TargetRecord
 from lite_core.errors import ModelFormatError, UnsupportedOperatorError, UntrustedCodeError
 from lite_core.ir import Graph, SymbolicDim, TensorType
-from lite_core.schedule import (
-    Candidate,
-    NodeAssignment,
-    PlacedPartition,
-    Placement,
-    Plan,
-    cut,
-    place,
-    restore_partition,
-)
-from lite_core.schedule.compile import CompiledPartition
-from lite_core.schedule.placement import place_bodies
+from lite_core.saved_kernels import SavesKernels
+from lite_core.schedule import Candidate, PlacedPartition, Plan, Selection, cut
+from lite_core.schedule.compile import CompiledPartition, compatibility_of, restore_partition
+from lite_core.schedule.placement import NodeAssignment, Placement, ask, place, place_bodies
 from lite_core.schedule.planner import Planner
 
 __all__ = ["Prepared", "place_without_code"]
@@ -33,34 +26,34 @@ Array = np.ndarray[Any, Any]
 
 
 def place_without_code(
-    file: ModelFile | None, graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str], saved: str
+    file: ModelFile | None,
+    graph: Graph,
+    candidates: Sequence[Candidate],
+    pins: Mapping[str, str],
+    saved: str,
+    notes: Sequence[str],
 ) -> Placement:
     """Place the nodes of a model whose prepared code, if its file has any, is not used.
 
     Raises:
         UntrustedCodeError: the code is not trusted, and the device that it was prepared for cannot run without it.
-        UnsupportedOperatorError: some nodes run on no candidate.
+        UnsupportedOperatorError: some nodes run on no candidate; the message contains the notes, which say why the
+            prepared code is not used.
     """
     first = candidates[0].device.backend
-    is_prepared = file is not None and any(first in record.devices for record in file.targets if record.plans)
-    refused: UnsupportedOperatorError | None = None
+    prepared = [record for record in (file.targets if file else ()) if record.plans or record.kernels]
+    if file and saved != "ignore" and any(first in r.devices for r in prepared) and not file.code_is_trusted(saved):
+        refused = [a.reason for a in (ask(candidates[0], node) for node in graph.nodes) if isinstance(a, No)]
+        if refused and (len(refused) == len(graph.nodes) or len(candidates) == 1):
+            raise UntrustedCodeError(
+                f"model {str(file.path)!r}: {first} cannot run it without the file's code ({refused[0]}), which this "
+                f"user did not make on this machine. If you trust its origin: lite trust {quote(str(file.path))}"
+            )
     try:
-        placement = place(graph, candidates, pins)
+        return place(graph, candidates, pins)
     except UnsupportedOperatorError as error:
-        if not is_prepared:
-            raise
-        refused = error
-    is_stuck = is_prepared and saved != "ignore" and (refused or 0 not in placement.choice)
-    if file is not None and is_stuck and not file.code_is_trusted(saved):
-        problems = refused.problems if refused else ()
-        reasons = [p.reason for p in problems] or [why for a in placement.assignments for _, why in a.refusals] or [""]
-        raise UntrustedCodeError(
-            f"model {str(file.path)!r}: {first} cannot run it without the file's code ({reasons[0]}), which this user "
-            f"did not make on this machine. If you trust its origin: lite trust {quote(str(file.path))}"
-        ) from refused
-    if refused:
-        raise refused
-    return placement
+        subject = f"graph {graph.name!r} on {', '.join(c.device.label for c in candidates)}"
+        raise UnsupportedOperatorError("; ".join([*notes, subject]), error.problems) from error
 
 
 class Prepared:
@@ -70,13 +63,17 @@ class Prepared:
         file: the model file.
         record: the file's record of the target.
         candidates: the session's devices.
+        options: the session's options.
     """
 
-    def __init__(self, file: ModelFile, record: TargetRecord, candidates: Sequence[Candidate]) -> None:
+    def __init__(
+        self, file: ModelFile, record: TargetRecord, candidates: Sequence[Candidate], options: Options
+    ) -> None:
         self._file = file
         self._record = record
-        self._candidates = tuple(candidates)
-        self._by_name = {c.device.backend: c for c in reversed(candidates)}
+        self._candidates = tuple([_with_kernels(c, file, record, options) for c in candidates])
+        self._by_name = {c.device.backend: c for c in reversed(self._candidates)}
+        self._stands_in = self._candidates != tuple(candidates)
 
     @staticmethod
     def find(
@@ -98,14 +95,12 @@ class Prepared:
             log: receives a line with the reason if the prepared part, or its preferred level, cannot be used.
         """
         first = candidates[0].device.backend
-        levels = [record for record in file.targets if record.backend == first]
-        lacking = [sorted({*record.features}.difference(candidates[0].device.features)) for record in levels]
-        record = next((record for record, lacks in zip(levels, lacking) if not lacks), None)
-        for level, lacks in zip(levels, lacking):
-            if level is record:
+        for record in (each for each in file.targets if each.backend == first):
+            lacks = sorted({*record.features} - candidates[0].device.features)
+            if not lacks:
                 break
-            log.append(f"{first}: the file's {level.level} needs {', '.join(lacks)}, which this processor lacks")
-        if record is None:
+            log.append(f"{first}: the file's {record.level} needs {', '.join(lacks)}, which this processor lacks")
+        else:
             return None
         if "" in record.devices:
             log.append(f"{first}: the model's file is not prepared for this device; the model is compiled again")
@@ -128,9 +123,20 @@ class Prepared:
                 return None
             why = f"this user did not make their code on this machine. To trust it: lite trust {quote(str(file.path))}"
         else:
-            return Prepared(file, record, candidates)
+            return Prepared(file, record, candidates, options)
         log.append(f"{first}: the prepared plans of the model's file are not used: {why}; the model is compiled again")
         return None
+
+    def selection(self, selection: Selection) -> Selection:
+        """Return the session's devices; where the file's kernels stand in for a compiler, nodes may move to others."""
+        automatic = selection.automatic or self._stands_in
+        return selection._replace(candidates=self._candidates, automatic=automatic)
+
+    def advice(self, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+        """Return a line with the command that prepares input shapes, if this session cannot compile for them."""
+        options = [f"--input-shape {name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
+        made = self._record.kernels[:1] if self._stands_in else ()
+        return [f"to prepare these sizes: {' '.join([part.name, *options])}" for part in made]
 
     def placement(self, graph: Graph) -> Placement:
         """Return the placement of the nodes that was recorded when the file was made."""
@@ -168,7 +174,8 @@ class Prepared:
         Args:
             record: one of the file's plans.
             graph: the graph, with the signature's types for its inputs.
-            infer: infers the types of all other values of the graph; called only if a partition must be compiled.
+            infer: infers the types of all other values of the graph, whose constants it verifies; called only if a
+                partition must be compiled.
             planner: compiles partitions.
             options: the session's options.
             log: receives a line for each partition that could not be restored.
@@ -182,7 +189,7 @@ class Prepared:
         self._set_types(record, graph)
         placement = self.placement(graph)
         compiled: list[CompiledPartition] = []
-        inferred = False
+        infer = cache(infer)
         computed = set(graph.inputs)
         for part in record.partitions:
             placed = self._placed_partition(part, graph, placement)
@@ -198,10 +205,7 @@ class Prepared:
             if isinstance(restored, Stale):
                 if part.sections:
                     log.append(f"{placed.candidate.device.label}: {part.name} is compiled again: {restored.reason}")
-                if not inferred:
-                    self._file.verify_constants(graph.every_constant())
-                    infer()
-                    inferred = True
+                infer()
                 restored = planner.compile(placed)
             compiled.append(restored)
         return Plan(graph, placement, compiled, planner.pool)
@@ -240,6 +244,16 @@ class Prepared:
         part = Partition(record.name, cut(graph, record.name, nodes))
         is_control = len(nodes) == 1 and record.nodes[0] in placement.bodies
         return PlacedPartition(part, self._by_name[record.backend], is_control)
+
+
+def _with_kernels(candidate: Candidate, file: ModelFile, record: TargetRecord, options: Options) -> Candidate:
+    """Return the candidate with the device that compiles from the file's kernels, if it has no compiler."""
+    backend, device = candidate.backend, candidate.device
+    wanted = device.backend, compatibility_of(candidate, options)
+    kernels = next((part.sections for part in record.kernels if (part.backend, part.compatibility) == wanted), None)
+    if kernels and isinstance(backend, SavesKernels):
+        return candidate._replace(device=backend.with_kernels(file.contents(kernels), device))
+    return candidate
 
 
 def _fits(type: TensorType, declared: TensorType) -> bool:

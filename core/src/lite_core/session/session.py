@@ -105,12 +105,13 @@ class Session:
                 file.verify_constants(model.graph.every_constant())
         if self._prepared:
             self.graph = model.graph
+            self._selection = self._prepared.selection(self._selection)
             self._placement = self._prepared.placement(self.graph)
         else:
             self.graph = make_ready(
                 model.graph, plugins, run_passes=optimize and not model.optimized, copy=model.is_callers
             ).graph
-            self._placement = place_without_code(file, self.graph, candidates, self._pins, use)
+            self._placement = place_without_code(file, self.graph, candidates, self._pins, use, self._notes)
         self._latest = self._placement
         self._plans: PlanCache[Plan] = PlanCache(plans)
         self._planner = Planner(self._selection, self._pins, self._options, ScratchPool(), self._notes)
@@ -238,9 +239,7 @@ class Session:
         lines += [f"  output {name}: {type_}" for name, type_ in self.outputs.items()]
         lines += [f"  {count} node(s) on {label}" for label, count in self._counts().items()]
         refused = Counter((a.device, label, why) for a in self.assignment() for label, why in a.refusals)
-        lines += [
-            f"  {count} node(s) on {device}, not {label}: {why}" for (device, label, why), count in refused.items()
-        ]
+        lines += [f"  {n} node(s) on {device}, not {label}: {why}" for (device, label, why), n in refused.items()]
         lines += [f"  {line}" for line in self.selection_log]
         return "\n".join(lines)
 
@@ -282,9 +281,15 @@ class Session:
         return outputs
 
     def _make_plan(self, signature: Signature) -> Plan:
-        start = time.perf_counter()
-        with collector_paused():
-            plan = self._restored_plan(signature) or self._new_plan(signature)
+        start, known = time.perf_counter(), len(self._notes)
+        advice = self._prepared.advice(dict(zip(self.inputs, signature))) if self._prepared else []
+        try:
+            with collector_paused():
+                plan = self._restored_plan(signature) or self._new_plan(signature)
+        except CompileError as error:
+            notes = [note for note in self.notes if error.reason not in note]
+            raise CompileError(error.placed, "; ".join([error.reason, *notes, *advice])) from error
+        self._notes += advice if len(self._notes) > known else ()
         self._latest = plan.placement
         logger.debug("planned for %s in %.1f ms\n%s", list(signature), (time.perf_counter() - start) * 1e3, plan)
         return plan
@@ -309,10 +314,7 @@ class Session:
 
     def _new_plan(self, signature: Signature) -> Plan:
         graph = self.graph.copy()
-        if self._prepared and self.file:  # its graph was used as read: not verified, and types not inferred
-            self.file.verify_constants(graph.every_constant())
-            self._infer(graph, signature)
-        elif not self._is_inferred_for(signature):
+        if self._prepared or not self._is_inferred_for(signature):
             self._infer(graph, signature)
         return self._planner.plan_decided(graph) or self._planner.plan(graph, self._placement)
 
@@ -326,6 +328,8 @@ class Session:
     def _infer(self, graph: Graph, signature: Signature) -> None:
         from lite_core.ops.infer import infer_graph
 
+        if self._prepared and self.file:  # its graph was used as read: not verified, and types not inferred
+            self.file.verify_constants(graph.every_constant())
         try:
             infer_graph(graph, {n: t.with_shape(shape) for (n, t), shape in zip(self.inputs.items(), signature)})
         except GraphError as error:

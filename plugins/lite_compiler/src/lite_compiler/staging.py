@@ -27,7 +27,7 @@ from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import infer_graph
 from lite_core.schedule.partition import cut
 
-__all__ = ["Compile", "FindDataDependent", "StagedExecutable", "can_compile_whole"]
+__all__ = ["Compile", "FindDataDependent", "HostExecutable", "StagedExecutable", "can_compile_whole"]
 
 Array = np.ndarray[Any, Any]
 #: Compiles a graph whose shapes are all known.
@@ -52,8 +52,8 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse):
     nodes after them form a separate graph, whose input shapes are now known. Stages are cached by their input shapes.
     Tensors stay in the device's memory; only the inputs and outputs of nodes on the host are copied.
 
-    Stages are not saved. Stages after the first are compiled by the process that runs them anyway, and restoring the
-    first one would require inferring every shape. Kernels come from the backend's cache, if it has one.
+    Stages are not saved, only their kernels, if the backend saves kernels: restoring the first stage would require
+    inferring every shape, and the others are compiled by the process that runs them anyway.
 
     Args:
         graph: a graph with dimensions that depend on data. If the shapes of its inputs are known, the first stage is
@@ -154,8 +154,8 @@ class _IntermediateBuffer(Buffer):
             super().store(array)
 
 
-class _HostExecutable(ProfilesKernels):
-    """An executable that runs nodes by their references; no node reads the result of another."""
+class HostExecutable(ProfilesKernels):
+    """An executable that runs the nodes of a graph by their references."""
 
     scratch_bytes = 0
 
@@ -176,6 +176,8 @@ class _HostExecutable(ProfilesKernels):
         for node in graph.nodes:
             results = evaluate_node(node, [None if v is None else values[v] for v in node.inputs], values)
             for output, array in zip(node.outputs, results):
+                if output is not None:
+                    values[output] = array
                 if output in destinations:
                     destinations[output].store(array)
             end = time.perf_counter()
@@ -204,6 +206,6 @@ def _make_stage(
     on_host = [n for n in waiting if available.issuperset(n.used())]
     rest = [n for n in waiting if n not in on_host]
     compile_rest = partial(StagedExecutable, memory=memory, compile=compile, data_dependent_nodes=data_dependent_nodes)
-    compilers: Sequence[tuple[Compile, list[Node]]] = (compile, ready), (_HostExecutable, on_host), (compile_rest, rest)
+    compilers: Sequence[tuple[Compile, list[Node]]] = (compile, ready), (HostExecutable, on_host), (compile_rest, rest)
     graphs = [(compile_part, cut(graph, graph.name, nodes)) for compile_part, nodes in compilers if nodes]
     return _Stage(graph, [(part, compile_part(part)) for compile_part, part in graphs])

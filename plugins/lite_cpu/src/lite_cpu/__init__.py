@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lite_cpu.machine import AARCH64, X86_64_V2, X86_64_V3, X86_64_V4, Machine
+    from lite_cpu.machine import ARM_V8, X86_64_V2, X86_64_V3, X86_64_V4, Machine
 
 __version__ = "0.1.0"
 
-__all__ = ["AARCH64", "X86_64_V2", "X86_64_V3", "X86_64_V4", "Machine", "__version__"]
+__all__ = ["ARM_V8", "X86_64_V2", "X86_64_V3", "X86_64_V4", "Machine", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,20 +27,41 @@ from lite_core.backend import (
 from lite_core.forking import new_lock
 from lite_core.ir import DType, Graph, Node
 from lite_core.memory import HostMemory
-from lite_cpu.external import ExternalSgemm
+from lite_core.saved_kernels import SavesKernels
+from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.machine import Machine
 
 if TYPE_CHECKING:
     from lite_compiler.tournaments.table import ChoiceTable
     from lite_cpu.executable import CpuExecutable
     from lite_cpu.lowering.partition_analysis import PartitionAnalysis
+    from lite_cpu.lowering.weights import WeightCache
+    from lite_cpu.machine_code.library import KernelLibrary
+    from lite_cpu.saved.file_kernels import KernelCollector
 
-__all__ = ["CpuBackend"]
+__all__ = ["CpuBackend", "CpuDevice"]
+
+logger = logging.getLogger("lite.cpu")
 
 FindSgemm = Callable[[], ExternalSgemm | None]
 
 
-class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
+@dataclass(frozen=True, slots=True)
+class CpuDevice(Device):
+    """A device with the machine that its sessions compile for.
+
+    Attributes:
+        machine: the machine; None for that of the backend.
+        collector: receives the kernels of everything that is compiled for the device.
+        of_file: the kernels of a model file, which stand in for the compiler.
+    """
+
+    machine: Machine | None = field(default=None, repr=False)
+    collector: KernelCollector | None = field(default=None, repr=False, compare=False)
+    of_file: _Shared | None = field(default=None, repr=False)
+
+
+class CpuBackend(Backend, StatesCompatibility, RestoresState, SavesKernels, ABC):
     """A backend that runs partitions with the kernels of lite-cpu. A subclass describes the processor."""
 
     def __init__(self, name: str) -> None:
@@ -52,8 +74,8 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
         """Return the description of this machine's processor, for which kernels are compiled."""
 
     def machine_of(self, device: Device) -> Machine:
-        """Return the description of a device's processor: of this machine's unless the backend has several levels."""
-        return self.machine()
+        """Return the description of a device's processor: of this machine's unless the device has another."""
+        return (isinstance(device, CpuDevice) and device.machine) or self.machine()
 
     def runs_here(self, machine: Machine) -> bool:
         """Return True if this processor can run code for a machine."""
@@ -78,7 +100,7 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
     def supports(self, node: Node, device: Device) -> Yes | No:
         from lite_cpu.machine_code.objects import missing_compiler
 
-        if missing_compiler():
+        if missing_compiler() and not _of_file(device):
             return No(missing_compiler())
         from lite_cpu.lowering.registry import refusal
 
@@ -92,20 +114,76 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
         return Yes() if reason is None else No(reason)
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        from lite_compiler.staging import StagedExecutable, can_compile_whole
+        from lite_compiler.staging import HostExecutable, StagedExecutable, can_compile_whole
         from lite_cpu.machine_code.objects import KernelCompileError, missing_compiler
 
-        if missing_compiler():
+        of_file = _of_file(device)
+        if missing_compiler() and not of_file:
             raise KernelCompileError(missing_compiler())
 
-        def compile_static(graph: Graph) -> CpuExecutable:
-            return shared.compile(graph, relevant, find_sgemm)
+        def compile_static(graph: Graph, identity: PartitionIdentity | None = None) -> CpuExecutable:
+            return shared.compile(graph, relevant, find_sgemm, identity, collector)
 
-        shared, relevant = self._share(self.machine_of(device)), self._relevant_options(options)
-        find_sgemm = partial(self.external_sgemm, options)
+        collector = device.collector if isinstance(device, CpuDevice) else None
+        shared, relevant = of_file or self._share(self.machine_of(device)), self._relevant_options(options)
+        find_sgemm: FindSgemm = partial(self.external_sgemm, options)
+        if of_file:  # nothing else can be compiled, so there is nothing to choose from
+            relevant, find_sgemm = replace(relevant, tune=False), no_external_sgemm
         if can_compile_whole(part.graph):
-            return shared.compile(part.graph, relevant, find_sgemm, part.identity)
-        return StagedExecutable(part.graph, HostMemory(), compile_static)
+            return compile_static(part.graph, part.identity)
+        if not of_file:
+            return StagedExecutable(part.graph, HostMemory(), compile_static)
+        from lite_cpu.saved.file_kernels import MissingKernelError
+
+        def compile_stage(graph: Graph) -> Executable:
+            try:
+                return compile_static(graph)
+            except MissingKernelError as error:
+                if not is_made:
+                    raise
+                logger.warning("%s: nodes whose sizes depend on data run on host: %s", part.name, error)
+                return HostExecutable(graph)
+
+        is_made = False
+        executable = StagedExecutable(part.graph, HostMemory(), compile_stage)
+        is_made = True  # from now on, the nodes can no longer move to another backend
+        return executable
+
+    def compiler_line(self) -> str:
+        """Return the line for `lite doctor` about this environment's compiler."""
+        from lite_cpu.machine_code.llvm import missing_compiler
+
+        return f"compiles here: {f'no: {missing_compiler()}; prepared files run' if missing_compiler() else 'yes'}"
+
+    def collecting(self, device: Device) -> CpuDevice:
+        """Return the device with a collector of all kernels that are compiled for it."""
+        from lite_cpu.saved.file_kernels import KernelCollector
+
+        known = {f.name: getattr(device, f.name) for f in fields(device)}
+        return CpuDevice(**{**known, "machine": self.machine_of(device), "collector": KernelCollector()})
+
+    def saved_kernels(self, device: Device) -> Sequence[bytes]:
+        """Return the kernels that were compiled for a collecting device, as pieces for :meth:`with_kernels`."""
+        collector = device.collector if isinstance(device, CpuDevice) else None
+        return [] if collector is None else collector.pieces(self._share(self.machine_of(device)).library)
+
+    def with_kernels(self, pieces: Sequence[memoryview], device: Device) -> Device:
+        """Return the device with the kernels of a model file; unchanged if this environment compiles.
+
+        Raises:
+            SavedStateError: the pieces are damaged.
+        """
+        from lite_cpu.machine_code.llvm import missing_compiler
+
+        if not missing_compiler():
+            return device
+        from lite_cpu.saved.file_kernels import FileLibrary
+
+        library = FileLibrary(pieces)
+        # The weights are those of the prepared plans.
+        of_file = _Shared(library, self._share().weights, "")
+        known = {f.name: getattr(device, f.name) for f in fields(device)}
+        return CpuDevice(**{**known, "machine": library.machine, "of_file": of_file})
 
     def compatibility(self, device: Device, options: Options) -> str:
         """Return a text that must be equal for saved programs to be used: version of the code, options."""
@@ -125,22 +203,28 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, ABC):
         return replace(options, own=self.binding_options(options))
 
     def _share(self, machine: Machine | None = None) -> _Shared:
+        from lite_cpu.lowering.weights import WeightCache
+        from lite_cpu.machine_code.library import KernelLibrary
+
         machine = machine or self.machine()
         with self._lock:
             if machine not in self._shared:
-                self._shared[machine] = _Shared(machine, self.runs_here(machine), self.processor())
+                library = KernelLibrary(machine, runs_here=self.runs_here(machine))
+                self._shared[machine] = _Shared(library, WeightCache(), self.processor())
             return self._shared[machine]
+
+
+def _of_file(device: Device) -> _Shared | None:
+    """Return the kernels of a model file that stand in for the compiler, if the device has any."""
+    return device.of_file if isinstance(device, CpuDevice) else None
 
 
 class _Shared:
     """Compiled kernels, packed weights and analyses by identity, shared by all partitions for one machine."""
 
-    def __init__(self, machine: Machine, runs_here: bool, processor: str) -> None:
-        from lite_cpu.lowering.weights import WeightCache
-        from lite_cpu.machine_code.library import KernelLibrary
-
-        self.library = KernelLibrary(machine, runs_here=runs_here)
-        self.weights = WeightCache()
+    def __init__(self, library: KernelLibrary, weights: WeightCache, processor: str) -> None:
+        self.library = library
+        self.weights = weights
         self._processor = processor
         self._lock = new_lock()
         self._choices: ChoiceTable | None = None
@@ -148,9 +232,14 @@ class _Shared:
         self._peak_flops = 0.0
 
     def compile(
-        self, graph: Graph, options: Options, find_sgemm: FindSgemm, identity: PartitionIdentity | None = None
+        self,
+        graph: Graph,
+        options: Options,
+        find_sgemm: FindSgemm,
+        identity: PartitionIdentity | None = None,
+        collector: KernelCollector | None = None,
     ) -> CpuExecutable:
-        from lite_cpu.executable import CpuExecutable
+        from lite_cpu.executable import CpuExecutable, ForeignExecutable
         from lite_cpu.lowering.compile import compile_graph
         from lite_cpu.lowering.partition_analysis import PartitionAnalysis
         from lite_cpu.runtime import usable_threads
@@ -158,7 +247,12 @@ class _Shared:
         analysis = None if identity is None else self._analyses.setdefault(identity, PartitionAnalysis())
         choices = self.choices()
         compiled = compile_graph(graph, options, self.library, self.weights, find_sgemm, analysis, choices)
-        return CpuExecutable(compiled, usable_threads(options.threads), self.peak_flops)
+        if collector is not None:
+            collector.add(compiled.kernels)
+        threads = usable_threads(options.threads)
+        if not self.library.runs_here:
+            return ForeignExecutable(compiled, threads, graph)
+        return CpuExecutable(compiled, threads, self.peak_flops)
 
     def restore(
         self,

@@ -19,18 +19,22 @@ thread.
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Union
-
-from llvmlite import ir
+from typing import TYPE_CHECKING, Any, Union
 
 from lite_core.ir import DType
 from lite_cpu.machine import Machine
 
-__all__ = ["Emitter", "Number", "Pointer", "Pointers", "Val", "Variable"]
+if TYPE_CHECKING:
+    from llvmlite import ir
+else:
+    from lite_cpu.machine_code.ir_module import ir
+
+__all__ = ["Cursor", "Emitter", "Number", "Pointer", "Pointers", "Val", "Variable"]
 
 I1, I8, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
 PTR = ir.PointerType()
@@ -45,6 +49,7 @@ _TYPES: dict[DType, ir.Type] = {
 Number = Union["Val", int, float]
 
 
+@functools.cache  # a type's text is made once for each object
 def _type(dtype: DType, lanes: int) -> ir.Type:
     return ir.VectorType(_TYPES[dtype], lanes) if lanes > 1 else _TYPES[dtype]
 
@@ -170,20 +175,24 @@ class Val:
             raise TypeError(f"a vector of {self.lanes} cannot become one of {lanes}")
         undefined = ir.Constant(_type(self.dtype, lanes), ir.Undefined)
         first = self.k.b.insert_element(undefined, self.ir, ir.Constant(I32, 0))
-        zeros = ir.Constant(ir.VectorType(I32, lanes), [0] * lanes)
-        return Val(self.k, self.k.b.shuffle_vector(first, undefined, zeros), self.dtype, lanes)
+        return Val(self.k, self.k.b.shuffle_vector(first, undefined, _positions((0,) * lanes)), self.dtype, lanes)
 
     def lane(self, index: int) -> Val:
         return Val(self.k, self.k.b.extract_element(self.ir, ir.Constant(I32, index)), self.dtype)
 
+    def repeat_lane(self, index: int, lanes: int) -> Val:
+        """Return a vector with one lane of this vector in every lane; a scalar is its own only lane."""
+        return self.splat(lanes) if self.lanes == 1 else self.shuffle(self, [index] * lanes)
+
     def shuffle(self, other: Val, lanes: Sequence[int]) -> Val:
         """Return the lanes of the given numbers from this vector followed by ``other``."""
-        mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
+        mask = _positions(tuple(lanes))
         return Val(self.k, self.k.b.shuffle_vector(self.ir, other.ir, mask), self.dtype, len(lanes))
 
     def bits(self, dtype: DType) -> Val:
-        """Reinterpret the bits as another type of the same width."""
-        return Val(self.k, self.k.b.bitcast(self.ir, _type(dtype, self.lanes)), dtype, self.lanes)
+        """Reinterpret the bits as another type; of another width, it has as many lanes as fill the same bits."""
+        lanes = self.lanes * self.dtype.itemsize // dtype.itemsize
+        return Val(self.k, self.k.b.bitcast(self.ir, _type(dtype, lanes)), dtype, lanes)
 
     def to(self, dtype: DType) -> Val:
         """Convert to ``dtype`` as C does; a float outside an integer type's range gives an unspecified integer.
@@ -232,13 +241,16 @@ class Pointer:
     def cast(self, dtype: DType) -> Pointer:
         return Pointer(self.k, self.ir, dtype)
 
-    def load(self, lanes: int = 1, mask: Val | None = None) -> Val:
-        """Load an element, or ``lanes`` of them; where ``mask`` is false, memory is not read and the result is 0."""
+    def load(self, lanes: int = 1, mask: Val | None = None, *, alignment: int = 0) -> Val:
+        """Load an element, or ``lanes`` of them; where ``mask`` is false, memory is not read and the result is 0.
+
+        Without a mask the address may be a multiple of ``alignment`` only, by default of the size of an element.
+        """
         stored = DType.UINT8 if self.dtype is DType.BOOL else self.dtype
         type_ = _type(stored, lanes)
         if mask is None:
             value = self.k.b.load(self.ir, typ=type_)
-            value.align = stored.itemsize
+            value.align = alignment or stored.itemsize
         else:
             # LLVM 20 takes the alignment as an operand, LLVM 22 as an attribute; it rewrites calls of the older form.
             name = f"llvm.masked.load.{_suffix(type_)}.p0"
@@ -289,6 +301,25 @@ class Variable:
 
     def set(self, value: Number) -> None:
         self.k.b.store(self.k.value(value, self.dtype, self.lanes).ir, self._slot)
+
+
+class Cursor:
+    """A pointer that moves through memory; LLVM keeps it in a register."""
+
+    __slots__ = ("_address", "dtype", "k")
+
+    def __init__(self, k: Emitter, start: Pointer) -> None:
+        self.k, self.dtype = k, start.dtype
+        with k.b.goto_entry_block():
+            self._address = k.b.alloca(PTR)
+        k.b.store(start.ir, self._address)
+
+    def get(self) -> Pointer:
+        return Pointer(self.k, self.k.b.load(self._address, typ=PTR), self.dtype)
+
+    def advance(self, count: Number) -> None:
+        """Move forward by a number of elements."""
+        self.k.b.store(self.get()[count].ir, self._address)
 
 
 class Pointers:
@@ -384,12 +415,7 @@ class Emitter:
     def constant(self, number: int | float, dtype: DType, lanes: int = 1) -> Val:
         if dtype is DType.BFLOAT16:
             raise TypeError("constants of bfloat16 are written as float32 and converted")
-        if dtype.is_floating:
-            number = _rounded(float(number), dtype)
-        elif dtype is not DType.BOOL:
-            number = int(number)
-        value = [number] * lanes if lanes > 1 else number
-        return Val(self, ir.Constant(_type(dtype, lanes), value), dtype, lanes)
+        return Val(self, _constant(repr(number), number, dtype, lanes), dtype, lanes)
 
     def index(self, number: Number) -> Val:
         """Return a number as an int64 scalar."""
@@ -417,6 +443,9 @@ class Emitter:
 
     def variable(self, initial: Val) -> Variable:
         return Variable(self, initial)
+
+    def cursor(self, start: Pointer) -> Cursor:
+        return Cursor(self, start)
 
     def fma(self, a: Val, b: Val, c: Val) -> Val:
         """Return ``a * b + c``, rounded once if the machine has a fused multiply-add."""
@@ -557,6 +586,32 @@ class Emitter:
         self.b.position_at_end(after)
 
     @contextmanager
+    def walk(self, turns: Number, *moving: tuple[Pointer, Number]) -> Iterator[list[Pointer]]:
+        """Emit a loop of ``turns`` turns; yield pointers, each of which moves by its number of elements every turn.
+
+        LLVM would compute ``pointer[index * stride]`` anew in every turn: it does not reduce the strength of
+        multiplications while Lite emits code.
+        """
+        cursors = [(self.cursor(pointer), step) for pointer, step in moving]
+        with self.loop(0, turns):
+            yield [cursor.get() for cursor, _ in cursors]
+            for cursor, step in cursors:
+                cursor.advance(step)
+
+    def repeat(
+        self, count: Number, body: Callable[[Sequence[Pointer]], None], *moving: tuple[Pointer, Number], unroll: int = 4
+    ) -> None:
+        """Emit ``body(pointers)`` for ``count`` turns of :meth:`walk`, ``unroll`` at a time while enough are left."""
+        total = self.index(count)
+        rounds = total / unroll
+        with self.walk(rounds, *((pointer, self.index(step) * unroll) for pointer, step in moving)) as pointers:
+            for turn in range(unroll):
+                body([pointer[self.index(step) * turn] for pointer, (_, step) in zip(pointers, moving)])
+        done = rounds * unroll
+        with self.walk(total - done, *((pointer[done * step], step) for pointer, step in moving)) as pointers:
+            body(pointers)
+
+    @contextmanager
     def if_(self, condition: Val) -> Iterator[None]:
         with self.b.if_then(condition.ir):
             yield
@@ -591,6 +646,22 @@ class Emitter:
         if lanes > 1:
             with self.loop(start, total) as index:
                 body(index, 1)
+
+
+@functools.lru_cache(4096)  # a kernel has the same constants many times, and a constant's text takes long to make
+def _constant(text: str, number: int | float, dtype: DType, lanes: int) -> ir.Constant:
+    """Return a constant; ``text`` tells numbers apart that are equal: 0.0 and -0.0."""
+    if dtype.is_floating:
+        number = _rounded(float(number), dtype)
+    elif dtype is not DType.BOOL:
+        number = int(number)
+    return ir.Constant(_type(dtype, lanes), [number] * lanes if lanes > 1 else number)
+
+
+@functools.lru_cache(4096)
+def _positions(lanes: tuple[int, ...]) -> ir.Constant:
+    """Return the operand of a shuffle that chooses lanes."""
+    return ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
 
 
 def _like(k: Emitter, model: Val | Pointer, value: ir.Value) -> Val | Pointer:

@@ -26,8 +26,18 @@ from lite_cpu.runtime import ALIGNMENT, Program
 
 if TYPE_CHECKING:
     from lite_compiler.tournaments.choice import Choice
+    from lite_core.ir import Graph
+    from lite_cpu.kernels.base import Kernel
 
-__all__ = ["CompiledProgram", "CpuExecutable", "Pieces", "StepInfo", "Tuned", "address_of"]
+__all__ = [
+    "CompiledProgram",
+    "CpuExecutable",
+    "ForeignExecutable",
+    "Pieces",
+    "StepInfo",
+    "Tuned",
+    "address_of",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -71,6 +81,7 @@ class CompiledProgram(NamedTuple):
         weight_bytes: size of the constants that it reads.
         save: returns the program as pieces.
         tuned: the choices that were measured.
+        kernels: its kernels, and those that make its weights; none if it was restored.
     """
 
     program: Program
@@ -80,6 +91,7 @@ class CompiledProgram(NamedTuple):
     weight_bytes: int
     save: Callable[[], Pieces]
     tuned: Tuned = Tuned()
+    kernels: frozenset[Kernel] = frozenset()
 
 
 class CpuExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead):
@@ -168,6 +180,35 @@ class CpuExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, Sav
             )
             for s, t in zip(self._steps, seconds)
         ]
+
+
+class ForeignExecutable(CpuExecutable):
+    """An executable with code for another processor, to be saved in a model file.
+
+    A run takes the references: a conversion learns from it the sizes that depend on data.
+
+    Args:
+        compiled: the program.
+        threads: maximum number of threads of a run on the other processor.
+        graph: the graph that the program computes.
+    """
+
+    def __init__(self, compiled: CompiledProgram, threads: int, graph: Graph) -> None:
+        super().__init__(compiled, threads, lambda: 0.0)
+        self._graph = graph
+
+    def run(
+        self,
+        inputs: Sequence[Buffer],
+        outputs: Sequence[Buffer],
+        scratch: Buffer | None,
+        times: Array | None = None,
+    ) -> None:
+        """Compute the graph by the references."""
+        from lite_core.ops.evaluate import evaluate_graph
+
+        for buffer, array in zip(outputs, evaluate_graph(self._graph, [b.data for b in inputs])):
+            buffer.store(array)
 
 
 def address_of(array: Array) -> int:

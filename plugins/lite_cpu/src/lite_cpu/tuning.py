@@ -9,29 +9,10 @@ from dataclasses import asdict, dataclass, fields
 from math import isfinite
 from typing import Any
 
-__all__ = ["ReadBandwidth", "Tuning", "tuning_of_json", "tuning_to_json"]
+__all__ = ["Tuning", "tuning_of_json", "tuning_to_json"]
 
 #: The most rows of a register tile: with two vectors a row, there are 32 vector registers.
 _MOST_ROWS = 14
-
-
-@dataclass(frozen=True, slots=True)
-class ReadBandwidth:
-    """Bytes per second that one core reads sequentially while it computes nothing else; 0 if unknown.
-
-    Attributes:
-        l1: from the first-level data cache.
-        l2: from the second-level cache.
-        l3: from the third-level cache.
-        memory: from main memory.
-        prefetched: from main memory, with prefetch instructions ahead of the loads.
-    """
-
-    l1: float = 0.0
-    l2: float = 0.0
-    l3: float = 0.0
-    memory: float = 0.0
-    prefetched: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +26,8 @@ class Tuning:
             only number here that changes the code of kernels, so it is part of their keys.
         winograd_weight: the price of reading one weight of a Winograd convolution, in units of the time of one
             floating-point operation at full speed.
-        bandwidth: what one core reads from each cache and from main memory.
+        bandwidth: bytes per second that one core reads from main memory with prefetching; 0 if unknown. With ``flops``
+            it tells the scheduler which device computes a node sooner.
         flops: floating-point operations per second of one core at full speed.
         launch_seconds: the time that a step of a program adds with one thread, in seconds.
         barrier_seconds: the time that a step takes longer than its share of the work if several threads divide it, in
@@ -57,7 +39,7 @@ class Tuning:
 
     tile_rows: int = 0
     winograd_weight: float = 13.0
-    bandwidth: ReadBandwidth = ReadBandwidth()
+    bandwidth: float = 0.0
     flops: float = 100e9
     launch_seconds: float = 2e-8
     barrier_seconds: float = 5e-7
@@ -78,12 +60,10 @@ class Tuning:
     def lines(self) -> list[str]:
         """Return descriptions of the numbers, one a line, without the origin."""
         rows = f"{self.tile_rows} rows" if self.tile_rows else "as many rows as registers allow"
-        read = [(name, getattr(self.bandwidth, name)) for name in ReadBandwidth.__slots__]
-        known = [f"{name} {number / 1e9:.0f}" for name, number in read if number]
         return [
             f"register tile: {rows}",
             f"Winograd weight: costs {self.winograd_weight:.0f} operations",
-            f"bandwidth of a core in GB/s: {', '.join(known) or 'unknown'}",
+            f"main memory: a core reads {f'{self.bandwidth / 1e9:.0f} GB/s' if self.bandwidth else 'unknown'}",
             f"peak of a core: {self.flops / 1e9:.0f} GFLOP/s",
             f"step: {1e9 * self.launch_seconds:.0f} ns, divided among threads {1e9 * self.barrier_seconds:.0f} ns more",
             f"threads of use: {self.threads or 'unknown'}",
@@ -101,23 +81,21 @@ def tuning_of_json(values: Any) -> Tuning:
     Raises:
         ValueError: the values are none, or impossible; the message names the first one.
     """
-    rest = dict(_checked(Tuning, values))
-    rest["bandwidth"] = ReadBandwidth(**_checked(ReadBandwidth, rest["bandwidth"]))
-    tuning = Tuning(**rest)
+    tuning = Tuning(**_checked(values))
     if not 0 <= tuning.tile_rows <= _MOST_ROWS:
         raise ValueError(f"tile_rows is {tuning.tile_rows}, expected 0 to {_MOST_ROWS}")
     return tuning
 
 
-def _checked(kind: type[Tuning | ReadBandwidth], values: Any) -> dict[str, Any]:
-    """Return the values of a dataclass: all are there, of the types of its defaults, and no number is negative."""
-    if not isinstance(values, dict) or values.keys() != {field.name for field in fields(kind)}:
-        raise ValueError(f"{kind.__name__} is {values!r:.100}, expected one value for each of its fields")
-    for name, default in ((field.name, field.default) for field in fields(kind)):
+def _checked(values: Any) -> dict[str, Any]:
+    """Return the values of a tuning: all are there, of the types of its defaults, and no number is negative."""
+    if not isinstance(values, dict) or values.keys() != {field.name for field in fields(Tuning)}:
+        raise ValueError(f"Tuning is {values!r:.100}, expected one value for each of its fields")
+    for name, default in ((field.name, field.default) for field in fields(Tuning)):
         value = values[name]
         if isinstance(default, float) and type(value) is int:
             value = float(value)
-        if not isinstance(default, ReadBandwidth) and type(value) is not type(default):
+        if type(value) is not type(default):
             raise ValueError(f"{name} is {value!r:.100}, expected {type(default).__name__}")
         if isinstance(value, int | float) and not (isfinite(value) and value >= 0):
             raise ValueError(f"{name} is {value}, expected a number that is not negative")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from importlib import metadata
 from typing import Any
 
 from lite_core.backend import Device, Executable, No, Options, Partition, Unavailable, Yes
@@ -34,6 +33,8 @@ class OnnxRuntimeBackend:
         for module, package in (("onnxruntime", "onnxruntime"), ("lite_onnx", "lite-onnx")):
             if importlib.util.find_spec(module) is None:
                 return Unavailable(f"the package {package} is not installed", f"pip install {package}")
+        from importlib import metadata  # every start imports this module, and this takes 15 ms that only a probe needs
+
         try:
             version = metadata.version("onnxruntime")
         except metadata.PackageNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 from lite_core.backend import (
@@ -104,6 +103,8 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
 
     def stack(self, device: Device) -> Mapping[str, str]:
         """Return the platform, which for PoCL names its LLVM, the device's version, its driver, and pyopencl."""
+        from importlib import metadata  # not at the top: it takes 15 ms, and every start imports this module
+
         found = self._device(device)
         return {
             "platform": found.platform,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from lite_core.backend import (
+    DescribesTarget,
     Device,
     Executable,
     HasLevels,
@@ -22,9 +24,9 @@ from lite_core.errors import BackendUnavailableError
 from lite_core.forking import new_lock
 from lite_core.plugins.options import check_known
 from lite_core.stack import DescribesStack
-from lite_cpu.backend import CpuBackend
+from lite_cpu.backend import CpuBackend, CpuDevice
 from lite_cpu.external import ExternalSgemm
-from lite_cpu.machine import X86_64_V2, Machine
+from lite_cpu.machine import X86_64_V3, Machine
 from lite_cpu.tuning import Tuning, tuning_to_json
 from lite_x86 import detect, speed, systems, tunings
 from lite_x86.options import KNOWN_OPTIONS, MklSetting, mkl_setting
@@ -33,21 +35,14 @@ if TYPE_CHECKING:
     from lite_x86.mkl import Search
     from lite_x86.mkl_choice import Choice
 
-__all__ = ["X86Backend", "X86Device"]
+__all__ = ["X86Backend"]
 
 _NOT_X86 = "use a backend for this processor; `lite backends` shows what is installed"
 _LLVM = "pip install 'lite-cpu[compile]'"
 _TOO_OLD = "the backend `host` runs on every processor"
 
 
-@dataclass(frozen=True, slots=True)
-class X86Device(Device):
-    """A device with the machine that its sessions compile for: a tuning that is measured later changes no choice."""
-
-    machine: Machine = field(default=X86_64_V2, repr=False)
-
-
-class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, DescribesStack):
+class X86Backend(CpuBackend, HasLevels, DescribesTarget, ReportsFindings, TakesOptions, DescribesStack):
     """Backend for x86-64 processors of level v2 or above."""
 
     def __init__(self) -> None:
@@ -68,9 +63,9 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         return machine.with_tuning(tunings.in_use(machine))
 
     def machine_of(self, device: Device) -> Machine:
-        """Return the machine of the device's level, with the device's tuning."""
-        if isinstance(device, X86Device):
-            return device.machine
+        """Return the machine of the device's level, with the device's tuning: one measured later changes no choice."""
+        if isinstance(device, CpuDevice):
+            return super().machine_of(device)
         return detect.machine_of_level(device.level) if device.level else self.machine()
 
     def runs_here(self, machine: Machine) -> bool:
@@ -89,14 +84,18 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         if not self._missing() and machine == detect.this_machine():
             machine = self.machine()
         features = detect.features_of(machine)
-        return X86Device(self.name, name=level, score=10.0, features=features, level=machine.name, machine=machine)
+        return CpuDevice(self.name, name=level, score=10.0, features=features, level=machine.name, machine=machine)
+
+    def target(self) -> Device:
+        """Return a device of x86-64-v3, AVX2: models are compiled for it where there is no x86 processor."""
+        return self.device_of_level(X86_64_V3.name)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         check_known(self.name, options, KNOWN_OPTIONS)
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         """Compile a partition; with ``tune``, the tuning is measured first if it is missing."""
-        if options.tune and isinstance(device, X86Device) and device.level == self.machine().name:
+        if options.tune and isinstance(device, CpuDevice) and device.level == self.machine().name:
             machine = detect.this_machine()
             device = replace(device, machine=machine.with_tuning(tunings.measured(machine)))
         return super().compile(part, device, options)
@@ -119,7 +118,8 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
     def probe(self) -> Sequence[Device] | Unavailable:
         """Return one device, the processor, with its level, features, cores and caches as details.
 
-        Its speed is estimated, because measuring it would slow down every start; see :mod:`lite_x86.speed`.
+        Its speed is the one that was measured with its tuning, or is estimated: see :mod:`lite_x86.speed`. Measuring it
+        here would slow down every start.
         """
         missing = self._missing()
         if missing:
@@ -135,14 +135,14 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         if state := systems.experimental(systems.system()):
             details["system"] = state
         return [
-            X86Device(
+            CpuDevice(
                 self.name,
                 name=processor.model,
                 score=10.0,
                 details=details,
                 flops=speed.peak_flops(machine, processor.clock_hertz, cores),
-                bandwidth=speed.bandwidth(cores),
-                launch_seconds=speed.LAUNCH_SECONDS,
+                bandwidth=speed.bandwidth(machine, cores),
+                launch_seconds=speed.launch_seconds(machine, cores),
                 features=detect.features_of(machine),
                 level=machine.name,
                 machine=machine,
@@ -150,7 +150,9 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         ]
 
     def stack(self, device: Device) -> Mapping[str, str]:
-        """Return the versions of llvmlite, its LLVM, and MKL if it may be called."""
+        """Return the versions of llvmlite and its LLVM, if they are installed, and of MKL if it may be called."""
+        if find_spec("llvmlite") is None:
+            return {}
         from llvmlite import __version__, binding
 
         found = {"llvmlite": __version__, "LLVM": ".".join(map(str, binding.llvm_version_info))}
@@ -168,6 +170,7 @@ class X86Backend(CpuBackend, HasLevels, ReportsFindings, TakesOptions, Describes
         return [
             *(f"{key}: {value}" for key, value in device.details.items()),
             *(f"  {line}" for line in self.machine_of(device).tuning.lines()),
+            self.compiler_line(),
             f"measured: {self._share().choices().describe()}",
             *_search_for(setting).lines(),
             *([reason] if reason else []),

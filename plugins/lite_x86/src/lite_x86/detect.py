@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from lite_core.errors import InputError
 from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4, Machine
+from lite_cpu.system_files import cache_bytes, describe_caches
 
 __all__ = [
     "KNOWN_FEATURES",
@@ -77,8 +78,6 @@ _LINUX_NAMES: Mapping[str, str] = {
     "sse4_2": "sse4.2",
 }
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
 
 class Identity(NamedTuple):
     """The numbers by which a vendor identifies a processor; empty and -1 if they are unknown.
@@ -117,8 +116,7 @@ class Processor(NamedTuple):
     @property
     def caches(self) -> str:
         """A description of the caches."""
-        known = [f"L{level} {size >> 10} KiB" for level, size in sorted(self.cache_bytes.items())]
-        return ", ".join(known) or "unknown"
+        return describe_caches(self.cache_bytes)
 
 
 def is_x86_64() -> bool:
@@ -160,16 +158,22 @@ def parse_cpuinfo(text: str) -> tuple[str, frozenset[str]]:
 
     Linux leaves out features of the processor that the system does not support.
     """
-    first = dict(re.findall(r"^(model name|flags)\s*:\s*(.*?)\s*$", text.partition("\n\n")[0], re.MULTILINE))
+    first = _first_processor(text)
     flags = first.get("flags", "").split()
     return first.get("model name", "unknown"), frozenset(_LINUX_NAMES.get(flag, flag) for flag in flags)
 
 
 def parse_identity(text: str) -> Identity:
     """Return the vendor's numbers of the first processor in Linux's ``/proc/cpuinfo``."""
-    found = dict(re.findall(r"^(vendor_id|cpu family|model|stepping)\s*:\s*(\S+)\s*$", text.partition("\n\n")[0], re.M))
+    found = _first_processor(text)
     numbers = [found.get(name, "") for name in ("cpu family", "model", "stepping")]
     return Identity(found.get("vendor_id", ""), *(int(number) if number.isdecimal() else -1 for number in numbers))
+
+
+def _first_processor(cpuinfo: str) -> dict[str, str]:
+    """Return the fields of the first processor by name."""
+    lines = (line.partition(":") for line in cpuinfo.partition("\n\n")[0].splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
 
 
 def clock_hertz(cpuinfo: str, highest_clock: Path) -> float:
@@ -189,25 +193,6 @@ def clock_hertz(cpuinfo: str, highest_clock: Path) -> float:
     current = [float(clock) * 1e6 for clock in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", cpuinfo, re.MULTILINE)]
     nominal = [float(clock) * 1e9 for clock in re.findall(r"^model name.*@ ([\d.]+)GHz", cpuinfo, re.MULTILINE)]
     return max([*current, *nominal], default=0.0)
-
-
-def cache_bytes(folder: Path) -> dict[int, int]:
-    """Return the sizes in bytes of data and unified caches by level.
-
-    Args:
-        folder: Linux's ``/sys/devices/system/cpu/cpu0/cache``.
-    """
-    sizes: dict[int, int] = {}
-    for index in folder.glob("index*"):
-        try:
-            kind, level, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
-        except OSError as error:
-            logger.debug("a cache is left out: %s", error)
-            continue
-        number = re.fullmatch(r"(\d+)([KMG]?)", size)
-        if kind != "Instruction" and number:
-            sizes[int(level)] = int(number[1]) * _UNITS[number[2]]
-    return sizes
 
 
 def missing_features(level: str, features: frozenset[str]) -> list[str]:

@@ -187,14 +187,21 @@ class _Line:
         k, p, lanes = self.k, self.p, self.k.machine.lanes()
         nothing = k.constant(0, I32, lanes)
         sums, of_weights = [k.variable(nothing) for _ in range(count)], k.variable(nothing)
-        with k.loop(self.rows.first, self.rows.stop) as r, k.loop(taps.first, taps.stop) as c:
-            weight = self.weights[(r * p["window_pixels"] + c) * p["tap"] + channel].load(lanes).to(I32)
+        row, tap = p["row_dilation"] * p["x_row"], p["pixel_dilation"] * p["x_pixel"]
+        weights_row, next_pixel = p["window_pixels"] * p["tap"], p["pixel_stride"] * p["x_pixel"]
+        first = self.rows.first
+        x = self.x[self.rows.start * p["x_row"] + first * row][taps.start * p["x_pixel"] + taps.first * tap + channel]
+        weights = self.weights[first * weights_row + taps.first * p["tap"] + channel]
+        with (
+            k.walk(self.rows.stop - first, (x, row), (weights, weights_row)) as (line, of_line),
+            k.walk(taps.stop - taps.first, (line, tap), (of_line, p["tap"])) as (pixel, at),
+        ):
+            weight = at.load(lanes).to(I32)
             of_weights.set(of_weights.get() + weight)
-            y, x = self.rows.start + r * p["row_dilation"], taps.start + c * p["pixel_dilation"]
-            pixel = self.x[y * p["x_row"] + x * p["x_pixel"] + channel]
             for i in range(count):
-                element = k.load_first(pixel[p["pixel_stride"] * p["x_pixel"] * i], valid, lanes).to(I32)
+                element = k.load_first(pixel, valid, lanes).to(I32)
                 sums[i].set(sums[i].get() + element * weight)
+                pixel = pixel[next_pixel]
         for i in range(count):
 
             def load(number: int, operand: Operand, i: int = i) -> Val:

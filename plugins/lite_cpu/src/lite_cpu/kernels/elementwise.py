@@ -61,18 +61,16 @@ class Elementwise(Kernel):
     def _emit_row(
         self, k: Emitter, tensors: Sequence[Pointer], steps: Sequence[Val], operands: Sequence[Operand], length: Val
     ) -> None:
-        def at(t: int, i: Val) -> Pointer:
-            if operands[t].spread:
-                return tensors[t]
-            return tensors[t][i * steps[t] if self.strided else i]
+        def element(at: Sequence[Pointer], lanes: int = 1) -> None:
+            def read(t: int) -> Val:
+                return at[t].load().splat(lanes) if operands[t].spread else at[t].load(lanes)
 
-        def read(t: int, i: Val, lanes: int) -> Val:
-            return at(t, i).load().splat(lanes) if operands[t].spread else at(t, i).load(lanes)
+            at[0].store(self.chain.emit(k, read(1), lambda o, _: read(2 + o)))
 
-        def body(i: Val, lanes: int) -> None:
-            result = self.chain.emit(k, read(1, i, lanes), lambda o, _: read(2 + o, i, lanes))
-            at(0, i).store(result)
+        def vector(i: Val, lanes: int) -> None:
+            element([p if o.spread else p[i] for p, o in zip(tensors, operands)], lanes)
 
-        widest = max(o.dtype.itemsize for o in operands)
-        lanes, unroll = (1, 1) if self.strided else (k.machine.lanes(max(widest, 4)), _UNROLL)
-        k.span(length, lanes, body, unroll=unroll)
+        if self.strided:
+            k.repeat(length, element, *zip(tensors, steps), unroll=_UNROLL)
+        else:
+            k.span(length, k.machine.lanes(max(4, *(o.dtype.itemsize for o in operands))), vector, unroll=_UNROLL)

@@ -16,7 +16,7 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Params, Pointers, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, parts, time_of_a_weight
+from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, gives_own_rows, parts, time_of_a_weight
 from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile, pack_panels, rows_time
 from lite_cpu.machine import Machine
 
@@ -81,7 +81,11 @@ class GemmShape:
             return row_block, column_block
         heights = [*fractions(row_block, tile_rows), *fractions(-(-self.rows // tile_rows) * tile_rows, tile_rows)]
         blocks = product((height for height in heights if height <= row_block), fractions(column_block, width))
-        return best_division({block: self._timed_items(machine, *block) for block in blocks}, threads)
+
+        def gives_rows(block: tuple[int, int]) -> bool:
+            return self.batches == 1 and gives_own_rows(self.rows, block[0], threads)
+
+        return best_division({block: self._timed_items(machine, *block) for block in blocks}, threads, gives_rows)
 
     def _timed_items(self, machine: Machine, row_block: int, column_block: int) -> Items:
         times = []

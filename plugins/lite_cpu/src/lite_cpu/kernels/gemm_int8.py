@@ -101,7 +101,7 @@ class GemmInt8(Kernel):
 
     def scratch_bytes(self, row_block: int, depth: int) -> int:
         form = self.left.form
-        return 0 if self.in_place else row_block * form.steps(depth) * 4
+        return 0 if self.in_place else row_block * form.steps(depth) * form.group * form.left.itemsize
 
     def emit(self, k: Emitter) -> None:
         form = self.left.form

@@ -6,12 +6,15 @@ the columns, ``sum (a - z) b = sum a b - z sum b``; that of the right one is sub
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Number, Pointer, Val
-from lite_cpu.kernels.integer_dots import DotForm, broadcast_group, emit_dots
+from lite_cpu.kernels.depth_loops import Fetch, Sums, multiply_by_lane
+from lite_cpu.kernels.int8_matrices import blocks_of_rows, multiply_matrices, rows_of_blocks
+from lite_cpu.kernels.integer_dots import DotForm, broadcast_group, emit_dots, emit_lane_dots
 from lite_cpu.kernels.tiles import (
     Ahead,
     BlockTensors,
@@ -150,21 +153,45 @@ class Int8BlockEmitter:
         of_columns = load_columns(k, column_sums, vectors, valid)
         points = [self.left.zero_point(zero.at(0, r).start) for r in range(rows if self.row_points else 1)]
         starts = [[-(total * point) for total in of_columns] for point in points]
-        sums = [[k.variable(start) for start in starts[row % len(starts)]] for row in range(rows)]
+        first = [starts[row % len(starts)] for row in range(rows)]
+        sums = [[k.variable(start) for start in row] for row in (blocks_of_rows(first) if form.matrices else first)]
         with k.loop(0, window.segments) as segment, k.loop(0, window.taps) as tap:
             a = tensors.a.start[segment * window.a_segment + tap * window.a_tap]
             position = (segment * window.taps + tap) * self._steps
             panel, rows_of_a = b[position * (vectors * elements)], [a[tensors.a.row * row] for row in range(rows)]
-            # Offsets that move with the depth: multiplied by it, they would be computed anew at every step.
-            a_at, b_at, ahead_at = k.variable(k.index(0)), k.variable(k.index(0)), k.variable(position * ahead.step)
-            with k.loop(0, self._steps):
-                weights = [panel[b_at.get() + v * elements].load(elements) for v in range(vectors)]
-                ahead.prefetch(ahead_at.get())
-                for row in range(rows):
-                    # NOTE: the last group may extend beyond the run; the weights there are zero.
-                    x = broadcast_group(rows_of_a[row][a_at.get()], form, lanes)
-                    for v in range(vectors):
-                        sums[row][v].set(emit_dots(k, form, sums[row][v].get(), x, weights[v]))
-                for at, step in ((a_at, form.group), (b_at, vectors * elements), (ahead_at, ahead.step)):
-                    at.set(at.get() + step)
+            # NOTE: the last group may extend beyond the run; the weights there are zero.
+            prefetched = ahead.fetch(position)
+            if form.matrices:
+                multiply_matrices(k, rows_of_a, panel, self._steps, sums, prefetched)
+            elif k.machine.multiply_by_lane:
+                multiply_by_lane(
+                    k,
+                    rows_of_a,
+                    panel,
+                    self._steps,
+                    [sums],
+                    [prefetched],
+                    lambda x, number, weights, total: emit_lane_dots(k, form, total, x, number, weights),
+                    group=form.group,
+                )
+            else:
+                self._multiply_by_broadcast(rows_of_a, panel, sums, prefetched)
+        if form.matrices:
+            totals = rows_of_blocks([[total.get() for total in row] for row in sums], rows)
+            sums = [[k.variable(total) for total in row] for row in totals]
         store_tile(k, self.epilogue, tensors, sums, valid)
+
+    def _multiply_by_broadcast(self, rows_of_a: Sequence[Pointer], panel: Pointer, sums: Sums, ahead: Fetch) -> None:
+        k, form, lanes, vectors = self.k, self.left.form, self.k.machine.lanes(), len(sums[0])
+        elements = lanes * form.group
+        # Offsets that move with the depth: multiplied by it, they would be computed anew at every step.
+        a_at, b_at, ahead_at = k.variable(k.index(0)), k.variable(k.index(0)), k.variable(k.index(ahead.at))
+        with k.loop(0, self._steps):
+            weights = [panel[b_at.get() + v * elements].load(elements) for v in range(vectors)]
+            ahead.start[ahead_at.get()].prefetch(level=ahead.level)
+            for row, totals in zip(rows_of_a, sums):
+                x = broadcast_group(row[a_at.get()], form, lanes)
+                for total, weight in zip(totals, weights):
+                    total.set(emit_dots(k, form, total.get(), x, weight))
+            for at, step in ((a_at, form.group), (b_at, vectors * elements), (ahead_at, ahead.step)):
+                at.set(at.get() + step)

@@ -2,6 +2,7 @@
 
 Each lane of a vector of int32 sums accumulates the products of a group of adjacent elements at once. A group has 32
 bits of either operand: four bytes if the machine has an instruction for that, otherwise two int16. Both are exact.
+Machines that multiply matrices of bytes have groups of eight (:mod:`.int8_matrices`).
 (``pmaddubsw``, which multiplies bytes on older x86 processors, is not used, because it saturates its sums at 16 bits.)
 """
 
@@ -11,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
 from lite_core.ir import DType
 from lite_cpu.emitter import I32 as INT32_TYPE
 from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.machine import Machine
+from lite_cpu.machine_code.ir_module import ir
 
-__all__ = ["INT16_PAIRS", "DotForm", "broadcast_group", "byte_form", "emit_dots", "packed_size"]
+__all__ = ["INT16_PAIRS", "DotForm", "broadcast_group", "byte_form", "emit_dots", "emit_lane_dots", "packed_size"]
 
 Array = np.ndarray[Any, Any]
 I32 = DType.INT32
@@ -26,15 +27,19 @@ I32 = DType.INT32
 
 @dataclass(frozen=True, slots=True)
 class DotForm:
-    """The element types that a dot product multiplies: of the left matrix and of the packed right matrix."""
+    """The element types that a dot product multiplies: of the left matrix and of the packed right matrix.
+
+    ``matrices``: one instruction computes the products of two rows and two columns (:mod:`.int8_matrices`).
+    """
 
     left: DType
     right: DType
+    matrices: bool = False
 
     @property
     def group(self) -> int:
         """Number of products that are summed in one lane."""
-        return 4 // self.left.itemsize
+        return 8 if self.matrices else 4 // self.left.itemsize
 
     def steps(self, depth: int) -> int:
         """Return the number of groups that cover ``depth`` elements."""
@@ -46,10 +51,13 @@ INT16_PAIRS = DotForm(DType.INT16, DType.INT16)
 
 
 def byte_form(machine: Machine) -> DotForm | None:
-    """Return the form of the machine's dot product of bytes, or None; VNNI needs an unsigned left side, SDOT signed."""
+    """Return the form of the machine's dot product of bytes, or None.
+
+    VNNI needs an unsigned left side, SDOT and SMMLA a signed one.
+    """
     if not machine.dot_product:
         return None
-    return DotForm(DType.UINT8 if is_x86(machine) else DType.INT8, DType.INT8)
+    return DotForm(DType.UINT8 if is_x86(machine) else DType.INT8, DType.INT8, machine.matrix_product)
 
 
 def is_x86(machine: Machine) -> bool:
@@ -76,7 +84,29 @@ def emit_dots(k: Emitter, form: DotForm, sums: Val, left: Val, right: Val) -> Va
         name, groups = f"llvm.x86.avx512.vpdpbusd.{32 * sums.lanes}", k.b.bitcast(right.ir, sums.ir.type)
         return Val(k, k.intrinsic(name, sums.ir.type, [sums.ir, left.ir, groups]), I32, sums.lanes)
     name = f"llvm.aarch64.neon.sdot.v{sums.lanes}i32.v{count}i8"
-    return Val(k, k.intrinsic(name, sums.ir.type, [sums.ir, a.ir, right.ir]), I32, sums.lanes)
+    # The left group is the last operand, which may be a lane.
+    return Val(k, k.intrinsic(name, sums.ir.type, [sums.ir, right.ir, a.ir]), I32, sums.lanes)
+
+
+def emit_lane_dots(k: Emitter, form: DotForm, sums: Val, left: Val, number: int, right: Val) -> Val:
+    """Add the products of one group, chosen from several, to every lane of ``sums``, on machines that multiply by lane.
+
+    Args:
+        k: the emitter.
+        form: the element types.
+        sums: a vector of int32.
+        left: adjacent groups, as int32; or a single one.
+        number: the lane of the group in ``left``.
+        right: see :func:`emit_dots`.
+    """
+    lanes = sums.lanes
+    if form != INT16_PAIRS:
+        return emit_dots(k, form, sums, left.repeat_lane(number, lanes), right)
+    pairs = left.splat(lanes).bits(DType.INT16)
+    for i in range(form.group):
+        elements = right.shuffle(right, range(i, right.lanes, form.group))
+        sums = sums + pairs.repeat_lane(number * form.group + i, lanes).to(I32) * elements.to(I32)
+    return sums
 
 
 def _dot_pairs(k: Emitter, a: Val, b: Val) -> Val:

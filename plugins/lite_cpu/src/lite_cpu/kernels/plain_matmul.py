@@ -58,9 +58,8 @@ class PlainMatMul(Kernel):
                     rest = rest / params[9 + axis]
                 c, a, b = here
                 c, a = c[row * strides[0][0]], a[row * strides[1][0]]
-                with k.loop(0, columns) as column:
+                with k.walk(columns, (c, strides[0][1]), (b, strides[2][1])) as (result, column):
                     total = k.variable(k.constant(0, self.dtype))
-                    with k.loop(0, depth) as d:
-                        product = a[d * strides[1][1]].load() * b[d * strides[2][0] + column * strides[2][1]].load()
-                        total.set(total.get() + product)
-                    c[column * strides[0][1]].store(total.get())
+                    with k.walk(depth, (a, strides[1][1]), (column, strides[2][0])) as (left, right):
+                        total.set(total.get() + left.load() * right.load())
+                    result.store(total.get())

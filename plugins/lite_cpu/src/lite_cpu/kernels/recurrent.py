@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.depth_loops import multiply_add, multiply_by_lane
 from lite_cpu.machine import Machine
 from lite_cpu.scalar_ops import emit_operator
 
@@ -203,13 +204,16 @@ class Recurrent(Kernel):
                     total = sums[chain][row][g]
                     total.set(k.fma(x, weights[g], total.get()))
 
-        whole = hidden / chains * chains
-        with k.loop(0, whole, chains) as d:
-            for chain in range(chains):
-                add(d + chain, chain)
-        if chains > 1:
-            with k.loop(whole, hidden) as d:
-                add(d, 0)
+        if k.machine.multiply_by_lane:
+            multiply_by_lane(k, source, panel, hidden, sums, (), multiply_add)
+        else:
+            whole = hidden / chains * chains
+            with k.loop(0, whole, chains) as d:
+                for chain in range(chains):
+                    add(d + chain, chain)
+            if chains > 1:
+                with k.loop(whole, hidden) as d:
+                    add(d, 0)
         totals = [[s.get() for s in row] for row in sums[0]]
         for others in sums[1:]:
             totals = [[t + s.get() for t, s in zip(row, other)] for row, other in zip(totals, others)]

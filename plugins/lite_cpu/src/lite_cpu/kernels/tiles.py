@@ -3,7 +3,7 @@
 Several kernels use :class:`BlockEmitter`: :mod:`.gemm` on tensors, others on data in the scratch memory of a thread.
 
 The register tile is ``rows`` x ``vectors``: every step along the depth loads ``vectors`` vectors of B once and
-multiplies them by one broadcast element of each row of A.
+multiplies them by one element of each row of A (:mod:`.depth_loops`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from lite_core.ir import DType
 from lite_cpu.aligned import aligned_empty
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Number, Pointer, Val, Variable
+from lite_cpu.kernels.depth_loops import Fetch, multiply_add, multiply_by_broadcast, multiply_by_lane
 from lite_cpu.machine import Machine
 
 __all__ = [
@@ -56,9 +57,13 @@ def gemm_tile(machine: Machine) -> tuple[int, int]:
     """Return rows and vectors of the register tile for a machine.
 
     The accumulators must hide the latency of the multiply-add, and leave registers for B and for the broadcast. With
-    AVX-512, 7 rows measured better than 14, because rows at distances of a power of two share a cache set.
+    AVX-512, 7 rows measured better than 14, because rows at distances of a power of two share a cache set. Multiplying
+    by lane takes a register for each row of A, so a wide tile needs fewer (6 x 3: 97 % of the peak of a Neoverse N1 in
+    LLVM's model, 8 x 2: 91 %).
     """
     rows = machine.tuning.tile_rows
+    if machine.multiply_by_lane:
+        return rows or 6, 3
     if machine.vector_registers >= 32:
         return rows or (7 if machine.masks else 8), 2
     return rows or 6, 2
@@ -190,10 +195,11 @@ def counts_of_rest(tile_rows: int) -> tuple[int, ...]:
 
 def rows_time(machine: Machine, rows: int) -> int:
     """Estimate the time of a product with this many rows, in units of one row of a full register tile."""
-    tile_rows = gemm_tile(machine)[0]
+    tile_rows, vectors = gemm_tile(machine)
     # A low tile takes as long as one whose multiply-adds hide their latency: that needs eight of them where two units
     # compute, and four where one computes vectors of 512 bits, as the height of its tile tells.
-    least = 2 if machine.vector_bytes == 64 and tile_rows <= 8 else 4
+    independent = _INDEPENDENT // 2 if machine.vector_bytes == 64 and tile_rows <= 8 else _INDEPENDENT
+    least = -(-independent // vectors)
     rest = rows % tile_rows
     time = rows - rest
     for count in counts_of_rest(tile_rows):
@@ -238,9 +244,10 @@ class Ahead:
     start: Pointer
     step: Val
 
-    def prefetch(self, offset: Val) -> None:
-        """Prefetch for a step of the depth; ``offset`` is that step, counted over the whole row of A, in bytes."""
-        self.start[offset].prefetch(level=_PANEL_CACHE)
+    def fetch(self, position: Val) -> Fetch:
+        """Return what a loop along the depth prefetches; ``position`` is its first step in the whole row of A."""
+        # With three tiles of six rows, the share of one is 64 bytes in four steps.
+        return Fetch(self.start, self.step, position * self.step, _PANEL_CACHE, every=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,8 +349,10 @@ class BlockEmitter:
         zero = k.constant(0.0, F32, lanes)
         # A single row is summed in several independent chains, so that no multiply-add waits for the one before. With
         # more rows the gain would not be worth the compile time. Narrow panels have as many chains as wide ones, so
-        # that every column is summed in the same order: equal columns of B give bitwise equal columns of C.
-        others = _INDEPENDENT // gemm_tile(k.machine)[1] - 1 if rows == 1 else 0
+        # that every column is summed in the same order: equal columns of B give bitwise equal columns of C. Where
+        # tiles are three vectors wide, loads take nearly as long as a single chain, so all rows have the same order.
+        several = rows == 1 and not k.machine.multiply_by_lane
+        others = _INDEPENDENT // gemm_tile(k.machine)[1] - 1 if several else 0
         chains = [sums, *([[k.variable(zero) for _ in range(vectors)] for _ in range(rows)] for _ in range(others))]
         with k.loop(0, window.segments) as segment, k.loop(0, window.taps) as tap:
             a = tensors.a.start[segment * window.a_segment + tap * window.a_tap]
@@ -354,29 +363,12 @@ class BlockEmitter:
             following = k.choose(fresh, a[tensors.a.row * rows], a)
             # Computed here, because LLVM would compute the addresses of rows at every step.
             rows_of_a = [a[tensors.a.row * row] for row in range(rows)]
-
-            # Offsets that move with the depth: multiplied by it, they would be computed anew at every step.
-            b_at, fetched, ahead_at = k.variable(k.index(0)), k.variable(k.index(0)), k.variable(position * ahead.step)
-
-            def multiply(d: Val, totals: list[list[Variable]]) -> None:
-                weights = [panel[b_at.get() + v * lanes].load(lanes).to(F32) for v in range(vectors)]
-                if rows > 1:
-                    following[fetched.get()].prefetch()
-                ahead.prefetch(ahead_at.get())
-                for row in range(rows):
-                    x = rows_of_a[row][d].load().splat(lanes)
-                    for v in range(vectors):
-                        totals[row][v].set(k.fma(x, weights[v], totals[row][v].get()))
-                for at, step in ((b_at, width), (fetched, rows), (ahead_at, ahead.step)):
-                    at.set(at.get() + step)
-
-            whole = window.depth / len(chains) * len(chains)
-            with k.loop(0, whole, len(chains)) as d:
-                for i, totals in enumerate(chains):
-                    multiply(d + i, totals)
-            if len(chains) > 1:
-                with k.loop(whole, window.depth) as d:
-                    multiply(d, sums)
+            fetches = [Fetch(following, rows, every=2)] if rows > 1 else []
+            fetches.append(ahead.fetch(position))
+            if k.machine.multiply_by_lane:
+                multiply_by_lane(k, rows_of_a, panel, window.depth, chains, fetches, multiply_add)
+            else:
+                multiply_by_broadcast(k, rows_of_a, panel, window.depth, chains, fetches)
         for chain in chains[1:]:
             for row in range(rows):
                 for v in range(vectors):

@@ -106,4 +106,5 @@ def _combine(k: Emitter, scales: Sequence[float], values: Sequence[Val]) -> Val:
 def _add(k: Emitter, total: Val, value: Val, scale: float) -> Val:
     if scale in (1.0, -1.0):
         return total + value if scale > 0 else total - value
-    return k.fma(value, k.constant(scale, value.dtype, value.lanes), total)
+    # A factor and its negative share a register: the processor negates the product.
+    return k.fma(value if scale > 0 else -value, k.constant(abs(scale), value.dtype, value.lanes), total)

@@ -183,14 +183,16 @@ class Transpose(Kernel):
     ) -> None:
         """Copy element by element, with the longer dimension in the inner loop."""
 
+        def copy(pointers: Sequence[Pointer]) -> None:
+            from_, to = pointers
+            to.store(from_.load())
+
         def by_columns() -> None:
-            with k.loop(0, rows) as r:
-                from_, to = source[r * row], destination[r]
-                k.span(columns, 1, lambda c, _: to[c * column].store(from_[c].load()), unroll=4)
+            with k.walk(rows, (source, row), (destination, 1)) as (from_, to):
+                k.repeat(columns, copy, (from_, 1), (to, column))
 
         def by_rows() -> None:
-            with k.loop(0, columns) as c:
-                from_, to = source[c], destination[c * column]
-                k.span(rows, 1, lambda r, _: to[r].store(from_[r * row].load()), unroll=4)
+            with k.walk(columns, (source, 1), (destination, column)) as (from_, to):
+                k.repeat(rows, copy, (from_, row), (to, 1))
 
         k.if_else(columns > rows, by_columns, by_rows)

@@ -21,6 +21,9 @@ __all__ = ["Winograd", "WinogradShape"]
 
 F32 = DType.FLOAT32
 
+#: Returns the address of a pixel of a tile's input, given by row and column.
+PixelReader = Callable[[int, int], Pointer]
+
 #: Order of the parameters; then follow the (batch, row, pixel) strides of each epilogue operand.
 PARAMETERS = (
     "tiles", "tile_rows", "tile_columns", "height", "width", "out_height", "out_width", "top", "left",
@@ -175,25 +178,41 @@ class Winograd(Kernel):
         v = memory.v[memory.v_tile * t]
         whole = p["channels"] / lanes * lanes
 
-        def inside(i: int, j: int) -> Pointer:
-            return start[p["x_row"] * i + p["x_pixel"] * j]
+        # Distances in bytes, computed here: from few addresses with few distances, LLVM keeps all in registers.
+        x_steps = [p["x_pixel"] * (F32.itemsize * j) for j in range(size)]
+        v_steps = [p["v_matrix"] * (F32.itemsize * j) for j in range(size)]
 
-        def at_border(i: int, j: int) -> Pointer:
-            y, x = top + i, left + j
-            valid = (y >= 0) & (y < p["height"]) & (x >= 0) & (x < p["width"])
-            return k.choose(valid, inside(i, j), memory.zeros)
+        def inside(channel: Val) -> PixelReader:
+            rows = _every(size, start[channel], p["x_row"])
+            return lambda i, j: rows[i][x_steps[j]].cast(F32)
 
-        def transform(pixels: list[list[Pointer]], channel: Val, valid: Val | None) -> None:
-            columns = [[k.load_first(pixels[i][j][channel], valid, lanes) for i in range(size)] for j in range(size)]
-            half = [emit_input_transform(k, self.outputs, values) for values in columns]
-            for i in range(size):
-                for j, value in enumerate(emit_input_transform(k, self.outputs, [half[j][i] for j in range(size)])):
-                    v[p["v_matrix"] * (i * size + j) + channel].store(value)
+        def at_border() -> Callable[[Val], PixelReader]:
+            rows = [(top + i >= 0) & (top + i < p["height"]) for i in range(size)]
+            columns = [(left + j >= 0) & (left + j < p["width"]) for j in range(size)]
+            inner = inside(k.index(0))
+            pixels = {
+                (i, j): k.choose(rows[i] & columns[j], inner(i, j), memory.zeros)
+                for i in range(size)
+                for j in range(size)
+            }
+            return lambda channel: lambda i, j: pixels[i, j][channel]
 
-        def channels(pixel: Callable[[int, int], Pointer], first: Val, last: Val, *, partial: bool) -> None:
-            pixels = [[pixel(i, j) for j in range(size)] for i in range(size)]
+        def transform(pixel: PixelReader, channel: Val, valid: Val | None) -> None:
+            targets = iter(_every(size, v[channel], p["v_matrix"] * size))
+            # If all values of a tile do not fit the registers, but those of half the rows do, the input is read twice.
+            parts = 2 if size * size // 2 < k.machine.vector_registers < size * size else 1
+            for part in range(parts):
+                some = slice(part * size // parts, (part + 1) * size // parts)
+                columns = [[k.load_first(pixel(i, j), valid, lanes) for i in range(size)] for j in range(size)]
+                half = [emit_input_transform(k, self.outputs, values)[some] for values in columns]
+                for values in zip(*half):
+                    target = next(targets)
+                    for j, value in enumerate(emit_input_transform(k, self.outputs, values)):
+                        target[v_steps[j]].cast(F32).store(value)
+
+        def channels(reader: Callable[[Val], PixelReader], first: Val, last: Val, *, partial: bool) -> None:
             with k.loop(first, last, lanes) as channel:
-                transform(pixels, channel, p["channels"] - channel if partial else None)
+                transform(reader(channel), channel, p["channels"] - channel if partial else None)
 
         is_inside = (top >= 0) & (left >= 0) & (top + size <= p["height"]) & (left + size <= p["width"])
         with k.if_(is_inside):
@@ -202,9 +221,9 @@ class Winograd(Kernel):
             rest = is_inside.select(whole, 0)
         else:
             with k.if_(~is_inside):
-                channels(at_border, k.index(0), whole, partial=False)
+                channels(at_border(), k.index(0), whole, partial=False)
             rest = whole
-        channels(at_border, rest, p["channels"], partial=True)
+        channels(at_border(), rest, p["channels"], partial=True)
 
     def _products(
         self, k: Emitter, pointers: Pointers, p: dict[str, Val], memory: _Scratch, count: Val, column: Val, columns: Val
@@ -245,11 +264,14 @@ class Winograd(Kernel):
         for i, (tensor, (by_image, by_row, by_pixel)) in enumerate(zip(tensors, strides)):
             offset = image * by_image + row * by_row + left * by_pixel
             starts.append(pointers.tensor(3 + i, tensor.dtype)[offset if tensor.spread else offset + column])
+        # Distances in bytes: see the transform of the input.
+        m_steps = [p["m_matrix"] * (F32.itemsize * j) for j in range(size)]
         valid_rows, valid_pixels = p["out_height"] - row, p["out_width"] - left
 
         def transform(c: Val, valid: Val | None) -> None:
+            rows = _every(size, m[c], p["m_matrix"] * size)
             for j in range(size):
-                products = [m[p["m_matrix"] * (i * size + j) + c].load(lanes) for i in range(size)]
+                products = [row[m_steps[j]].cast(F32).load(lanes) for row in rows]
                 for row, value in enumerate(emit_output_transform(k, outputs, products)):
                     memory.halves[(row * size + j) * lanes].store(value)
             biases = k.load_first(bias[c], valid, lanes)
@@ -288,3 +310,11 @@ class Winograd(Kernel):
         _, by_row, by_pixel = strides[0]
         result = self.epilogue.emit(k, value, load)
         k.store_first(starts[0][by_row * i + by_pixel * j + c], result, valid)
+
+
+def _every(count: int, start: Pointer, step: Val) -> list[Pointer]:
+    """Return addresses ``step`` elements apart, as addresses of bytes; each is computed from the one before."""
+    bytes_of_step, found = step * start.dtype.itemsize, [start.cast(DType.UINT8)]
+    while len(found) < count:
+        found.append(found[-1][bytes_of_step])
+    return found

@@ -44,7 +44,7 @@ def run_chain(emitter: StepEmitter, chain: Chain, sources: Sequence[Tensor], des
     grain = max(1, _ITEM_ELEMENTS // (row_block * length))
     emitter.step(
         kernel, tensors, params, items, grain, flops=chain.cost * destination.size,
-        label="elementwise" if chain.steps else "copy", overwrites=_overwritable(tensors),
+        label="elementwise" if chain.steps else "copy", overwrites=_overwritable(tensors), streams=True,
     )  # fmt: skip
 
 

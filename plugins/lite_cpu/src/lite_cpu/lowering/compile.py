@@ -161,14 +161,14 @@ def compile_graph(
             [(t.storage.base, t.storage.offset + t.byte_offset) for t in s.tensors],
             s.params,
             s.tasks,
-            s.grain,
+            s.grain_for(options.threads, library.machine.l2_bytes),
             s.label,
         )
         for s in lowering.steps
     ]
     constants = {t.storage for s in lowering.steps for t in s.tensors if t.storage.keep is not None}
     scratch_bytes = max((s.scratch_bytes for s in lowering.steps), default=0)
-    program = Program(steps, arena_bytes, scratch_bytes, owners=[library, *constants])
+    program = Program(steps, arena_bytes, scratch_bytes, owners=[library, *constants], code=library.native)
     infos = tuple(StepInfo(s.label, s.nodes, s.flops, s.bytes) for s in lowering.steps)
     faults, planned, chooser = tuple(lowering.faults), lowering.steps, lowering.chooser
     tuned_on = choices.device if choices is not None and chooser.is_tuning else ""
@@ -181,7 +181,8 @@ def compile_graph(
         return save_program(graph, options, planned, program, infos, faults, library, weights, tuned)
 
     intervals = tuple([life.interval for life in lifetimes])
-    return CompiledProgram(program, infos, faults, intervals, sum(s.bytes for s in constants), save, tuned)
+    kernels = frozenset([*(step.kernel for step in planned), *lowering.makers])
+    return CompiledProgram(program, infos, faults, intervals, sum(s.bytes for s in constants), save, tuned, kernels)
 
 
 def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:

@@ -21,6 +21,7 @@ from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, PanelLayout, Value
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
+from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.gemm import gemm_tile, pack_panels
 from lite_cpu.lowering.chaining import run_chain
 from lite_cpu.lowering.copying import copy_elements, vectorizable
@@ -51,6 +52,7 @@ class Lowering(StepEmitter):
         positions: the index of each node in the graph.
         chooser: chooses among candidates that compute the same.
         elements: the elements of known values.
+        makers: kernels that make weights before the program runs.
         faults: messages of errors that kernels may detect; ``{}`` stands for the number that the kernel reports.
     """
 
@@ -62,6 +64,7 @@ class Lowering(StepEmitter):
     with_constant_weights: Set[int] = frozenset()
     chooser: Chooser[PlannedStep] = field(default_factory=Chooser[PlannedStep])
     faults: list[str] = field(default_factory=list)
+    makers: set[Kernel] = field(default_factory=set)
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
     _targets: dict[Value, Tensor] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 
 from lite_cpu.kernels.direct import MOST_PLANES, Direct, DirectShape
 from lite_cpu.kernels.gemm import Gemm, GemmShape
-from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, parts, time_of_a_weight
+from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, gives_own_rows, parts, time_of_a_weight
 from lite_cpu.kernels.tiles import gemm_tile, rows_time
 from lite_cpu.lowering.algorithms import Algorithm, algorithms, sizes_of
 from lite_cpu.lowering.context import Lowering, channels_last_order
@@ -154,7 +154,8 @@ def _with_blocks(lowering: Lowering, shape: DirectShape) -> DirectShape:
     rows, width = -(-height // -(-height // highest)), columns
     if threads > 1:
         divisions = product(fractions(rows, 1), fractions(columns, panel))
-        rows, width = best_division({d: _timed_items(machine, shape, *d) for d in divisions}, threads)
+        times = {division: _timed_items(machine, shape, *division) for division in divisions}
+        rows, width = best_division(times, threads, lambda d: gives_own_rows(shape.out_height, d[0], threads))
     return replace(shape, band_rows=rows, column_block=width)
 
 

@@ -96,7 +96,9 @@ def recurrent_weights(lowering: Lowering, value: Value, passes: Sequence[Sequenc
         layout = PanelLayout(split, (0, 2, 4, 1, 3), hidden, width, width, lanes)
         in_order = [number for numbers in passes for number in numbers] == [*range(gates)] and len(passes) == 1
         recipe = layout if in_order and array.size and not hidden % lanes else None
-        return lowering.packed(("recurrent weights", tuple(passes), lanes), [array], lambda: arrange(array), recipe)
+        packed = lowering.packed(("recurrent weights", tuple(passes), lanes), [array], lambda: arrange(array), recipe)
+        # A model file has the same elements as [directions * blocks, ...].
+        return _reshaped(packed, (directions, blocks * hidden * gates * lanes))
     arranged = lowering.allocate((directions, blocks * hidden * gates * lanes), value.dtype)
     source = split_dimensions(lowering.tensor(value), [(directions,), (gates, hidden), (hidden,)])
     start = 0

@@ -78,7 +78,10 @@ def reduce_to(lowering: Lowering, op: str, x: Value, y: Value, axes: Collection[
         raise ExecutionError(f"{y!r} has a layout to which dimensions of size 1 cannot be added")
     tensors = [source, along_axes(with_axes, source.shape, axes)]
     plan = plan_rows(lowering, tensors, axes)
-    lowering.step(Reduction(op, plan.layout), tensors, plan.params, plan.tasks, plan.grain, flops=source.size, label=op)
+    lowering.step(
+        Reduction(op, plan.layout), tensors, plan.params, plan.tasks, plan.grain,
+        flops=source.size, label=op, streams=True,
+    )  # fmt: skip
 
 
 #: The reductions that global pooling operators are lowered to.

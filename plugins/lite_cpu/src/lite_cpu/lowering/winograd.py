@@ -94,11 +94,12 @@ def _weights(lowering: Lowering, filters: Filters, outputs: int) -> Tensor:
     view, source, kernel = filters.view, filters.source, WinogradWeights(outputs)
     assert source is not None
     recipe = WinogradRecipe(outputs, lanes, vectors, view.shape, view.strides, view.offset)
+    lowering.makers.add(kernel)
 
     def pack(_: Array) -> Array:
         address = lowering.library.addresses([kernel])[kernel]
         if not lowering.library.runs_here:  # for a model file, which stores the recipe instead of these weights
             return np.empty(recipe.packed_shape, np.float32)
-        return prepare_winograd(address, source, recipe, lowering.options.threads)
+        return prepare_winograd(address, source, recipe, lowering.options.threads, lowering.library.native)
 
     return filters.packed(lowering, ("winograd", outputs, lanes, vectors), pack, recipe)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lite_core.forking import new_lock, undivided
@@ -13,8 +14,12 @@ from lite_cpu.machine_code.loading import LoadedCode, load
 if TYPE_CHECKING:
     from lite_cpu.kernels.base import Kernel
     from lite_cpu.machine_code.cache import KernelCache
+    from lite_cpu.runtime.native import Native
 
 __all__ = ["KernelLibrary", "kernel_addresses"]
+
+#: The address of kernels that are compiled to be saved and do not run here: no code, but neither a null pointer.
+_NOT_LOADED = 1
 
 #: Number of threads that compile. LLVM runs without the GIL, emitting IR does not.
 _COMPILE_THREADS = 2
@@ -46,6 +51,11 @@ class KernelLibrary:
         self._loaded: list[LoadedCode] = []
 
     @property
+    def native(self) -> Native | None:
+        """The runtime that the kernels run in; None for the one that is compiled on this machine."""
+        return None
+
+    @property
     def cache(self) -> KernelCache:
         """The cache of compiled kernels."""
         if self._cache is None:
@@ -55,14 +65,14 @@ class KernelLibrary:
         return self._cache
 
     def addresses(self, kernels: Iterable[Kernel]) -> dict[Kernel, int]:
-        """Return the addresses of kernels; new ones are compiled and loaded."""
+        """Return the addresses of kernels; new ones are compiled, and loaded if they run here."""
         with undivided(), self._lock:
             found = {k: self._addresses.get(k, 0) for k in kernels}
             new = {k: k.key(self.machine) for k, address in found.items() if not address}
             if new:
                 missing = {key: k for k, key in new.items() if key not in self._mapped}
                 if missing:
-                    requests = [(key, self._builder(k)) for key, k in missing.items()]
+                    requests = [(key, partial(_compile, k, self.machine)) for key, k in missing.items()]
                     self._map(dict(zip(missing, self.cache.get_many(requests, _COMPILE_THREADS))))
                 self._addresses.update((k, self._mapped[key].address) for k, key in new.items())
                 found.update((k, self._addresses[k]) for k in new)
@@ -75,22 +85,13 @@ class KernelLibrary:
     def _map(self, images: Mapping[str, CodeImage]) -> None:
         if not images:
             return
+        if not self.runs_here:
+            self._mapped.update((key, _Mapped(image, _NOT_LOADED)) for key, image in images.items())
+            return
         loaded = load(list(images.values()))
         self._loaded.append(loaded)
         addresses = kernel_addresses(images, loaded)
         self._mapped.update((key, _Mapped(image, addresses[key])) for key, image in images.items())
-
-    def _builder(self, kernel: Kernel) -> Callable[[], CodeImage]:
-        def build() -> CodeImage:
-            # Imported here, because a warm start needs no compiler front end.
-            from lite_cpu.emitter import Emitter
-            from lite_cpu.machine_code.objects import compile_ir
-
-            k = Emitter(self.machine)
-            kernel.emit(k)
-            return compile_ir(k.text(), self.machine, optimize=kernel.optimize)
-
-        return build
 
 
 def kernel_addresses(images: Mapping[str, CodeImage], loaded: LoadedCode) -> dict[str, int]:
@@ -106,3 +107,13 @@ def kernel_addresses(images: Mapping[str, CodeImage], loaded: LoadedCode) -> dic
         (symbol,) = image.entries
         addresses[key] = loaded.address(number, symbol)
     return addresses
+
+
+def _compile(kernel: Kernel, machine: Machine) -> CodeImage:
+    # Imported here, because a warm start needs no compiler front end.
+    from lite_cpu.emitter import Emitter
+    from lite_cpu.machine_code.objects import compile_ir
+
+    k = Emitter(machine)
+    kernel.emit(k)
+    return compile_ir(k.text(), machine, optimize=kernel.optimize)

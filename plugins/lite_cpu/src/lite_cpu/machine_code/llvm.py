@@ -65,8 +65,10 @@ def binding() -> Any:
     return binding
 
 
-def optimize_and_emit(pipeline: Any, module: Any, passes: Any, target_machine: Any) -> bytes:
+def optimize_and_emit(pipeline: Any, module: Any, passes: Any, target_machine: Any, *, as_text: bool = False) -> bytes:
     """Run passes over a module, and return it as an object file; other threads may do the same at the same time.
+
+    With ``as_text`` the result is the text of the same instructions.
 
     NOTE: these are llvmlite's ``ModulePassManager.run`` and ``TargetMachine.emit_object``, without the lock that admits
     one thread at a time: LLVM only requires that threads share no context. The two calls take nine tenths of the time
@@ -78,7 +80,7 @@ def optimize_and_emit(pipeline: Any, module: Any, passes: Any, target_machine: A
     llvm = binding()
     _unlocked("LLVMPY_RunNewModulePassManager")(pipeline, module, passes)
     with _addresses_as_written(), llvm.ffi.OutputString() as error:
-        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(target_machine, module, True, error)
+        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(target_machine, module, not as_text, error)
         if not buffer:
             raise RuntimeError(str(error))
     try:

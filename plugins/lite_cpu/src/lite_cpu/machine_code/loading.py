@@ -11,6 +11,7 @@ from typing import Protocol
 
 from lite_core.errors import LiteError
 from lite_cpu.machine_code.image import CodeImage
+from lite_cpu.machine_code.instruction_cache import flush_instruction_cache
 
 __all__ = ["CodeLoadError", "LoadedCode", "load"]
 
@@ -77,6 +78,7 @@ def load(images: Sequence[CodeImage]) -> LoadedCode:
     for image, offset in zip(images, offsets):
         ctypes.memmove(memory.address + offset, image.code, len(image.code))
     memory.protect()
+    flush_instruction_cache(memory.address, size)
     return LoadedCode(images, memory, offsets)
 
 
@@ -102,7 +104,6 @@ if sys.platform == "win32":
             address, before = ctypes.c_void_p(self.address), ctypes.c_ulong()
             if not self._kernel.VirtualProtect(address, self._size, _PAGE_EXECUTE_READ, ctypes.byref(before)):
                 raise _refused("VirtualProtect to PAGE_EXECUTE_READ", str(ctypes.WinError(ctypes.get_last_error())))
-            self._kernel.FlushInstructionCache(ctypes.c_void_p(-1), address, self._size)
 
 else:
     import os
@@ -124,10 +125,6 @@ else:
             address, size = ctypes.c_void_p(self.address), ctypes.c_size_t(len(self._pages))
             if system.mprotect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
                 raise _refused("mprotect to read and execute", os.strerror(ctypes.get_errno()))
-            # NOTE: instruction caches are not coherent on ARM. Linux flushes them when new pages become executable;
-            # on macOS this must be requested.
-            if sys.platform == "darwin":
-                system.sys_icache_invalidate(address, size)
 
 
 def _refused(call: str, reason: str) -> CodeLoadError:

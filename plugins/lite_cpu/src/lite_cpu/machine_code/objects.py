@@ -23,6 +23,7 @@ __all__ = [
     "KernelCompileError",
     "LoadedCode",
     "Optimize",
+    "assembly_of",
     "compile_ir",
     "load",
     "missing_compiler",
@@ -85,16 +86,30 @@ def compile_ir(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") 
     from lite_cpu.machine_code.elf import flatten
 
     require_memory()
-    module_ir = _DEFINITION.sub(rf"\1 {_FUNCTION_ATTRIBUTES} {{", ir_text)
     try:
-        return flatten(_emit_object(module_ir, machine, optimize))
+        return flatten(_emit(_with_attributes(ir_text, machine), machine, optimize))
     except (RuntimeError, CodeImageError) as error:
         kernels = ", ".join(_DEFINED_NAME.findall(ir_text)) or "without a function"
         raise KernelCompileError(f"kernel {kernels} for {machine.name}: {error}") from error
 
 
-def _emit_object(module_ir: str, machine: Machine, optimize: Optimize) -> bytes:
-    """Parse, verify and optimize a module, and compile it to an ELF object."""
+def assembly_of(ir_text: str, machine: Machine, *, optimize: Optimize = "plain") -> str:
+    """Return the instructions that :func:`compile_ir` makes, as text.
+
+    Raises:
+        RuntimeError: LLVM rejects the module or does not know the machine.
+    """
+    return _emit(_with_attributes(ir_text, machine), machine, optimize, as_text=True).decode()
+
+
+def _with_attributes(ir_text: str, machine: Machine) -> str:
+    """Return a module whose functions have the attributes that all kernels for a machine need."""
+    order = f'"tune-cpu"="{machine.order_for}" ' if machine.order_for else ""
+    return _DEFINITION.sub(rf"\1 {order}{_FUNCTION_ATTRIBUTES} {{", ir_text)
+
+
+def _emit(module_ir: str, machine: Machine, optimize: Optimize, *, as_text: bool = False) -> bytes:
+    """Parse, verify and optimize a module, and compile it to an ELF object, or to assembly."""
     llvm = binding()
     # NOTE: the module is closed here also after an error. Otherwise the garbage collector may close its context first,
     # and closing the module then ends the process.
@@ -115,7 +130,7 @@ def _emit_object(module_ir: str, machine: Machine, optimize: Optimize) -> bytes:
         options.loop_interleaving = options.loop_unrolling = optimize == "vectorize"
         passes = llvm.create_pass_builder(target_machine, options)
         pipeline = _plain_pipeline(llvm) if optimize == "plain" else passes.getModulePassManager()
-        return optimize_and_emit(pipeline, module, passes, target_machine)
+        return optimize_and_emit(pipeline, module, passes, target_machine, as_text=as_text)
 
 
 def _plain_pipeline(llvm: Any) -> Any:

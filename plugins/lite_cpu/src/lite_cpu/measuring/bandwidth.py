@@ -1,9 +1,8 @@
-"""Measurement of what one core reads from each cache and from main memory."""
+"""Measurement of what one core reads from main memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from lite_cpu.kernels.reading import Read
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.measuring.stopwatch import seconds_in_turns
 from lite_cpu.runtime import Program, Step
-from lite_cpu.tuning import ReadBandwidth
 
 __all__ = ["COLD_BYTES", "cold_memory", "measure_bandwidth"]
 
@@ -29,8 +27,6 @@ _AHEAD = 2048
 #: Bytes that are read in one turn.
 _TURN_BYTES = 2 << 20
 _TURNS = 24
-#: The size of a block is a multiple of this.
-_GRAIN = 4096
 
 
 def cold_memory(cache_bytes: Mapping[int, int]) -> Array:
@@ -45,55 +41,22 @@ def cold_memory(cache_bytes: Mapping[int, int]) -> Array:
     return memory
 
 
-def measure_bandwidth(library: KernelLibrary, cache_bytes: Mapping[int, int], memory: Array) -> ReadBandwidth:
-    """Measure what one core reads, in about a tenth of a second.
+def measure_bandwidth(library: KernelLibrary, memory: Array) -> float:
+    """Return the bytes per second that one core reads from main memory; takes a few hundredths of a second.
 
     Args:
         library: compiles the kernel that reads.
-        cache_bytes: sizes of the caches in bytes by level; a level that is missing is not measured.
         memory: memory that is larger than the caches, see :func:`cold_memory`.
     """
-    kernels = {False: Read(), True: Read(_AHEAD)}
-    addresses = library.addresses(kernels.values())
+    kernel = Read(_AHEAD)
+    step = Step(library.addresses([kernel])[kernel], [(1, 0), (2, 0)], [_TURN_BYTES, 0], 1, 1)
+    program = Program([step], 0, 0, owners=[library])
     result = aligned_empty((library.machine.lanes(),), np.float32)
     at = [0]
 
-    def hot(size: int) -> Callable[[], None]:
-        program = _program(library, addresses[kernels[False]], size, 0)
-        return partial(program.run, [0, memory.ctypes.data, result.ctypes.data])
+    def read() -> None:
+        # Another part in each turn: no part is read again before all others were.
+        at[0] = (at[0] + _TURN_BYTES) % (memory.nbytes - _TURN_BYTES - _AHEAD) // _TURN_BYTES * _TURN_BYTES
+        program.run([0, memory.ctypes.data + at[0], result.ctypes.data])
 
-    def cold(prefetched: bool) -> Callable[[], None]:
-        program = _program(library, addresses[kernels[prefetched]], _TURN_BYTES, _TURN_BYTES)
-
-        def read() -> None:
-            at[0] = (at[0] + _TURN_BYTES) % (memory.nbytes - _TURN_BYTES - _AHEAD)
-            program.run([0, memory.ctypes.data + at[0] // _GRAIN * _GRAIN, result.ctypes.data])
-
-        return read
-
-    sizes = _block_sizes(cache_bytes)
-    calls = {level: hot(size) for level, size in sizes.items()}
-    levels = {level: _TURN_BYTES // sizes[level] * sizes[level] or sizes[level] for level in calls}
-    times = seconds_in_turns({**calls, "plain": cold(False), "prefetched": cold(True)}, _TURNS)
-    read = {level: size / times[level] for level, size in levels.items()}
-    return ReadBandwidth(
-        l1=read.get("l1", 0.0),
-        l2=read.get("l2", 0.0),
-        l3=read.get("l3", 0.0),
-        memory=_TURN_BYTES / times["plain"],
-        prefetched=_TURN_BYTES / times["prefetched"],
-    )
-
-
-def _block_sizes(cache_bytes: Mapping[int, int]) -> dict[str, int]:
-    """Return the bytes to read again and again from each level: they fit it, and not the level below."""
-    l1, l2, l3 = (cache_bytes.get(level, 0) for level in (1, 2, 3))
-    sizes = {"l1": l1 // 2, "l2": l2 // 2, "l3": min(4 * l2, l3 // 2)}
-    fitting = {"l1": l1 > 0, "l2": l2 >= 4 * l1 > 0, "l3": l3 >= 4 * l2 > 0}
-    return {level: size // _GRAIN * _GRAIN for level, size in sizes.items() if fitting[level] and size >= _GRAIN}
-
-
-def _program(library: KernelLibrary, kernel: int, size: int, stride: int) -> Program:
-    """Return a program that reads about :data:`_TURN_BYTES` in blocks of ``size`` bytes; base 1 is the memory."""
-    blocks = max(1, _TURN_BYTES // size)
-    return Program([Step(kernel, [(1, 0), (2, 0)], [size, stride], blocks, blocks)], 0, 0, owners=[library])
+    return _TURN_BYTES / seconds_in_turns({"read": read}, _TURNS)["read"]

@@ -59,7 +59,7 @@ def measure_tuning(
         found = replace(
             fastest,
             winograd_weight=_unless_noise(price, known.winograd_weight),
-            bandwidth=measure_bandwidth(library, cache_bytes, memory),
+            bandwidth=measure_bandwidth(library, memory),
             flops=measure_peak(library),
             launch_seconds=steps.launch,
             barrier_seconds=barrier,

@@ -22,7 +22,7 @@ def emit_affinity(code: Module) -> None:
         pool, slot = f.arguments
         get_thread_id = pool[PoolField.SYSTEM][SystemField.GET_THREAD_ID]
         with f.if_(get_thread_id.compare("!=", 0)):
-            slot.at(SlotField.THREAD_ID).store(f.call_address(get_thread_id) & 0xFFFFFFFF, "release")
+            slot.at(SlotField.THREAD_ID).store(f.call_address(get_thread_id) & 0xFFFFFFFF, "monotonic")
     with code.function("keep_off", 1) as f:
         (pool,) = f.arguments
         system = pool[PoolField.SYSTEM]
@@ -38,7 +38,7 @@ def emit_affinity(code: Module) -> None:
                 others[index] = others[index] - (others[index] & (f.int64(1) << (processor & 63)))
                 with f.count(pool[PoolField.THREADS], start=1) as thread:
                     slot = pool.at(PoolField.SLOTS).at(thread * SLOT_FIELDS)
-                    thread_id = slot.at(SlotField.THREAD_ID).load("acquire")
+                    thread_id = slot.at(SlotField.THREAD_ID).load("monotonic")
                     # NOTE: a worker that has not started yet has thread id 0, which sched_setaffinity takes for the
                     # caller. If the thread has ended, or no other processor remains, the call fails without harm.
                     with f.if_else(thread_id.compare("!=", 0)) as (started, not_started):

@@ -93,10 +93,13 @@ class Int64:
         """Apply ``add``, ``sub`` or ``xchg`` atomically and return the previous value."""
         return Int64(self.f, self.f.builder.atomic_rmw(operation, self.pointer(), self.f.int64(value).value, order))
 
-    def compare_and_swap(self, expected: Operand, value: Operand) -> Any:
-        """Replace ``expected`` by ``value`` atomically; return the condition that ``expected`` was found."""
+    def compare_and_swap(self, expected: Operand, value: Operand, order: str) -> Any:
+        """Replace ``expected`` by ``value`` atomically; return the condition that ``expected`` was found.
+
+        ``order`` is that of the exchange. If another value is found, nothing is ordered.
+        """
         arguments = (self.pointer(), self.f.int64(expected).value, self.f.int64(value).value)
-        pair = self.f.builder.cmpxchg(*arguments, "acq_rel", "acquire")
+        pair = self.f.builder.cmpxchg(*arguments, order, "monotonic")
         return self.f.builder.extract_value(pair, 1)
 
 

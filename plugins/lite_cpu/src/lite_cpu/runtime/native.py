@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lite_core.errors import BackendUnavailableError
-from lite_cpu.machine import AARCH64, X86_64_V2, Machine
+from lite_cpu.machine import ARM_V8, X86_64_V2, Machine
 from lite_cpu.machine_code.image import CodeImage
 from lite_cpu.machine_code.loading import LoadedCode, load
 from lite_cpu.runtime.layout import SystemField
@@ -21,11 +21,11 @@ from lite_cpu.runtime.layout import SystemField
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["IS_WINDOWS", "Native", "load_native", "native"]
+__all__ = ["IS_WINDOWS", "Native", "load_native", "native", "runtime_image"]
 
 IS_WINDOWS = sys.platform == "win32"
 
-_MACHINES = {"x86_64": X86_64_V2, "amd64": X86_64_V2, "aarch64": AARCH64, "arm64": AARCH64}
+_MACHINES = {"x86_64": X86_64_V2, "amd64": X86_64_V2, "aarch64": ARM_V8, "arm64": ARM_V8}
 _POSIX_FUNCTIONS = {
     SystemField.CLOCK: "clock_gettime",
     SystemField.YIELD: "sched_yield",
@@ -77,7 +77,7 @@ def native() -> Native:
     machine = _MACHINES[processor]
     system = "windows" if IS_WINDOWS else "posix"
     name = f"runtime {machine.name} {system}"
-    return load_native(_compiled(name, machine).to_bytes())
+    return load_native(_compiled(name, machine, windows=IS_WINDOWS).to_bytes())
 
 
 @functools.lru_cache(maxsize=8)
@@ -96,17 +96,31 @@ def load_native(image: bytes) -> Native:
     return Native(run, stop, code.address(0, "lite_worker"), _posix_functions(), image, code)
 
 
-def _compiled(name: str, machine: Machine) -> CodeImage:
+def runtime_image(triple: str) -> bytes:
+    """Return the code of the runtime for a target, to be saved beside kernels for it.
+
+    For another architecture than this machine's, it is that of a system with POSIX threads.
+
+    Args:
+        triple: the LLVM target, see :attr:`~lite_cpu.machine.Machine.triple`.
+    """
+    machine = _MACHINES[triple.partition("-")[0]]
+    if machine is _MACHINES.get(platform.machine().lower()):
+        return native().image
+    return _compiled(f"runtime {machine.name} posix", machine, windows=False).to_bytes()
+
+
+def _compiled(name: str, machine: Machine, *, windows: bool) -> CodeImage:
     from lite_cpu.machine_code.cache import KernelCache, default_folder
 
-    return KernelCache(default_folder()).get(name, functools.partial(_compile, machine))
+    return KernelCache(default_folder()).get(name, functools.partial(_compile, machine, windows))
 
 
-def _compile(machine: Machine) -> CodeImage:
+def _compile(machine: Machine, windows: bool) -> CodeImage:
     from lite_cpu.machine_code.objects import compile_ir
     from lite_cpu.runtime.native_code import runtime_ir
 
-    return compile_ir(runtime_ir(machine.triple, windows=IS_WINDOWS), machine)
+    return compile_ir(runtime_ir(machine.triple, windows=windows), machine)
 
 
 def _posix_functions() -> npt.NDArray[np.int64]:

@@ -7,7 +7,7 @@ from lite_cpu.runtime.executor import emit_executor, thread_scratch
 from lite_cpu.runtime.layout import PoolField, ProgramField
 from lite_cpu.runtime.work_stealing import emit_work_stealing
 
-__all__ = ["runtime_ir"]
+__all__ = ["runtime_ir", "runtime_module"]
 
 
 def runtime_ir(triple: str, *, windows: bool = False) -> str:
@@ -20,12 +20,17 @@ def runtime_ir(triple: str, *, windows: bool = False) -> str:
         triple: the LLVM target, x86-64 or AArch64.
         windows: generate code for Windows, which has another calling convention and no POSIX threads.
     """
+    return str(runtime_module(triple, windows=windows).ir)
+
+
+def runtime_module(triple: str, *, windows: bool = False) -> Module:
+    """Return the functions of :func:`runtime_ir`, from which the model of docs/memory-order.md makes its threads."""
     code = Module(triple)
     emit_executor(code, windows=windows)
     if not windows:
         emit_work_stealing(code)
     _emit_run(code, windows=windows)
-    return str(code.ir)
+    return code
 
 
 def _emit_run(code: Module, *, windows: bool) -> None:
@@ -39,7 +44,7 @@ def _emit_run(code: Module, *, windows: bool) -> None:
         if not windows:
             with f.if_(pool.compare("!=", 0)):
                 busy = pool.at(PoolField.BUSY)
-                with f.if_(busy.compare_and_swap(0, 1)):
+                with f.if_(busy.compare_and_swap(0, 1, "acquire")):  # from the release below, of the last run
                     alone.set(0)
                     f.call("lead", pool, program, bases, times)
                     busy.store(0, "release")

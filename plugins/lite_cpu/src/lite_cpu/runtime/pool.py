@@ -25,7 +25,7 @@ __all__ = ["ThreadPool", "shared_pool", "usable_threads"]
 logger = logging.getLogger("lite.cpu.runtime")
 
 #: Time that idle threads spin: longer than Python takes between two consecutive runs, too short for a noticeable load.
-_SPIN_NANOSECONDS = 50_000
+_SPIN_NANOSECONDS = 100_000
 
 #: Signals raised by a fault in a thread's own code. If they were blocked, the process would end without faulthandler's
 #: report.

@@ -73,20 +73,21 @@ def _emit_publish(code: Module) -> None:
         program, held = pool[PoolField.PROGRAM], f.variable(0)
         with f.if_else(phase.compare("==", program[ProgramField.STEP_COUNT])) as (over, more):
             with over:
-                pool.at(PoolField.SLOTS).store(_FINISHED, "release")
+                pool.at(PoolField.SLOTS).store(_FINISHED, "release")  # read by the leader's load in ``work``
             with more:
                 held.set(1)
                 pool[PoolField.PHASE] = phase
                 threads, chunks = pool[PoolField.THREADS], step_address(program, phase)[StepField.CHUNKS]
                 # NOTE: the caller holds 1 more than the chunks. Otherwise this phase could be finished, and the next
                 # one published, before the last ticket is written below, which would overwrite a ticket of the next.
-                pool.at(PoolField.REMAINING).store(chunks + 1, "release")
+                # Relaxed: who takes a chunk acquires its ticket below, and therefore subtracts from this number.
+                pool.at(PoolField.REMAINING).store(chunks + 1, "monotonic")
                 share = (chunks + threads - 1) // threads
                 with f.count(threads) as thread:
                     begin = (thread * share).minimum(chunks)
                     end = (begin + share).minimum(chunks)
                     ticket = (phase << 2 * TICKET_BITS) | (end << TICKET_BITS) | begin
-                    _slot(pool, thread).store(ticket, "release")
+                    _slot(pool, thread).store(ticket, "release")  # read by the compare-and-swap in ``work``
         f.ret(held.get())
 
 
@@ -138,17 +139,19 @@ def _emit_work(code: Module) -> None:
         held, seen = f.variable(initially_held), f.variable(0)
         victim, is_resolved = f.variable(0), f.variable(0)
         with f.loop() as loop:
-            threads = pool[PoolField.THREADS]
+            threads = pool.at(PoolField.THREADS).load("monotonic")  # Python may write it while a first worker runs
             is_resolved.set(0)
             victim.set(thread)
             with f.count(threads) as turn:
                 slot = _slot(pool, victim.get())
                 with f.loop() as share:
+                    # Acquire for the leader, which returns when it has read the ticket of a run that is over: it sees
+                    # what all threads wrote. A chunk is acquired by the exchange below.
                     ticket = slot.load("acquire")
                     with f.if_(turn.compare("==", 0)):
                         seen.set(ticket)
                     share.leave_if(_next(ticket).compare(">=", _end(ticket)))
-                    with f.if_(slot.compare_and_swap(ticket, ticket + 1)):
+                    with f.if_(slot.compare_and_swap(ticket, ticket + 1, "acquire")):  # from ``publish``
                         f.call("execute", pool, thread, ticket, resolved, is_resolved.get())
                         is_resolved.set(1)
                         held.set(held.get() + 1)
@@ -157,6 +160,7 @@ def _emit_work(code: Module) -> None:
                     victim.set(0)
             with f.if_(held.get().compare("!=", 0)):
                 given_back = held.get()
+                # Release what this thread wrote to the last one that subtracts, which acquires it from all others.
                 remaining = pool.at(PoolField.REMAINING).fetch("sub", given_back, "acq_rel")
                 held.set(0)
                 with f.if_(remaining.compare("==", given_back)):
@@ -178,16 +182,16 @@ def _emit_wait(code: Module) -> None:
         system, deadline, must_leave = pool[PoolField.SYSTEM], f.variable(0), f.variable(0)
         with f.loop() as loop:
             with f.count(_PAUSES_BETWEEN_CLOCK_READINGS):
-                loop.leave_if(slot.load("acquire").compare("!=", seen))
+                loop.leave_if(slot.load("monotonic").compare("!=", seen))  # ``work`` reads it again
                 f.pause()
             with f.if_(thread.compare("!=", 0)):
-                must_leave.set(pool.at(PoolField.STOP).load("acquire"))
+                must_leave.set(pool.at(PoolField.STOP).load("monotonic"))
             loop.leave_if(must_leave.get().compare("!=", 0))
             time = f.call("now", system)
             with f.if_(deadline.get().compare("==", 0)):
                 deadline.set(time + pool[PoolField.SPIN_NANOSECONDS])
             with f.if_(time.compare(">", deadline.get())):
-                active = pool.at(PoolField.ACTIVE).load("acquire")
+                active = pool.at(PoolField.ACTIVE).load("monotonic")  # ``sleep`` reads it again
                 with f.if_else(active.compare("!=", 0)) as (in_a_run, between_runs):
                     with in_a_run:
                         f.call_address(system[SystemField.YIELD])
@@ -203,12 +207,12 @@ def _emit_sleep(code: Module) -> None:
         (pool,) = f.arguments
         system, mutex = pool[PoolField.SYSTEM], pool.at(PoolField.MUTEX)
         f.call_address(system[SystemField.LOCK], mutex)
-        pool.at(PoolField.SLEEPERS).fetch("add", 1, "seq_cst")
+        pool.at(PoolField.SLEEPERS).fetch("add", 1, "seq_cst")  # before the two loads, see ``wake``
         with f.loop() as loop:
             active, stop = pool.at(PoolField.ACTIVE).load("seq_cst"), pool.at(PoolField.STOP).load("seq_cst")
             loop.leave_if((active | stop).compare("!=", 0))
             f.call_address(system[SystemField.WAIT], pool.at(PoolField.CONDITION), mutex)
-        pool.at(PoolField.SLEEPERS).fetch("sub", 1, "seq_cst")
+        pool.at(PoolField.SLEEPERS).fetch("sub", 1, "monotonic")
         f.call_address(system[SystemField.UNLOCK], mutex)
 
 
@@ -239,12 +243,13 @@ def _emit_lead(code: Module) -> None:
         with f.if_(times.compare("!=", 0)):
             times[0] = f.call("now", pool[PoolField.SYSTEM])
         held = f.call("publish", pool, 0)
-        pool.at(PoolField.ACTIVE).fetch("xchg", 1, "seq_cst")
+        pool.at(PoolField.ACTIVE).store(1, "seq_cst")  # before the load in ``wake``
         with f.if_(pool.at(PoolField.SLEEPERS).load("monotonic").compare("!=", 0)):
-            f.call("keep_off", pool)
+            f.call("keep_off", pool)  # a matter of speed: an old number does no harm
         f.call("wake", pool)
         f.call("work", pool, 0, held)
-        pool.at(PoolField.ACTIVE).store(0, "release")
+        # Relaxed: the next leader stores 1 after it, since it acquires BUSY.
+        pool.at(PoolField.ACTIVE).store(0, "monotonic")
 
 
 def _emit_worker(code: Module) -> None:
@@ -260,5 +265,5 @@ def _emit_stop(code: Module) -> None:
     """Emit ``void lite_stop(void *pool)``: the workers exit, each after its current chunk."""
     with code.function("lite_stop", 1, exported=True) as f:
         (pool,) = f.arguments
-        pool.at(PoolField.STOP).fetch("xchg", 1, "seq_cst")
+        pool.at(PoolField.STOP).store(1, "seq_cst")  # before the load in ``wake``
         f.call("wake", pool)

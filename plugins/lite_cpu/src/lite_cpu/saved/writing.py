@@ -20,6 +20,7 @@ from lite_cpu.machine_code.image import CodeImage
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program
 from lite_cpu.runtime.layout import StepField
+from lite_cpu.runtime.native import runtime_image
 from lite_cpu.saved.constants import describe_constants
 from lite_cpu.saved.frame import compatibility, describe_graph, write_frame
 from lite_cpu.tensors import ABSOLUTE, FIRST_ARGUMENT, Storage
@@ -67,6 +68,7 @@ def save_program(
     pointers = _relative(program.tables.pointers, storages, constants, first_constant)
     external, params = _external_calls(planned, program)
     code = {key: image.to_bytes() for key, image in images.items()}
+    runtime = runtime_image(library.machine.triple)
     description: dict[str, Any] = {
         "compatibility": compatibility(options),
         "machine": library.machine.name,
@@ -83,11 +85,11 @@ def save_program(
         "pointers": len(pointers),
         "params": len(params),
         "constants": described,
-        "runtime": sha256(program.native.image).hexdigest(),
+        "runtime": sha256(runtime).hexdigest(),
         "kernels": [[key, sha256(image).hexdigest()] for key, image in code.items()],
     }
     tables = [table.astype("<i8").tobytes() for table in (steps, pointers, params)]
-    return [write_frame(description, tables), program.native.image, *code.values(), *packed]
+    return [write_frame(description, tables), runtime, *code.values(), *packed]
 
 
 def _makers_of_weights(described: Sequence[dict[str, Any]], library: KernelLibrary) -> dict[str, CodeImage]:

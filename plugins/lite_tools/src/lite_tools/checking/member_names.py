@@ -10,6 +10,7 @@ from typing import Any
 
 from lite_core import backend as contract
 from lite_core.plugins.contracts import Kind, members
+from lite_core.saved_kernels import SavesKernels
 from lite_core.stack import DescribesStack
 
 __all__ = ["misspelt_members"]
@@ -25,6 +26,7 @@ _PARTS: dict[Kind, tuple[type, ...]] = {
         contract.StatesCompatibility,
         contract.TakesOptions,
         DescribesStack,
+        SavesKernels,
     ),
     "executable": (
         contract.Executable,

@@ -19,6 +19,7 @@ from lite_tools.commands.options import (
     model_argument,
     reader_option,
 )
+from lite_tools.commands.prepared import compiler_notes
 from lite_tools.commands.printing import console, print_json, table
 from lite_tools.commands.targets import check_targets, split_targets
 
@@ -82,6 +83,7 @@ def _report_coverage(model: str, session: Session, as_json: bool) -> None:
     assignment = session.assignment()
     counts = Counter((assigned.device, assigned.op) for assigned in assignment)
     refusals = Counter((assigned.op, label, reason) for assigned in assignment for label, reason in assigned.refusals)
+    notes = [*session.notes, *compiler_notes(session)]
     if as_json:
         print_json(
             {
@@ -91,6 +93,7 @@ def _report_coverage(model: str, session: Session, as_json: bool) -> None:
                 "outputs": {n: str(t) for n, t in session.outputs.items()},
                 "coverage": [{"device": d, "op": o, "nodes": c} for (d, o), c in counts.items()],
                 "refusals": [{"op": o, "device": d, "reason": r, "nodes": c} for (o, d, r), c in refusals.items()],
+                "notes": notes,
             }
         )
         return
@@ -100,3 +103,5 @@ def _report_coverage(model: str, session: Session, as_json: bool) -> None:
     if refusals:
         console.print()
         table(("operator", "refused by", "nodes", "reason"), [(o, d, c, r) for (o, d, r), c in refusals.items()])
+    for note in notes:
+        console.print(f"note: {note}", markup=False)

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from lite_core.errors import ConversionError, ModelFormatError
 from lite_core.ir import Graph, TensorType
 from lite_tools.cli.model_file import open_verified
+from lite_tools.commands.braces import BracesError, expand_braces
 from lite_tools.commands.conversions import print_report, shown_progress, size_text
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
@@ -59,7 +60,7 @@ _FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json"}
     "shapes",
     multiple=True,
     metavar="[NAME=]1x3x48x320",
-    help="Input shape to prepare a plan for. Repeatable; each shape of an input results in a separate plan.",
+    help="Input shape to prepare a plan for; 1x3x48x{32..320:32} and {1,4}x3x48x320 are several. Repeatable.",
 )
 @click.option(
     "--prepare/--no-prepare",
@@ -70,7 +71,7 @@ _FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json"}
     "--cpu",
     default="",
     metavar="LEVEL,...",
-    help="Processor levels to compile for, preferred first, such as x86-64-v4,x86-64-v3.  [default: this machine's]",
+    help="Processors or their levels to compile for, such as cortex-a53,cortex-a76 or x86-64-v4.  [default: this one]",
 )
 @click.option("--strip", is_flag=True, help="Leave out constants that no prepared plan reads.")
 @click.option("--allow-fallback", is_flag=True, help="Let other targets, then host, run nodes that a target refuses.")
@@ -96,7 +97,7 @@ _FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json"}
     "-t",
     callback=lambda context, option, text: None if text is None else split_threads(text),
     metavar="COUNT,...",
-    help="Numbers of CPU threads to prepare plans for, such as 1,4.  [default: 1 and all]",
+    help="Numbers of CPU threads to prepare plans for, such as 1,4.  [default: 1 and all, elsewhere 1 and 4]",
 )
 @json_option
 def command(
@@ -190,7 +191,11 @@ def parse_signatures(types: Mapping[str, TensorType], texts: Sequence[str]) -> l
     An input with a single shape has that shape in every plan.
     """
     given: dict[str, list[tuple[int, ...]]] = {}
-    for text in texts:
+    try:
+        single = [each for text in texts for each in expand_braces(text)]
+    except BracesError as error:
+        raise click.BadParameter(str(error), param_hint="--input-shape") from None
+    for text in single:
         for name, shape in parse_shapes(types, [text], "--input-shape").items():
             given.setdefault(name, []).append(shape)
     count = max(map(len, given.values()), default=0)

@@ -20,8 +20,9 @@ from lite_tools.tuned import HasTuning, backends_with_tuning
 def command(action: str | None, as_json: bool) -> None:
     """Measure this machine, and store the numbers for later sessions.
 
-    This takes about two seconds. The numbers decide which of several correct kernels and plans are used: bandwidths of
-    the caches and of memory, the tile of matrix products, the price of weights, the costs of steps and of threads.
+    This takes about two seconds. The numbers decide which of several correct kernels and plans are used, and which
+    device computes a node: the tile of matrix products, the price of weights, the costs of steps and of threads, the
+    speed of arithmetic and of reading from memory.
     `lite convert`, and sessions with tune=True, measure what was never measured. Other sessions measure nothing: they
     use the stored numbers or, if there are none, the defaults for the processor's family. Measure when the machine is
     otherwise idle, once on each machine.

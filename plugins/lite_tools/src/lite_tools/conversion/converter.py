@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,21 @@ from lite_core.errors import ConversionError, InputError, LiteError, ModelFormat
 from lite_core.ir import Graph, Shape, SymbolicDim
 from lite_core.plugins import PluginManager, default_plugins
 from lite_core.processors import useful_threads
+from lite_core.saved_kernels import SavesKernels
 from lite_core.schedule import Candidate
 from lite_core.session import make_ready, open_model
 from lite_core.session.arguments import check_shapes
 from lite_core.storage import configuration_folder, remove_abandoned
 from lite_tools.conversion.arguments import check_kinds, output_path
+from lite_tools.conversion.other_sizes import OtherSizes, depends_on_data, find_other_sizes
 from lite_tools.conversion.pieces import Pieces
-from lite_tools.conversion.prepare import PreparedTarget, Shapes, prepare_target, typed_graph
+from lite_tools.conversion.prepare import PreparedTarget, prepare_target
 from lite_tools.conversion.problems import coverage_problems, raise_disagreement, raise_problems
 from lite_tools.conversion.report import Check, ConversionReport, GraphSummary, file_split
+from lite_tools.conversion.several_shapes import AnySize, single_shapes
 from lite_tools.conversion.stripping import unread_constants
 from lite_tools.conversion.targets import Coverage, at_levels, coverage_of, fallback_candidates, find_targets
+from lite_tools.conversion.typed import Shapes, typed_graph
 from lite_tools.conversion.verification import Sample, check_reference, check_target, draw_samples
 from lite_tools.quantization import SCHEMES, OutputAccuracy, compare_outputs, quantize_weights
 from lite_tools.tuned import measure_missing
@@ -43,6 +47,8 @@ Array = np.ndarray[Any, Any]
 LIMITS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 #: The types that backends may be allowed to compute in.
 PRECISIONS = tuple(LIMITS)
+#: The threads that sessions on other machines are expected to use. A plan for four serves two to eight.
+_THREADS_ELSEWHERE = 4
 #: The types that weights may be stored in.
 STORED_TYPES = ("float32", *SCHEMES)
 
@@ -52,7 +58,7 @@ def convert(
     output: str | os.PathLike[str],
     targets: str | Sequence[str] = "auto",
     precision: str = "float32",
-    shapes: Mapping[str, Sequence[int]] | Sequence[Mapping[str, Sequence[int]]] | None = None,
+    shapes: Mapping[str, Sequence[AnySize]] | Sequence[Mapping[str, Sequence[AnySize]]] | None = None,
     *,
     weights: str = "float32",
     cpu: str | Sequence[str] = (),
@@ -88,12 +94,13 @@ def convert(
             :func:`lite_core.load`: a session uses prepared plans only if it has the same precision.
         shapes: the input shapes to prepare a plan for, or several such mappings, with a plan for each. A model
             without symbolic dimensions needs none. A model that only leaves the batch open is prepared for one item by
-            default; for other symbolic dimensions without ``shapes``, the file has no plans.
+            default; for other symbolic dimensions without ``shapes``, the file has no plans. A dimension may be a range
+            or a list of sizes, as in ``{"x": (1, 3, 48, range(32, 1281, 32))}``.
         weights: the type to store weights in: ``"float32"`` does not change them, ``"float16"`` halves their size,
             ``"int8"`` stores a byte for each element and a scale for each channel. Arithmetic does not change.
-        cpu: levels of processors to compile for, the preferred one first, such as ``["x86-64-v4", "x86-64-v3"]``: the
-            file then holds code for each, and a session uses the first that its processor can run. By default, the code
-            is for this machine's processor.
+        cpu: levels of processors to compile for, such as ``["x86-64-v4", "x86-64-v3"]`` or ``["cortex-a76"]``: the file
+            then holds code for each, and a session uses the one with most features that its processor can run. By
+            default, the code is for this machine's processor, or for every processor of a target that is not here.
         strip: leave out the constants that no prepared plan reads. The file is smaller, but runs only with the prepared
             shapes on its targets.
         exact: forbid algorithms that trade accuracy for speed; a session uses prepared plans only if it has the same
@@ -101,7 +108,8 @@ def convert(
         tune: let backends measure which of their kernels are fastest on this machine, and store the choice; like
             ``tune`` of :func:`lite_core.load`.
         threads: the number of threads that sessions will use, or several such numbers, with a plan for each; by
-            default one thread and all useful ones. Plans share their packed weights.
+            default one thread and all useful ones, or four for a target that is not here. Plans share their packed
+            weights.
         allow_fallback: let other targets, and then host, run nodes that a target refuses.
         prepare: store the state that backends save. By default, this is done only for ``weights="float32"``: packed
             weights are float32, and would enlarge a file that is meant to be small.
@@ -133,7 +141,8 @@ def convert(
     _check_arguments(precision, weights, verify)
     settings = _Settings(
         plugins=plugins or default_plugins(),
-        options=[Options(count, precision, exact, tune) for count in _thread_counts(threads)],
+        options=_options(Options(1, precision, exact, tune), threads, useful_threads()),
+        options_elsewhere=_options(Options(1, precision, exact, tune), threads, _THREADS_ELSEWHERE),
         allow_fallback=allow_fallback,
         store=weights == "float32" if prepare is None else prepare,
         strip=strip,
@@ -153,12 +162,16 @@ def convert(
     levels = [level for level in (cpu.split(",") if isinstance(cpu, str) else cpu) if level]
     coverages = _ask_targets(original.name, signatures[0][1] if signatures else graph, targets, levels, settings)
     samples: list[Sample] = []
-    if verify or quantized is not None:
+    sizes_are_saved = settings.store and not strip and any(_saves_kernels(coverage) for coverage in coverages)
+    if verify or quantized is not None or (sizes_are_saved and any(depends_on_data(typed) for _, typed in signatures)):
         settings.progress("running the references")
         oracle = original if quantized is None else graph
         samples = draw_samples(oracle, [wanted for wanted, _ in signatures], data, seed)
-    pieces = Pieces(graph)
-    prepared = _prepare(graph, coverages, signatures, pieces, settings)
+    pieces, other_sizes = Pieces(graph), None
+    if sizes_are_saved:
+        command = _command(model, path, coverages, signatures, precision, exact, threads)
+        other_sizes = find_other_sizes(graph, signatures, samples, command)
+    prepared = _prepare(graph, coverages, signatures, pieces, other_sizes, settings)
     accuracy: tuple[OutputAccuracy, ...] = ()
     if quantized is not None:
         settings.progress("measuring the accuracy of stored weights")
@@ -198,6 +211,7 @@ class _Settings:
 
     plugins: PluginManager
     options: Sequence[Options]
+    options_elsewhere: Sequence[Options]
     allow_fallback: bool
     store: bool
     strip: bool
@@ -211,10 +225,16 @@ class _Settings:
         return fallback_candidates(coverage, others, self.plugins)
 
 
-def _thread_counts(threads: int | Sequence[int] | None) -> list[int]:
-    """Return the numbers of threads to prepare plans for, in ascending order."""
-    wanted = (1, useful_threads()) if threads is None else (threads,) if isinstance(threads, int) else tuple(threads)
-    return sorted({*wanted})
+def _options(common: Options, threads: int | Sequence[int] | None, useful: int) -> list[Options]:
+    """Return options with each number of threads to prepare plans for, in ascending order.
+
+    Args:
+        common: the other options.
+        threads: the numbers requested; None for one and ``useful`` threads.
+        useful: the number of useful threads.
+    """
+    wanted = (1, useful) if threads is None else (threads,) if isinstance(threads, int) else tuple(threads)
+    return [replace(common, threads=count) for count in sorted({*wanted})]
 
 
 def _check_arguments(precision: str, weights: str, verify: bool) -> None:
@@ -230,7 +250,7 @@ def _check_arguments(precision: str, weights: str, verify: bool) -> None:
 
 
 def _signatures(
-    graph: Graph, shapes: Mapping[str, Sequence[int]] | Sequence[Mapping[str, Sequence[int]]] | None
+    graph: Graph, shapes: Mapping[str, Sequence[AnySize]] | Sequence[Mapping[str, Sequence[AnySize]]] | None
 ) -> list[tuple[Shapes, Graph]]:
     """Return the complete shapes to prepare plans for, each with the graph whose types follow from them.
 
@@ -238,7 +258,8 @@ def _signatures(
     item, and other models have no plans.
     """
     if shapes:
-        wanted = [shapes] if isinstance(shapes, Mapping) else list(shapes)
+        several = [shapes] if isinstance(shapes, Mapping) else list(shapes)
+        wanted = [single for each in several for single in single_shapes(each)]
         complete = [check_shapes(graph.name, graph.inputs, each) for each in wanted]
         different = [each for number, each in enumerate(complete) if each not in complete[:number]]
         return [(each, typed_graph(graph, each)) for each in different]
@@ -257,6 +278,37 @@ def _one_item(shape: Shape | None) -> tuple[int, ...] | None:
     if shape is None or any(isinstance(dim, SymbolicDim) for dim in shape[1:]):
         return None
     return tuple(dim if isinstance(dim, int) else 1 for dim in shape)
+
+
+def _saves_kernels(coverage: Coverage) -> bool:
+    """Return True if a target's kernels can be saved for sizes that are not prepared."""
+    candidate = coverage.target.candidate
+    return candidate is not None and isinstance(candidate.backend, SavesKernels)
+
+
+def _command(
+    model: str | os.PathLike[str] | Graph,
+    path: Path,
+    coverages: Sequence[Coverage],
+    signatures: Sequence[tuple[Shapes, Graph]],
+    precision: str,
+    exact: bool,
+    threads: int | Sequence[int] | None,
+) -> str:
+    """Return the command of this conversion, for messages; it names files without their folders."""
+    counts = [threads] if isinstance(threads, int) else threads or ()
+    words = ["lite", "convert", "MODEL" if isinstance(model, Graph) else os.path.basename(os.fspath(model))]
+    words += ["-o", path.name, "--targets", ",".join(dict.fromkeys(c.target.name for c in coverages))]
+    for option, values in (
+        ("--cpu", [c.target.level for c in coverages if c.target.level]),
+        ("--precision", [precision] if precision != "float32" else []),
+        ("--threads", [str(count) for count in counts]),
+    ):
+        words += [option, ",".join(values)] if values else []
+    words += ["--exact"] if exact else []
+    for shapes, _ in signatures:
+        words += [f"--input-shape={name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
+    return shlex.join(words)
 
 
 def _ask_targets(
@@ -279,6 +331,7 @@ def _prepare(
     coverages: Sequence[Coverage],
     signatures: Sequence[tuple[Shapes, Graph]],
     pieces: Pieces,
+    other_sizes: OtherSizes | None,
     settings: _Settings,
 ) -> list[PreparedTarget]:
     prepared, failed, may_move = [], [], settings.allow_fallback
@@ -286,8 +339,9 @@ def _prepare(
     for coverage in coverages:
         settings.progress(f"compiling for {coverage.target.name}")
         others = settings.fallback_candidates(coverage, coverages)
+        options = settings.options_elsewhere if coverage.target.absent else settings.options
         try:
-            part = prepare_target(graph, coverage, others, signatures, settings.options, saved, may_move=may_move)
+            part = prepare_target(graph, coverage, others, signatures, options, saved, other_sizes, may_move=may_move)
             prepared.append(part)
         except LiteError as error:
             failed.append(f"target {coverage.target.name!r}: {error}")

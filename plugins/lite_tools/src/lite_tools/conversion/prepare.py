@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lite_core.backend import ListsConstantsRead, Options, SavedWeights, SavesState
 from lite_core.container import PartitionRecord, PlanRecord, TargetRecord
-from lite_core.errors import GraphError, InputError
 from lite_core.ir import Graph
 from lite_core.memory.scratch import ScratchPool
-from lite_core.ops.infer import infer_graph
 from lite_core.schedule import Candidate, CompileError, PlacedPartition, Plan, Selection, compatibility_of, place
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.planner import Planner
+from lite_tools.conversion.other_sizes import OtherSizes, collecting, kernel_records
 from lite_tools.conversion.pieces import Pieces
 from lite_tools.conversion.report import TargetReport
 from lite_tools.conversion.targets import Coverage
+from lite_tools.conversion.typed import Shapes
 
-__all__ = ["PreparedTarget", "Shapes", "prepare_target", "typed_graph"]
+__all__ = ["PreparedTarget", "prepare_target"]
 
 _BRANCHES_NOTE = "input shapes decide which branches are taken: sessions compile for them at run time"
-
-#: The shape of each input, by name.
-Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +32,6 @@ class PreparedTarget:
     report: TargetReport
 
 
-def typed_graph(graph: Graph, shapes: Shapes) -> Graph:
-    """Copy a graph and infer the types that follow from the shapes of its inputs.
-
-    Args:
-        graph: the graph, with inferred types.
-        shapes: the shapes of all inputs, which must fit their types.
-
-    Raises:
-        InputError: the model does not accept them.
-    """
-    typed = graph.copy()
-    if all(value.type.is_static for value in graph.inputs):
-        return typed  # the types already follow from the static shapes
-    try:
-        infer_graph(typed, {v.name: v.type.with_shape(shapes[v.name]) for v in graph.inputs})
-    except GraphError as error:
-        listed = ", ".join(f"{name}={list(shape)}" for name, shape in shapes.items())
-        raise InputError(f"the model does not accept the input shapes {listed}: {error}") from None
-    return typed
-
-
 def prepare_target(
     graph: Graph,
     coverage: Coverage,
@@ -63,6 +39,7 @@ def prepare_target(
     signatures: Sequence[tuple[Shapes, Graph]],
     options: Sequence[Options],
     pieces: Pieces | None,
+    other_sizes: OtherSizes | None = None,
     *,
     may_move: bool = False,
 ) -> PreparedTarget:
@@ -75,6 +52,7 @@ def prepare_target(
         signatures: the input shapes to prepare plans for, each with the graph whose types follow from them.
         options: the options of expected sessions, in ascending order of threads; a plan is saved for each.
         pieces: receives the state that backends save; None if it is not stored in the file.
+        other_sizes: the sizes for which kernels are saved besides the plans; None if there are none.
         may_move: True if nodes that fail to compile may move to ``others``, too.
 
     Raises:
@@ -89,6 +67,8 @@ def prepare_target(
         record = TargetRecord(target.name, target.plugin, precision, exact, no_devices, no_refusals)
         return PreparedTarget(record, _report(coverage, record, 0))
     candidates, failures = (candidate, *others), list[str]()
+    if other_sizes is not None:
+        candidates = tuple(map(collecting, candidates))
     selection = Selection(candidates, (), automatic=may_move)
     wanted = options[-1:] if pieces is None else options
     planners = [(allowed, Planner(selection, {}, allowed, ScratchPool(), failures)) for allowed in wanted]
@@ -104,6 +84,10 @@ def prepare_target(
         every = [PlanRecord(shapes, own.threads, _partition_records(plan, own, pieces)) for shapes, own, plan in plans]
         # Drop prepared plans that would save a session no work.
         records = [record for record in every if any(part.sections for part in record.partitions)]
+    kernels: tuple[PartitionRecord, ...] = ()
+    if pieces is not None and other_sizes is not None:
+        other_sizes.compile([(shapes, plan) for shapes, _, plan in plans], candidates, options[-1])
+        kernels = kernel_records(candidates, options[-1], pieces, other_sizes.command)
     names = [c.device.backend for c in placement.candidates]
     record = TargetRecord(
         backend=target.name,
@@ -114,9 +98,10 @@ def prepare_target(
         refusals=tuple(assignment.refusals for assignment in placement.assignments),
         plans=tuple(records),
         level=candidate.device.level,
-        features=tuple(sorted(candidate.device.features)) if records else (),
+        features=tuple(sorted(candidate.device.features)) if records or kernels else (),
+        kernels=kernels,
     )
-    saved = {name for plan in records for part in plan.partitions for name in part.sections}
+    saved = {name for parts in (kernels, *(plan.partitions for plan in records)) for p in parts for name in p.sections}
     saved_bytes = 0 if pieces is None else pieces.size(saved)
     saves_nothing = pieces is not None and len(plans) > len(records)
     report = _report(coverage, record, saved_bytes, failures, saves_nothing=saves_nothing)

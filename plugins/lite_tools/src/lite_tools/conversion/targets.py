@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lite_core.backend import Backend, DescribesTarget, Device, HasLevels, No, Unavailable, Yes
@@ -28,6 +28,7 @@ class Target:
         candidate: the device to ask and to compile for; None if there is none and the backend describes none.
         absent: the reason why this machine has no device of it; empty if it has one.
         level: the level of the processor that the code is for; empty for that of the device.
+        requested: the names that stood for this level: its own, or those of processors.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Target:
     candidate: Candidate | None
     absent: str = ""
     level: str = ""
+    requested: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,32 +106,50 @@ def find_targets(requested: str | Sequence[str], plugins: PluginManager) -> tupl
 
 
 def at_levels(targets: Sequence[Target], levels: Sequence[str]) -> list[Target]:
-    """Return each target once for each of the levels, if its backend has levels.
+    """Return each target once for each of the levels that its backend has; unchanged if it has none of them.
+
+    Of two levels of a target, the one that needs more features comes first: a session uses the first that it can run.
 
     Raises:
-        InputError: a backend has no such level, or none of the backends has levels.
+        InputError: no backend has one of the levels, or none of the backends has levels.
     """
+    unknown: dict[str, list[str]] = {level: [] for level in levels}
     found: list[Target] = []
     for target in targets:
-        found += _levels_of(target, levels) or [target]
-    if not any(target.level for target in found):
+        found += _levels_of(target, unknown) or [target]
+    known = {level for target in found for level in target.requested}
+    problems = [problem for level, answers in unknown.items() if level not in known for problem in answers]
+    if problems:
+        raise InputError("; ".join(problems))
+    if not known:
         raise InputError(f"none of the targets has levels of processors, given: {', '.join(levels)}")
     return found
 
 
-def _levels_of(target: Target, levels: Sequence[str]) -> list[Target]:
-    """Return a target once for each level; nothing if its backend has no levels."""
+def _levels_of(target: Target, levels: Mapping[str, list[str]]) -> list[Target]:
+    """Return a target once for each level; nothing if its backend has none of them.
+
+    Args:
+        target: the target.
+        levels: the names of levels; each receives the backend's answer if it has no such level.
+    """
     if target.candidate is None or not isinstance(target.candidate.backend, HasLevels):
         return []
     present = frozenset() if target.absent else target.candidate.device.features
-    found = []
-    for level in dict.fromkeys(levels):
-        device = target.candidate.backend.device_of_level(level)
+    found: dict[str, Target] = {}
+    for level, problems in levels.items():
+        try:
+            device = target.candidate.backend.device_of_level(level)
+        except InputError as error:
+            problems.append(str(error))
+            continue
         lacks = ", ".join(sorted(device.features - present))
         absent = target.absent or (lacks and f"this processor lacks {lacks}")
         candidate = target.candidate._replace(device=device)
-        found.append(replace(target, candidate=candidate, absent=absent, level=level))
-    return found
+        name = device.level or level
+        requested = (*(found[name].requested if name in found else ()), level)
+        found[name] = replace(target, candidate=candidate, absent=absent, level=name, requested=requested)
+    return sorted(found.values(), key=lambda each: -len(each.candidate.device.features if each.candidate else ()))
 
 
 def coverage_of(graph: Graph, target: Target) -> Coverage:

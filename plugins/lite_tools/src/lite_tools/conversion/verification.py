@@ -20,8 +20,8 @@ from lite_core.session import Session, load
 from lite_core.session.arguments import to_arrays
 from lite_tools.checking.comparison import largest_difference
 from lite_tools.checking.random_inputs import candidate_inputs
-from lite_tools.conversion.prepare import Shapes
 from lite_tools.conversion.report import Check
+from lite_tools.conversion.typed import Shapes
 
 __all__ = ["Sample", "check_reference", "check_target", "draw_samples"]
 
@@ -51,6 +51,10 @@ class Sample:
         """The shape of each input."""
         return {name: array.shape for name, array in self.inputs.items()}
 
+    def fits(self, shapes: Shapes) -> bool:
+        """Return True if the inputs have these shapes."""
+        return dict(self.shapes) == dict(shapes)
+
 
 def draw_samples(graph: Graph, shapes: Sequence[Shapes], data: Mapping[str, Array] | None, seed: int) -> list[Sample]:
     """Return samples to verify a model with: the caller's data, and random inputs for all other shapes.
@@ -69,7 +73,7 @@ def draw_samples(graph: Graph, shapes: Sequence[Shapes], data: Mapping[str, Arra
         arrays = to_arrays(graph.name, graph.inputs, data, {})
         samples.append(Sample(arrays, "given data", _outputs(graph, arrays)))
     for wanted in shapes or ([] if data is not None else [{}]):
-        if not any(dict(sample.shapes) == dict(wanted) for sample in samples):
+        if not any(sample.fits(wanted) for sample in samples):
             samples.append(_random_sample(graph, wanted, seed))
     return samples
 

@@ -1,0 +1,134 @@
+"""The loops along the depth of a register tile, which multiply rows of A by a panel of B.
+
+Each step along the depth multiplies vectors of B by one element of every row of A. There are two ways to have that
+element in all lanes of an operand: to broadcast it as it is loaded, or, on machines that multiply by lane, to load the
+next elements of the row as one vector, which serves several steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lite_core.ir import DType
+from lite_cpu.emitter import Emitter, Number, Pointer, Val, Variable
+
+__all__ = ["Fetch", "Sums", "multiply_add", "multiply_by_broadcast", "multiply_by_lane"]
+
+#: Sums of a register tile, by rows and vectors.
+Sums = Sequence[Sequence[Variable]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Memory that is prefetched during a loop: ``step`` elements for each step of the depth, from ``start[at]`` on.
+
+    Attributes:
+        start: an address.
+        step: elements for each step.
+        at: elements from ``start`` on that come first.
+        level: the cache, 1 the nearest one.
+        every: number of steps that :func:`multiply_by_lane` prefetches one line for.
+    """
+
+    start: Pointer
+    step: Number
+    at: Number = 0
+    level: int = 1
+    every: int = 1
+
+
+def multiply_add(x: Val, number: int, weights: Val, total: Val) -> Val:
+    """Return the total plus lane ``number`` of ``x``, all float32, times weights of any float type."""
+    return x.k.fma(x.repeat_lane(number, weights.lanes), weights.to(DType.FLOAT32), total)
+
+
+def multiply_by_broadcast(
+    k: Emitter, rows: Sequence[Pointer], panel: Pointer, depth: Val, chains: Sequence[Sums], fetches: Sequence[Fetch]
+) -> None:
+    """Emit ``sums += rows * panel``.
+
+    Args:
+        k: the emitter.
+        rows: the first element of each row of A, float32.
+        panel: the first vector of B, see :func:`~lite_cpu.kernels.tiles.pack_panels`.
+        depth: number of elements of a row.
+        chains: independent sums, which the steps add to in turns.
+        fetches: memory to prefetch.
+    """
+    lanes, vectors = k.machine.lanes(), len(chains[0][0])
+    # Offsets that move with the depth: multiplied by it, they would be computed anew at every step.
+    b_at = k.variable(k.index(0))
+    fetched = [(k.variable(k.index(fetch.at)), fetch) for fetch in fetches]
+
+    def multiply(d: Val, sums: Sums) -> None:
+        weights = [panel[b_at.get() + v * lanes].load(lanes).to(DType.FLOAT32) for v in range(vectors)]
+        for at, fetch in fetched:
+            fetch.start[at.get()].prefetch(level=fetch.level)
+        for row, totals in zip(rows, sums):
+            x = row[d].load().splat(lanes)
+            for total, weight in zip(totals, weights):
+                total.set(k.fma(x, weight, total.get()))
+        for at, step in ((b_at, vectors * lanes), *((at, fetch.step) for at, fetch in fetched)):
+            at.set(at.get() + step)
+
+    whole = depth / len(chains) * len(chains)
+    with k.loop(0, whole, len(chains)) as d:
+        for i, sums in enumerate(chains):
+            multiply(d + i, sums)
+    if len(chains) > 1:
+        with k.loop(whole, depth) as d:
+            multiply(d, chains[0])
+
+
+def multiply_by_lane(
+    k: Emitter,
+    rows: Sequence[Pointer],
+    panel: Pointer,
+    steps: Val,
+    chains: Sequence[Sums],
+    fetches: Sequence[Fetch],
+    multiply: Callable[[Val, int, Val, Val], Val],
+    *,
+    group: int = 1,
+) -> None:
+    """Emit ``sums += rows * panel``, where a lane has a group of elements, together 32 bits.
+
+    Args:
+        k: the emitter.
+        rows: the first element of each row of A.
+        panel: the first vector of B.
+        steps: number of groups of a row.
+        chains: independent sums, which the steps add to in turns.
+        fetches: memory to prefetch.
+        multiply: ``(x, number, weights, total)`` returns the total plus the products of a vector of B and lane
+            ``number`` of ``x``, whose lanes are adjacent elements of A, or groups as int32; or it is a scalar.
+        group: elements of a group.
+    """
+    lanes, dtype, vectors = k.machine.lanes(), rows[0].dtype, len(chains[0][0])
+    width, step_bytes = lanes * group, dtype.itemsize * group
+    element = dtype if group == 1 else DType.INT32
+    whole = steps / lanes * lanes
+    # Offsets from the end of the last whole vector: that they are still negative takes no comparison.
+    ends = [row.cast(DType.UINT8)[whole * step_bytes] for row in rows]
+    # Pointers that move: the sum of an address and an offset would take another instruction and another register.
+    b = k.cursor(panel)
+    fetched = [(k.cursor(fetch.start[fetch.at]), fetch) for fetch in fetches]
+
+    def multiply_groups(first: Number, stop: Number, count: int) -> None:
+        with k.loop(first, stop, count * step_bytes) as at:
+            loaded = [end[at].cast(element).load(count, alignment=dtype.itemsize) for end in ends]
+            for step in range(count):
+                weights = [b.get()[(step * vectors + v) * width].load(width) for v in range(vectors)]
+                for cursor, fetch in fetched:
+                    if step % fetch.every == 0:
+                        cursor.get()[k.index(fetch.step) * step].prefetch(level=fetch.level)
+                for v, weight in enumerate(weights):
+                    for x, totals in zip(loaded, chains[step % len(chains)]):
+                        totals[v].set(multiply(x, step, weight, totals[v].get()))
+            b.advance(count * vectors * width)
+            for cursor, fetch in fetched:
+                cursor.advance(k.index(fetch.step) * count)
+
+    multiply_groups(-whole * step_bytes, 0, lanes)
+    multiply_groups(0, (steps - whole) * step_bytes, 1)

@@ -1,0 +1,123 @@
+"""Products, convolutions and recurrent layers whose sizes are below, at and above the register tiles of ARM.
+
+    python kernel_cases.py RESULTS.npz GROUP
+
+runs a group of them on the backend ``arm`` of this processor, and writes their results.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import lite_core as lite
+from lite_core.ir import Graph
+
+Array = np.ndarray[Any, Any]
+
+# Tiles have 6 rows and 12 columns; a vector holds 4 float32, or 16 bytes of the depth.
+_PRODUCTS = [(1, 33, 25), (2, 3, 12), (5, 4, 11), (6, 9, 4), (7, 16, 13), (13, 34, 24), (50, 40, 30)]
+
+
+class Case(NamedTuple):
+    """A graph with its inputs."""
+
+    name: str
+    graph: Graph
+    inputs: list[Array]
+
+
+def cases() -> Iterator[Case]:
+    """Return all cases; their numbers are the same in every process."""
+    for rows, depth, columns in _PRODUCTS:
+        a, b = normal(rows, depth), normal(depth, columns)
+        yield of("MatMul", [a, b], constants=1)
+        yield of("MatMul", [a, b])
+        x, w, zero = integers("uint8", rows, depth), integers("int8", depth, columns), np.array(117, "uint8")
+        yield of("MatMulInteger", [x, w, zero], constants=2)
+        # Weights minus this zero point do not fit 8 bits.
+        yield of("MatMulInteger", [x, w, zero, np.array(3, "int8")], constants=3)
+    yield of("MatMul", [normal(2, 3, 20, 8), normal(2, 1, 8, 40)])
+    yield of("MatMul", [normal(9, 33), normal(33, 1)], constants=1)
+    for channels, outputs, size, window, attributes in (
+        (3, 16, (17, 19), 3, {"strides": (2, 2)}),
+        (16, 20, (9, 7), 3, {"dilations": (2, 2), "pads": (2, 2, 2, 2)}),
+        (8, 12, (5, 6), 1, {}),
+        (32, 32, (14, 15), 3, {}),
+        (12, 24, (6, 6), 5, {"group": 2}),
+    ):
+        pads = {"pads": (window // 2,) * 4}
+        weights = (outputs, channels // attributes.get("group", 1), window, window)
+        x, w, bias = normal(1, channels, *size), normal(*weights, seed=1), normal(outputs, seed=2)
+        yield of("Conv", [x, w, bias], constants=2, **{**pads, **attributes})
+        x, w = integers("uint8", 1, channels, *size), integers("int8", *weights)
+        yield of("ConvInteger", [x, w, np.array(100, "uint8")], constants=2, **{**pads, **attributes})
+    for channels, size, window, stride in ((3, 7, 3, 1), (8, 7, 3, 1), (10, 15, 3, 2), (8, 30, 3, 1), (12, 14, 5, 2)):
+        x, w = normal(2, channels, size, size), normal(channels, 1, window, window, seed=1)
+        geometry = {"pads": (window // 2,) * 4, "strides": (stride, stride), "group": channels}
+        yield of("Conv", [x, w, normal(channels, seed=2)], constants=2, **geometry)
+        bytes_ = [integers("uint8", *x.shape), integers("int8", *w.shape), np.array(100, "uint8")]
+        yield of("ConvInteger", bytes_, constants=2, **geometry)
+    for sequences in (1, 5):
+        x, w, r = normal(3, sequences, 7), normal(1, 4 * 10, 7, seed=1), normal(1, 4 * 10, 10, seed=2)
+        yield of("LSTM", [x, w, r], constants=2, hidden_size=10)
+        yield of("GRU", [x, w[:, :30], r[:, :30]], constants=2, hidden_size=10)
+
+
+def narrow_cases() -> Iterator[Case]:
+    """Return products whose weights are stored in 16 bits, if the session's precision allows it."""
+    for rows in (1, 2):
+        yield of("MatMul", [normal(rows, 515), normal(515, 600, seed=1)], constants=1)
+
+
+def row_cases() -> Iterator[Case]:
+    """Return products of the first rows of a matrix, one more each time."""
+    a, b = normal(7, 35), normal(35, 30, seed=1)
+    for rows in range(1, 8):
+        yield of("MatMul", [a[:rows], b], constants=1)
+
+
+def normal(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def integers(dtype: str, *shape: int) -> Array:
+    """Return integers from the whole range of a type, a fifth of them the lowest one."""
+    random, info = np.random.default_rng(3), np.iinfo(dtype)
+    numbers = random.integers(info.min, info.max, shape, endpoint=True).astype(dtype)
+    return np.where(random.random(shape) < 0.2, np.asarray(info.min, dtype), numbers)
+
+
+def of(op: str, arrays: Sequence[Array], *, constants: int = 0, **attributes: Any) -> Case:
+    """Return a graph of one node; the last ``constants`` operands are constants."""
+    b = lite.GraphBuilder(op)
+    inputs = arrays[: len(arrays) - constants]
+    values = [b.input(f"x{i}", str(x.dtype), x.shape) for i, x in enumerate(inputs)]
+    values += [b.constant(array) for array in arrays[len(inputs) :]]
+    b.output(b.add(op, values, attributes), "y")
+    shapes = " x ".join(str(list(array.shape)) for array in arrays)
+    return Case(f"{op} {shapes} {constants} {attributes}", b.build(), list(inputs))
+
+
+def run(case: Case, backend: str, **options: Any) -> Array:
+    """Return the result of a case."""
+    session = lite.load(case.graph, backend=backend, fallback="never", **options)
+    result: Array = session.run({f"x{i}": x for i, x in enumerate(case.inputs)})["y"]
+    return result
+
+
+def main(path: str, group: str) -> None:
+    if group == "all":
+        results = [run(case, "arm", threads=1 + number % 2) for number, case in enumerate(cases())]
+    elif group == "rows":
+        results = [run(case, "arm") for case in row_cases()]
+    else:
+        results = [run(case, "arm", precision=group) for case in narrow_cases()]
+    np.savez(path, *results)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -37,7 +37,7 @@ from debian_packages import PackageError
 
 ROOT = Path(__file__).resolve().parents[1]
 LITE, PEER = "lite", "onnxruntime"
-#: How much more instructions than recorded are reported as worse; runs of one version differ by less than 0.1 %.
+#: How much more instructions than recorded are reported as worse; counts of one version differed by 0.1 %.
 TOLERANCE = 0.02
 
 

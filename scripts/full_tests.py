@@ -31,7 +31,7 @@ __all__ = ["PARTS"]
 
 #: Every part and what it tests; each but :data:`LONG` takes at most 25 minutes on two cores.
 PARTS: dict[str, str] = {
-    "arm": "every operator and model on emulated ARM processors; takes hours",
+    "arm": "every operator on an emulated ARM processor, and PoCL there; takes hours",
     "browser": "the conformance report in a browser",
     "conformance": "the whole conformance suite on host, x86 and onnxruntime",
     "cpu": "CPU kernels at every level of x86 that runs here, against the references",

@@ -312,6 +312,7 @@ class Cursor:
         self.k, self.dtype = k, start.dtype
         with k.b.goto_entry_block():
             self._address = k.b.alloca(PTR)
+            self._address.type = PTR  # llvmlite 0.45 makes it ``ptr*``, which LLVM refuses
         k.b.store(start.ir, self._address)
 
     def get(self) -> Pointer:

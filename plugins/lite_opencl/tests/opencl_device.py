@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lite_core.backend import Buffer, Device, Executable, Options, Partition, Unavailable
+from lite_core.backend import Buffer, Device, Executable, Options, Partition, SavedWeights, SavesState, Unavailable
 from lite_core.ir import Graph
 from lite_opencl.backend import OpenClBackend
 from lite_opencl.device.runtime import DeviceRuntime, runtime_of
 
-__all__ = ["first_device", "first_runtime", "run", "run_executable"]
+__all__ = ["first_device", "first_runtime", "run", "run_executable", "saved_pieces"]
 
 
 def first_device() -> tuple[OpenClBackend, Device]:
@@ -48,3 +48,9 @@ def run_executable(executable: Executable, graph: Graph, inputs: list[np.ndarray
     scratch = buffer_of(np.empty(size, np.uint8)) if size else None
     executable.run([buffer_of(a) for a in inputs], outputs, scratch)
     return [memory.download(b.data) for b in outputs]
+
+
+def saved_pieces(executable: Executable) -> list[memoryview]:
+    """Return the pieces that an executable saves, as a model file hands them back."""
+    assert isinstance(executable, SavesState)
+    return [memoryview(piece.data if isinstance(piece, SavedWeights) else piece) for piece in executable.save()]

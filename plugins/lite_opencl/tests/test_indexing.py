@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from moving import agree, drawn, lowered, single_node
-from opencl_device import first_device, run, run_executable
+from opencl_device import first_device, run, run_executable, saved_pieces
 
 import lite_core as lite
 from lite_compiler.staging import StagedExecutable
@@ -182,9 +182,8 @@ def test_error_names_the_first_node_with_index_out_of_range(make: Callable[[], G
 @pytest.mark.full("opencl")
 def test_restored_partition_checks_indices() -> None:
     graph = two_gathers()
-    pieces = [memoryview(piece) for piece in compiled(graph).save()]
     backend, device = first_device()
-    again = backend.restore(pieces, Partition("test", graph), device, Options())
+    again = backend.restore(saved_pieces(compiled(graph)), Partition("test", graph), device, Options())
     assert not isinstance(again, Stale)
     check_faults(graph, lambda inputs: run_executable(again, graph, inputs)[0])
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from opencl_device import first_device, first_runtime, run_executable
+from opencl_device import first_device, first_runtime, run_executable, saved_pieces
 
-from lite_core.backend import Executable, Options, Partition, SavedWeights, SavesState, Stale
+from lite_core.backend import Executable, Options, Partition, SavedWeights, Stale
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
@@ -39,9 +39,8 @@ def saved(graph: Graph) -> list[bytes]:
 
 
 def contents(executable: Executable) -> list[bytes]:
-    """Return the pieces of an executable as a file returns them."""
-    assert isinstance(executable, SavesState)
-    return [bytes(piece.data if isinstance(piece, SavedWeights) else piece) for piece in executable.save()]
+    """Return copies of the pieces that an executable saves."""
+    return [bytes(piece) for piece in saved_pieces(executable)]
 
 
 def restored(pieces: list[bytes], graph: Graph) -> Executable | Stale:

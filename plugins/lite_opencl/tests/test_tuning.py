@@ -16,13 +16,13 @@ import pytest
 from click.testing import CliRunner
 from opencl_agreement import normal, runtime_of_kind, single_node
 from opencl_convolution_case import ConvolutionCase as Case
-from opencl_device import first_device, first_runtime, run_executable
+from opencl_device import first_device, first_runtime, run_executable, saved_pieces
 
 import lite_core as lite
 from lite_compiler.tournaments.choice import Choice
 from lite_compiler.tournaments.chooser import Chooser
 from lite_core.backend import Options, Partition, Stale
-from lite_core.ir import DType, Graph, SavedWeights
+from lite_core.ir import DType, Graph
 from lite_core.ops.evaluate import evaluate_graph
 from lite_opencl.compiled.executable import OpenClExecutable
 from lite_opencl.device.devices import FoundDevice
@@ -220,18 +220,13 @@ def test_restored_partition_offers_its_choices(table: TuningTable, monkeypatch: 
     tuned = compile_graph(graph, Options(tune=True), runtime)
     empty = TuningTable(runtime.found, None)
     monkeypatch.setattr(runtime, "tuning", empty)
-    restored = backend.restore(saved(tuned), Partition("tuned", graph), device, Options(tune=True))
+    restored = backend.restore(saved_pieces(tuned), Partition("tuned", graph), device, Options(tune=True))
     assert isinstance(restored, OpenClExecutable)
     again = compile_graph(graph, Options(), runtime)
     assert again.compiled.choices
     assert all(choice.name != choice.usual for choice in again.compiled.choices.values())
     assert restored.compiled.choices == tuned.compiled.choices
     agree(graph, runtime, Options())
-
-
-def saved(executable: OpenClExecutable) -> list[memoryview]:
-    """Return the pieces that an executable saves, as a model file returns them."""
-    return [memoryview(piece.data if isinstance(piece, SavedWeights) else piece) for piece in executable.save()]
 
 
 def second_of_two(self: Chooser[Any], compare: object, by_name: dict[str, Any], steps: object) -> Choice:
@@ -243,7 +238,7 @@ def second_of_two(self: Chooser[Any], compare: object, by_name: dict[str, Any], 
 def test_tuning_session_rejects_untuned_saved_state(table: TuningTable) -> None:
     backend, device = first_device()
     part = Partition("plain", GRAPHS["product"]())
-    pieces = saved(compile_graph(part.graph, Options(), first_runtime()))
+    pieces = saved_pieces(compile_graph(part.graph, Options(), first_runtime()))
     assert isinstance(backend.restore(pieces, part, device, Options(tune=True)), Stale)
     assert not isinstance(backend.restore(pieces, part, device, Options()), Stale)
 
